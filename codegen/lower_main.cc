@@ -121,7 +121,7 @@ Result<LoopProgram> ProgramOf(const LowLevelExpression& low, const DeviceDescrip
       device.kind == DeviceKind::kCpu ? ItemSharing::kContiguous : ItemSharing::kInterleaved;
   LoopProgram program;
   if (expression.is_empty()) {
-    program = EmptyProgram(expression, outputs, sharing);
+    program = EmptyProgram(expression, outputs, sharing, InputNames(NestArguments(low)));
   } else {
     MDH_ASSIGN_OR_RETURN(program, BuildNestProgram(low, device));
   }

@@ -250,11 +250,34 @@ Counts CountParts(const v1::Expression& expression) {
   CountParts(expression.inputs(), &counts);
   CountParts(expression.outputs(), &counts);
   CountParts(expression.function(), &counts);
+  CountParts(expression.store().inputs(), &counts);
+  CountParts(expression.store().function(), &counts);
+  counts.values += expression.store().index_dimensions_size();
   for (const v1::CombineOperator& combine : expression.combine_operators()) {
     CountParts(combine.point_wise().function(), &counts);
     CountParts(combine.prefix_sum().function(), &counts);
   }
   return counts;
+}
+
+Result<std::optional<StoreFunction>> StoreFromProto(const v1::Expression& proto) {
+  if (!proto.has_store()) return std::optional<StoreFunction>();
+  const v1::StoreFunction& store = proto.store();
+  MDH_ASSIGN_OR_RETURN(ScalarFunction function, FromProto(store.function()));
+  MDH_ASSIGN_OR_RETURN(std::vector<Buffer> inputs, BuffersFromProto(store.inputs()));
+  return std::optional<StoreFunction>(
+      {.function = std::move(function),
+       .inputs = std::move(inputs),
+       .index_dimensions = {store.index_dimensions().begin(), store.index_dimensions().end()}});
+}
+
+v1::StoreFunction StoreToProto(const StoreFunction& store) {
+  v1::StoreFunction proto;
+  *proto.mutable_function() = ToProto(store.function);
+  for (const Buffer& buffer : store.inputs) *proto.add_inputs() = BufferToProto(buffer);
+  proto.mutable_index_dimensions()->Add(store.index_dimensions.begin(),
+                                        store.index_dimensions.end());
+  return proto;
 }
 
 Status CheckBytes(const Expression& expression, const ExpressionLimits& limits) {
@@ -314,6 +337,7 @@ Result<Expression> FromProto(const v1::Expression& proto, const ExpressionLimits
     MDH_ASSIGN_OR_RETURN(CombineOperator converted, CombineFromProto(combine, result_types));
     combine_operators.push_back(std::move(converted));
   }
+  MDH_ASSIGN_OR_RETURN(std::optional<StoreFunction> store, StoreFromProto(proto));
   MDH_ASSIGN_OR_RETURN(
       Expression expression,
       Expression::Create({proto.name(),
@@ -322,7 +346,8 @@ Result<Expression> FromProto(const v1::Expression& proto, const ExpressionLimits
                           std::move(outputs),
                           std::move(function),
                           std::move(combine_operators),
-                          {proto.index_dimensions().begin(), proto.index_dimensions().end()}}));
+                          {proto.index_dimensions().begin(), proto.index_dimensions().end()},
+                          std::move(store)}));
   MDH_RETURN_IF_ERROR(CheckBytes(expression, limits));
   return expression;
 }
@@ -343,6 +368,7 @@ v1::Expression ToProto(const Expression& expression) {
   }
   proto.mutable_index_dimensions()->Add(expression.index_dimensions().begin(),
                                         expression.index_dimensions().end());
+  if (expression.store() != nullptr) *proto.mutable_store() = StoreToProto(*expression.store());
   return proto;
 }
 

@@ -149,24 +149,80 @@ double ComputedBound(ScalarType type) {
   return std::ldexp(1.0, 8 * SizeBytes(type));
 }
 
-std::vector<FunctionParameter> ParametersOf(const ExpressionSpec& spec, size_t given_inputs) {
-  std::vector<FunctionParameter> parameters;
+// `computed`: so many of the inputs, the first ones, have what another expression has computed.
+void AppendParameters(const std::vector<Buffer>& inputs, size_t computed,
+                      const std::vector<int>& index_dimensions, const Dimensions& dimensions,
+                      std::vector<FunctionParameter>* parameters) {
   int number = 0;
-  for (size_t b = 0; b < spec.inputs.size(); ++b) {
-    const Buffer& buffer = spec.inputs[b];
+  for (size_t b = 0; b < inputs.size(); ++b) {
+    const Buffer& buffer = inputs[b];
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       for (TypedName& name : NamesOf(absl::StrCat("x", ++number), buffer.type)) {
-        const double bound = b < given_inputs ? ComputedBound(name.type) : kInputBound;
-        parameters.push_back({std::move(name), bound});
+        const double bound = b < computed ? ComputedBound(name.type) : kInputBound;
+        parameters->push_back({std::move(name), bound});
       }
     }
   }
-  for (const int d : spec.index_dimensions) {
-    const Dimension& dimension = spec.dimensions[d];
-    parameters.push_back(
+  for (const int d : index_dimensions) {
+    const Dimension& dimension = dimensions[d];
+    parameters->push_back(
         {{dimension.name, ScalarType::kInt64}, static_cast<double>(dimension.size)});
   }
-  return parameters;
+}
+
+// Results that a store function takes: of any types, as a whole or as a record.
+std::vector<PlannedResult> PlanResultsToFinish(Rng& rng, const RandomExpressionOptions& options,
+                                               int64_t points) {
+  std::vector<PlannedResult> results;
+  const int64_t count = 1 + Below(rng, 2);
+  for (int64_t n = 0; n < count; ++n) {
+    for (const TypedName& name :
+         NamesOf(absl::StrCat("r", n + 1), RandomElementType(rng, options))) {
+      results.push_back(PlanResult(name, name.type, points));
+    }
+  }
+  return results;
+}
+
+void ForgetReduced(const std::vector<CombineOperator>& operators, Buffer* buffer) {
+  for (IndexFunction& access : buffer->accesses) {
+    for (AffineIndex& index : access.indices) {
+      for (size_t d = 0; d < operators.size(); ++d) {
+        if (operators[d].is_point_wise()) index.coefficients[d] = 0;
+      }
+    }
+  }
+}
+
+// Reads inputs of its own, or one of f's.
+StoreFunction RandomStore(Rng& rng, const RandomExpressionOptions& options,
+                          const ExpressionSpec& spec, const std::vector<PlannedResult>& results,
+                          const std::vector<FunctionResult>& stored) {
+  StoreFunction store{.function = spec.function};
+  const int64_t own = Below(rng, 3);
+  for (int64_t b = 0; b < own; ++b) {
+    store.inputs.push_back(RandomInput(rng, options, spec.dimensions, absl::StrCat("read", b + 1)));
+  }
+  const bool is_plain =
+      !spec.inputs.empty() && spec.inputs[0].boundary.kind == Boundary::Kind::kNone;
+  if (is_plain && Below(rng, 3) == 0) {
+    store.inputs.push_back({spec.inputs[0].name, spec.inputs[0].type, {}, spec.inputs[0].accesses});
+  }
+  for (Buffer& buffer : store.inputs) ForgetReduced(spec.combine_operators, &buffer);
+  for (int d = 0; options.indices && d < static_cast<int>(spec.dimensions.size()); ++d) {
+    const bool is_kept = !spec.combine_operators[d].is_point_wise();
+    if (is_kept && Below(rng, 8) == 0) store.index_dimensions.push_back(d);
+  }
+  std::vector<FunctionParameter> parameters;
+  for (const PlannedResult& result : results) {
+    // Integers may have wrapped.
+    const double bound = IsInteger(result.combined.type) ? LargestFinite(ScalarType::kFloat32)
+                                                         : result.combined.limit;
+    parameters.push_back({result.computed.name, bound});
+  }
+  AppendParameters(store.inputs, 0, store.index_dimensions, spec.dimensions, &parameters);
+  store.function = RandomFunction(rng, options, parameters, stored);
+  return store;
 }
 
 std::vector<CombineOperator> CombineOperators(Rng& rng, const RandomExpressionOptions& options,
@@ -223,7 +279,15 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   }
   const Combination combination = RandomCombination(rng, options, spec.dimensions);
   std::vector<PlannedOutput> outputs = PlanOutputs(rng, options, spec.inputs);
-  const std::vector<PlannedResult> results = PlanResults(rng, options, outputs, combination.points);
+  const bool has_store = options.store_one_in > 0 && Below(rng, options.store_one_in) == 0;
+  const std::vector<PlannedResult> results =
+      has_store ? PlanResultsToFinish(rng, options, combination.points)
+                : PlanResults(rng, options, outputs, combination.points);
+  std::vector<FunctionResult> stored;
+  for (const PlannedResult& result :
+       PlanResults(rng, options, has_store ? outputs : std::vector<PlannedOutput>(), 1)) {
+    stored.push_back(result.computed);
+  }
   spec.combine_operators = CombineOperators(rng, options, combination, results);
   const Reach reach = options.unreached_one_in > 0 && Below(rng, options.unreached_one_in) == 0
                           ? Reach::kInPart
@@ -235,12 +299,15 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   }
   std::vector<FunctionResult> computed;
   for (const PlannedResult& result : results) computed.push_back(result.computed);
-  spec.function = RandomFunction(rng, options, ParametersOf(spec, given), computed);
+  std::vector<FunctionParameter> parameters;
+  AppendParameters(spec.inputs, given, spec.index_dimensions, spec.dimensions, &parameters);
+  spec.function = RandomFunction(rng, options, parameters, computed);
+  if (has_store) spec.store = RandomStore(rng, options, spec, results, stored);
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));
   RefineInputs(rng, options, expression.inputs(), &spec.inputs);
   RefineOutputs(rng, options, expression.outputs(), reach, &spec.outputs);
   MDH_ASSIGN_OR_RETURN(Expression result, Expression::Create(std::move(spec)));
-  if (!IsSmall(result.inputs(), options.max_buffer_elements) ||
+  if (!IsSmall(result.passed_inputs(), options.max_buffer_elements) ||
       !IsSmall(result.outputs(), options.max_buffer_elements)) {
     return absl::OutOfRangeError("a buffer is too large");
   }
@@ -311,7 +378,7 @@ BufferBytes Contents(const ElementType& type, int64_t elements, const Draw& draw
 template <typename Draw>
 std::vector<BufferBytes> Inputs(const Expression& expression, const Draw& draw) {
   std::vector<BufferBytes> inputs;
-  for (const Buffer& buffer : expression.inputs()) {
+  for (const Buffer& buffer : expression.passed_inputs()) {
     inputs.push_back(Contents(buffer.type, buffer.elements(), draw));
   }
   return inputs;
@@ -348,6 +415,7 @@ std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& express
 
 bool KeepsValues(const Expression& expression) {
   const bool combines = expression.has_reduction() || expression.has_prefix_sum();
+  if (expression.store() != nullptr && !KeepsValues(expression.store()->function)) return false;
   return KeepsValues(expression.function()) &&
          (!combines || KeepsValues(expression.reduction().function()));
 }

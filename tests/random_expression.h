@@ -40,6 +40,7 @@ struct RandomExpressionOptions {
   // diagonal, interleaved or interior ones, which may keep what is there; 0: only by chance.
   int unreached_one_in = 4;
   int empty_one_in = 0;  // one of so many has an empty dimension; 0: none
+  int store_one_in = 4;  // one of so many has a store function; 0: none
 
   // Memory that the first inputs read, one each: types, extents and strides are taken from here.
   std::vector<Buffer> given_inputs = {};
@@ -52,8 +53,8 @@ struct RandomExpressionOptions {
 // generator state gives the same expression on every machine.
 Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {});
 
-// Contents for all inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type. Padding
-// of records is zero.
+// Contents for all passed inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type.
+// Padding of records is zero.
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
 
 // So many elements of this type, as those of RandomInputs.

@@ -52,8 +52,8 @@ class PipelineMaker {
       options.given_inputs.push_back(memory_[inputs.back()]);
     }
     Expression expression = RandomExpression(rng_, options);
-    for (size_t n = inputs.size(); n < expression.inputs().size(); ++n) {
-      inputs.push_back(NewBuffer("x", Role::kInput, expression.inputs()[n]));
+    for (size_t n = inputs.size(); n < expression.passed_inputs().size(); ++n) {
+      inputs.push_back(NewBuffer("x", Role::kInput, expression.passed_inputs()[n]));
     }
     return {std::move(expression), std::move(inputs), {}};
   }

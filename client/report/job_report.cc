@@ -169,6 +169,9 @@ json IndexMap(const Expression& expression) {
   };
   for (const Buffer& buffer : expression.outputs()) add(buffer, "result");
   for (const Buffer& buffer : expression.inputs()) add(buffer, "input");
+  if (expression.store() != nullptr) {
+    for (const Buffer& buffer : expression.store()->inputs) add(buffer, "input of the store");
+  }
   return map;
 }
 

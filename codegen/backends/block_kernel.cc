@@ -21,7 +21,8 @@ Result<Kernel> GenerateBlockKernel(const LowLevelExpression& low_level,
   const std::vector<std::string> outputs = OutputNames(options.arguments);
   LoopProgram program;
   if (expression.is_empty()) {
-    program = EmptyProgram(expression, outputs, ItemSharing::kInterleaved);
+    program = EmptyProgram(expression, outputs, ItemSharing::kInterleaved,
+                           InputNames(options.arguments));
   } else {
     MDH_ASSIGN_OR_RETURN(LoopProgram built, BuildNestProgram(low_level, device));
     program = Optimize(std::move(built), PassOptions{.unroll = low_level.parameters().unroll,

@@ -17,6 +17,7 @@
 #include "codegen/program/result_targets.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
+#include "codegen/program/store_function.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -49,7 +50,12 @@ class LoopNestBuilder {
     auto declare = [&](const Buffer& buffer, bool is_output) {
       arguments_.push_back(ArgumentOf(unique(buffer.name), buffer, is_output));
     };
-    for (const Buffer& buffer : expression.inputs()) declare(buffer, false);
+    std::vector<std::string> inputs;
+    for (const Buffer& buffer : expression.passed_inputs()) {
+      declare(buffer, false);
+      inputs.push_back(arguments_.back().name);
+    }
+    store_ = PointersOfStore(expression, inputs);
     std::vector<std::string> outputs;
     for (const Buffer& buffer : expression.outputs()) {
       declare(buffer, true);
@@ -80,7 +86,7 @@ class LoopNestBuilder {
     }
     std::vector<int64_t> whole;
     for (const Dimension& d : expression_.dimensions()) whole.push_back(d.size);
-    AppendFinishingStages(expression_, {index_names_, targets_, outputs_, 1, std::move(whole)},
+    AppendFinishingStages(expression_, {index_names_, targets_, outputs_, store_, 1, std::move(whole)},
                           &program);
     return program;
   }
@@ -228,7 +234,7 @@ class LoopNestBuilder {
   // The dimension of neighbouring results whose loop should be within those of the reductions, or
   // -1. Results are taken up again from the outputs then, which must hold them as they are.
   int RowDimension() const {
-    if (!expression_.has_reduction() || !Identity()) return -1;
+    if (!expression_.has_reduction() || !Identity() || expression_.store() != nullptr) return -1;
     const auto& results = expression_.function().results();
     for (size_t r = 0; r < results.size(); ++r) {
       const ScalarType type = results[r].type;
@@ -297,7 +303,7 @@ class LoopNestBuilder {
     for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
       indices.push_back(At(index));
     }
-    return LoadInsideValue(buffer, arguments_[ref.buffer].name, ref.field, indices,
+    return LoadInsideValue(buffer, pointer, ref.field, indices,
                            std::vector<int64_t>(indices.size(), 0), 1);
   }
 
@@ -314,10 +320,17 @@ class LoopNestBuilder {
     return tuples_.Combined(left, right, &block);
   }
 
-  void Store(const std::vector<LoopValue>& values, Block& block) const {
-    for (size_t r = 0; r < values.size(); ++r) {
-      block.push_back({StoreElements{targets_[r].pointer, At(targets_[r].offset),
-                                     StoredValue(values[r], targets_[r].type), 1}});
+  // Into arrays as they are, else what is stored of them.
+  void Store(const std::vector<LoopValue>& values, Block& block) {
+    std::vector<LoopValue> stored = values;
+    if (!expression_.has_prefix_sum()) {
+      StoredPoint point;
+      for (const std::string& index : index_names_) point.at.push_back(Index::Variable(index));
+      stored = EmitStoreFunction(expression_, store_, point, values, names_, block);
+    }
+    for (size_t n = 0; n < targets_.size(); ++n) {
+      block.push_back({StoreElements{targets_[n].pointer, At(targets_[n].offset),
+                                     StoredValue(stored[n], targets_[n].type), 1}});
     }
   }
 
@@ -367,13 +380,15 @@ class LoopNestBuilder {
   std::vector<std::string> index_names_;
   std::vector<KernelArgument> arguments_;
   std::vector<ResultTarget> outputs_, targets_;
+  StorePointers store_;
 };
 
 Kernel GenerateNest(const Expression& expression, Nesting nesting) {
   LoopNestBuilder builder(expression, nesting);
   const std::vector<std::string> outputs = OutputNames(builder.arguments());
   LoopProgram program = expression.is_empty()
-                            ? EmptyProgram(expression, outputs, ItemSharing::kContiguous)
+                            ? EmptyProgram(expression, outputs, ItemSharing::kContiguous,
+                                           InputNames(builder.arguments()))
                             : builder.Build();
   FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;

@@ -46,8 +46,8 @@ std::vector<std::string> CompileOptions(const TuningParameters& parameters) {
 // `given`: the expression, before its dimensions were fused.
 std::vector<KernelArgument> Arguments(const LoopPlan& plan, const Expression& given) {
   std::vector<KernelArgument> arguments;
-  for (size_t b = 0; b < given.inputs().size(); ++b) {
-    arguments.push_back(ArgumentOf(plan.input_name(b), given.inputs()[b], false));
+  for (size_t b = 0; b < given.passed_inputs().size(); ++b) {
+    arguments.push_back(ArgumentOf(plan.input_name(b), given.passed_inputs()[b], false));
   }
   for (size_t b = 0; b < given.outputs().size(); ++b) {
     arguments.push_back(ArgumentOf(plan.output_name(b), given.outputs()[b], true));
@@ -67,7 +67,8 @@ Result<NamedProgram> BuildProgram(const LowLevelExpression& low_level,
   if (low_level.expression().is_empty()) {
     std::vector<KernelArgument> arguments = NestArguments(low_level);
     return NamedProgram{
-        EmptyProgram(low_level.expression(), OutputNames(arguments), ItemSharing::kContiguous),
+        EmptyProgram(low_level.expression(), OutputNames(arguments), ItemSharing::kContiguous,
+                     InputNames(arguments)),
         std::move(arguments)};
   }
   if (UsesRegisterTiles(low_level.model(), parameters)) {

@@ -222,7 +222,7 @@ class Ranking {
       if (some.independent_accumulators) Add(some);
       some.independent_accumulators = false;
     }
-    if (v < 0 || size(innermost) < 64 || e_.converts_results()) return;
+    if (v < 0 || size(innermost) < 64 || e_.finishes_results()) return;
     if (!IsReadOnceInRows() || cost_.MemoryCycles(choice) == 0) return;
     some.accumulates_in_output = true;
     some.tile[innermost] = 8;

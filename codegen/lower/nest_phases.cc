@@ -107,6 +107,14 @@ class PhaseSplitter {
     return buffers;
   }
 
+  std::optional<StoreFunction> RenamedStore() const {
+    std::optional<StoreFunction> store = expression().spec().store;
+    for (int b = 0; store.has_value() && b < std::ssize(store->inputs); ++b) {
+      store->inputs[b].name = arguments_[expression().passed_store_input(b)].name;
+    }
+    return store;
+  }
+
   Expression PartOf(const Nest& nest) const {
     const Expression& e = expression();
     const bool computes =
@@ -122,14 +130,15 @@ class PhaseSplitter {
          .inputs = reads_inputs                  ? Renamed(e.inputs(), 0)
                    : first == PhaseKind::kScalar ? parameters_
                                                  : results_,
-         .outputs = combines                     ? Renamed(e.outputs(), e.inputs().size())
+         .outputs = combines                     ? Renamed(e.outputs(), e.passed_inputs().size())
                     : last == PhaseKind::kScalar ? results_
                                                  : parameters_,
          .function = computes ? e.function() : Identity(values),
          .combine_operators =
              combines ? e.combine_operators()
                       : std::vector<CombineOperator>(e.rank(), CombineOperator::Concat()),
-         .index_dimensions = reads_inputs ? e.index_dimensions() : std::vector<int>()});
+         .index_dimensions = reads_inputs ? e.index_dimensions() : std::vector<int>(),
+         .store = combines ? RenamedStore() : std::nullopt});
   }
 
   TuningParameters ParametersOf(const Nest& nest) const {

@@ -268,11 +268,13 @@ class NestProgramBuilder {
 
   // ---- Stages before and after ----
 
-  // The outputs' views of records.
-  Block OutputViews() const {
+  // The outputs' views of records, and those of what the store function reads.
+  Block FinishingViews(const StorePointers& store) const {
     Block views;
     for (Statement& view : context_.ViewDeclarations()) {
-      if (!std::get<DeclareView>(view.form).is_const) views.push_back(std::move(view));
+      const DeclareView& form = std::get<DeclareView>(view.form);
+      const bool is_read = std::find(store.begin(), store.end(), form.name) != store.end();
+      if (!form.is_const || is_read) views.push_back(std::move(view));
     }
     return views;
   }
@@ -289,7 +291,7 @@ class NestProgramBuilder {
   }
 
   Stage ZeroStage() const {
-    Stage stage{"Zero, to which blocks add their results.", OutputViews()};
+    Stage stage{"Zero, to which blocks add their results.", FinishingViews({})};
     Append(ZeroResults(expression(), results_.targets()), &stage.body);
     LaunchFor(SharedItems(stage.body), &stage);
     return stage;
@@ -335,6 +337,7 @@ class NestProgramBuilder {
       program->scratch.push_back(
           {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
     }
+    const StorePointers store = context_.StoreViews();
     std::vector<ResultTarget> outputs = OutputTargets(expression(), context_.output_names());
     for (int r = 0; r < static_cast<int>(outputs.size()); ++r) {
       const Expression::AccessRef ref = expression().output_access(r);
@@ -342,7 +345,7 @@ class NestProgramBuilder {
       outputs[r].pointer =
           context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
     }
-    Block views = OutputViews();
+    Block views = FinishingViews(store);
     // Other policies say in which order slots are combined.
     const bool may_reorder =
         context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
@@ -350,6 +353,7 @@ class NestProgramBuilder {
     const ResultArrays arrays = {.index_names = context_.index_names(),
                                  .arrays = results_.targets(),
                                  .outputs = outputs,
+                                 .store = store,
                                  .slots = slots,
                                  .part = CoreParts(),
                                  .is_combined = in_blocks,

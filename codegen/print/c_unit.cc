@@ -213,9 +213,8 @@ std::string EntryName(const Expression& expression) {
 std::string DescribeIndexMap(const Expression& expression,
                              const std::vector<KernelArgument>& arguments) {
   std::string text;
-  size_t n = 0;
-  auto describe = [&](const Buffer& buffer) {
-    const std::string& name = arguments[n++].name;
+  const auto describe = [&](const Buffer& buffer, size_t n) {
+    const std::string& name = arguments[n].name;
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       const AffineIndex linear = buffer.Linearized(static_cast<int>(a));
       if (buffer.boundary.kind != Boundary::Kind::kNone) {
@@ -240,8 +239,18 @@ std::string DescribeIndexMap(const Expression& expression,
                       "]\n");
     }
   };
-  for (const Buffer& buffer : expression.inputs()) describe(buffer);
-  for (const Buffer& buffer : expression.outputs()) describe(buffer);
+  const size_t inputs = expression.inputs().size();
+  for (size_t b = 0; b < inputs; ++b) describe(expression.inputs()[b], b);
+  if (const StoreFunction* store = expression.store()) {
+    for (size_t b = 0; b < store->inputs.size(); ++b) {
+      describe(store->inputs[b],
+               static_cast<size_t>(expression.passed_store_input(static_cast<int>(b))));
+    }
+  }
+  const size_t passed = expression.passed_inputs().size();
+  for (size_t b = 0; b < expression.outputs().size(); ++b) {
+    describe(expression.outputs()[b], passed + b);
+  }
   return text;
 }
 

@@ -31,6 +31,7 @@ inline KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is
           is_output,       buffer.extents, buffer.given_strides};
 }
 
+std::vector<std::string> InputNames(const std::vector<KernelArgument>& arguments);
 std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments);
 
 // How one stage of a kernel is launched.

@@ -1,6 +1,7 @@
 #include "codegen/program/result_targets.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/program/c_names.h"
 
 namespace mdh {
@@ -11,10 +12,17 @@ std::string FieldPointer(const Buffer& buffer, const std::string& pointer, Scala
   return absl::StrCat("((", is_const ? "const " : "", StandardType(type), "*)", pointer, ")");
 }
 
+std::string ResultName(const Expression& expression, const std::vector<std::string>& outputs,
+                       int r) {
+  if (expression.store() == nullptr) return outputs[expression.output_access(r).buffer];
+  return CIdentifier(
+      absl::StrReplaceAll(expression.function().results()[r].name, {{".", "_"}}) + "_result");
+}
+
 std::vector<ResultTarget> OutputTargets(const Expression& expression,
                                         const std::vector<std::string>& names) {
   std::vector<ResultTarget> targets;
-  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
+  for (int r = 0; r < std::ssize(expression.stored()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     const Buffer& buffer = expression.outputs()[ref.buffer];
     const ScalarType type = expression.stored_type(r);
@@ -39,10 +47,10 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
   }
   std::vector<ResultTarget> targets;
   const std::vector<TypedName>& results = expression.function().results();
+  const bool have_names = results.size() == outputs.size() || expression.store() != nullptr;
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
-    const std::string& output = outputs[expression.output_access(r).buffer];
-    targets.push_back({results.size() == outputs.size() ? output + "_partial"
-                                                        : absl::StrCat(output, r, "_partial"),
+    const std::string name = ResultName(expression, outputs, r);
+    targets.push_back({have_names ? name + "_partial" : absl::StrCat(name, r, "_partial"),
                        results[r].type, offset});
   }
   return targets;

@@ -9,7 +9,7 @@
 
 namespace mdh {
 
-// One result of f: element `offset` (of the MDA indices; reduced dimensions have coefficient 0) of
+// One result of f, or one value that is stored: element `offset` (of the MDA indices; reduced dimensions have coefficient 0) of
 // `pointer`, whose elements have type `type`.
 struct ResultTarget {
   std::string pointer;  // a C expression
@@ -22,13 +22,18 @@ struct ResultTarget {
 std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
                          bool is_const);
 
-// The outputs. `names`: of their pointers.
+// What variables that hold result r of f are called: as its output, of which `outputs` has the names,
+// or, where a store function makes outputs of results, as f calls it.
+std::string ResultName(const Expression& expression, const std::vector<std::string>& outputs,
+                       int r);
+
+// The outputs, one per access and field (Expression::stored). `names`: of their pointers.
 std::vector<ResultTarget> OutputTargets(const Expression& expression,
                                         const std::vector<std::string>& names);
 
 // Dense row-major arrays over the dimensions that are not reduced, in the types of f's results: for
-// prefix sums, for partial results of a reduction, and for results that are combined in another
-// type than they are stored in. `outputs`: names of the outputs, from which those of the arrays are
+// prefix sums, for partial results of a reduction, and for results that are not stored as they are
+// combined (Expression::finishes_results). `outputs`: names of the outputs, from which those of the arrays are
 // made.
 std::vector<ResultTarget> ArrayTargets(const Expression& expression,
                                        const std::vector<std::string>& outputs);

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/loop_program_walk.h"
-#include "codegen/program/result_targets.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -76,10 +75,7 @@ LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int 
   const ElementType::Field& at = buffer.type.fields()[field];
   const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
   const std::vector<int64_t> strides = buffer.strides();
-  LoadInside load{FieldPointer(buffer, pointer, at.type, /*is_const=*/true),
-                  {},
-                  at.offset_bytes / SizeBytes(at.type),
-                  std::nullopt};
+  LoadInside load{pointer, {}, at.offset_bytes / SizeBytes(at.type), std::nullopt};
   if (buffer.boundary.kind == Boundary::Kind::kConstant) {
     load.outside = buffer.boundary.values[field];
   }

@@ -180,6 +180,10 @@ std::string AtomicsObstacle(const Expression& expression, const DeviceDescriptio
   if (numerics != NumericsPolicy::kReassociate) {
     return absl::StrCat("numerics=", Name(numerics), " fixes the order of additions");
   }
+  if (expression.store() != nullptr) {
+    return absl::StrCat("the store function '", expression.store()->function.name(),
+                        "' is applied to final results, which no block that adds atomically has");
+  }
   const std::vector<TypedName>& results = expression.function().results();
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
     const ScalarType type = results[r].type, stored = expression.stored_type(r);

@@ -42,7 +42,7 @@ class Fusion {
 
   Status Check() const {
     MDH_RETURN_IF_ERROR(CheckDimensions());
-    for (const auto* buffers : {&e_.inputs(), &e_.outputs()}) {
+    for (const auto* buffers : BuffersOf(e_.spec())) {
       for (const Buffer& buffer : *buffers) MDH_RETURN_IF_ERROR(CheckBuffer(buffer));
     }
     return absl::OkStatus();
@@ -62,24 +62,21 @@ class Fusion {
       }
       return true;
     };
-    return std::all_of(e_.inputs().begin(), e_.inputs().end(), is_plain) &&
-           std::all_of(e_.outputs().begin(), e_.outputs().end(), is_plain);
+    const std::vector<const std::vector<Buffer>*> buffers = BuffersOf(e_.spec());
+    return std::all_of(buffers.begin(), buffers.end(), [&](const std::vector<Buffer>* some) {
+      return std::all_of(some->begin(), some->end(), is_plain);
+    });
   }
 
   // Expects that Check has passed.
   Expression Apply() const {
-    ExpressionSpec spec = {.name = e_.name(),
-                           .dimensions = e_.dimensions(),
-                           .inputs = e_.inputs(),
-                           .outputs = e_.outputs(),
-                           .function = e_.function(),
-                           .combine_operators = e_.combine_operators(),
-                           .index_dimensions = e_.index_dimensions()};
+    ExpressionSpec spec = e_.spec();
     int64_t points = 1;
     for (const int d : group_) points *= std::exchange(spec.dimensions[d].size, 1);
     spec.dimensions[group_.back()].size = points;
-    for (Buffer& buffer : spec.inputs) ApplyTo(buffer);
-    for (Buffer& buffer : spec.outputs) ApplyTo(buffer);
+    for (std::vector<Buffer>* buffers : BuffersOf(&spec)) {
+      for (Buffer& buffer : *buffers) ApplyTo(buffer);
+    }
     return Expression::Unchecked(std::move(spec));
   }
 
@@ -98,10 +95,10 @@ class Fusion {
         return InvalidParameters("fused: ", name(d), " and ", name(group_.front()),
                                  " are combined by different operators");
       }
-      for (const int index : e_.index_dimensions()) {
-        if (index == d) {
-          return InvalidParameters("fused: the function takes the index of ", name(d));
-        }
+      const auto takes = [&](const std::vector<int>& indices) { return Contains(indices, d); };
+      if (takes(e_.index_dimensions()) ||
+          (e_.store() != nullptr && takes(e_.store()->index_dimensions))) {
+        return InvalidParameters("fused: the function takes the index of ", name(d));
       }
     }
     return absl::OkStatus();

@@ -82,7 +82,7 @@ class Decomposition {
  public:
   Decomposition(const LowLevelExpression& low, absl::Span<const BufferBytes> inputs)
       : low_(low), e_(low.expression()), parts_(low, PhaseKind::kDecomposition), arguments_(e_) {
-    for (size_t b = 0; b < inputs.size(); ++b) {
+    for (size_t b = 0; b < e_.inputs().size(); ++b) {  // those of the store function are whole
       std::vector<int> layout(e_.inputs()[b].extents.size());
       std::iota(layout.begin(), layout.end(), 0);
       sources_.push_back({0, std::move(layout), UserInput(e_.inputs()[b], inputs[b])});
@@ -270,19 +270,18 @@ class Recomposition {
 };
 
 // The output view: results in the types in which they are stored.
-std::vector<BufferBytes> StoreResults(const Expression& e, const ResultMda& mda) {
+std::vector<BufferBytes> StoreResults(const Expression& e, absl::Span<const BufferBytes> inputs,
+                                      const ResultMda& mda) {
+  std::vector<const std::byte*> pointers;
+  for (const BufferBytes& input : inputs) pointers.push_back(input.data());
   std::vector<BufferBytes> outputs;
   for (const Buffer& buffer : e.outputs()) outputs.emplace_back(buffer.size_bytes());
   ForEachPoint(mda, [&](const std::vector<int64_t>& point, size_t place) {
-    Results results = mda.values[place];
-    Convert(e.function().results(), &results);
-    for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    const Results stored = StoredValues(e, pointers, point, mda.values[place]);
+    for (int r = 0; r < static_cast<int>(stored.size()); ++r) {
       const Expression::AccessRef ref = e.output_access(r);
       const Buffer& buffer = e.outputs()[ref.buffer];
-      const ScalarType type = e.stored_type(r);
-      const ScalarValue stored =
-          results[r].type() == type ? results[r] : Apply(ScalarOp::kCast, type, {results[r]});
-      stored.Store(outputs[ref.buffer].data() +
+      stored[r].Store(outputs[ref.buffer].data() +
                    buffer.ElementAt(ref.access, point) * buffer.type.size_bytes() +
                    buffer.type.fields()[ref.field].offset_bytes);
     }
@@ -305,7 +304,7 @@ Result<std::vector<BufferBytes>> InterpretLowLevel(const LowLevelExpression& low
   }
   Singletons arguments = Decomposition(low_level, inputs).Run();
   Singletons results = ScalarPhase(low_level, std::move(arguments), combine).Run();
-  return StoreResults(e, Recomposition(low_level, std::move(results), combine).Run());
+  return StoreResults(e, inputs, Recomposition(low_level, std::move(results), combine).Run());
 }
 
 }  // namespace mdh

@@ -87,6 +87,8 @@ void SumAlong(ResultMda* mda, int d, const CombineFunction& combine) {
 
 ResultMda ThroughBuffers(const Expression& expression, const ResultMda& mda,
                          const std::vector<std::vector<int>>& layouts) {
+  // Results that a store function takes are in no output.
+  if (expression.store() != nullptr) return mda;
   IndexBox points;
   for (const std::vector<int64_t>& set : mda.index_sets) {
     points.first.push_back(set.front());

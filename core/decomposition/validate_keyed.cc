@@ -23,7 +23,8 @@ std::string KeyedTypesObstacle(const Expression& e, const DeviceDescription& dev
   }
   const std::vector<TypedName>& results = e.function().results();
   for (int r = 0; r < static_cast<int>(results.size()); ++r) {
-    const ScalarType type = results[r].type, stored = e.stored_type(r);
+    const ScalarType type = results[r].type;
+    const ScalarType stored = e.store() != nullptr ? type : e.stored_type(r);  // in an array
     const std::string result = absl::StrCat("result ", results[r].name, " is ");
     if (!HasAtomicCombination(device, e.reduction().kinds()[r], type)) {
       return absl::StrCat(result, "of type ", Name(type),

@@ -95,6 +95,16 @@ std::string CanonicalForm(const Expression& expression) {
     absl::StrAppend(&text, "indices ", absl::StrJoin(expression.index_dimensions(), ","), "\n");
   }
   absl::StrAppend(&text, "function ", CanonicalForm(expression.function()), "\n");
+  if (const StoreFunction* store = expression.store()) {
+    for (size_t b = 0; b < store->inputs.size(); ++b) {
+      absl::StrAppend(&text, "store_input ", expression.passed_store_input(static_cast<int>(b)),
+                      " ", Canonical(store->inputs[b]), "\n");
+    }
+    if (!store->index_dimensions.empty()) {
+      absl::StrAppend(&text, "store_indices ", absl::StrJoin(store->index_dimensions, ","), "\n");
+    }
+    absl::StrAppend(&text, "store ", CanonicalForm(store->function), "\n");
+  }
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/round.h"
+#include "core/expression/progression.h"
 #include "core/expression/touched_elements.h"
 
 namespace mdh {
@@ -25,10 +26,34 @@ std::vector<Expression::AccessRef> AllAccesses(const std::vector<Buffer>& buffer
 
 }  // namespace
 
+std::vector<const std::vector<Buffer>*> BuffersOf(const ExpressionSpec& spec) {
+  std::vector<const std::vector<Buffer>*> buffers = {&spec.inputs, &spec.outputs};
+  if (spec.store.has_value()) buffers.push_back(&spec.store->inputs);
+  return buffers;
+}
+
+std::vector<std::vector<Buffer>*> BuffersOf(ExpressionSpec* spec) {
+  std::vector<std::vector<Buffer>*> buffers = {&spec->inputs, &spec->outputs};
+  if (spec->store.has_value()) buffers.push_back(&spec->store->inputs);
+  return buffers;
+}
+
 Expression::Expression(ExpressionSpec spec)
     : spec_(std::move(spec)),
       input_accesses_(AllAccesses(spec_.inputs)),
-      output_accesses_(AllAccesses(spec_.outputs)) {}
+      output_accesses_(AllAccesses(spec_.outputs)) {
+  if (!spec_.store.has_value()) return;
+  const std::vector<Buffer>& read = spec_.store->inputs;
+  store_accesses_ = AllAccesses(read);
+  if (!read.empty()) passed_inputs_ = spec_.inputs;
+  for (const Buffer& buffer : read) {
+    const auto known =
+        std::find_if(passed_inputs_.begin(), passed_inputs_.end(),
+                     [&](const Buffer& passed) { return passed.name == buffer.name; });
+    passed_store_inputs_.push_back(static_cast<int>(known - passed_inputs_.begin()));
+    if (known == passed_inputs_.end()) passed_inputs_.push_back(buffer);
+  }
+}
 
 int64_t Buffer::elements() const {
   int64_t last = 0;
@@ -118,16 +143,31 @@ Expression::AccessRef Expression::input_access(int parameter) const {
   return input_accesses_[parameter];
 }
 
-Expression::AccessRef Expression::output_access(int result) const {
-  return output_accesses_[result];
+Expression::AccessRef Expression::output_access(int n) const { return output_accesses_[n]; }
+
+Expression::StoreParameter Expression::store_parameter(int parameter) const {
+  const auto results = std::ssize(spec_.function.results());
+  if (parameter < results) return StoreParameter::kResult;
+  return parameter < results + std::ssize(store_accesses_) ? StoreParameter::kAccess
+                                                           : StoreParameter::kIndex;
 }
 
-ScalarType Expression::stored_type(int result) const {
-  const AccessRef ref = output_access(result);
+Expression::AccessRef Expression::store_access(int parameter) const {
+  return store_accesses_[parameter - spec_.function.results().size()];
+}
+
+int Expression::store_index_dimension(int parameter) const {
+  return spec_.store->index_dimensions[parameter - spec_.function.results().size() -
+                                       store_accesses_.size()];
+}
+
+ScalarType Expression::stored_type(int n) const {
+  const AccessRef ref = output_access(n);
   return spec_.outputs[ref.buffer].type.fields()[ref.field].type;
 }
 
-bool Expression::converts_results() const {
+bool Expression::finishes_results() const {
+  if (spec_.store.has_value()) return true;
   for (int r = 0; r < static_cast<int>(function().results().size()); ++r) {
     if (function().results()[r].type != stored_type(r)) return true;
   }
@@ -153,7 +193,11 @@ int64_t Expression::FloatingPointOperations() const {
   if (has_reduction() || has_prefix_sum()) {
     per_point += reduction().function().FloatingPointOperations();
   }
-  return MultiplyOrLargest(points(), per_point);
+  const int64_t operations = MultiplyOrLargest(points(), per_point);
+  if (!spec_.store.has_value()) return operations;
+  return AddOrLargest(operations,
+                      MultiplyOrLargest(result_points(),
+                                        spec_.store->function.FloatingPointOperations()));
 }
 
 int64_t Expression::CompulsoryBytes() const { return TouchedBytes(*this).upper; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,20 @@ struct Dimension {
   int64_t size;
 };
 
+// The store function of md_hom (an epilogue): at every point of the dimensions that are not reduced,
+// once its results are final,
+//   stored = s(results, what `inputs` hold for the point, its indices).
+struct StoreFunction {
+  // Parameters: the results of f, in their types; then the accesses of `inputs` in order of (b, a),
+  // one per field of records; then the indices of index_dimensions as int64. Results: the output
+  // accesses in order of (b, a), one per field; they are converted to the types of the outputs.
+  ScalarFunction function;
+  // Accessed by dimensions that are not reduced. One that is called as an input of inp_view is that
+  // input: of the same type, extents, layout and boundary, which it need not repeat.
+  std::vector<Buffer> inputs = {};
+  std::vector<int> index_dimensions = {};  // ascending, not reduced
+};
+
 // Everything Create takes; plain data.
 struct ExpressionSpec {
   std::string name;
@@ -76,13 +91,18 @@ struct ExpressionSpec {
   std::vector<Buffer> inputs;         // may be empty
   std::vector<Buffer> outputs;        // at least one
   // Parameters: input accesses in order of (b, a), one per field of records, then the indices of
-  // index_dimensions as int64 (appendix B.4). Results: output accesses in order of (b, a), one per
-  // field; a result may have another type than the buffer, in which it is combined, and is then
-  // converted when it is stored.
+  // index_dimensions as int64 (appendix B.4). Results: what the store function takes; without one,
+  // output accesses in order of (b, a), one per field, and a result may have another type than the
+  // buffer, in which it is combined, and is then converted when it is stored.
   ScalarFunction function;
   std::vector<CombineOperator> combine_operators;  // one per dimension
   std::vector<int> index_dimensions = {};          // ascending
+  std::optional<StoreFunction> store = std::nullopt;
 };
+
+// The buffers of all views: inputs, what the store function reads, and outputs.
+std::vector<const std::vector<Buffer>*> BuffersOf(const ExpressionSpec& spec);
+std::vector<std::vector<Buffer>*> BuffersOf(ExpressionSpec* spec);
 
 class Expression {
  public:
@@ -96,8 +116,8 @@ class Expression {
   // types of f fit the views; pw and ps operators of different dimensions are the same function
   // (Lemma 1); operators are associative, commutative where they must be, and their identities
   // neutral, on samples of what f computes; there is an identity where results combine nothing;
-  // output index functions do not use dimensions that are
-  // reduced with a non-zero coefficient, and write no element twice (Definition 10).
+  // output index functions and those of the store function do not use dimensions that are
+  // reduced with a non-zero coefficient, and outputs are written once (Definition 10).
   // Errors: InvalidArgument or OutOfRange; the message names buffer, access, dimension, and PlaceOf
   // (core/expression/expression_place.h) says where it is. Whether output index functions write an
   // element twice is decided exactly; if that takes too long the expression is rejected, and the
@@ -116,6 +136,17 @@ class Expression {
   const std::vector<CombineOperator>& combine_operators() const { return spec_.combine_operators; }
 
   const std::vector<int>& index_dimensions() const { return spec_.index_dimensions; }
+  // nullptr: results are stored as they are.
+  const StoreFunction* store() const { return spec_.store ? &*spec_.store : nullptr; }
+  // Everything that Create took, completed by it.
+  const ExpressionSpec& spec() const { return spec_; }
+
+  // What a caller passes: inputs(), then those that only the store function reads.
+  const std::vector<Buffer>& passed_inputs() const {
+    return passed_inputs_.empty() ? spec_.inputs : passed_inputs_;
+  }
+  // Which of them store()->inputs[b] is.
+  int passed_store_input(int b) const { return passed_store_inputs_[b]; }
 
   int rank() const { return static_cast<int>(spec_.dimensions.size()); }  // D
   bool is_reduction(int d) const { return spec_.combine_operators[d].is_point_wise(); }
@@ -140,17 +171,30 @@ class Expression {
     return spec_.index_dimensions[parameter - input_parameters()];
   }
   AccessRef input_access(int parameter) const;
-  AccessRef output_access(int result) const;
-  // The type of result number n in memory.
-  ScalarType stored_type(int result) const;
-  // Whether some result is combined in another type than it is stored in.
-  bool converts_results() const;
+  // What is stored, one per access and field of the outputs: the results of the store function, or
+  // those of f.
+  const std::vector<TypedName>& stored() const {
+    return spec_.store ? spec_.store->function.results() : spec_.function.results();
+  }
+  // Where number n of stored() goes, and its type there.
+  AccessRef output_access(int n) const;
+  ScalarType stored_type(int n) const;
+  // Whether what is stored is not just what was combined: there is a store function, or some result
+  // is combined in another type than it is stored in.
+  bool finishes_results() const;
+  // Parameters of the store function: first the results of f, then accesses of its inputs, then
+  // indices.
+  enum class StoreParameter : uint8_t { kResult, kAccess, kIndex };
+  StoreParameter store_parameter(int parameter) const;
+  AccessRef store_access(int parameter) const;  // of store()->inputs
+  int store_index_dimension(int parameter) const;
 
   int64_t points() const;  // product of the dimensions' sizes
   // Of dimensions that are not reduced: results per access of an output.
   int64_t result_points() const;
   bool is_empty() const { return points() == 0; }
-  // Floating-point operations of the whole computation: points * f, plus the combinations.
+  // Floating-point operations of the whole computation: points * f, plus the combinations, plus the
+  // store function once per point of the results.
   int64_t FloatingPointOperations() const;
   // Bytes of what is touched of inputs and outputs (core/expression/touched_elements.h), or an
   // upper bound.
@@ -159,7 +203,9 @@ class Expression {
  private:
   explicit Expression(ExpressionSpec spec);
   ExpressionSpec spec_;
-  std::vector<AccessRef> input_accesses_, output_accesses_;
+  std::vector<AccessRef> input_accesses_, output_accesses_, store_accesses_;
+  std::vector<Buffer> passed_inputs_;  // empty: the inputs
+  std::vector<int> passed_store_inputs_;
 };
 
 }  // namespace mdh

@@ -51,23 +51,35 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
   return absl::OkStatus();
 }
 
+Buffer* FindBuffer(std::vector<Buffer>& buffers, absl::string_view name) {
+  const auto found = std::find_if(buffers.begin(), buffers.end(),
+                                  [&](const Buffer& buffer) { return buffer.name == name; });
+  return found == buffers.end() ? nullptr : &*found;
+}
+
+// Only what the store function reads may be called as an input is, which it is then.
 Status CheckBufferNames(const ExpressionSpec& spec) {
-  std::set<absl::string_view> names;
-  for (const PlaceKind kind : {PlaceKind::kOutput, PlaceKind::kInput}) {
-    const std::vector<Buffer>& buffers = kind == PlaceKind::kInput ? spec.inputs : spec.outputs;
+  std::set<absl::string_view> names, read;
+  const auto check = [](PlaceKind kind, const std::vector<Buffer>& buffers,
+                        std::set<absl::string_view>& taken) -> Status {
     for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
-      if (!names.insert(buffers[b].name).second) {
-        return InvalidAt({kind, b}, absl::StrCat("two buffers are called '", buffers[b].name, "'"));
-      }
+      if (taken.insert(buffers[b].name).second) continue;
+      return InvalidAt({kind, b}, absl::StrCat("two buffers are called '", buffers[b].name, "'"));
     }
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  };
+  MDH_RETURN_IF_ERROR(check(PlaceKind::kOutput, spec.outputs, names));
+  read = names;
+  MDH_RETURN_IF_ERROR(check(PlaceKind::kInput, spec.inputs, names));
+  return spec.store.has_value() ? check(PlaceKind::kStoreInput, spec.store->inputs, read)
+                                : absl::OkStatus();
 }
 
 // Parameters or results of f that a view's accesses stand for.
 struct SignatureEntry {
-  const Buffer* buffer;  // null: an index
+  const Buffer* buffer;  // null: an index or a result
   ScalarType type;
+  const TypedName* result = nullptr;  // of f
 };
 
 std::vector<SignatureEntry> EntriesOf(const std::vector<Buffer>& buffers) {
@@ -82,59 +94,79 @@ std::vector<SignatureEntry> EntriesOf(const std::vector<Buffer>& buffers) {
   return entries;
 }
 
-// f's parameters are the accesses of inp_view, in order, and then the indices it takes.
-Status CheckParameters(const ExpressionSpec& spec) {
-  std::vector<SignatureEntry> entries = EntriesOf(spec.inputs);
+// `entries`, and then the indices that the function takes. `view`: what the entries are of.
+Status CheckParametersOf(const ScalarFunction& function, PlaceKind place,
+                         std::vector<SignatureEntry> entries,
+                         const std::vector<int>& index_dimensions, size_t rank,
+                         absl::string_view view) {
   int previous = -1;
-  for (const int d : spec.index_dimensions) {
-    if (d <= previous || d >= static_cast<int>(spec.dimensions.size())) {
-      return InvalidAt(
-          {PlaceKind::kFunction},
-          absl::StrCat("the dimensions whose indices f takes must be ascending numbers "
-                       "below ",
-                       spec.dimensions.size(), ", not (",
-                       absl::StrJoin(spec.index_dimensions, ", "), ")"));
+  for (const int d : index_dimensions) {
+    if (d <= previous || d >= static_cast<int>(rank)) {
+      return InvalidAt({place}, absl::StrCat("the dimensions whose indices ", function.name(),
+                                             " takes must be ascending numbers below ", rank,
+                                             ", not (", absl::StrJoin(index_dimensions, ", "), ")"));
     }
     previous = d;
     entries.push_back({nullptr, ScalarType::kInt64});
   }
-  const std::vector<TypedName>& names = spec.function.parameters();
+  const std::vector<TypedName>& names = function.parameters();
   if (names.size() != entries.size()) {
-    return InvalidAt(
-        {PlaceKind::kFunction},
-        absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
-                     " parameters, but the input view has ", entries.size(),
-                     spec.index_dimensions.empty() ? " accesses" : " accesses and indices"));
+    return InvalidAt({place},
+                     absl::StrCat("function '", function.name(), "' has ", names.size(),
+                                  " parameters, but ", view, " ", entries.size(),
+                                  index_dimensions.empty() ? " accesses" : " accesses and indices"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     if (names[n].type == entries[n].type) continue;
-    const std::string what = entries[n].buffer == nullptr
-                                 ? "an index"
-                                 : absl::StrCat("buffer '", entries[n].buffer->name, "'");
-    return InvalidAt({PlaceKind::kFunction},
-                     absl::StrCat("function '", spec.function.name(), "': parameter '",
-                                  names[n].name, "' has type ", Name(names[n].type), ", but ", what,
-                                  " has type ", Name(entries[n].type)));
+    const std::string what =
+        entries[n].result != nullptr   ? absl::StrCat("result '", entries[n].result->name, "'")
+        : entries[n].buffer == nullptr ? "an index"
+                                       : absl::StrCat("buffer '", entries[n].buffer->name, "'");
+    return InvalidAt({place}, absl::StrCat("function '", function.name(), "': parameter '",
+                                           names[n].name, "' has type ", Name(names[n].type),
+                                           ", but ", what, " has type ", Name(entries[n].type)));
   }
   return absl::OkStatus();
 }
 
-// f's results are the accesses of out_view, in order. Their types are those in which they are
-// combined: numbers of any type can be stored as numbers of any other.
+// f's parameters are the accesses of inp_view; those of the store function f's results and the
+// accesses of its own inputs.
+Status CheckParameters(const ExpressionSpec& spec) {
+  const size_t rank = spec.dimensions.size();
+  MDH_RETURN_IF_ERROR(CheckParametersOf(spec.function, PlaceKind::kFunction, EntriesOf(spec.inputs),
+                                        spec.index_dimensions, rank, "the input view has"));
+  if (!spec.store.has_value()) return absl::OkStatus();
+  std::vector<SignatureEntry> entries;
+  for (const TypedName& result : spec.function.results()) {
+    entries.push_back({nullptr, result.type, &result});
+  }
+  const std::vector<SignatureEntry> accesses = EntriesOf(spec.store->inputs);
+  entries.insert(entries.end(), accesses.begin(), accesses.end());
+  return CheckParametersOf(spec.store->function, PlaceKind::kStoreFunction, std::move(entries),
+                           spec.store->index_dimensions, rank,
+                           absl::StrCat("'", spec.function.name(), "' has ",
+                                        spec.function.results().size(),
+                                        " results, which together with what it reads makes"));
+}
+
+// What is stored are the accesses of out_view, in order. Numbers of any type can be stored as
+// numbers of any other.
 Status CheckStoredResults(const ExpressionSpec& spec) {
   const std::vector<SignatureEntry> entries = EntriesOf(spec.outputs);
-  const std::vector<TypedName>& names = spec.function.results();
+  const ScalarFunction& function = spec.store.has_value() ? spec.store->function : spec.function;
+  const PlaceKind place =
+      spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
+  const std::vector<TypedName>& names = function.results();
   if (names.size() != entries.size()) {
-    return InvalidAt(
-        {PlaceKind::kFunction},
-        absl::StrCat("function '", spec.function.name(), "' has ", names.size(),
-                     " results, but the output view has ", entries.size(), " accesses"));
+    return InvalidAt({place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
+                                           " results, but the output view has ", entries.size(),
+                                           " accesses"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     const bool is_bool = names[n].type == ScalarType::kBool;
     if (is_bool == (entries[n].type == ScalarType::kBool)) continue;
-    return InvalidAt({PlaceKind::kFunction},
-                     absl::StrCat("function '", spec.function.name(), "': result '", names[n].name,
+    return InvalidAt({place},
+                     absl::StrCat("function '", function.name(), "': result '", names[n].name,
                                   "' has type ", Name(names[n].type), ", but buffer '",
                                   entries[n].buffer->name, "' has type ", Name(entries[n].type)));
   }
@@ -222,9 +254,21 @@ Status CheckCombineOperators(ExpressionSpec* to_check) {
   return CheckResultsOfNothing(spec);
 }
 
-Status CheckNotReduced(const ExpressionSpec& spec) {
-  for (int b = 0; b < static_cast<int>(spec.outputs.size()); ++b) {
-    const Buffer& buffer = spec.outputs[b];
+// "dimension 'k', which is reduced by '+'".
+std::string ReducedDimension(const ExpressionSpec& spec, size_t d) {
+  return absl::StrCat("dimension '", spec.dimensions[d].name, "', which is reduced by '",
+                      spec.combine_operators[d].ToString(), "'");
+}
+
+constexpr char kOncePerResult[] =
+    "; a store function is applied to results, which exist once for all points along it: what "
+    "depends on it belongs in f";
+
+// `what`: "output", say; `why`: behind the message.
+Status CheckNotReduced(const ExpressionSpec& spec, const std::vector<Buffer>& buffers,
+                       PlaceKind place, absl::string_view what, absl::string_view why) {
+  for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
+    const Buffer& buffer = buffers[b];
     for (int a = 0; a < static_cast<int>(buffer.accesses.size()); ++a) {
       for (int x = 0; x < static_cast<int>(buffer.extents.size()); ++x) {
         for (size_t d = 0; d < spec.dimensions.size(); ++d) {
@@ -232,14 +276,83 @@ Status CheckNotReduced(const ExpressionSpec& spec) {
               buffer.accesses[a].indices[x].coefficients[d] == 0) {
             continue;
           }
-          return InvalidAt(
-              {PlaceKind::kOutput, b, a, x},
-              absl::StrCat("output '", buffer.name, "', access ", a, ", index ", x,
-                           " uses dimension '", spec.dimensions[d].name, "', which is reduced by '",
-                           spec.combine_operators[d].ToString(), "'"));
+          return InvalidAt({place, b, a, x},
+                           absl::StrCat(what, " '", buffer.name, "', access ", a, ", index ", x,
+                                        " uses ", ReducedDimension(spec, d), why));
         }
       }
     }
+  }
+  return absl::OkStatus();
+}
+
+Status CheckNothingReducedIsUsed(const ExpressionSpec& spec) {
+  MDH_RETURN_IF_ERROR(CheckNotReduced(spec, spec.outputs, PlaceKind::kOutput, "output", ""));
+  if (!spec.store.has_value()) return absl::OkStatus();
+  for (const int d : spec.store->index_dimensions) {
+    if (!spec.combine_operators[d].is_point_wise()) continue;
+    return InvalidAt({PlaceKind::kStoreFunction},
+                     absl::StrCat("store function '", spec.store->function.name(),
+                                  "' takes the index of ", ReducedDimension(spec, d),
+                                  kOncePerResult));
+  }
+  return CheckNotReduced(spec, spec.store->inputs, PlaceKind::kStoreInput,
+                         "input of the store function", kOncePerResult);
+}
+
+// What the store function reads, too, under the name of an input: one buffer, whose extents cover
+// the accesses of both.
+Status JoinWithInputs(ExpressionSpec* spec) {
+  if (!spec->store.has_value()) return absl::OkStatus();
+  for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
+    Buffer& read = spec->store->inputs[b];
+    const Buffer* input = FindBuffer(spec->inputs, read.name);
+    if (input == nullptr) continue;
+    if (!(read.type == input->type)) {
+      return InvalidAt({PlaceKind::kStoreInput, b},
+                       absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
+                                    ", but the input of this name is of type ",
+                                    input->type.ToString()));
+    }
+    if (read.extents_given || !read.is_dense()) continue;
+    read.extents_given = input->extents_given;
+    read.extents = input->extents;
+    read.given_strides = input->given_strides;
+    read.boundary = input->boundary;
+  }
+  return absl::OkStatus();
+}
+
+// Expects that the views are checked.
+Status CheckJoinedInputs(ExpressionSpec* spec) {
+  if (!spec->store.has_value()) return absl::OkStatus();
+  for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
+    Buffer& read = spec->store->inputs[b];
+    Buffer* input = FindBuffer(spec->inputs, read.name);
+    if (input == nullptr) continue;
+    bool is_same = read.extents.size() == input->extents.size();
+    for (size_t x = 0; is_same && x < read.extents.size(); ++x) {
+      int64_t& of_read = read.extents[x];
+      int64_t& of_input = input->extents[x];
+      if (!read.extents_given) of_read = std::max(of_read, of_input);
+      if (!input->extents_given) of_input = std::max(of_read, of_input);
+      is_same = of_read == of_input;
+    }
+    if (!is_same || read.strides() != input->strides()) {
+      return InvalidAt({PlaceKind::kStoreInput, b},
+                       absl::StrCat("buffer '", read.name, "' has the extents (",
+                                    absl::StrJoin(read.extents, ", "),
+                                    ") here, but others or another layout in inp_view, (",
+                                    absl::StrJoin(input->extents, ", "), ")"));
+    }
+    // The common extents may be larger than those of each.
+    std::vector<Buffer> joined = {*input, read};
+    for (Buffer& buffer : joined) buffer.extents_given = true;
+    const Status fits = CheckView(PlaceKind::kInput, spec->dimensions, &joined);
+    if (!fits.ok()) return AtPlace(fits, {PlaceKind::kStoreInput, b});
+    // Strides that are not dense for the extents of one may be for the common ones.
+    input->given_strides = joined[0].given_strides;
+    read.given_strides = joined[1].given_strides;
   }
   return absl::OkStatus();
 }
@@ -302,12 +415,17 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
     return absl::InvalidArgumentError(absl::StrCat("expression '", spec.name, "' has no output"));
   }
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
+  MDH_RETURN_IF_ERROR(JoinWithInputs(&spec));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kInput, spec.dimensions, &spec.inputs));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kOutput, spec.dimensions, &spec.outputs));
+  if (spec.store.has_value()) {
+    MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kStoreInput, spec.dimensions, &spec.store->inputs));
+  }
+  MDH_RETURN_IF_ERROR(CheckJoinedInputs(&spec));
   MDH_RETURN_IF_ERROR(CheckParameters(spec));
   MDH_RETURN_IF_ERROR(CheckStoredResults(spec));
   MDH_RETURN_IF_ERROR(CheckCombineOperators(&spec));
-  MDH_RETURN_IF_ERROR(CheckNotReduced(spec));
+  MDH_RETURN_IF_ERROR(CheckNothingReducedIsUsed(spec));
   MDH_RETURN_IF_ERROR(CheckWrittenOnce(spec));
   Expression expression(std::move(spec));
   // One meaning, one form: where everything is reached, nothing is kept.

@@ -8,7 +8,15 @@
 namespace mdh {
 
 struct ExpressionPlace {
-  enum class Kind { kDimension, kInput, kOutput, kFunction, kCombineOperator };
+  enum class Kind {
+    kDimension,
+    kInput,
+    kOutput,
+    kFunction,
+    kCombineOperator,
+    kStoreFunction,
+    kStoreInput,  // what the store function reads
+  };
   Kind kind;
   int number = 0;   // of the dimension, buffer or combine operator
   int access = -1;  // of the buffer; -1: the buffer itself

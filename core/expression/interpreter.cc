@@ -55,6 +55,34 @@ std::vector<int> DimensionsWith(const Expression& expression, const Predicate& p
   return dimensions;
 }
 
+ScalarValue Converted(const ScalarValue& value, ScalarType type) {
+  return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
+}
+void Convert(const std::vector<TypedName>& to, std::vector<ScalarValue>* values) {
+  for (size_t r = 0; r < values->size(); ++r) {
+    (*values)[r] = Converted((*values)[r], to[r].type);
+  }
+}
+
+// element < 0: the boundary's.
+ScalarValue Read(const Buffer& buffer, const std::byte* bytes, int field, int64_t element) {
+  if (element < 0) return buffer.boundary.values[field];
+  const ElementType::Field& at = buffer.type.fields()[field];
+  return ScalarValue::Load(at.type, bytes + element * buffer.type.size_bytes() + at.offset_bytes);
+}
+
+// Argument number `parameter` of the store function, which is no result.
+ScalarValue StoreArgument(const Expression& e, absl::Span<const std::byte* const> inputs,
+                          absl::Span<const int64_t> point, int parameter) {
+  if (e.store_parameter(parameter) == Expression::StoreParameter::kIndex) {
+    return ScalarValue::Integer(ScalarType::kInt64, point[e.store_index_dimension(parameter)]);
+  }
+  const Expression::AccessRef ref = e.store_access(parameter);
+  const Buffer& buffer = e.store()->inputs[ref.buffer];
+  return Read(buffer, inputs[e.passed_store_input(ref.buffer)], ref.field,
+              buffer.ElementAt(ref.access, point));
+}
+
 class Machine {
  public:
   Machine(const Expression& expression, absl::Span<const std::byte* const> inputs,
@@ -114,14 +142,6 @@ class Machine {
                                                      : expression_.dimensions()[d].size;
   }
 
-  // To the types in which results are stored.
-  void Finish(std::vector<ScalarValue>* results) const {
-    Convert(expression_.function().results(), results);
-    for (size_t r = 0; r < results->size(); ++r) {
-      (*results)[r] = Converted((*results)[r], expression_.stored_type(static_cast<int>(r)));
-    }
-  }
-
  private:
   std::vector<ScalarValue> FoldPart(const Odometer& dimensions, const PointBox& box,
                                     std::vector<int64_t>* point) {
@@ -139,15 +159,6 @@ class Machine {
     return -1;
   }
 
-  static ScalarValue Converted(const ScalarValue& value, ScalarType type) {
-    return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
-  }
-  static void Convert(const std::vector<TypedName>& to, std::vector<ScalarValue>* values) {
-    for (size_t r = 0; r < values->size(); ++r) {
-      (*values)[r] = Converted((*values)[r], to[r].type);
-    }
-  }
-
   ScalarValue Argument(int parameter, const std::vector<int64_t>& point) const {
     if (expression_.is_index(parameter)) {
       return ScalarValue::Integer(ScalarType::kInt64,
@@ -158,10 +169,7 @@ class Machine {
     const int64_t element = buffer.boundary.kind == Boundary::Kind::kNone
                                 ? linear_[parameter].Evaluate(point)
                                 : buffer.ElementAt(ref.access, point);
-    if (element < 0) return buffer.boundary.values[ref.field];
-    const ElementType::Field& field = buffer.type.fields()[ref.field];
-    return ScalarValue::Load(
-        field.type, inputs_[ref.buffer] + element * buffer.type.size_bytes() + field.offset_bytes);
+    return Read(buffer, inputs_[ref.buffer], ref.field, element);
   }
 
   std::vector<ScalarValue> Call(const ScalarFunction& function) {
@@ -239,14 +247,33 @@ class PrefixSums {
 
 }  // namespace
 
+std::vector<ScalarValue> StoredValues(const Expression& expression,
+                                      absl::Span<const std::byte* const> inputs,
+                                      absl::Span<const int64_t> mda_index,
+                                      std::vector<ScalarValue> results) {
+  Convert(expression.function().results(), &results);
+  if (const StoreFunction* store = expression.store()) {
+    while (results.size() < store->function.parameters().size()) {
+      results.push_back(
+          StoreArgument(expression, inputs, mda_index, static_cast<int>(results.size())));
+    }
+    results = store->function.Evaluate(results);
+  }
+  for (size_t r = 0; r < results.size(); ++r) {
+    results[r] = Converted(results[r], expression.stored_type(static_cast<int>(r)));
+  }
+  return results;
+}
+
 Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs) {
-  if (inputs.size() != expression.inputs().size()) {
+  const std::vector<Buffer>& buffers = expression.passed_inputs();
+  if (inputs.size() != buffers.size()) {
     return absl::InvalidArgumentError(absl::StrCat("expression '", expression.name(), "' has ",
-                                                   expression.inputs().size(), " inputs, but ",
-                                                   inputs.size(), " were given"));
+                                                   buffers.size(), " inputs, but ", inputs.size(),
+                                                   " were given"));
   }
   for (size_t b = 0; b < inputs.size(); ++b) {
-    const Buffer& buffer = expression.inputs()[b];
+    const Buffer& buffer = buffers[b];
     if (static_cast<int64_t>(inputs[b].size()) != buffer.size_bytes()) {
       return absl::InvalidArgumentError(absl::StrCat("input '", buffer.name, "' has ",
                                                      buffer.size_bytes(), " bytes, but ",
@@ -281,7 +308,7 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   Machine machine(expression, pointers, accumulation);
   PrefixSums sums(expression, machine);
   const auto store = [&](const std::vector<int64_t>& point, std::vector<ScalarValue> results) {
-    machine.Finish(&results);
+    results = StoredValues(expression, pointers, point, std::move(results));
     for (int r = 0; r < static_cast<int>(results.size()); ++r) {
       const Expression::AccessRef ref = expression.output_access(r);
       const Buffer& buffer = expression.outputs()[ref.buffer];
@@ -300,10 +327,9 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   return outputs;
 }
 
-std::vector<ScalarValue> InterpretAt(const Expression& expression,
-                                     absl::Span<const std::byte* const> inputs,
-                                     absl::Span<const int64_t> mda_index,
-                                     Accumulation accumulation) {
+std::vector<ScalarValue> ResultsAt(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   absl::Span<const int64_t> mda_index, Accumulation accumulation) {
   std::vector<int64_t> point(mda_index.begin(), mda_index.end());
   PointBox box = WholeBox(expression);
   for (int d = 0; d < expression.rank(); ++d) {
@@ -311,10 +337,15 @@ std::vector<ScalarValue> InterpretAt(const Expression& expression,
   }
   const Odometer combined(DimensionsWith(
       expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
-  Machine machine(expression, inputs, accumulation);
-  std::vector<ScalarValue> results = machine.Fold(combined, box, &point);
-  machine.Finish(&results);
-  return results;
+  return Machine(expression, inputs, accumulation).Fold(combined, box, &point);
+}
+
+std::vector<ScalarValue> InterpretAt(const Expression& expression,
+                                     absl::Span<const std::byte* const> inputs,
+                                     absl::Span<const int64_t> mda_index,
+                                     Accumulation accumulation) {
+  return StoredValues(expression, inputs, mda_index,
+                      ResultsAt(expression, inputs, mda_index, accumulation));
 }
 
 }  // namespace mdh

@@ -40,9 +40,23 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
                                            absl::Span<const BufferBytes> inputs,
                                            Accumulation accumulation = Accumulation::kWide);
 
-// The results at one output point, in the types in which they are stored: f combined over all
+// What is stored of the combined results of f at a point, in the types in which it is stored: the
+// store function's results, or those of f. `results` may be in wider types than f's.
+std::vector<ScalarValue> StoredValues(const Expression& expression,
+                                      absl::Span<const std::byte* const> inputs,
+                                      absl::Span<const int64_t> mda_index,
+                                      std::vector<ScalarValue> results);
+
+// The results of f at one output point, combined as InterpretAt says, in the types in which they
+// are combined.
+std::vector<ScalarValue> ResultsAt(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   absl::Span<const int64_t> mda_index,
+                                   Accumulation accumulation = Accumulation::kWide);
+
+// What is stored at one output point, in the types in which they are stored: f combined over all
 // reduced dimensions, and over prefix sums up to the point. `mda_index` has one entry per
-// dimension; those of reduced dimensions are ignored. `inputs`: one pointer per input buffer.
+// dimension; those of reduced dimensions are ignored. `inputs`: one pointer per passed input.
 // Serves to check samples of computations that are too large to interpret.
 std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,

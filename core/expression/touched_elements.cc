@@ -137,6 +137,12 @@ std::vector<bool> NeededParameters(const ScalarFunction& f, const std::vector<bo
 // Results of f of which every value that is combined must be known.
 std::vector<bool> NeededResults(const Expression& e) {
   std::vector<bool> results(e.function().results().size(), true);
+  if (e.store() != nullptr) {
+    const ScalarFunction& s = e.store()->function;
+    const std::vector<bool> taken =
+        NeededParameters(s, std::vector<bool>(s.results().size(), true));
+    std::copy_n(taken.begin(), results.size(), results.begin());
+  }
   if (!e.has_reduction() && !e.has_prefix_sum()) return results;
   const std::vector<bool> operands = NeededParameters(e.reduction().function(), results);
   for (size_t r = 0; r < results.size(); ++r) {
@@ -145,21 +151,55 @@ std::vector<bool> NeededResults(const Expression& e) {
   return results;
 }
 
-// Of all fields, the elements whose field is read by parameters of which `is_read` holds.
-CountBounds BytesOfParameters(const Expression& e, int b, const std::vector<bool>& is_read) {
-  const Buffer& buffer = e.inputs()[b];
+// Parameters of which the function uses the value at all.
+std::vector<bool> UsedParameters(const ScalarFunction& f) {
+  std::vector<bool> used(f.parameters().size(), false);
+  for (const ScalarInstruction& instruction : f.instructions()) {
+    if (instruction.op == ScalarOp::kParameter) used[instruction.parameter] = true;
+  }
+  return used;
+}
+
+// Of all fields, the elements of buffer number b whose field is one of `read`.
+CountBounds BytesOfAccesses(const Expression& e, const Buffer& buffer, int b,
+                            const std::vector<Expression::AccessRef>& read) {
   CountBounds bytes{0, 0};
-  for (size_t field = 0; field < buffer.type.fields().size(); ++field) {
+  for (int field = 0; field < std::ssize(buffer.type.fields()); ++field) {
     std::vector<int> accesses;
-    for (int p = 0; p < e.input_parameters(); ++p) {
-      const Expression::AccessRef ref = e.input_access(p);
-      if (ref.buffer != b || ref.field != static_cast<int>(field) || !is_read[p]) continue;
-      accesses.push_back(ref.access);
+    for (const Expression::AccessRef& ref : read) {
+      if (ref.buffer == b && ref.field == field) accesses.push_back(ref.access);
     }
     const int64_t size = SizeBytes(buffer.type.fields()[field].type);
     bytes = bytes + TouchedElements(buffer, accesses, e.dimensions()) * CountBounds{size, size};
   }
   return bytes;
+}
+
+CountBounds BytesOfFunction(const Expression& e, int b) {
+  const auto bytes = [&](const std::vector<bool>& is_read) {
+    std::vector<Expression::AccessRef> read;
+    for (int p = 0; p < e.input_parameters(); ++p) {
+      if (is_read[p]) read.push_back(e.input_access(p));
+    }
+    return BytesOfAccesses(e, e.inputs()[b], b, read);
+  };
+  return {bytes(NeededParameters(e.function(), NeededResults(e))).lower,
+          bytes(UsedParameters(e.function())).upper};
+}
+
+// What the store function reads of its input number b.
+CountBounds BytesOfStore(const Expression& e, int b) {
+  const ScalarFunction& s = e.store()->function;
+  const auto bytes = [&](const std::vector<bool>& is_read) {
+    std::vector<Expression::AccessRef> read;
+    for (int p = 0; p < std::ssize(s.parameters()); ++p) {
+      const bool is_access = e.store_parameter(p) == Expression::StoreParameter::kAccess;
+      if (is_read[p] && is_access) read.push_back(e.store_access(p));
+    }
+    return BytesOfAccesses(e, e.store()->inputs[b], b, read);
+  };
+  return {bytes(NeededParameters(s, std::vector<bool>(s.results().size(), true))).lower,
+          bytes(UsedParameters(s)).upper};
 }
 
 // ---- Lines ----
@@ -191,14 +231,18 @@ CountBounds TouchedElements(const Buffer& buffer, absl::Span<const int> accesses
 }
 
 CountBounds InputBytes(const Expression& expression, int b) {
-  const ScalarFunction& f = expression.function();
-  std::vector<bool> used(f.parameters().size(), false);
-  for (const ScalarInstruction& instruction : f.instructions()) {
-    if (instruction.op == ScalarOp::kParameter) used[instruction.parameter] = true;
+  CountBounds bytes{0, 0};
+  if (b < std::ssize(expression.inputs())) bytes = BytesOfFunction(expression, b);
+  if (expression.store() == nullptr) return bytes;
+  for (int read = 0; read < std::ssize(expression.store()->inputs); ++read) {
+    if (expression.passed_store_input(read) != b) continue;
+    // Both may read the same elements.
+    const CountBounds more = BytesOfStore(expression, read);
+    const int64_t all = expression.passed_inputs()[b].size_bytes();
+    bytes = {std::max(bytes.lower, more.lower),
+             std::min(AddOrLargest(bytes.upper, more.upper), std::max(all, bytes.upper))};
   }
-  const std::vector<bool> needed = NeededParameters(f, NeededResults(expression));
-  return {BytesOfParameters(expression, b, needed).lower,
-          BytesOfParameters(expression, b, used).upper};
+  return bytes;
 }
 
 CountBounds OutputBytes(const Expression& expression, int b) {
@@ -212,7 +256,7 @@ CountBounds OutputBytes(const Expression& expression, int b) {
 
 CountBounds TouchedBytes(const Expression& expression) {
   CountBounds bytes{0, 0};
-  for (size_t b = 0; b < expression.inputs().size(); ++b) {
+  for (size_t b = 0; b < expression.passed_inputs().size(); ++b) {
     bytes = bytes + InputBytes(expression, static_cast<int>(b));
   }
   for (size_t b = 0; b < expression.outputs().size(); ++b) {
@@ -223,7 +267,7 @@ CountBounds TouchedBytes(const Expression& expression) {
 
 int64_t BufferBytesOf(const Expression& expression) {
   int64_t bytes = 0;
-  for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {
+  for (const auto* buffers : {&expression.passed_inputs(), &expression.outputs()}) {
     for (const Buffer& buffer : *buffers) bytes = AddOrLargest(bytes, buffer.size_bytes());
   }
   return bytes;
@@ -231,7 +275,7 @@ int64_t BufferBytesOf(const Expression& expression) {
 
 int64_t TouchedLineBytes(const Expression& expression, int64_t line_bytes) {
   int64_t bytes = 0;
-  for (const auto* buffers : {&expression.inputs(), &expression.outputs()}) {
+  for (const auto* buffers : BuffersOf(expression.spec())) {
     for (const Buffer& buffer : *buffers) {
       int64_t lines = 0;
       for (size_t a = 0; a < buffer.accesses.size(); ++a) {

@@ -20,8 +20,8 @@ namespace mdh {
 CountBounds TouchedElements(const Buffer& buffer, absl::Span<const int> accesses,
                             const std::vector<Dimension>& dimensions);
 
-// Bytes of the elements of input b that f needs: of records, those of the fields that it reads,
-// without padding. `upper` counts every access of which f uses the value. `lower` is what no right
+// Bytes of the elements of passed input b that f and the store function need: of records, those of
+// the fields that they read, without padding. `upper` counts every access whose value is used. `lower` is what no right
 // kernel can do without: it leaves out what is used only as an operand of a selection that may not
 // be taken, and everything where the combine operator may ignore an operand.
 CountBounds InputBytes(const Expression& expression, int b);

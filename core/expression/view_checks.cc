@@ -64,20 +64,26 @@ class ViewChecker {
     }
     if (accesses > Expression::kMaxAccesses) {
       return absl::InvalidArgumentError(
-          absl::StrCat(kind_ == PlaceKind::kInput ? "inp_view" : "out_view", " has ", accesses,
+          absl::StrCat(view_name(), " has ", accesses,
                        " accesses; at most ", Expression::kMaxAccesses, " are allowed"));
     }
     return absl::OkStatus();
   }
 
  private:
+  bool is_read() const { return kind_ != PlaceKind::kOutput; }
+  absl::string_view view_name() const {
+    return kind_ == PlaceKind::kOutput  ? "out_view"
+           : kind_ == PlaceKind::kInput ? "inp_view"
+                                        : "the store function";
+  }
   std::string Describe(const Buffer& buffer) const {
-    return absl::StrCat(kind_ == PlaceKind::kInput ? "input '" : "output '", buffer.name, "'");
+    return absl::StrCat(is_read() ? "input '" : "output '", buffer.name, "'");
   }
 
   // Behind the messages about indices that leave a buffer.
   std::string HowToReadOutside() const {
-    return kind_ == PlaceKind::kInput
+    return is_read()
                ? " (an input with given extents may say what is read outside: else 0, else clamp)"
                : "";
   }
@@ -99,7 +105,7 @@ class ViewChecker {
     buffer->mda_rank = static_cast<int>(dimensions_.size());
     MDH_RETURN_IF_ERROR(CheckShape(b, *buffer, rank));
     MDH_RETURN_IF_ERROR(CheckBoundary(place, *buffer));
-    if (buffer->keeps_unreached && kind_ == PlaceKind::kInput) {
+    if (buffer->keeps_unreached && is_read()) {
       return InvalidAt(
           place, absl::StrCat(Describe(*buffer), " keeps what is not written; only outputs can"));
     }

@@ -34,7 +34,7 @@ Pipeline Pipeline::Of(Expression expression) {
                               .given_strides = buffer.given_strides});
     }
   };
-  append(step.expression.inputs(), PipelineBuffer::Role::kInput, &step.inputs);
+  append(step.expression.passed_inputs(), PipelineBuffer::Role::kInput, &step.inputs);
   append(step.expression.outputs(), PipelineBuffer::Role::kOutput, &step.outputs);
   spec.steps.push_back(std::move(step));
   return Pipeline(std::move(spec));
@@ -65,16 +65,6 @@ int64_t Pipeline::FloatingPointOperations() const {
     }
   }
   return sum;
-}
-
-ExpressionSpec SpecOf(const Expression& expression) {
-  return {.name = expression.name(),
-          .dimensions = expression.dimensions(),
-          .inputs = expression.inputs(),
-          .outputs = expression.outputs(),
-          .function = expression.function(),
-          .combine_operators = expression.combine_operators(),
-          .index_dimensions = expression.index_dimensions()};
 }
 
 }  // namespace mdh

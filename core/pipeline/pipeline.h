@@ -31,11 +31,11 @@ struct PipelineBuffer {
   int64_t size_bytes() const { return elements() * type.size_bytes(); }
 };
 
-// One md_hom applied to buffers: their numbers, one per buffer of the expression, in its order.
+// One md_hom applied to buffers: their numbers, in the order of the expression's buffers.
 struct PipelineStep {
   Expression expression;
-  std::vector<int> inputs;  // a buffer may be given for several inputs
-  std::vector<int> outputs;
+  std::vector<int> inputs;   // one per passed input; a buffer may be given for several
+  std::vector<int> outputs;  // one per output
 };
 
 // Everything Create takes; plain data. Inputs and outputs of the pipeline are the buffers of these
@@ -87,8 +87,5 @@ class Pipeline {
   PipelineSpec spec_;
   std::vector<int> writers_;
 };
-
-// What Expression::Create made the expression from, with all extents and ranks.
-ExpressionSpec SpecOf(const Expression& expression);
 
 }  // namespace mdh

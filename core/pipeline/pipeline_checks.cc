@@ -60,7 +60,7 @@ class PipelineChecker {
   }
   const Buffer& ViewOf(const BufferUse& use) const {
     const Expression& expression = spec_.steps[use.step].expression;
-    return (use.writes() ? expression.outputs() : expression.inputs())[use.position];
+    return (use.writes() ? expression.outputs() : expression.passed_inputs())[use.position];
   }
   // "step 2 (gelu) reads 'h'".
   std::string UseText(const BufferUse& use, int buffer) const {
@@ -99,7 +99,7 @@ class PipelineChecker {
     for (int s = 0; s < StepCount(); ++s) {
       const PipelineStep& step = spec_.steps[s];
       MDH_RETURN_IF_ERROR(
-          CheckArguments(s, StepPlace::kStepInput, step.expression.inputs(), step.inputs));
+          CheckArguments(s, StepPlace::kStepInput, step.expression.passed_inputs(), step.inputs));
       MDH_RETURN_IF_ERROR(
           CheckArguments(s, StepPlace::kStepOutput, step.expression.outputs(), step.outputs));
     }
@@ -303,10 +303,15 @@ class PipelineChecker {
   Status GiveExtents(const BufferUse& use, const PipelineBuffer& buffer) {
     if (ViewOf(use).extents == buffer.extents) return absl::OkStatus();
     Expression& expression = spec_.steps[use.step].expression;
-    ExpressionSpec changed = SpecOf(expression);
-    Buffer& view = (use.writes() ? changed.outputs : changed.inputs)[use.position];
-    view.extents = buffer.extents;
-    view.extents_given = true;
+    ExpressionSpec changed = expression.spec();
+    // The store function may read a buffer, too, under the same name.
+    for (std::vector<Buffer>* views : BuffersOf(&changed)) {
+      for (Buffer& view : *views) {
+        if (view.name != ViewOf(use).name) continue;
+        view.extents = buffer.extents;
+        view.extents_given = true;
+      }
+    }
     Result<Expression> created = Expression::Create(std::move(changed));
     if (!created.ok()) return AtPipelinePlace(created.status(), use.place());
     expression = *std::move(created);

@@ -52,9 +52,11 @@ CombineOperator WideOperator(const CombineOperator& combine) {
 
 // The step with everything that is floating-point in fp64.
 Expression WideStep(const Expression& expression) {
-  ExpressionSpec spec = SpecOf(expression);
-  for (Buffer& buffer : spec.inputs) WidenBuffer(&buffer);
-  for (Buffer& buffer : spec.outputs) WidenBuffer(&buffer);
+  ExpressionSpec spec = expression.spec();
+  for (std::vector<Buffer>* buffers : BuffersOf(&spec)) {
+    for (Buffer& buffer : *buffers) WidenBuffer(&buffer);
+  }
+  if (spec.store.has_value()) spec.store->function = spec.store->function.Widened();
   spec.function = spec.function.Widened();
   for (CombineOperator& combine : spec.combine_operators) combine = WideOperator(combine);
   return Expression::Unchecked(std::move(spec));

@@ -80,7 +80,22 @@ class DefinitionParser {
           start, absl::StrCat(definition_.combine_operators.size(), " combine operators for ",
                               dimensions_.size(), " dimensions"));
     }
+    if (stream_.Accept(",")) MDH_RETURN_IF_ERROR(Store());
     return stream_.Expect(")");
+  }
+
+  // store s, or store s<T>( buffers )
+  Status Store() {
+    MDH_RETURN_IF_ERROR(stream_.Expect("store"));
+    StoreSyntax store;
+    store.function = stream_.Peek();
+    if (stream_.Peek(1).Is("(") || stream_.Peek(1).Is("<")) {
+      MDH_ASSIGN_OR_RETURN(store.inputs, ParseView(store.function.text, &stream_, &context_));
+    } else {
+      MDH_RETURN_IF_ERROR(stream_.ExpectName("the name of a store function").status());
+    }
+    definition_.store = std::move(store);
+    return absl::OkStatus();
   }
 
   Status OneCombineOperator() {

@@ -2,6 +2,7 @@
 // not yet resolved.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct CombineOperatorSyntax {
   bool is_tuple = false;                  // (+, max): one kind per result; else one for all
 };
 
+// store s<T>( bias: (i,j,k) -> (j) ): what is made of results before they are stored.
+struct StoreSyntax {
+  Token function;
+  ViewSyntax inputs;
+};
+
 struct DefinitionSyntax {
   Token name;
   std::vector<Dimension> dimensions;
@@ -29,6 +36,7 @@ struct DefinitionSyntax {
   ViewSyntax outputs, inputs;
   Token function;  // named in md_hom
   std::vector<CombineOperatorSyntax> combine_operators;
+  std::optional<StoreSyntax> store;
   std::vector<FunctionSyntax> functions;  // of the where part
 };
 

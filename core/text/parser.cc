@@ -45,6 +45,7 @@ class Instantiation {
   Result<Expression> Run() {
     MDH_ASSIGN_OR_RETURN(TypedFunction f, Function());
     MDH_ASSIGN_OR_RETURN(std::vector<CombineOperator> operators, CombineOperators());
+    MDH_ASSIGN_OR_RETURN(std::optional<StoreFunction> store, Store());
     for (const FunctionSyntax& other : syntax_.functions) {
       if (used_.count(other.name.offset) > 0) continue;
       return stream_.ErrorAt(other.name,
@@ -57,7 +58,8 @@ class Instantiation {
                             .outputs = syntax_.outputs.buffers,
                             .function = std::move(f.function),
                             .combine_operators = std::move(operators),
-                            .index_dimensions = std::move(f.index_dimensions)});
+                            .index_dimensions = std::move(f.index_dimensions),
+                            .store = std::move(store)});
     if (expression.ok()) return expression;
     const Status& status = expression.status();
     return stream_.ErrorAt(TokenOf(PlaceOf(status)), status.message(), status.code());
@@ -86,26 +88,76 @@ class Instantiation {
   Result<TypedFunction> Function() {
     MDH_ASSIGN_OR_RETURN(const FunctionSyntax* function, Find(syntax_.function));
     const std::vector<TypePointer> parameters = AccessTypes(syntax_.inputs);
-    results_ = AccessTypes(syntax_.outputs);
     MDH_RETURN_IF_ERROR(CheckCount(*function, "parameters", function->parameters.size(),
                                    parameters.size(), "one for each access of inp_view"));
-    MDH_RETURN_IF_ERROR(CheckCount(*function, "results", function->results.size(), results_.size(),
+    if (syntax_.store.has_value()) {
+      MDH_ASSIGN_OR_RETURN(results_, ResultsToFinish(*function));
+    } else {
+      MDH_ASSIGN_OR_RETURN(results_, StoredResults(*function));
+    }
+    return TypeFunction(*function, stream_, {parameters, results_}, DimensionNames());
+  }
+
+  // Types of the results of a function that are stored: those written, or those of the outputs.
+  Result<std::vector<TypePointer>> StoredResults(const FunctionSyntax& function) const {
+    std::vector<TypePointer> types = AccessTypes(syntax_.outputs);
+    MDH_RETURN_IF_ERROR(CheckCount(function, "results", function.results.size(), types.size(),
                                    "one for each access of out_view"));
-    for (size_t r = 0; r < results_.size(); ++r) {
-      const FunctionSyntax::ResultSyntax& result = function->results[r];
+    for (size_t r = 0; r < types.size(); ++r) {
+      const FunctionSyntax::ResultSyntax& result = function.results[r];
       if (result.type == nullptr) continue;
-      if (!CanBeStored(*result.type, *results_[r])) {
+      if (!CanBeStored(*result.type, *types[r])) {
         return stream_.ErrorAt(
             result.type_token,
             absl::StrCat("result '", result.name.text, "' of type ", TypeText(*result.type),
-                         " cannot be stored as ", TypeText(*results_[r]),
+                         " cannot be stored as ", TypeText(*types[r]),
                          "; both must be numbers, or bool, or records with the same fields"));
       }
-      results_[r] = result.type;
+      types[r] = result.type;
     }
-    std::vector<std::string> dimensions;
-    for (const Dimension& dimension : syntax_.dimensions) dimensions.push_back(dimension.name);
-    return TypeFunction(*function, stream_, {parameters, results_}, dimensions);
+    return types;
+  }
+
+  // Types of the results that a store function takes: those written, or those of the outputs at
+  // their places.
+  Result<std::vector<TypePointer>> ResultsToFinish(const FunctionSyntax& function) const {
+    const std::vector<TypePointer> outputs = AccessTypes(syntax_.outputs);
+    std::vector<TypePointer> types;
+    for (const FunctionSyntax::ResultSyntax& result : function.results) {
+      if (result.type == nullptr && types.size() >= outputs.size()) {
+        return stream_.ErrorAt(
+            result.name, absl::StrCat("the type of result '", result.name.text, "' of '",
+                                      function.name.text, "' is not known, as no output stands in "
+                                      "its place; write it behind the name, as in (",
+                                      result.name.text, ": fp32)"));
+      }
+      types.push_back(result.type != nullptr ? result.type : outputs[types.size()]);
+    }
+    return types;
+  }
+
+  Result<std::optional<StoreFunction>> Store() {
+    if (!syntax_.store.has_value()) return std::optional<StoreFunction>();
+    MDH_ASSIGN_OR_RETURN(const FunctionSyntax* function, Find(syntax_.store->function));
+    std::vector<TypePointer> parameters = results_;
+    const std::vector<TypePointer> read = AccessTypes(syntax_.store->inputs);
+    parameters.insert(parameters.end(), read.begin(), read.end());
+    MDH_RETURN_IF_ERROR(CheckCount(
+        *function, "parameters", function->parameters.size(), parameters.size(),
+        absl::StrCat("one for each result of '", syntax_.function.text, "', then one for each "
+                     "access of 'store ", function->name.text, "'")));
+    MDH_ASSIGN_OR_RETURN(const std::vector<TypePointer> stored, StoredResults(*function));
+    MDH_ASSIGN_OR_RETURN(TypedFunction typed, TypeFunction(*function, stream_,
+                                                           {parameters, stored}, DimensionNames()));
+    return std::optional<StoreFunction>({.function = std::move(typed.function),
+                                         .inputs = syntax_.store->inputs.buffers,
+                                         .index_dimensions = std::move(typed.index_dimensions)});
+  }
+
+  std::vector<std::string> DimensionNames() const {
+    std::vector<std::string> names;
+    for (const Dimension& dimension : syntax_.dimensions) names.push_back(dimension.name);
+    return names;
   }
 
   Result<std::vector<CombineOperator>> CombineOperators() {
@@ -167,7 +219,7 @@ class Instantiation {
     MDH_RETURN_IF_ERROR(CheckCount(*syntax, "parameters", syntax->parameters.size(),
                                    parameters.size(), "it combines two values of each result"));
     MDH_RETURN_IF_ERROR(CheckCount(*syntax, "results", syntax->results.size(), results_.size(),
-                                   "one for each access of out_view"));
+                                   "one for each result that it combines"));
     for (size_t r = 0; r < results_.size(); ++r) {
       const FunctionSyntax::ResultSyntax& result = syntax->results[r];
       if (result.type == nullptr || *result.type == *results_[r]) continue;
@@ -207,15 +259,23 @@ class Instantiation {
         return syntax_.function;
       case ExpressionPlace::Kind::kCombineOperator:
         return syntax_.combine_operators[place->number].token;
-      default:
-        break;
+      case ExpressionPlace::Kind::kStoreFunction:
+        return syntax_.store->function;
+      case ExpressionPlace::Kind::kInput:
+        return TokenOf(*place, syntax_.inputs);
+      case ExpressionPlace::Kind::kOutput:
+        return TokenOf(*place, syntax_.outputs);
+      case ExpressionPlace::Kind::kStoreInput:
+        return TokenOf(*place, syntax_.store->inputs);
     }
-    const ViewSyntax& view =
-        place->kind == ExpressionPlace::Kind::kInput ? syntax_.inputs : syntax_.outputs;
-    const BufferTokens& buffer = view.tokens[place->number];
-    if (place->access < 0) return buffer.name;
-    const BufferTokens::Access& access = buffer.accesses[place->access];
-    return place->index < 0 ? access.start : access.indices[place->index];
+    return syntax_.name;
+  }
+
+  static Token TokenOf(const ExpressionPlace& place, const ViewSyntax& view) {
+    const BufferTokens& buffer = view.tokens[place.number];
+    if (place.access < 0) return buffer.name;
+    const BufferTokens::Access& access = buffer.accesses[place.access];
+    return place.index < 0 ? access.start : access.indices[place.index];
   }
 
   const DefinitionSyntax& syntax_;

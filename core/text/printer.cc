@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "core/base/identifier.h"
 #include "core/text/function_printer.h"
 
@@ -149,12 +150,15 @@ class FunctionText {
  public:
   // `parameters`, `results`: types of the groups; `stored`: those that results have if none is
   // written; `indices`: names of the dimensions whose indices follow the other parameters.
+  // `says_types`: types of results are written, whatever `stored` is.
   FunctionText(const ScalarFunction& function, std::vector<ElementType> parameters,
-               std::vector<ElementType> stored, std::vector<std::string> indices)
+               std::vector<ElementType> stored, std::vector<std::string> indices,
+               bool says_types = false)
       : function_(function),
         parameters_(std::move(parameters)),
         stored_(std::move(stored)),
-        indices_(std::move(indices)) {}
+        indices_(std::move(indices)),
+        says_types_(says_types) {}
 
   std::string Print(const std::string& name,
                     const std::optional<std::vector<ScalarValue>>& identity) const {
@@ -200,7 +204,7 @@ class FunctionText {
     size_t scalar = 0;
     for (size_t r = 0; r < names.size(); ++r) {
       std::string type;
-      bool differs = false;
+      bool differs = says_types_;
       for (const ElementType::Field& field : stored_[r].fields()) {
         const ScalarType combined = function_.results()[scalar++].type;
         differs = differs || combined != field.type;
@@ -227,10 +231,35 @@ class FunctionText {
   const ScalarFunction& function_;
   const std::vector<ElementType> parameters_, stored_;
   const std::vector<std::string> indices_;
+  const bool says_types_;
 };
+
+// The types of the results that a store function takes: those called "m.x" and "m.n" are a record,
+// as the function wrote them.
+std::vector<ElementType> ResultsToFinish(const ScalarFunction& f) {
+  std::vector<ElementType> types;
+  const std::vector<TypedName>& results = f.results();
+  for (size_t r = 0; r < results.size();) {
+    const std::vector<std::string> parts = absl::StrSplit(results[r].name, absl::MaxSplits('.', 1));
+    std::vector<TypedName> fields;
+    for (size_t n = r; n < results.size() && parts.size() == 2; ++n) {
+      const std::vector<std::string> other =
+          absl::StrSplit(results[n].name, absl::MaxSplits('.', 1));
+      if (other.size() != 2 || other[0] != parts[0]) break;
+      fields.push_back({other[1], results[n].type});
+    }
+    const size_t count = fields.size();
+    const Result<ElementType> record =
+        count == 0 ? ElementType(results[r].type) : ElementType::Record(std::move(fields));
+    types.push_back(record.ok() ? *record : ElementType(results[r].type));
+    r += count == 0 || !record.ok() ? 1 : count;
+  }
+  return types;
+}
 
 // The types in which results are combined: those of the operator's results.
 std::vector<ElementType> Combined(const Expression& expression) {
+  if (expression.store() != nullptr) return ResultsToFinish(expression.function());
   std::vector<ElementType> types;
   size_t scalar = 0;
   for (const ElementType& stored : TypesOfAccesses(expression.outputs())) {
@@ -245,11 +274,37 @@ std::vector<ElementType> Combined(const Expression& expression) {
 }
 
 // `name`, or another one where it cannot stand in the where part.
-std::string FunctionName(const std::string& name, absl::string_view instead,
-                         absl::string_view taken) {
-  const std::set<absl::string_view> reserved = {"min", "max", "cc", "pw", "ps", taken};
-  if (IsIdentifier(name) && reserved.count(name) == 0) return name;
-  return absl::StrCat(instead, instead == taken ? "_" : "");
+std::string FunctionName(const std::string& name, std::string instead,
+                         const std::set<std::string>& taken) {
+  const std::set<absl::string_view> reserved = {"min", "max", "cc", "pw", "ps"};
+  if (IsIdentifier(name) && reserved.count(name) == 0 && taken.count(name) == 0) return name;
+  while (taken.count(instead) > 0) instead += "_";
+  return instead;
+}
+
+std::vector<std::string> Names(const std::vector<Dimension>& dimensions,
+                               const std::vector<int>& numbers) {
+  std::vector<std::string> names;
+  for (const int d : numbers) names.push_back(dimensions[d].name);
+  return names;
+}
+
+// `results`: those that it takes.
+FunctionText StoreFunctionText(const Expression& expression,
+                               const std::vector<ElementType>& results) {
+  const StoreFunction& store = *expression.store();
+  std::vector<ElementType> parameters = results;
+  const std::vector<ElementType> read = TypesOfAccesses(store.inputs);
+  parameters.insert(parameters.end(), read.begin(), read.end());
+  return {store.function, std::move(parameters), TypesOfAccesses(expression.outputs()),
+          Names(expression.dimensions(), store.index_dimensions)};
+}
+
+// Behind the combine operators.
+std::string StoreText(const std::string& name, const StoreFunction& store,
+                      const std::vector<Dimension>& dimensions) {
+  if (store.inputs.empty()) return absl::StrCat(", store ", name);
+  return absl::StrCat(",\n", ViewText(absl::StrCat("  store ", name), store.inputs, dimensions));
 }
 
 // "+", "(+, max)": one operation per result where all fields of each have the same, else one per
@@ -302,14 +357,14 @@ std::string ToText(const ScalarFunction& function) {
 }
 
 std::string ToText(const Expression& expression) {
-  const std::vector<ElementType> results = TypesOfAccesses(expression.outputs());
-  std::vector<std::string> indices;
-  for (const int d : expression.index_dimensions()) {
-    indices.push_back(expression.dimensions()[d].name);
-  }
-  const std::string f = FunctionName(expression.function().name(), "f", "");
+  const StoreFunction* store = expression.store();
+  const std::vector<ElementType> results = store != nullptr
+                                               ? ResultsToFinish(expression.function())
+                                               : TypesOfAccesses(expression.outputs());
+  const std::string f = FunctionName(expression.function().name(), "f", {});
   std::string functions =
-      FunctionText(expression.function(), TypesOfAccesses(expression.inputs()), results, indices)
+      FunctionText(expression.function(), TypesOfAccesses(expression.inputs()), results,
+                   Names(expression.dimensions(), expression.index_dimensions()), store != nullptr)
           .Print(f, std::nullopt);
   std::string reduction_name;
   if (expression.has_reduction() || expression.has_prefix_sum()) {
@@ -317,7 +372,7 @@ std::string ToText(const Expression& expression) {
     if (reduction.kinds()[0] != PointWiseKind::kCustom) {
       reduction_name = KindsText(reduction, results);
     } else {
-      reduction_name = FunctionName(reduction.function().name(), "g", f);
+      reduction_name = FunctionName(reduction.function().name(), "g", {f});
       std::vector<ElementType> operands = results;
       operands.insert(operands.end(), results.begin(), results.end());
       absl::StrAppend(&functions, ",\n      ",
@@ -325,13 +380,19 @@ std::string ToText(const Expression& expression) {
                           .Print(reduction_name, reduction.identity()));
     }
   }
+  std::string stored;
+  if (store != nullptr) {
+    const std::string s = FunctionName(store->function.name(), "s", {f, reduction_name});
+    absl::StrAppend(&functions, ",\n      ", StoreFunctionText(expression, results).Print(s, {}));
+    stored = StoreText(s, *store, expression.dimensions());
+  }
   const auto append_size = [](std::string* out, const Dimension& dimension) {
     absl::StrAppend(out, dimension.size);
   };
   return absl::StrCat(expression.name(), " :=\n",
                       ViewText("out_view", expression.outputs(), expression.dimensions()), " o\n",
                       "  md_hom<", absl::StrJoin(expression.dimensions(), ",", append_size), ">( ",
-                      f, ", (", OperatorsText(expression, reduction_name), ") ) o\n",
+                      f, ", (", OperatorsText(expression, reduction_name), ")", stored, " ) o\n",
                       ViewText("inp_view", expression.inputs(), expression.dimensions()),
                       "\nwhere ", functions, "\n");
 }

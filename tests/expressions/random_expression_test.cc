@@ -55,7 +55,12 @@ std::set<std::string> Features(const Expression& expression) {
   add(expression.is_empty(), "empty");
   add(!expression.index_dimensions().empty(), "indices");
   add(expression.inputs().empty(), "no inputs");
-  add(expression.converts_results(), "result_types");
+  add(expression.store() == nullptr && expression.finishes_results(), "result_types");
+  add(expression.store() != nullptr, "store function");
+  add(expression.store() != nullptr &&
+          expression.passed_inputs().size() <
+              expression.inputs().size() + expression.store()->inputs.size(),
+      "store function that reads an input");
   add(expression.has_prefix_sum(), "prefix_sums");
   if (!expression.has_reduction() && !expression.has_prefix_sum()) return features;
   const CombineOperator& combine = expression.reduction();
@@ -107,7 +112,9 @@ TEST(RandomExpression, HasEveryFeature) {
                            "custom operator",
                            "mixed_operators",
                            "pw and ps",
-                           "custom operator with identity"}) {
+                           "custom operator with identity",
+                           "store function",
+                           "store function that reads an input"}) {
     EXPECT_TRUE(features.contains(name)) << name;
   }
 }
@@ -126,6 +133,7 @@ TEST(RandomExpression, HasNoFeatureThatIsTurnedOff) {
           {"layouts", [](auto* options) { options->layouts = false; }},
           {"kept elements", [](auto* options) { options->unreached_one_in = 0; }},
           {"empty", [](auto* options) { options->empty_one_in = 0; }},
+          {"store function", [](auto* options) { options->store_one_in = 0; }},
       };
   for (const auto& [name, turn_off] : switches) {
     RandomExpressionOptions options;

@@ -13,6 +13,7 @@
 #include "core/expression/interpreter.h"
 #include "core/text/printer.h"
 #include "tuner/measure/sampled_references.h"
+#include "tuner/measure/store_amplification.h"
 #include "tuner/process/child_process.h"
 #include "tuner/process/clock.h"
 
@@ -33,10 +34,11 @@ constexpr int64_t kCompilingNs = 500'000'000;
 constexpr int64_t kPartForDrawing = 2;
 constexpr int64_t kPartForReference = 6;
 constexpr int64_t kPartForSamples = 12;
+constexpr int64_t kMostAmplificationNs = 50'000'000;
 
 int64_t BytesOfInputs(const Expression& expression) {
   int64_t bytes = 0;
-  for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
+  for (const Buffer& input : expression.passed_inputs()) bytes += input.size_bytes();
   return bytes;
 }
 
@@ -119,7 +121,7 @@ void Problem::TakeOver(std::unique_ptr<Problem> before) {
 
 Status Problem::MakeMemory() {
   if (!inputs_.empty()) return absl::OkStatus();
-  for (const Buffer& buffer : expression_.inputs()) {
+  for (const Buffer& buffer : expression_.passed_inputs()) {
     MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
                          GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
                                                GuardedMemory::Sharing::kPrivate));
@@ -130,7 +132,7 @@ Status Problem::MakeMemory() {
 
 Status Problem::Draw(const ProblemOptions& options) {
   std::vector<InputDistribution> distributions = DistributionsFor(expression_);
-  if (expression_.inputs().empty()) distributions.resize(1);
+  if (expression_.passed_inputs().empty()) distributions.resize(1);
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];
   InputDistribution drawn = chosen;
@@ -167,7 +169,7 @@ Status Problem::Draw(const ProblemOptions& options) {
 }
 
 KernelCall Problem::CallOf(const Kernel& kernel) const {
-  const size_t arguments = expression_.inputs().size() + expression_.outputs().size();
+  const size_t arguments = expression_.passed_inputs().size() + expression_.outputs().size();
   return {.entry = kernel.entry,
           .arguments = static_cast<int>(arguments),
           .stages = kernel.stages,
@@ -210,8 +212,8 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   if (options.on_step) options.on_step(ProblemStep::kInputs);
   const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
   const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
-  for (size_t b = 0; b < expression_.inputs().size(); ++b) {
-    const Buffer& buffer = expression_.inputs()[b];
+  for (size_t b = 0; b < expression_.passed_inputs().size(); ++b) {
+    const Buffer& buffer = expression_.passed_inputs()[b];
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
       const bool is_done = FillRandom(
@@ -231,14 +233,16 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
 
 Status Problem::ComputeReferences(const ProblemOptions& options) {
   if (options.on_step) options.on_step(ProblemStep::kReference);
+  amplification_ = StoreAmplification(expression_, InputPointers(), options.seed,
+                                      InterpretedPointNs(), kMostAmplificationNs);
   Result<std::vector<std::vector<std::byte>>> bytes =
       is_small() ? Interpreted() : PlainOutputs(options);
   if (absl::IsDeadlineExceeded(bytes.status())) return ComputeSamples(options);
   if (!bytes.ok()) return bytes.status();
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
-    references_.push_back(
-        MakeReference(expression_, static_cast<int>(b), std::move((*bytes)[b]), Tolerance()));
+    references_.push_back(MakeReference(expression_, static_cast<int>(b), std::move((*bytes)[b]),
+                                        Tolerance(), amplification_));
   }
   return absl::OkStatus();
 }
@@ -269,7 +273,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(),
                                   .time_limit_ns = options.time_limit_ns / kPartForSamples};
-  references_ = SampleReferences(expression_, InputPointers(), sampling, Tolerance());
+  references_ =
+      SampleReferences(expression_, InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();
 }
 
@@ -290,7 +295,8 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
                       .outputs = {},
                       .options = options};
   for (size_t b = 0; b < inputs_.size(); ++b) {
-    run.inputs.push_back({expression_.inputs()[b].name, inputs_[b].data(), inputs_[b].size()});
+    run.inputs.push_back(
+        {expression_.passed_inputs()[b].name, inputs_[b].data(), inputs_[b].size()});
   }
   for (const Buffer& output : expression_.outputs()) {
     run.outputs.push_back({output.name, output.type, output.size_bytes()});

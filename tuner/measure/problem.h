@@ -100,6 +100,7 @@ class Problem {
   Numerics numerics_;
   std::vector<GuardedMemory> inputs_;
   std::vector<ReferenceBuffer> references_;
+  double amplification_ = 1;  // of errors, by the store function
   int64_t least_whole_ns_ = 0;
 };
 

@@ -65,7 +65,8 @@ std::vector<std::vector<int64_t>> ResultPoints(const Expression& expression,
 
 std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
                                               absl::Span<const std::byte* const> inputs,
-                                              const SampleOptions& options, double tolerance) {
+                                              const SampleOptions& options, double tolerance,
+                                              double amplification) {
   const int64_t start_ns = NowNs();
   const double result_ns = static_cast<double>(ReductionLength(expression)) * options.point_ns;
   std::vector<std::vector<int64_t>> points;
@@ -105,8 +106,8 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
   }
   std::vector<ReferenceBuffer> references;
   for (size_t b = 0; b < samples.size(); ++b) {
-    references.push_back(
-        MakeSampledReference(expression, static_cast<int>(b), std::move(samples[b]), tolerance));
+    references.push_back(MakeSampledReference(expression, static_cast<int>(b),
+                                              std::move(samples[b]), tolerance, amplification));
   }
   return references;
 }

@@ -22,9 +22,11 @@ struct SampleOptions {
 
 // The interpreter's results at corners of the index space, where kernels have their remainders, and
 // at random points, as many as fit into the time; in parallel. No samples at all if not even one
-// fits. One reference per output. `inputs`: one pointer per input buffer.
+// fits. One reference per output. `inputs`: one pointer per passed
+// input. `amplification`: see MakeReference.
 std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
                                               absl::Span<const std::byte* const> inputs,
-                                              const SampleOptions& options, double tolerance);
+                                              const SampleOptions& options, double tolerance,
+                                              double amplification = 1);
 
 }  // namespace mdh

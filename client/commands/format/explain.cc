@@ -142,14 +142,28 @@ std::string BufferText(const Expression& expression, const Buffer& buffer, bool 
   return text;
 }
 
+// What becomes of result r.
+std::string FateText(const Expression& expression, int r) {
+  if (expression.store() != nullptr) {
+    return absl::StrCat("taken by ", expression.store()->function.name());
+  }
+  return absl::StrCat("stored as ", Name(expression.stored_type(r)));
+}
+
 std::string ResultTypesText(const Expression& expression) {
   const bool combines = expression.has_reduction() || expression.has_prefix_sum();
   const std::vector<TypedName>& results = expression.function().results();
+  const absl::string_view how = combines ? "combined" : "computed";
   std::string text;
-  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
-    absl::StrAppendFormat(&text, "    %-8s %s in %s, stored as %s\n", results[r].name,
-                          combines ? "combined" : "computed", std::string(Name(results[r].type)),
-                          std::string(Name(expression.stored_type(r))));
+  for (int r = 0; r < std::ssize(results); ++r) {
+    absl::StrAppendFormat(&text, "    %-8s %s in %s, %s\n", results[r].name, how,
+                          Name(results[r].type), FateText(expression, r));
+  }
+  if (expression.store() == nullptr) return text;
+  for (int n = 0; n < std::ssize(expression.stored()); ++n) {
+    const TypedName& stored = expression.stored()[n];
+    absl::StrAppendFormat(&text, "    %-8s made of them in %s, stored as %s\n", stored.name,
+                          Name(stored.type), Name(expression.stored_type(n)));
   }
   return text;
 }
@@ -270,8 +284,8 @@ Json CombinationJson(const Expression& expression) {
 
 Json ResultsJson(const Expression& expression) {
   Json results = Json::array();
-  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
-    const TypedName& result = expression.function().results()[r];
+  for (int r = 0; r < std::ssize(expression.stored()); ++r) {
+    const TypedName& result = expression.stored()[r];
     results.push_back({{"name", result.name},
                        {"type", std::string(Name(result.type))},
                        {"stored_type", std::string(Name(expression.stored_type(r)))}});
@@ -292,11 +306,20 @@ std::string ExplainAsText(const Expression& expression) {
   for (const Buffer& buffer : expression.inputs()) {
     absl::StrAppend(&text, BufferText(expression, buffer, true));
   }
+  if (const StoreFunction* store = expression.store(); store && !store->inputs.empty()) {
+    absl::StrAppend(&text, "  inputs of the store function\n");
+    for (const Buffer& buffer : store->inputs) {
+      absl::StrAppend(&text, BufferText(expression, buffer, true));
+    }
+  }
   absl::StrAppend(&text, "  outputs\n");
   for (const Buffer& buffer : expression.outputs()) {
     absl::StrAppend(&text, BufferText(expression, buffer, false));
   }
   absl::StrAppend(&text, "  function\n    ", ToText(expression.function()), "\n");
+  if (expression.store() != nullptr) {
+    absl::StrAppend(&text, "  store function\n    ", ToText(expression.store()->function), "\n");
+  }
   absl::StrAppend(&text, "  results\n", ResultTypesText(expression));
   absl::StrAppend(&text, "  work\n", WorkText(expression));
   absl::StrAppend(&text, "  digest\n    ", Digest(expression), "\n");
@@ -304,19 +327,25 @@ std::string ExplainAsText(const Expression& expression) {
 }
 
 nlohmann::ordered_json ExplainAsJson(const Expression& expression) {
-  Json json = {{"name", expression.name()},
-               {"digest", Digest(expression)},
-               {"dimensions", DimensionsJson(expression)},
-               {"index_arguments", DimensionNames(expression, expression.index_dimensions())},
-               {"inputs", BuffersJson(expression, expression.inputs())},
-               {"outputs", OutputsJson(expression)},
-               {"function", ToText(expression.function())},
-               {"results", ResultsJson(expression)},
-               {"operations", CountsJson(expression.function())},
-               {"points", expression.points()},
-               {"flops", expression.FloatingPointOperations()},
-               {"compulsory_bytes", expression.CompulsoryBytes()},
-               {"flops_per_byte", Intensity(expression)}};
+  Json json = {
+      {"name", expression.name()},
+      {"digest", Digest(expression)},
+      {"dimensions", DimensionsJson(expression)},
+      {"index_arguments", DimensionNames(expression, expression.index_dimensions())},
+      {"inputs", BuffersJson(expression, expression.inputs())},
+      {"store_inputs", expression.store() == nullptr
+                           ? Json::array()
+                           : BuffersJson(expression, expression.store()->inputs)},
+      {"outputs", OutputsJson(expression)},
+      {"function", ToText(expression.function())},
+      {"store_function",
+       expression.store() == nullptr ? Json(nullptr) : Json(ToText(expression.store()->function))},
+      {"results", ResultsJson(expression)},
+      {"operations", CountsJson(expression.function())},
+      {"points", expression.points()},
+      {"flops", expression.FloatingPointOperations()},
+      {"compulsory_bytes", expression.CompulsoryBytes()},
+      {"flops_per_byte", Intensity(expression)}};
   if (expression.has_reduction() || expression.has_prefix_sum()) {
     json["combination"] = CombinationJson(expression);
   }

@@ -26,7 +26,7 @@ class SlotCombiner {
     for (const std::string& name : results.index_names) names_.Reserve(name);
     for (const ResultTarget& target : results.arrays) names_.Reserve(target.pointer);
     for (const ResultTarget& target : results.outputs) names_.Reserve(target.pointer);
-    for (const Buffer& input : expression.inputs()) names_.Reserve(CIdentifier(input.name));
+    for (const Buffer& input : expression.passed_inputs()) names_.Reserve(CIdentifier(input.name));
     for (std::string* name : {&block_, &item_, &lane_, &share_, &slot_}) {
       *name = names_.Unique(*name);
     }
@@ -158,17 +158,11 @@ class SlotCombiner {
     return block;
   }
 
-  void StoreTotals(const Values& totals, Block* block) const {
-    const std::vector<ResultTarget>& targets =
-        expression_.has_prefix_sum() ? results_.arrays : results_.outputs;
-    for (int r = 0; r < count(); ++r) {
-      Index offset(targets[r].offset.constant);
-      for (int d = 0; d < expression_.rank(); ++d) {
-        offset = at_[d] * targets[r].offset.coefficients[d] + offset;
-      }
-      block->push_back(
-          {StoreElements{targets[r].pointer, offset, StoredValue(totals[r], targets[r].type), 1}});
+  void StoreTotals(const Values& totals, Block* block) {
+    if (!expression_.has_prefix_sum()) {
+      return EmitFinalResults(expression_, results_, at_, totals, names_, block);
     }
+    StoreResults(results_.arrays, at_, totals, block);
   }
 
   const Expression& expression_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"
@@ -208,6 +209,32 @@ NameAllocator NamesBeside(const Block& block, const std::vector<std::string>& ou
   return names;
 }
 
+// What is stored of the identity, at every point of the results.
+Block StoreIdentities(const Expression& expression, std::vector<ResultTarget> targets,
+                             const std::vector<std::string>& inputs, NameAllocator& names) {
+  for (const std::string& input : inputs) names.Reserve(input);
+  const std::string item = names.Unique("item");
+  std::vector<LoopValue> identities;
+  for (const ScalarValue& value : *expression.reduction().identity()) {
+    identities.push_back(AsComputed(MakeLiteral(value)));
+  }
+  std::vector<Index> at(expression.rank(), Index(0));
+  int64_t inside = 1;
+  for (int d = expression.rank(); d-- > 0;) {
+    if (expression.is_reduction(d)) continue;
+    at[d] = Index::Variable(item) / inside % expression.dimensions()[d].size;
+    inside *= expression.dimensions()[d].size;
+  }
+  const ResultArrays results = {.index_names = {},
+                                .arrays = {},
+                                .outputs = std::move(targets),
+                                .store = PointersOfStore(expression, inputs)};
+  Block body, block;
+  EmitFinalResults(expression, results, at, identities, names, &body);
+  block.push_back({ShareLoop{item, inside, ShareBlock(std::move(body))}});
+  return block;
+}
+
 }  // namespace
 
 void FillUnreached(const Expression& expression, const std::vector<std::string>& outputs,
@@ -238,7 +265,7 @@ void FillUnreached(const Expression& expression, const std::vector<std::string>&
 }
 
 LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::string>& outputs,
-                         ItemSharing sharing) {
+                         ItemSharing sharing, const std::vector<std::string>& inputs) {
   LoopProgram program;
   program.stages.push_back({"There is no point.", {}});
   if (expression.result_points() == 0) return program;
@@ -246,7 +273,6 @@ LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::st
   stage.comment = "There is no point: results are what changes nothing.";
   NameAllocator names = NamesBeside({}, outputs);
   std::vector<ResultTarget> targets = OutputTargets(expression, outputs);
-  std::vector<ScalarValue> values;
   for (int r = 0; r < static_cast<int>(targets.size()); ++r) {
     const int b = expression.output_access(r).buffer;
     if (expression.outputs()[b].type.is_record()) {
@@ -256,12 +282,19 @@ LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::st
     } else {
       targets[r].pointer = outputs[b];
     }
-    const ScalarValue identity = (*expression.reduction().identity())[r];
-    values.push_back(identity.type() == targets[r].type
-                         ? identity
-                         : Apply(ScalarOp::kCast, targets[r].type, {identity}));
   }
-  Append(SetResults(expression, targets, values), &stage.body);
+  if (expression.store() != nullptr) {
+    Append(StoreIdentities(expression, std::move(targets), inputs, names), &stage.body);
+  } else {
+    std::vector<ScalarValue> values;
+    for (size_t r = 0; r < targets.size(); ++r) {
+      const ScalarValue identity = (*expression.reduction().identity())[r];
+      values.push_back(identity.type() == targets[r].type
+                           ? identity
+                           : Apply(ScalarOp::kCast, targets[r].type, {identity}));
+    }
+    Append(SetResults(expression, targets, values), &stage.body);
+  }
   if (sharing == ItemSharing::kInterleaved) {
     stage.launch = LaunchForItems(expression.result_points());
   }

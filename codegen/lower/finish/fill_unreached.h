@@ -22,8 +22,9 @@ void FillUnreached(const Expression& expression, const std::vector<std::string>&
                    ItemSharing sharing, LoopProgram* program);
 
 // The program of an expression with an empty dimension, but for FillUnreached: one stage, in which
-// results become the operator's identity.
+// results become the operator's identity, or what the store function makes of it. `inputs`: how the
+// program calls the passed inputs, of which only that function reads any.
 LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::string>& outputs,
-                         ItemSharing sharing);
+                         ItemSharing sharing, const std::vector<std::string>& inputs = {});
 
 }  // namespace mdh

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/scan_in_blocks.h"
+#include "codegen/program/c_names.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
@@ -18,6 +19,12 @@ Condition Equal(const Index& a, const Index& b) { return {Condition::Kind::kEqua
 
 using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
 
+Index Offset(const ResultTarget& target, const std::vector<Index>& at) {
+  Index offset(0);
+  for (size_t d = 0; d < at.size(); ++d) offset = offset + at[d] * target.offset.coefficients[d];
+  return offset + Index(target.offset.constant);
+}
+
 // Building blocks of all finishing stages.
 class Finisher {
  public:
@@ -26,6 +33,11 @@ class Finisher {
     for (const std::string& name : results.index_names) names_.Reserve(name);
     for (const char* name : {"item", "line", "chunk", "slot", "part_begin", "part_end", "thread"}) {
       names_.Reserve(name);
+    }
+    for (const Buffer& input : expression.passed_inputs()) names_.Reserve(CIdentifier(input.name));
+    for (const std::string& pointer : results.store) names_.Reserve(pointer);
+    for (const auto* targets : {&results.arrays, &results.outputs}) {
+      for (const ResultTarget& target : *targets) names_.Reserve(target.pointer);
     }
     for (int d = 0; d < expression.rank(); ++d) {
       if (!expression.is_reduction(d)) kept_.push_back(d);
@@ -84,12 +96,6 @@ class Finisher {
   Index Variable(int d) const {
     return size(d) == 1 ? Index(0) : Index::Variable(results_.index_names[d]);
   }
-  static Index Offset(const ResultTarget& target, const std::vector<Index>& at) {
-    Index offset(0);
-    for (size_t d = 0; d < at.size(); ++d) offset = offset + at[d] * target.offset.coefficients[d];
-    return offset + Index(target.offset.constant);
-  }
-
   // ---- Values ----
 
   std::vector<LoopValue> LoadArrays(const Index& base, const std::vector<Index>& at) const {
@@ -101,20 +107,12 @@ class Finisher {
   }
   void StoreArrays(const std::vector<Index>& at, const std::vector<LoopValue>& values,
                    Block& block) {
-    Store(results_.arrays, at, values, block);
+    StoreResults(results_.arrays, at, values, &block);
   }
   void StoreOutputs(const std::vector<Index>& at, const std::vector<LoopValue>& values,
                     Block& block) {
-    Store(results_.outputs, at, values, block);
+    EmitFinalResults(expression_, results_, at, values, names_, &block);
   }
-  static void Store(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
-                    const std::vector<LoopValue>& values, Block& block) {
-    for (size_t r = 0; r < targets.size(); ++r) {
-      block.push_back({StoreElements{targets[r].pointer, Offset(targets[r], at),
-                                     StoredValue(values[r], targets[r].type), 1}});
-    }
-  }
-
   // variables = variables (+) right
   void AddNamed(const std::vector<LoopValue>& variables, std::vector<LoopValue> right,
                 const std::string& stem, Block& block) {
@@ -357,6 +355,22 @@ class Finisher {
 };
 
 }  // namespace
+
+void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
+               const std::vector<LoopValue>& values, Block* block) {
+  for (size_t n = 0; n < targets.size(); ++n) {
+    block->push_back({StoreElements{targets[n].pointer, Offset(targets[n], at),
+                                    StoredValue(values[n], targets[n].type), 1}});
+  }
+}
+
+void EmitFinalResults(const Expression& expression, const ResultArrays& results,
+                      const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                      NameAllocator& names, Block* block) {
+  const std::vector<LoopValue> stored =
+      EmitStoreFunction(expression, results.store, {at}, values, names, *block);
+  StoreResults(results.outputs, at, stored, block);
+}
 
 void AppendFinishingStages(const Expression& expression, const ResultArrays& results,
                            LoopProgram* program) {

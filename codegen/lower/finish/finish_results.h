@@ -8,6 +8,7 @@
 
 #include "codegen/program/loop_program.h"
 #include "codegen/program/result_targets.h"
+#include "codegen/program/store_function.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
@@ -15,16 +16,26 @@ namespace mdh {
 struct ResultArrays {
   std::vector<std::string> index_names;  // of loop variables, one per dimension
   std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
-  std::vector<ResultTarget> outputs;     // one per result
+  std::vector<ResultTarget> outputs;     // what is stored
+  StorePointers store = {};              // what the store function reads
   // Partial results of a reduction: array n starts at element n * ResultArrayElements.
   int64_t slots = 1;
   // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
-  std::vector<int64_t> part;
+  std::vector<int64_t> part = {};
   bool is_combined = false;  // whether the stages up to now have combined the slots
   // Threads of the largest blocks that may sum up prefixes, in an order of their own
   // (scan_in_blocks.h); 0: it is done in parts, as `part` says.
   int64_t scan_threads = 0;
 };
+
+// Appends to the block what stores values in targets at a point, one index per dimension.
+void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
+                  const std::vector<LoopValue>& values, Block* block);
+
+// The same for final results: the outputs get what the store function makes of them.
+void EmitFinalResults(const Expression& expression, const ResultArrays& results,
+                      const std::vector<Index>& at, const std::vector<LoopValue>& values,
+                      NameAllocator& names, Block* block);
 
 // Appends stages (and scratch buffers) to `program`, whose stages up to now compute f reduced in
 // all pw dimensions of a slot. Per prefix sum: every part sums itself; the sums of the parts are

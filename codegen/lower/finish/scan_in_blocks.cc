@@ -45,7 +45,7 @@ class BlockScan {
     for (const auto* targets : {&results.arrays, &results.outputs}) {
       for (const ResultTarget& target : *targets) names_.Reserve(target.pointer);
     }
-    for (const Buffer& input : expression.inputs()) names_.Reserve(CIdentifier(input.name));
+    for (const Buffer& input : expression.passed_inputs()) names_.Reserve(CIdentifier(input.name));
     for (std::string* name : {&block_, &lane_, &row_, &line_, &tile_, &step_, &own_}) {
       *name = names_.Unique(*name);
     }
@@ -297,7 +297,6 @@ class BlockScan {
   }
 
   void Store(const Values& values, Block* block) {
-    const std::vector<ResultTarget>& targets = is_last_ ? results_.outputs : results_.arrays;
     std::vector<Index> at(static_cast<size_t>(expression_.rank()), Index(0));
     Index rest = Line();
     int64_t left = lines_;
@@ -309,14 +308,8 @@ class BlockScan {
       rest = rest / size;
     }
     at[d_] = Position();
-    for (int r = 0; r < count(); ++r) {
-      Index offset(targets[r].offset.constant);
-      for (int d = 0; d < expression_.rank(); ++d) {
-        offset = at[d] * targets[r].offset.coefficients[d] + offset;
-      }
-      block->push_back(
-          {StoreElements{targets[r].pointer, offset, StoredValue(values[r], targets[r].type), 1}});
-    }
+    if (is_last_) return EmitFinalResults(expression_, results_, at, values, names_, block);
+    StoreResults(results_.arrays, at, values, block);
   }
 
   // ---- Totals of tiles ----

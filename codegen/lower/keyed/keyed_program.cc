@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/numbered_values.h"
 #include "codegen/lower/levels/nest_arguments.h"
@@ -27,16 +28,15 @@ class KeyedProgramBuilder {
         form_(std::move(form)),
         cut_(CutByKey(expression(), form_, keyed_)),
         key_{TableKeyType(form_.key_type), 1},
-        targets_(OutputTargets(expression(), context_.output_names())) {
+        targets_(has_arrays() ? ArrayTargets(expression(), context_.output_names())
+                              : OutputTargets(expression(), context_.output_names())) {
     for (std::string* name : {&block_, &table_, &first_, &number_, &tile_, &element_, &place_}) {
       *name = context_.names().Unique(*name);
     }
-    for (size_t r = 0; r < targets_.size(); ++r) {
-      const Expression::AccessRef ref = expression().output_access(static_cast<int>(r));
-      const std::string& output = context_.output_names()[ref.buffer];
-      targets_[r].pointer = context_.FieldView(expression().outputs()[ref.buffer], output,
-                                               targets_[r].type, /*is_const=*/false);
-      shared_.push_back(context_.names().Unique(absl::StrCat(output, "_sm")));
+    if (!has_arrays()) targets_ = Viewed(std::move(targets_));
+    for (int r = 0; r < std::ssize(targets_); ++r) {
+      const std::string name = ResultName(expression(), context_.output_names(), r);
+      shared_.push_back(context_.names().Unique(absl::StrCat(name, "_sm")));
     }
   }
 
@@ -44,6 +44,7 @@ class KeyedProgramBuilder {
     LoopProgram program;
     if (cut_.parts > 1) program.stages.push_back(Identities());
     program.stages.push_back(Combine());
+    if (has_arrays()) AppendStores(&program);
     return program;
   }
 
@@ -53,6 +54,38 @@ class KeyedProgramBuilder {
   const Expression& expression() const { return context_.expression(); }
   const ScalarValue& IdentityOf(size_t r) const {
     return (*expression().reduction().identity())[r];
+  }
+
+  // Whether results go to arrays until a store function makes outputs of them.
+  bool has_arrays() const { return expression().store() != nullptr; }
+
+  // The outputs' targets, with views of records.
+  std::vector<ResultTarget> Viewed(std::vector<ResultTarget> outputs) {
+    for (int n = 0; n < std::ssize(outputs); ++n) {
+      const int b = expression().output_access(n).buffer;
+      outputs[n].pointer = context_.FieldView(expression().outputs()[b], context_.output_names()[b],
+                                              outputs[n].type, /*is_const=*/false);
+    }
+    return outputs;
+  }
+
+  // A thread per result.
+  void AppendStores(LoopProgram* program) {
+    const int64_t elements = ResultArrayElements(expression());
+    for (const ResultTarget& array : targets_) {
+      program->scratch.push_back({array.pointer, array.type, elements, false});
+    }
+    const ResultArrays arrays = {
+        .index_names = context_.index_names(),
+        .arrays = targets_,
+        .outputs = Viewed(OutputTargets(expression(), context_.output_names())),
+        .store = context_.StoreViews()};
+    const size_t first = program->stages.size();
+    AppendFinishingStages(expression(), arrays, program);
+    Stage& stage = program->stages[first];
+    const Block views = context_.ViewDeclarations();
+    stage.body.insert(stage.body.begin(), views.begin(), views.end());
+    stage.launch = LaunchForItems(elements);
   }
 
   Stage Identities() const {

@@ -10,8 +10,9 @@ std::vector<KernelArgument> NestArguments(const LowLevelExpression& low_level) {
   const NestContext context(low_level, {}, {});
   const Expression& e = low_level.given();
   std::vector<KernelArgument> arguments;
-  for (size_t b = 0; b < e.inputs().size(); ++b) {
-    arguments.push_back(ArgumentOf(context.input_name(static_cast<int>(b)), e.inputs()[b], false));
+  const std::vector<Buffer>& inputs = e.passed_inputs();
+  for (size_t b = 0; b < inputs.size(); ++b) {
+    arguments.push_back(ArgumentOf(context.input_name(static_cast<int>(b)), inputs[b], false));
   }
   for (size_t b = 0; b < e.outputs().size(); ++b) {
     arguments.push_back(ArgumentOf(context.output_names()[b], e.outputs()[b], true));
@@ -27,7 +28,7 @@ bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) 
       largest = std::max(largest, buffer.size_bytes() / SizeBytes(field.type));
     }
   };
-  for (const Buffer& buffer : expression.inputs()) add(buffer);
+  for (const Buffer& buffer : expression.passed_inputs()) add(buffer);
   for (const Buffer& buffer : expression.outputs()) add(buffer);
   // Tiles may reach beyond a dimension, by less than its size: indices are computed before guards.
   for (const Dimension& d : expression.dimensions()) largest = std::max(largest, 2 * d.size);

@@ -19,7 +19,7 @@ NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
   for (const Dimension& d : expression().dimensions()) {
     index_names_.push_back(names_.Unique(CIdentifier(d.name)));
   }
-  for (const Buffer& b : expression().inputs()) {
+  for (const Buffer& b : expression().passed_inputs()) {
     input_names_.push_back(names_.Unique(CIdentifier(b.name)));
   }
   for (const Buffer& b : expression().outputs()) {
@@ -84,6 +84,14 @@ std::string NestContext::FieldView(const Buffer& buffer, const std::string& base
     found = views_.emplace(key, DeclareView{name, type, is_const, base}).first;
   }
   return found->second.name;
+}
+
+StorePointers NestContext::StoreViews() {
+  StorePointers pointers;
+  ForEachStoreAccess(expression(), [&](const Buffer& buffer, int passed, ScalarType type) {
+    pointers.push_back(FieldView(buffer, input_name(passed), type, /*is_const=*/true));
+  });
+  return pointers;
 }
 
 Block NestContext::ViewDeclarations() const {

@@ -9,6 +9,7 @@
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/program/loop_program.h"
 #include "codegen/program/scalar_code.h"
+#include "codegen/program/store_function.h"
 
 namespace mdh {
 
@@ -51,6 +52,7 @@ class NestContext {
   void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
   const std::vector<std::string>& index_names() const { return index_names_; }
+  // Of the passed inputs.
   const std::string& input_name(int b) const { return input_names_[b]; }
   const std::vector<std::string>& output_names() const { return output_names_; }
   // Number of the thread in its block, all dimensions flattened.
@@ -61,6 +63,8 @@ class NestContext {
   // declares.
   std::string FieldView(const Buffer& buffer, const std::string& base, ScalarType type,
                         bool is_const);
+  // What the store function reads.
+  StorePointers StoreViews();
   // The views asked for up to now, to be declared at the top of a stage.
   Block ViewDeclarations() const;
 

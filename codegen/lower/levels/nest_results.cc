@@ -1,8 +1,10 @@
 #include "codegen/lower/levels/nest_results.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/program/store_function.h"
 
 namespace mdh {
 namespace {
@@ -39,21 +41,21 @@ NestResults::NestResults(NestContext& context)
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
   uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
-                 (adds_to_targets && expression().converts_results());
+                 (adds_to_targets && expression().finishes_results());
   const std::vector<std::string>& outputs = context.output_names();
   targets_ =
       uses_arrays_ ? ArrayTargets(expression(), outputs) : OutputTargets(expression(), outputs);
+  for (int n = 0; !uses_arrays_ && n < std::ssize(targets_); ++n) {
+    const int b = expression().output_access(n).buffer;
+    targets_[n].pointer =
+        context.FieldView(expression().outputs()[b], outputs[b], targets_[n].type, false);
+  }
+  if (!uses_arrays_) store_pointers_ = context.StoreViews();
   for (int r = 0; r < results(); ++r) {
-    const Expression::AccessRef ref = expression().output_access(r);
-    const Buffer& buffer = expression().outputs()[ref.buffer];
-    if (!uses_arrays_) {
-      targets_[r].pointer = context.FieldView(buffer, outputs[ref.buffer], targets_[r].type, false);
-    }
-    accumulators_.push_back(context.names().Unique(outputs[ref.buffer] + "_acc"));
-    exchanges_.push_back(context.names().Unique(outputs[ref.buffer] + "_exchange"));
-    if (cooperates()) {
-      partials_.push_back(context.names().Unique(outputs[ref.buffer] + "_partial"));
-    }
+    const std::string name = ResultName(expression(), outputs, r);
+    accumulators_.push_back(context.names().Unique(name + "_acc"));
+    exchanges_.push_back(context.names().Unique(name + "_exchange"));
+    if (cooperates()) partials_.push_back(context.names().Unique(name + "_partial"));
   }
   if (has_last_block()) counters_ = context.names().Unique("counters");
 }
@@ -404,6 +406,22 @@ Index NestResults::ResultOffset(int r) const {
   }) + Index(offset.constant);
 }
 
+// Into the targets at the point at hand: in arrays as they are, else what the store function makes of
+// them.
+void NestResults::StoreAt(const std::vector<LoopValue>& results, Block* block) {
+  std::vector<LoopValue> stored = results;
+  if (!uses_arrays_ && expression().store() != nullptr) {
+    StoredPoint point;
+    for (int d = 0; d < expression().rank(); ++d) point.at.push_back(context_.Point(d));
+    stored = EmitStoreFunction(expression(), store_pointers_, point,
+                               results, context_.names(), *block);
+  }
+  for (int n = 0; n < std::ssize(targets_); ++n) {
+    block->push_back({StoreElements{targets_[n].pointer + (slots_ > 1 ? "_slot" : ""),
+                                    ResultOffset(n), StoredValue(stored[n], targets_[n].type), 1}});
+  }
+}
+
 // Into the targets: alone, or combined with what iterations of loops outside, or other blocks, have
 // left there.
 void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
@@ -420,22 +438,16 @@ void NestResults::StoreOne(const std::vector<LoopValue>& values, Block* block) {
       first.push_back(IsZero(context_.Part(n)));
     }
   }
-  const auto store = [&](const std::vector<LoopValue>& stored, Block* to) {
-    for (int r = 0; r < results(); ++r) {
-      to->push_back({StoreElements{targets_[r].pointer + suffix, ResultOffset(r),
-                                   StoredValue(stored[r], targets_[r].type), 1}});
-    }
-  };
-  if (first.empty()) return store(values, block);
+  if (first.empty()) return StoreAt(values, block);
   Block start, others;
-  store(values, &start);
+  StoreAt(values, &start);
   std::vector<LoopValue> before;
   for (int r = 0; r < results(); ++r) {
     before.push_back(
         LoadValue(targets_[r].pointer + suffix, ResultOffset(r), {targets_[r].type, 1}, 1));
   }
   before = tuples_.Named(std::move(before), "before", &others);
-  store(tuples_.Combined(before, values, &others), &others);
+  StoreAt(tuples_.Combined(before, values, &others), &others);
   block->push_back({If{first, ShareBlock(std::move(start)), ShareBlock(std::move(others))}});
 }
 

@@ -142,6 +142,7 @@ class NestResults {
   void Store(Block* block);
   Block StoreGuarded(const Index& accumulator);
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
+  void StoreAt(const std::vector<LoopValue>& results, Block* block);
 
   NestContext& context_;
   ResultTuples tuples_;
@@ -149,7 +150,8 @@ class NestResults {
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
   CombineBlocks combine_ = CombineBlocks::kPartials;  // where blocks have results in common
   std::vector<int64_t> strides_;  // of the accumulator array per place; 0: no index
-  std::vector<ResultTarget> targets_;
+  std::vector<ResultTarget> targets_;  // of results of f in arrays; else of what is stored
+  StorePointers store_pointers_;
   std::vector<std::string> accumulators_, exchanges_;  // one name per result
   std::vector<std::string> partials_;                  // where blocks find each other's results
   std::string counters_;

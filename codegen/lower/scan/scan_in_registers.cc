@@ -81,10 +81,10 @@ class RegisterScan {
     // Where the line is decides on nothing here.
     std::vector<LineElements> stored =
         n == 0 ? Targets(std::vector<Index>(expression().rank(), Index(0))) : Totals(n, Index(0));
-    bool moves_runs = lines.size % scan.run == 0;
-    for (size_t r = 0; r < stored.size(); ++r) {
+    bool moves_runs = lines.size % scan.run == 0 && !(n == 0 && Finishes());
+    for (size_t r = 0; moves_runs && r < stored.size(); ++r) {
       const ScalarType type = RegisterType(expression().function().results()[r].type);
-      moves_runs = moves_runs && stored[r].type == type && stored[r].MovesRun(scan.run);
+      moves_runs = stored[r].type == type && stored[r].MovesRun(scan.run);
     }
     levels_[n].cut = CutLines(lines, scan, moves_runs);
     for (const ResultTarget& array : results_.arrays) {
@@ -126,8 +126,12 @@ class RegisterScan {
     return elements;
   }
 
-  // A tile of level n with its elements loaded; `stored`: where they are to go.
-  ScanTile Load(int n, bool from_end, std::vector<LineElements>* stored) {
+  // Whether a store function makes outputs of the prefix sums.
+  bool Finishes() const { return options_.is_last && expression().store() != nullptr; }
+
+  // A tile of level n with its elements loaded; `stored`: where they are to go; `at`: the line's
+  // point.
+  ScanTile Load(int n, bool from_end, std::vector<LineElements>* stored, std::vector<Index>* at) {
     ScanTile tile(context_, names_, {levels_[n].lines, levels_[n].cut, from_end});
     tile.DeclareThreads();
     if (n > 0) {
@@ -135,16 +139,17 @@ class RegisterScan {
       tile.LoadOwn(LineValues(context_, *stored));
       return tile;
     }
-    const std::vector<Index> at = tile.DeclarePoint(options_.d);
-    *stored = Targets(at);
-    tile.LoadOwn(options_.evaluates ? LineValues(context_, at, options_.d)
-                                    : LineValues(context_, ElementsOfAll(results_.arrays, at)));
+    *at = tile.DeclarePoint(options_.d);
+    *stored = Targets(*at);
+    tile.LoadOwn(options_.evaluates ? LineValues(context_, *at, options_.d)
+                                    : LineValues(context_, ElementsOfAll(results_.arrays, *at)));
     return tile;
   }
 
   Stage Sum(int n) {
     std::vector<LineElements> stored;
-    ScanTile tile = Load(n, /*from_end=*/false, &stored);
+    std::vector<Index> at;
+    ScanTile tile = Load(n, /*from_end=*/false, &stored, &at);
     tile.StoreTotal(levels_[n].totals, Total(n, tile.line(), tile.tile()), Commutes(expression()));
     return std::move(tile).Finish(n == 0 ? absl::StrCat("Sum up every tile along ", name(), ".")
                                          : absl::StrCat("Sum up every tile of ",
@@ -154,12 +159,20 @@ class RegisterScan {
 
   Stage Scan(int n) {
     std::vector<LineElements> stored;
+    std::vector<Index> at;
     const bool was_read = levels_[n].cut.tiles > 1;
-    ScanTile tile = Load(n, /*from_end=*/was_read, &stored);
+    ScanTile tile = Load(n, /*from_end=*/was_read, &stored, &at);
     tile.ScanOwn(levels_[n].totals, Total(n, tile.line(), tile.tile() - Index(1)));
     if (n > 0 || !(options_.evaluates || options_.is_last)) tile.WaitForLoads();
     // What caches keep of the elements that the stage before has read is of more use.
-    tile.StoreOwn(stored, /*is_streaming=*/n == 0 && was_read && options_.is_last);
+    const auto finish = [&](const Index& element, const std::vector<LoopValue>& results,
+                            Block* block) {
+      at[options_.d] = element;
+      return EmitStoreFunction(expression(), results_.store, {at}, results, context_.names(),
+                               *block);
+    };
+    tile.StoreOwn(stored, /*is_streaming=*/n == 0 && was_read && options_.is_last,
+                  n == 0 && Finishes() ? ScanTile::FinishLine(finish) : nullptr);
     return std::move(tile).Finish(
         n == 0 ? absl::StrCat("Prefix sums of every tile along ", name(), ".")
                : absl::StrCat("Prefix sums of ", n == 1 ? "" : "sums of ",

@@ -1,5 +1,6 @@
 #include "codegen/lower/scan/scan_tile.h"
 
+#include "codegen/program/result_targets.h"
 #include "core/base/round.h"
 
 namespace mdh {
@@ -25,7 +26,7 @@ ScanNames::ScanNames(NestContext& context)
   }
   const Expression& expression = context.expression();
   for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
-    const std::string& output = context.output_names()[expression.output_access(r).buffer];
+    const std::string output = ResultName(expression, context.output_names(), r);
     own.push_back(names.Unique(output + "_own"));
     sums.push_back(names.Unique(output + "_sum"));
     exchanges.push_back(names.Unique(output + "_exchange"));
@@ -191,29 +192,30 @@ void ScanTile::WaitForLoads() {
   if (!HasLine().empty()) body_.push_back({Barrier{}});
 }
 
-void ScanTile::StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming) {
+void ScanTile::StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming,
+                        const FinishLine& finish) {
   const bool is_exact = lines_.size % cut_.tile() == 0, has_runs = lines_.size % cut_.run == 0;
   Block runs, singles;
   const Index first = Index::Variable(names_.to), own = Index::Variable(names_.own_number);
-  for (int r = 0; r < count(); ++r) {
+  const Index in_run = cut_.run == 1 ? Index(0) : own;
+  Values values = Load(names_.own, Number(in_run));
+  if (finish) values = finish(first + in_run, values, &singles);
+  for (int r = 0; r < std::ssize(arrays); ++r) {
     const LineElements& array = arrays[r];
-    if (has_runs && array.MovesRun(cut_.run) && array.type == types_[r]) {
+    if (!finish && has_runs && array.MovesRun(cut_.run) && array.type == types_[r]) {
       const LoopValueType type{types_[r], static_cast<int>(cut_.run)};
       runs.push_back(
           {StoreElements{array.pointer, array.offset.At(first),
                          MakeLoad(names_.own[r], Number(Index(0)), type, 1), 1, is_streaming}});
     } else {
-      const Index in_run = cut_.run == 1 ? Index(0) : own;
       singles.push_back({StoreElements{array.pointer, array.offset.At(first + in_run),
-                                       StoredValue(Load(names_.own, Number(in_run))[r], array.type),
-                                       1, is_streaming}});
+                                       StoredValue(values[r], array.type), 1, is_streaming}});
     }
   }
   if (!singles.empty()) {
     if (!has_runs) {
       Block guarded;
-      When({Less(first + (cut_.run == 1 ? Index(0) : own), Index(lines_.size))}, std::move(singles),
-           &guarded);
+      When({Less(first + in_run, Index(lines_.size))}, std::move(singles), &guarded);
       singles = std::move(guarded);
     }
     cut_.run == 1 ? Append(std::move(singles), &runs)

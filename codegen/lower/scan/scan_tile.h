@@ -2,6 +2,7 @@
 // (codegen/lower/scan/scan_in_registers.h).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,13 @@ class ScanTile {
   void ScanOwn(const std::vector<std::string>& totals, const Index& before);
   // Before elements are replaced where they are: threads without a line have read those of another.
   void WaitForLoads();
-  // `is_streaming`: past caches, which have something better to keep.
-  void StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming);
+  // What is stored of the results at element `element` of the line; statements go to the block.
+  using FinishLine = std::function<std::vector<LoopValue>(
+      const Index& element, const std::vector<LoopValue>& results, Block* block)>;
+  // `is_streaming`: past caches, which have something better to keep. `finish`: null if arrays get
+  // the results as they are.
+  void StoreOwn(const std::vector<LineElements>& arrays, bool is_streaming,
+                const FinishLine& finish = nullptr);
 
   Stage Finish(std::string comment) &&;
 

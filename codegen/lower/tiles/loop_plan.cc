@@ -48,7 +48,9 @@ void LoopPlan::PlanNames() {
   for (const Dimension& dimension : expression_.dimensions()) {
     index_names_.push_back(unique(dimension.name));
   }
-  for (const Buffer& buffer : expression_.inputs()) input_names_.push_back(unique(buffer.name));
+  for (const Buffer& buffer : expression_.passed_inputs()) {
+    input_names_.push_back(unique(buffer.name));
+  }
   for (const Buffer& buffer : expression_.outputs()) output_names_.push_back(unique(buffer.name));
 }
 
@@ -149,9 +151,12 @@ void LoopPlan::PlanResults() {
       std::any_of(outer_loops_.begin(), outer_loops_.end(),
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
-                        (in_outputs && expression_.converts_results());
-  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
-                                 : OutputTargets(expression_, output_names_);
+                        (in_outputs && expression_.finishes_results());
+  stores_at_last_ = expression_.store() != nullptr && in_outputs &&
+                    !expression_.has_prefix_sum() && reduction_parts() == 1;
+  outputs_ = OutputTargets(expression_, output_names_);
+  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_) : outputs_;
+  store_pointers_ = PointersOfStore(expression_, input_names_);
 }
 
 void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {

@@ -9,6 +9,7 @@
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/index.h"
 #include "codegen/program/result_targets.h"
+#include "codegen/program/store_function.h"
 #include "core/base/round.h"
 #include "core/decomposition/low_level_expression.h"
 
@@ -109,12 +110,23 @@ class LoopPlan {
 
   // Identifiers in generated code.
   const std::string& index_name(int d) const { return index_names_[d]; }
+  // Of the passed inputs.
   const std::string& input_name(int b) const { return input_names_[b]; }
   const std::string& output_name(int b) const { return output_names_[b]; }
 
   // Where register tiles leave their results: in the outputs, or in arrays of their own.
   bool uses_result_arrays() const { return uses_result_arrays_; }
   const std::vector<ResultTarget>& targets() const { return targets_; }
+  // What the store function reads.
+  const StorePointers& store_pointers() const { return store_pointers_; }
+  // Whether tiles apply the store function: to their results, or, where reductions run around them,
+  // to what is in the arrays when the last parts of these are done.
+  bool tiles_store() const {
+    return expression_.store() != nullptr && (!uses_result_arrays_ || stores_at_last_);
+  }
+  bool stores_at_last() const { return stores_at_last_; }
+  // Where tiles store final results.
+  const std::vector<ResultTarget>& outputs() const { return outputs_; }
   // The extent of one part of the core layer along each dimension.
   const std::vector<int64_t>& core_tiles() const { return core_tile_; }
   const std::vector<std::string>& index_names() const { return index_names_; }
@@ -156,8 +168,9 @@ class LoopPlan {
   int prefetch_ = 0;
   Remainder remainder_;
   NumericsPolicy numerics_;
-  bool uses_result_arrays_ = false;
-  std::vector<ResultTarget> targets_;
+  bool uses_result_arrays_ = false, stores_at_last_ = false;
+  std::vector<ResultTarget> targets_, outputs_;
+  StorePointers store_pointers_;
 };
 
 }  // namespace mdh

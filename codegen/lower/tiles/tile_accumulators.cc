@@ -1,6 +1,7 @@
 #include "codegen/lower/tiles/tile_accumulators.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -39,11 +40,11 @@ std::string TileAccumulators::PointKey(const TilePoint& point) const {
 
 // "C_i0_j8": the output and the offsets within the tile.
 std::string TileAccumulators::NameOf(int r, const TilePoint& point, const std::string& suffix) {
-  const Expression::AccessRef ref = expression().output_access(r);
-  std::string name = plan_.output_name(ref.buffer);
-  if (const std::string& field = expression().outputs()[ref.buffer].type.fields()[ref.field].name;
-      !field.empty()) {
-    absl::StrAppend(&name, "_", field, "_");
+  std::string name = ResultName(expression(), plan_.output_names(), r);
+  if (expression().store() == nullptr) {
+    const Expression::AccessRef ref = expression().output_access(r);
+    const ElementType& type = expression().outputs()[ref.buffer].type;
+    if (type.is_record()) absl::StrAppend(&name, "_", type.fields()[ref.field].name, "_");
   }
   for (int d = 0; d < plan_.rank(); ++d) {
     if (!plan_.is_reduction(d) && points_[d] > 1) {
@@ -288,22 +289,48 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   return sum;
 }
 
-int64_t TileAccumulators::ConstantOffset(int r, const TilePoint& point) const {
-  const AffineIndex& offset = plan_.targets()[r].offset;
-  int64_t constant = offset.constant;
+int64_t TileAccumulators::ConstantOffset(const ResultTarget& target, const TilePoint& point) const {
+  int64_t constant = target.offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
-    constant += offset.coefficients[d] * point.pieces[d].offset;
+    constant += target.offset.coefficients[d] * point.pieces[d].offset;
   }
   return constant;
 }
 
-// Elements from a result to another, for each result of f.
+// Elements from one lane's to that of the next.
+int64_t TileAccumulators::StrideOf(const ResultTarget& target, const Final& final) {
+  int64_t stride = 0;
+  bool has_lanes = false;
+  for (size_t d = 0; d < final.lane_steps.size(); ++d) {
+    stride += target.offset.coefficients[d] * final.lane_steps[d];
+    has_lanes = has_lanes || final.lane_steps[d] != 0;
+  }
+  return has_lanes ? stride : 1;
+}
+
+// Elements from a result to another, for each target.
 std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const TilePoint& to) const {
   std::vector<int64_t> distance;
-  for (int r = 0; r < results(); ++r) {
-    distance.push_back(ConstantOffset(r, to) - ConstantOffset(r, from));
+  for (const ResultTarget& target : plan_.targets()) {
+    distance.push_back(ConstantOffset(target, to) - ConstantOffset(target, from));
   }
   return distance;
+}
+
+// Indices from a result to another; 0 along what is reduced.
+std::vector<int64_t> TileAccumulators::Steps(const TilePoint& from, const TilePoint& to) const {
+  std::vector<int64_t> steps;
+  for (int d = 0; d < plan_.rank(); ++d) {
+    steps.push_back(plan_.is_reduction(d) ? 0 : to.pieces[d].offset - from.pieces[d].offset);
+  }
+  return steps;
+}
+
+// From a to b as from c to d: in memory, and for a store function as points, too.
+bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const Partial& c,
+                                      const Partial& d) const {
+  return Distance(a.point, b.point) == Distance(c.point, d.point) &&
+         (!plan_.tiles_store() || Steps(a.point, b.point) == Steps(c.point, d.point));
 }
 
 // Results with lanes to combine, equally far from one to the next, as many as are combined at once;
@@ -311,14 +338,14 @@ std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const Til
 std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
     std::vector<Partial> partials) const {
   std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
-    return ConstantOffset(0, a.point) < ConstantOffset(0, b.point);
+    const ResultTarget& first = plan_.targets()[0];
+    return ConstantOffset(first, a.point) < ConstantOffset(first, b.point);
   });
   std::vector<std::vector<Partial>> runs;
   for (size_t begin = 0; begin < partials.size();) {
     size_t end = begin + 1;
     while (end < partials.size() && !partials[begin].lanes.empty() &&
-           Distance(partials[end - 1].point, partials[end].point) ==
-               Distance(partials[begin].point, partials[begin + 1].point)) {
+           AreEvenlyApart(partials[end - 1], partials[end], partials[begin], partials[begin + 1])) {
       ++end;
     }
     for (const int count : LaneRuns(static_cast<int64_t>(end - begin), plan_.accumulator_lanes())) {
@@ -353,7 +380,7 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
   Final final = FinalOf(leader.point, {});
   if (run.size() > 1) {
     final.width = static_cast<int>(run.size());
-    final.strides = Distance(run[0].point, run[1].point);
+    final.lane_steps = Steps(run[0].point, run[1].point);
   }
   for (int r = 0; r < results(); ++r) {
     final.names.push_back(NameOf(r, final.point, "_total"));
@@ -365,12 +392,10 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
 
 TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
                                                   std::vector<std::string> names) const {
-  Final final{point, point.width(), std::move(names), {}};
+  Final final{point, point.width(), std::move(names),
+              std::vector<int64_t>(static_cast<size_t>(plan_.rank()), 0)};
   const int v = plan_.vector_dimension();
-  for (int r = 0; r < results(); ++r) {
-    final.strides.push_back(
-        v >= 0 && !plan_.is_reduction(v) ? plan_.targets()[r].offset.coefficients[v] : 1);
-  }
+  if (v >= 0 && !plan_.is_reduction(v)) final.lane_steps[v] = 1;
   return final;
 }
 
@@ -397,21 +422,20 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
 }
 
 TileAccumulators::OutputElement TileAccumulators::ElementOf(
-    int r, const TilePoint& point, const std::vector<Index>& origins) const {
-  const ResultTarget& target = plan_.targets()[r];
+    const ResultTarget& target, const TilePoint& point, const std::vector<Index>& origins) const {
   Index offset(0);
   for (int d = 0; d < plan_.rank(); ++d) {
     if (target.offset.coefficients[d] == 0) continue;
     offset = offset + origins[d] * target.offset.coefficients[d];
   }
-  return {target.pointer, offset + Index(ConstantOffset(r, point)), target.type};
+  return {target.pointer, offset + Index(ConstantOffset(target, point)), target.type};
 }
 
 void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
   std::set<std::string> requested;
   for (const Accumulator& accumulator : accumulators_) {
-    for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, accumulator.point, origins);
+    for (const ResultTarget& target : plan_.targets()) {
+      const OutputElement at = ElementOf(target, accumulator.point, origins);
       if (!requested.insert(absl::StrCat(at.pointer, "|", at.offset.ToString())).second) continue;
       body.push_back({PrefetchElement{at.pointer, at.offset, /*for_writing=*/true}});
     }
@@ -424,11 +448,12 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
   for (const Final& final : finals) {
     std::vector<LoopValue> old, now;
     for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, final.point, origins);
-      const LoopValueType type{result_type(r), final.width};
-      LoopValue value = LoadValue(at.pointer, at.offset, {at.type, final.width}, final.strides[r]);
+      const ResultTarget& target = plan_.targets()[r];
+      const OutputElement at = ElementOf(target, final.point, origins);
+      LoopValue value =
+          LoadValue(at.pointer, at.offset, {at.type, final.width}, StrideOf(target, final));
       old.push_back(NamedInBlock(std::move(value), names_, add));
-      now.push_back(MakeNamed(final.names[r], type));
+      now.push_back(FinalValue(final, r));
     }
     AssignTuple(final.names, final.width,
                 EmitCombination(expression().reduction(), old, now, names_, add), add);
@@ -436,21 +461,48 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
   body.push_back({If{{Flag(Condition::Kind::kNotFlag, "first")}, Own(std::move(add)), nullptr}});
 }
 
+LoopValue TileAccumulators::FinalValue(const Final& final, int r) const {
+  return MakeNamed(final.names[r], {result_type(r), final.width});
+}
+
+// As they are, or what the store function makes of them.
+void TileAccumulators::StoreFinal(const Final& final, const std::vector<Index>& origins,
+                                  const Destination& to, Block& body) {
+  std::vector<LoopValue> values;
+  for (int r = 0; r < results(); ++r) values.push_back(FinalValue(final, r));
+  if (to.applies_store) {
+    StoredPoint point{{}, final.width, final.lane_steps};
+    for (int d = 0; d < plan_.rank(); ++d) {
+      point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
+    }
+    values = EmitStoreFunction(expression(), plan_.store_pointers(), point, values, names_, body);
+  }
+  for (size_t n = 0; n < to.targets.size(); ++n) {
+    const OutputElement at = ElementOf(to.targets[n], final.point, origins);
+    const int64_t stride = StrideOf(to.targets[n], final);
+    body.push_back({StoreElements{at.pointer, at.offset, StoredValue(values[n], at.type), stride,
+                                  to.streams && stride == 1}});
+  }
+}
+
 void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accumulates,
                                     Block& body) {
   const std::vector<Final> finals = CombineAccumulators(body);
   if (accumulates) AddToOutputs(finals, origins, body);
   // What other tiles or stages will read should stay in caches.
-  const bool streams = plan_.streams_results() && !accumulates && !plan_.uses_result_arrays();
-  for (const Final& final : finals) {
-    for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, final.point, origins);
-      const LoopValueType type{result_type(r), final.width};
-      body.push_back({StoreElements{at.pointer, at.offset,
-                                    StoredValue(MakeNamed(final.names[r], type), at.type),
-                                    final.strides[r], streams && final.strides[r] == 1}});
-    }
-  }
+  const bool streams = plan_.streams_results();
+  const Destination here = {plan_.targets(),
+                            streams && !accumulates && !plan_.uses_result_arrays(),
+                            plan_.tiles_store() && !plan_.stores_at_last()};
+  const auto store_all = [&](const Destination& to, Block& block) {
+    for (const Final& final : finals) StoreFinal(final, origins, to, block);
+  };
+  if (!plan_.stores_at_last()) return store_all(here, body);
+  Block last, others;
+  store_all({plan_.outputs(), streams, /*applies_store=*/true}, last);
+  store_all(here, others);
+  body.push_back({If{
+      {Flag(Condition::Kind::kFlag, "last")}, Own(std::move(last)), Own(std::move(others))}});
 }
 
 }  // namespace mdh

@@ -86,12 +86,15 @@ class TileFunctionBuilder {
 
   void ReserveNames() {
     for (int d = 0; d < plan_.rank(); ++d) names_.Reserve(plan_.index_name(d));
-    for (size_t b = 0; b < expression().inputs().size(); ++b) names_.Reserve(plan_.input_name(b));
+    for (size_t b = 0; b < expression().passed_inputs().size(); ++b) {
+      names_.Reserve(plan_.input_name(b));
+    }
     for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
     for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
     for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
     names_.Reserve("first");
+    names_.Reserve("last");
     names_.Reserve("empty");
   }
 
@@ -120,6 +123,18 @@ class TileFunctionBuilder {
     result_.parameters.push_back({role, index, {Parameter::Kind::kIndex, name}});
   }
 
+  // What the store function reads and f does not, or from a copy only.
+  void DeclareStoreInputs() {
+    if (!plan_.tiles_store()) return;
+    const std::vector<Buffer>& read = expression().store()->inputs;
+    for (size_t b = 0; b < read.size(); ++b) {
+      const int passed = expression().passed_store_input(static_cast<int>(b));
+      const bool is_input = passed < static_cast<int>(expression().inputs().size());
+      if (is_input && plan_.StagedInput(passed) == nullptr) continue;
+      AddPointer(TileParameter::Role::kInput, passed, plan_.input_name(passed), read[b].type);
+    }
+  }
+
   void DeclareParameters() {
     for (size_t b = 0; b < expression().inputs().size(); ++b) {
       const int index = static_cast<int>(b);
@@ -130,12 +145,15 @@ class TileFunctionBuilder {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
     }
-    if (plan_.uses_result_arrays()) {
+    DeclareStoreInputs();
+    const bool uses_arrays = plan_.uses_result_arrays();
+    if (uses_arrays) {
       for (size_t r = 0; r < plan_.targets().size(); ++r) {
         AddPointer(TileParameter::Role::kOutput, static_cast<int>(r), plan_.targets()[r].pointer,
                    plan_.targets()[r].type);
       }
-    } else {
+    }
+    if (!uses_arrays || plan_.stores_at_last()) {
       for (size_t b = 0; b < expression().outputs().size(); ++b) {
         AddPointer(TileParameter::Role::kOutput, static_cast<int>(b), plan_.output_name(b),
                    expression().outputs()[b].type);
@@ -171,6 +189,10 @@ class TileFunctionBuilder {
     if (accumulates_) {
       result_.parameters.push_back(
           {TileParameter::Role::kFirst, 0, {Parameter::Kind::kFlag, "first"}});
+    }
+    if (plan_.stores_at_last()) {
+      result_.parameters.push_back(
+          {TileParameter::Role::kLast, 0, {Parameter::Kind::kFlag, "last"}});
     }
   }
 

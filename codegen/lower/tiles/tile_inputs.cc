@@ -168,7 +168,9 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
     if (lane_steps.back() != 0) lanes = point.pieces[v].width;
   }
   const std::string& name = plan_.input_name(ref.buffer);
-  const LoopValue value = LoadInsideValue(buffer, name, ref.field, indices, lane_steps, lanes);
+  const std::string pointer =
+      FieldPointer(buffer, name, buffer.type.fields()[ref.field].type, /*is_const=*/true);
+  const LoopValue value = LoadInsideValue(buffer, pointer, ref.field, indices, lane_steps, lanes);
   const std::string variable =
       names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/round.h"
+#include "core/expression/progression.h"
 #include "core/pipeline/rewrites/inline_producer.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
@@ -30,7 +31,10 @@ int64_t OperationsOf(const Expression& expression) {
   if (expression.has_reduction() || expression.has_prefix_sum()) {
     per_point += OperationsOf(expression.reduction().function());
   }
-  return MultiplyOrLargest(expression.points(), per_point);
+  const int64_t operations = MultiplyOrLargest(expression.points(), per_point);
+  if (expression.store() == nullptr) return operations;
+  return AddOrLargest(operations, MultiplyOrLargest(expression.result_points(),
+                                                    OperationsOf(expression.store()->function)));
 }
 
 // A step, as it is or made of several, with its cost. Buffers have the numbers that they have in

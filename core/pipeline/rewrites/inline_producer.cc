@@ -1,7 +1,7 @@
 #include "core/pipeline/rewrites/inline_producer.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,53 +31,52 @@ class ProducerInliner {
 
   Result<PipelineStep> Consumer() {
     const Expression& expression = consumer_.expression;
-    std::vector<int> arguments;
-    for (size_t b = 0; b < expression.inputs().size(); ++b) {
-      const Buffer& view = expression.inputs()[b];
-      for (int a = 0; a < static_cast<int>(view.accesses.size()); ++a) {
-        const bool is_inlined = pipeline_.writer(consumer_.inputs[b]) == number_;
-        std::vector<int> values;
-        if (is_inlined) {
-          MDH_ASSIGN_OR_RETURN(values, Inlined(static_cast<int>(b), a));
-        } else {
-          values = builder_.Read(consumer_.inputs[b], view.boundary, view.accesses[a]);
-        }
-        arguments.insert(arguments.end(), values.begin(), values.end());
+    MDH_ASSIGN_OR_RETURN(const std::vector<int> results,
+                         builder_.f().ResultsAt(consumer_, PointIn(&builder_.f())));
+    std::vector<int> stored;
+    if (expression.store() != nullptr) {
+      for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+        stored.push_back(builder_.store().ResultOfF(r, builder_.f().type(results[r])));
       }
+      MDH_ASSIGN_OR_RETURN(stored, builder_.store().StoredAt(consumer_, PointIn(&builder_.store()),
+                                                             std::move(stored)));
     }
-    for (const int d : expression.index_dimensions()) arguments.push_back(IndexOf(d));
-    return builder_.Finish(expression.name(), expression.outputs(), consumer_.outputs,
-                           builder_.Apply(expression.function(), arguments),
-                           expression.combine_operators());
+    return builder_.Finish(expression.name(), {expression.outputs(), consumer_.outputs}, results,
+                           expression.combine_operators(), std::move(stored));
   }
 
  private:
-  int IndexOf(int d) {
-    AffineIndex index{std::vector<int64_t>(builder_.dimensions().size(), 0), 0};
-    index.coefficients[d] = 1;
-    return builder_.Index(index);
+  // The consumer's own point, where what the producer writes is computed by `builder`.
+  StepPoint PointIn(FunctionBuilder* builder) {
+    StepPoint point = builder_.SamePoint();
+    point.known = [this, builder](int buffer, const Buffer& view,
+                                  int access) -> Result<std::vector<int>> {
+      if (pipeline_.writer(buffer) != number_) return std::vector<int>();
+      return Inlined(buffer, view, access, builder);
+    };
+    return point;
   }
 
-  // What access a of the consumer's input b reads, one value per field.
-  Result<std::vector<int>> Inlined(int b, int a) {
-    const Buffer& view = consumer_.expression.inputs()[b];
+  // What access a to what the producer writes reads, one value per field.
+  Result<std::vector<int>> Inlined(int buffer, const Buffer& view, int a,
+                                   FunctionBuilder* builder) {
     const bool leaves = Leaves(view, a, builder_.dimensions());
     if (leaves && view.boundary.kind == Boundary::Kind::kClamp) {
       return Obstacle(absl::StrCat("'", consumer_.expression.name(), "' reads '", view.name,
                                    "' clamped at its border, which is no affine index"));
     }
-    const auto output = static_cast<size_t>(
-        std::find(producer_.outputs.begin(), producer_.outputs.end(), consumer_.inputs[b]) -
-        producer_.outputs.begin());
+    const auto output =
+        static_cast<int>(std::find(producer_.outputs.begin(), producer_.outputs.end(), buffer) -
+                         producer_.outputs.begin());
     const Buffer& written = producer_.expression.outputs()[output];
     for (int w = 0; w < static_cast<int>(written.accesses.size()); ++w) {
-      const std::optional<std::vector<AffineIndex>> point =
+      std::optional<std::vector<AffineIndex>> indices =
           InversePoint(written.accesses[w], producer_.expression.dimensions(), view.accesses[a],
                        builder_.dimensions(), view.extents, leaves);
-      if (!point.has_value()) continue;
+      if (!indices.has_value()) continue;
       MDH_ASSIGN_OR_RETURN(std::vector<int> values,
-                           ResultsAt(*point, static_cast<int>(output), w, leaves));
-      if (leaves) values = OrOutside(view, a, values);
+                           ValuesAt({*std::move(indices), leaves}, output, w, builder));
+      if (leaves) values = OrOutside(view, a, values, builder);
       return values;
     }
     return Obstacle(absl::StrCat("which point of '", producer_.expression.name(), "' writes what '",
@@ -85,63 +84,46 @@ class ProducerInliner {
                                  "' does not follow from its indices"));
   }
 
-  // The producer's results for its output, as they are stored, at a point that may lie outside of
-  // its dimensions.
-  Result<std::vector<int>> ResultsAt(const std::vector<AffineIndex>& point, int output, int access,
-                                     bool may_be_outside) {
+  // What the producer writes by an access of an output, as it is stored.
+  Result<std::vector<int>> ValuesAt(const StepPoint& point, int output, int access,
+                                    FunctionBuilder* builder) {
     const Expression& expression = producer_.expression;
-    const size_t rank = builder_.dimensions().size();
-    std::vector<int> arguments;
-    for (size_t b = 0; b < expression.inputs().size(); ++b) {
-      const Buffer& view = expression.inputs()[b];
-      Boundary outside = view.boundary;
-      // Something that can be read; the value is not used.
-      if (may_be_outside && outside.kind == Boundary::Kind::kNone) {
-        outside.kind = Boundary::Kind::kClamp;
-      }
-      for (const IndexFunction& inner : view.accesses) {
-        const std::optional<IndexFunction> composed = Composed(inner, point, rank);
-        if (!composed.has_value()) return Obstacle("an index does not fit in 63 bits");
-        for (const int value : builder_.Read(producer_.inputs[b], outside, *composed)) {
-          arguments.push_back(value);
-        }
-      }
-    }
-    for (const int d : expression.index_dimensions()) arguments.push_back(builder_.Index(point[d]));
-    const std::vector<int> results = builder_.Apply(expression.function(), arguments);
+    MDH_ASSIGN_OR_RETURN(std::vector<int> stored, builder->ResultsAt(producer_, point));
+    MDH_ASSIGN_OR_RETURN(stored, builder->StoredAt(producer_, point, std::move(stored)));
     std::vector<int> values;
-    for (int r = 0; r < static_cast<int>(results.size()); ++r) {
-      const Expression::AccessRef ref = expression.output_access(r);
+    for (int n = 0; n < static_cast<int>(stored.size()); ++n) {
+      const Expression::AccessRef ref = expression.output_access(n);
       if (ref.buffer != output || ref.access != access) continue;
-      values.push_back(builder_.Converted(results[r], expression.stored_type(r)));
+      values.push_back(builder->Converted(stored[n], expression.stored_type(n)));
     }
     return values;
   }
 
   // `inside` where the access lies in the buffer, else the constant of the boundary.
-  std::vector<int> OrOutside(const Buffer& view, int a, const std::vector<int>& inside) {
+  std::vector<int> OrOutside(const Buffer& view, int a, const std::vector<int>& inside,
+                             FunctionBuilder* builder) const {
     int is_inside = -1;
     const auto require = [&](ScalarOp op, int index, int64_t bound) {
-      const int limit = builder_.Constant(ScalarValue::Integer(ScalarType::kInt64, bound));
-      const int holds = builder_.Append({op, ScalarType::kBool, {index, limit}});
+      const int limit = builder->Constant(ScalarValue::Integer(ScalarType::kInt64, bound));
+      const int holds = builder->Append({op, ScalarType::kBool, {index, limit}});
       is_inside = is_inside < 0
                       ? holds
-                      : builder_.Append({ScalarOp::kAnd, ScalarType::kBool, {is_inside, holds}});
+                      : builder->Append({ScalarOp::kAnd, ScalarType::kBool, {is_inside, holds}});
     };
     for (size_t x = 0; x < view.extents.size(); ++x) {
       const AffineIndex& index = view.accesses[a].indices[x];
       const std::optional<ReadRange> range = RangeOf(index, builder_.dimensions());
       if (!range.has_value() || range->smallest < 0) {
-        require(ScalarOp::kGe, builder_.Index(index), 0);
+        require(ScalarOp::kGe, builder->Index(index), 0);
       }
       if (!range.has_value() || range->largest >= view.extents[x]) {
-        require(ScalarOp::kLt, builder_.Index(index), view.extents[x]);
+        require(ScalarOp::kLt, builder->Index(index), view.extents[x]);
       }
     }
     std::vector<int> values;
     for (size_t f = 0; f < inside.size(); ++f) {
-      const int constant = builder_.Constant(view.boundary.values[f]);
-      values.push_back(builder_.Append(
+      const int constant = builder->Constant(view.boundary.values[f]);
+      values.push_back(builder->Append(
           {ScalarOp::kSelect, view.type.fields()[f].type, {is_inside, inside[f], constant}}));
     }
     return values;
@@ -159,19 +141,22 @@ Result<PipelineStep> WithOutputs(const Pipeline& pipeline, const PipelineStep& s
                                  const std::vector<bool>& is_kept) {
   const Expression& expression = step.expression;
   StepBuilder builder(pipeline.buffers(), expression.dimensions());
-  const std::vector<int> all = builder.Apply(expression.function(), builder.Arguments(step));
-  std::vector<Buffer> outputs;
-  std::vector<int> numbers, results;
+  const StepPoint point = builder.SamePoint();
+  MDH_ASSIGN_OR_RETURN(std::vector<int> all, builder.f().ResultsAt(step, point));
+  // Without combinations in between, f and the store function are one.
+  MDH_ASSIGN_OR_RETURN(all, builder.f().StoredAt(step, point, std::move(all)));
+  StepBuilder::Outputs outputs;
+  std::vector<int> results;
   for (size_t o = 0; o < is_kept.size(); ++o) {
     if (!is_kept[o]) continue;
-    outputs.push_back(expression.outputs()[o]);
-    numbers.push_back(step.outputs[o]);
+    outputs.views.push_back(expression.outputs()[o]);
+    outputs.buffers.push_back(step.outputs[o]);
   }
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (is_kept[expression.output_access(static_cast<int>(r)).buffer]) results.push_back(all[r]);
+  for (size_t n = 0; n < all.size(); ++n) {
+    if (is_kept[expression.output_access(static_cast<int>(n)).buffer]) results.push_back(all[n]);
   }
-  return builder.Finish(expression.name(), std::move(outputs), std::move(numbers),
-                        std::move(results), expression.combine_operators());
+  return builder.Finish(expression.name(), std::move(outputs), std::move(results),
+                        expression.combine_operators());
 }
 
 }  // namespace

@@ -54,39 +54,20 @@ Result<PipelineStep> MergedStep(const Pipeline& pipeline, const PipelineStep& fr
     if (position[d] >= 0) index.coefficients[position[d]] = 1;
   }
   StepBuilder builder(pipeline.buffers(), dimensions);
-  // Neither function reads indices: the last parameters, if there are any, are not used.
-  std::vector<int> inner_arguments, outer_arguments;
-  for (size_t b = 0; b < inner.inputs().size(); ++b) {
-    for (const IndexFunction& access : inner.inputs()[b].accesses) {
-      const std::optional<IndexFunction> composed = Composed(access, *point, dimensions.size());
-      if (!composed.has_value()) return Obstacle("an index does not fit in 63 bits");
-      for (const int value : builder.Read(from.inputs[b], inner.inputs()[b].boundary, *composed)) {
-        inner_arguments.push_back(value);
-      }
-    }
+  StepPoint outer_point;
+  for (int d = 0; d < outer.rank(); ++d) {
+    outer_point.indices.push_back(builder.SamePoint().indices[d]);
   }
-  inner_arguments.resize(inner.function().parameters().size(), -1);
-  for (int b = 0; b < static_cast<int>(outer.inputs().size()); ++b) {
-    const Buffer& input = outer.inputs()[b];
-    for (int a = 0; a < static_cast<int>(input.accesses.size()); ++a) {
-      if (b == factor.buffer && a == factor.access) {
-        outer_arguments.push_back(builder.Apply(inner.function(), inner_arguments)[0]);
-        continue;
-      }
-      IndexFunction access;
-      for (const AffineIndex& index : input.accesses[a].indices) {
-        access.indices.push_back(widened(index));
-      }
-      for (const int value : builder.Read(to.inputs[b], input.boundary, access)) {
-        outer_arguments.push_back(value);
-      }
-    }
-  }
-  outer_arguments.resize(outer.function().parameters().size(), -1);
+  // The temporary is read once: what is summed there is the product of the producer.
+  outer_point.known = [&](int buffer, const Buffer&, int) -> Result<std::vector<int>> {
+    if (buffer != from.outputs[0]) return std::vector<int>();
+    return builder.f().ResultsAt(from, {*point});
+  };
+  MDH_ASSIGN_OR_RETURN(std::vector<int> results, builder.f().ResultsAt(to, outer_point));
   Buffer output = outer.outputs()[0];
   for (AffineIndex& index : output.accesses[0].indices) index = widened(std::move(index));
-  return builder.Finish(outer.name(), {std::move(output)}, to.outputs,
-                        builder.Apply(outer.function(), outer_arguments), std::move(operators));
+  return builder.Finish(outer.name(), {{std::move(output)}, to.outputs}, std::move(results),
+                        std::move(operators));
 }
 
 }  // namespace

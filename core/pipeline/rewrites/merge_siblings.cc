@@ -79,14 +79,26 @@ Result<Pipeline> MergeSiblings(const Pipeline& pipeline, int first, int second) 
   const PipelineStep& a = pipeline.steps()[first];
   const PipelineStep& b = pipeline.steps()[second];
   StepBuilder builder(pipeline.buffers(), a.expression.dimensions());
-  std::vector<int> results = builder.Apply(a.expression.function(), builder.Arguments(a));
-  for (const int value : builder.Apply(b.expression.function(), builder.Arguments(b))) {
-    results.push_back(value);
+  const StepPoint point = builder.SamePoint();
+  const bool has_store = a.expression.store() != nullptr || b.expression.store() != nullptr;
+  std::vector<int> results, stored;
+  StepBuilder::Outputs outputs;
+  for (const PipelineStep* step : {&a, &b}) {
+    MDH_ASSIGN_OR_RETURN(const std::vector<int> own, builder.f().ResultsAt(*step, point));
+    if (has_store) {
+      std::vector<int> finished;
+      for (const int value : own) {
+        const auto number = static_cast<int>(results.size() + finished.size());
+        finished.push_back(builder.store().ResultOfF(number, builder.f().type(value)));
+      }
+      MDH_ASSIGN_OR_RETURN(finished, builder.store().StoredAt(*step, point, std::move(finished)));
+      stored.insert(stored.end(), finished.begin(), finished.end());
+    }
+    results.insert(results.end(), own.begin(), own.end());
+    const std::vector<Buffer>& views = step->expression.outputs();
+    outputs.views.insert(outputs.views.end(), views.begin(), views.end());
+    outputs.buffers.insert(outputs.buffers.end(), step->outputs.begin(), step->outputs.end());
   }
-  std::vector<Buffer> outputs = a.expression.outputs();
-  outputs.insert(outputs.end(), b.expression.outputs().begin(), b.expression.outputs().end());
-  std::vector<int> numbers = a.outputs;
-  numbers.insert(numbers.end(), b.outputs.begin(), b.outputs.end());
   std::vector<CombineOperator> operators = a.expression.combine_operators();
   for (size_t d = 0; d < operators.size(); ++d) {
     if (operators[d].is_concat()) continue;
@@ -97,8 +109,8 @@ Result<Pipeline> MergeSiblings(const Pipeline& pipeline, int first, int second) 
   const std::string name =
       absl::StrCat(a.expression.name().substr(0, 60), "_", b.expression.name().substr(0, 60));
   MDH_ASSIGN_OR_RETURN(PipelineStep merged,
-                       builder.Finish(name, std::move(outputs), std::move(numbers),
-                                      std::move(results), std::move(operators)));
+                       builder.Finish(name, std::move(outputs), std::move(results),
+                                      std::move(operators), std::move(stored)));
   PipelineSpec spec = pipeline.spec();
   spec.steps[first] = std::move(merged);
   spec.steps.erase(spec.steps.begin() + second);

@@ -189,7 +189,8 @@ class ContractionSplitter {
     return access;
   }
 
-  int ValueOf(const Operand& operand, const std::vector<int>& dimensions, StepBuilder* builder) {
+  int ValueOf(const Operand& operand, const std::vector<int>& dimensions,
+              FunctionBuilder* builder) {
     if (operand.factor < 0) {
       return builder->Read(operand.buffer, {}, Plain(operand.dimensions, dimensions))[0];
     }
@@ -227,15 +228,15 @@ class ContractionSplitter {
       view.accesses[0] = Restricted(view.accesses[0], dimensions);
     }
     StepBuilder builder(spec_.buffers, std::move(sizes));
-    int product = ValueOf(operands[0], dimensions, &builder);
+    int product = ValueOf(operands[0], dimensions, &builder.f());
     if (operands.size() > 1) {
-      const int other = ValueOf(operands[1], dimensions, &builder);
-      product = builder.Append({ScalarOp::kMul, type, {product, other}});
+      const int other = ValueOf(operands[1], dimensions, &builder.f());
+      product = builder.f().Append({ScalarOp::kMul, type, {product, other}});
     }
     const std::string name = is_last ? expression_.name()
                                      : absl::StrCat(expression_.name().substr(0, 60), "_",
                                                     spec_.buffers[output].name.substr(0, 60));
-    MDH_ASSIGN_OR_RETURN(PipelineStep step, builder.Finish(name, {std::move(view)}, {output},
+    MDH_ASSIGN_OR_RETURN(PipelineStep step, builder.Finish(name, {{std::move(view)}, {output}},
                                                            {product}, std::move(operators)));
     spec_.steps.push_back(std::move(step));
     return Operand{.buffer = output, .dimensions = left};

@@ -1,9 +1,12 @@
 #include "core/pipeline/rewrites/step_builder.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/pipeline/rewrites/inverse_view.h"
 
 namespace mdh {
 
@@ -30,15 +33,15 @@ std::vector<int> ValueBuilder::Apply(const ScalarFunction& f, absl::Span<const i
   return results;
 }
 
-int StepBuilder::ValueOf(const Parameter& parameter, ScalarType type) {
+int FunctionBuilder::ValueOf(const Parameter& parameter, ScalarType type) {
   auto found = std::find(parameters_.begin(), parameters_.end(), parameter);
   if (found == parameters_.end()) found = parameters_.insert(found, parameter);
-  // Finish renumbers the parameters; equal instructions are shared when the function is made.
+  // Build renumbers the parameters; equal instructions are shared when the function is made.
   return Append({ScalarOp::kParameter, type, {}, static_cast<int>(found - parameters_.begin())});
 }
 
-std::vector<int> StepBuilder::Read(int buffer, const Boundary& outside,
-                                   const IndexFunction& access) {
+std::vector<int> FunctionBuilder::Read(int buffer, const Boundary& outside,
+                                       const IndexFunction& access) {
   // Inside of the buffer a boundary makes no difference.
   auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& one) {
     return one.buffer == buffer &&
@@ -49,8 +52,8 @@ std::vector<int> StepBuilder::Read(int buffer, const Boundary& outside,
   if (input->outside.kind == Boundary::Kind::kNone) input->outside = outside;
   auto found = std::find(input->accesses.begin(), input->accesses.end(), access);
   if (found == input->accesses.end()) found = input->accesses.insert(found, access);
-  Parameter parameter{static_cast<int>(input - inputs_.begin()),
-                      static_cast<int>(found - input->accesses.begin())};
+  Parameter parameter{.input = static_cast<int>(input - inputs_.begin()),
+                      .access = static_cast<int>(found - input->accesses.begin())};
   std::vector<int> values;
   for (const ElementType::Field& field : buffers_[buffer].type.fields()) {
     parameter.field = static_cast<int>(values.size());
@@ -59,7 +62,7 @@ std::vector<int> StepBuilder::Read(int buffer, const Boundary& outside,
   return values;
 }
 
-int StepBuilder::Index(const AffineIndex& index) {
+int FunctionBuilder::Index(const AffineIndex& index) {
   const auto integer = [&](int64_t value) {
     return Constant(ScalarValue::Integer(ScalarType::kInt64, value));
   };
@@ -79,21 +82,117 @@ int StepBuilder::Index(const AffineIndex& index) {
   return sum;
 }
 
-std::vector<int> StepBuilder::Arguments(const PipelineStep& step) {
-  const Expression& expression = step.expression;
-  std::vector<int> values;
-  for (size_t b = 0; b < expression.inputs().size(); ++b) {
-    const Buffer& view = expression.inputs()[b];
-    for (const IndexFunction& access : view.accesses) {
-      for (const int value : Read(step.inputs[b], view.boundary, access)) values.push_back(value);
+int FunctionBuilder::ResultOfF(int r, ScalarType type) { return ValueOf({.result = r}, type); }
+
+Status FunctionBuilder::AppendReads(const std::vector<Buffer>& views,
+                                    const std::vector<int>& numbers, const StepPoint& point,
+                                    std::vector<int>* values) {
+  for (size_t b = 0; b < views.size(); ++b) {
+    const Buffer& view = views[b];
+    Boundary outside = view.boundary;
+    if (point.may_be_outside && outside.kind == Boundary::Kind::kNone) {
+      outside.kind = Boundary::Kind::kClamp;
+    }
+    for (int a = 0; a < static_cast<int>(view.accesses.size()); ++a) {
+      std::vector<int> fields;
+      if (point.known) {
+        MDH_ASSIGN_OR_RETURN(fields, point.known(numbers[b], view, a));
+      }
+      if (fields.empty()) {
+        const std::optional<IndexFunction> access =
+            Composed(view.accesses[a], point.indices, dimensions_.size());
+        if (!access.has_value()) return Obstacle("an index does not fit in 63 bits");
+        fields = Read(numbers[b], outside, *access);
+      }
+      values->insert(values->end(), fields.begin(), fields.end());
     }
   }
-  for (const int d : expression.index_dimensions()) {
+  return absl::OkStatus();
+}
+
+Result<std::vector<int>> FunctionBuilder::ResultsAt(const PipelineStep& step,
+                                                    const StepPoint& point) {
+  const Expression& expression = step.expression;
+  std::vector<int> arguments;
+  MDH_RETURN_IF_ERROR(AppendReads(expression.inputs(), step.inputs, point, &arguments));
+  for (const int d : expression.index_dimensions()) arguments.push_back(Index(point.indices[d]));
+  return Apply(expression.function(), arguments);
+}
+
+Result<std::vector<int>> FunctionBuilder::StoredAt(const PipelineStep& step, const StepPoint& point,
+                                                   std::vector<int> results) {
+  const StoreFunction* store = step.expression.store();
+  if (store == nullptr) return results;
+  std::vector<int> numbers;
+  for (int b = 0; b < static_cast<int>(store->inputs.size()); ++b) {
+    numbers.push_back(step.inputs[step.expression.passed_store_input(b)]);
+  }
+  MDH_RETURN_IF_ERROR(AppendReads(store->inputs, numbers, point, &results));
+  for (const int d : store->index_dimensions) results.push_back(Index(point.indices[d]));
+  return Apply(store->function, results);
+}
+
+Result<FunctionBuilder::Built> FunctionBuilder::Build(
+    const std::string& name, std::vector<TypedName> first, std::vector<TypedName> results,
+    std::vector<int> values, const std::function<std::string(int buffer)>& name_of) const {
+  std::vector<Buffer> views;
+  std::vector<int> buffers, index_dimensions;
+  std::vector<int> position(parameters_.size(), -1);  // of the parameters in the function
+  const auto find = [&](const Parameter& parameter) {
+    return std::find(parameters_.begin(), parameters_.end(), parameter) - parameters_.begin();
+  };
+  for (int r = 0; r < static_cast<int>(first.size()); ++r) {
+    const auto found = find({.result = r});
+    if (found < std::ssize(parameters_)) position[found] = r;
+  }
+  std::vector<TypedName> parameters = std::move(first);
+  int number = 0;
+  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
+    const PipelineBuffer& memory = buffers_[inputs_[b].buffer];
+    Buffer view{name_of(inputs_[b].buffer), memory.type, memory.extents, inputs_[b].accesses,
+                /*extents_given=*/true};
+    view.given_strides = memory.given_strides;
+    view.boundary = inputs_[b].outside;
+    for (int a = 0; a < static_cast<int>(view.accesses.size()); ++a) {
+      ++number;
+      for (int f = 0; f < static_cast<int>(memory.type.fields().size()); ++f) {
+        const ElementType::Field& field = memory.type.fields()[f];
+        position[find({.input = b, .access = a, .field = f})] = static_cast<int>(parameters.size());
+        parameters.push_back(
+            {absl::StrCat("x", number, field.name.empty() ? "" : ".", field.name), field.type});
+      }
+    }
+    views.push_back(std::move(view));
+    buffers.push_back(inputs_[b].buffer);
+  }
+  for (int d = 0; d < static_cast<int>(dimensions_.size()); ++d) {
+    const auto found = find({.dimension = d});
+    if (found == std::ssize(parameters_)) continue;
+    position[found] = static_cast<int>(parameters.size());
+    parameters.push_back({absl::StrCat("index", d + 1), ScalarType::kInt64});
+    index_dimensions.push_back(d);
+  }
+  std::vector<ScalarInstruction> all = instructions();
+  for (ScalarInstruction& instruction : all) {
+    if (instruction.op == ScalarOp::kParameter) {
+      instruction.parameter = position[instruction.parameter];
+    }
+  }
+  Result<ScalarFunction> function = ScalarFunction::Create(
+      name, std::move(parameters), std::move(results), std::move(all), std::move(values));
+  if (!function.ok()) return Obstacle(function.status().message());
+  return Built{*std::move(function), std::move(views), std::move(buffers),
+               std::move(index_dimensions)};
+}
+
+StepPoint StepBuilder::SamePoint() const {
+  StepPoint point;
+  for (size_t d = 0; d < dimensions_.size(); ++d) {
     AffineIndex index{std::vector<int64_t>(dimensions_.size(), 0), 0};
     index.coefficients[d] = 1;
-    values.push_back(Index(index));
+    point.indices.push_back(std::move(index));
   }
-  return values;
+  return point;
 }
 
 std::string StepBuilder::FreeName(int buffer, std::vector<std::string>* taken) const {
@@ -106,75 +205,73 @@ std::string StepBuilder::FreeName(int buffer, std::vector<std::string>* taken) c
   return name;
 }
 
-Result<PipelineStep> StepBuilder::Finish(std::string name, std::vector<Buffer> outputs,
-                                         std::vector<int> numbers, std::vector<int> results,
-                                         std::vector<CombineOperator> operators) {
+Result<PipelineStep> StepBuilder::Finish(std::string name, Outputs outputs,
+                                         std::vector<int> results,
+                                         std::vector<CombineOperator> operators,
+                                         std::vector<int> stored) {
   std::vector<std::string> taken;
-  for (size_t n = 0; n < outputs.size(); ++n) outputs[n].name = FreeName(numbers[n], &taken);
-  std::vector<Buffer> inputs;
-  std::vector<int> input_numbers, index_dimensions;
-  std::vector<TypedName> parameters, result_names;
-  std::vector<int> position(parameters_.size(), -1);  // in `parameters`
-  const auto place = [&](const Parameter& parameter, TypedName parameter_name) {
-    const auto found = std::find(parameters_.begin(), parameters_.end(), parameter);
-    if (found == parameters_.end()) return false;
-    position[found - parameters_.begin()] = static_cast<int>(parameters.size());
-    parameters.push_back(std::move(parameter_name));
-    return true;
+  std::vector<TypedName> result_names, stored_names;
+  const bool has_store = !stored.empty();
+  const auto stored_type = [&](size_t n) {
+    return has_store ? store_.type(stored[n]) : f_.type(results[n]);
   };
-  int accesses = 0;
-  for (size_t b = 0; b < inputs_.size(); ++b) {
-    const PipelineBuffer& memory = buffers_[inputs_[b].buffer];
-    Buffer view{FreeName(inputs_[b].buffer, &taken), memory.type, memory.extents,
-                inputs_[b].accesses, /*extents_given=*/true};
-    view.given_strides = memory.given_strides;
-    view.boundary = inputs_[b].outside;
-    for (int a = 0; a < static_cast<int>(view.accesses.size()); ++a) {
-      ++accesses;
-      for (int f = 0; f < static_cast<int>(memory.type.fields().size()); ++f) {
-        const ElementType::Field& field = memory.type.fields()[f];
-        place({static_cast<int>(b), a, f},
-              {absl::StrCat("x", accesses, field.name.empty() ? "" : ".", field.name), field.type});
-      }
-    }
-    inputs.push_back(std::move(view));
-    input_numbers.push_back(inputs_[b].buffer);
-  }
-  for (int d = 0; d < static_cast<int>(dimensions_.size()); ++d) {
-    const TypedName index{absl::StrCat("index", d + 1), ScalarType::kInt64};
-    if (place({.dimension = d}, index)) index_dimensions.push_back(d);
-  }
-  std::vector<ScalarInstruction> instructions = instructions_;
-  for (ScalarInstruction& instruction : instructions) {
-    if (instruction.op == ScalarOp::kParameter) {
-      instruction.parameter = position[instruction.parameter];
-    }
-  }
   int number = 0;
-  for (const Buffer& output : outputs) {
-    for (size_t a = 0; a < output.accesses.size(); ++a) {
+  for (size_t b = 0; b < outputs.views.size(); ++b) {
+    Buffer& view = outputs.views[b];
+    view.name = FreeName(outputs.buffers[b], &taken);
+    for (size_t a = 0; a < view.accesses.size(); ++a) {
       ++number;
-      for (const ElementType::Field& field : output.type.fields()) {
-        result_names.push_back(
+      for (const ElementType::Field& field : view.type.fields()) {
+        stored_names.push_back(
             {absl::StrCat("y", number, field.name.empty() ? "" : ".", field.name),
-             type(results[result_names.size()])});
+             stored_type(stored_names.size())});
       }
     }
   }
-  Result<ScalarFunction> function =
-      ScalarFunction::Create("f", std::move(parameters), std::move(result_names),
-                             std::move(instructions), std::move(results));
-  if (!function.ok()) return Obstacle(function.status().message());
-  Result<Expression> expression =
-      Expression::Create({.name = std::move(name),
-                          .dimensions = dimensions_,
-                          .inputs = std::move(inputs),
-                          .outputs = std::move(outputs),
-                          .function = *std::move(function),
-                          .combine_operators = std::move(operators),
-                          .index_dimensions = std::move(index_dimensions)});
+  for (size_t r = 0; has_store && r < results.size(); ++r) {
+    result_names.push_back({absl::StrCat("r", r + 1), f_.type(results[r])});
+  }
+  std::map<int, std::string> names;  // of f's inputs, by their buffers
+  MDH_ASSIGN_OR_RETURN(FunctionBuilder::Built f,
+                       f_.Build("f", {}, has_store ? result_names : stored_names,
+                                std::move(results), [&](int buffer) {
+                                  const std::string view = FreeName(buffer, &taken);
+                                  names.emplace(buffer, view);
+                                  return view;
+                                }));
+  ExpressionSpec spec{.name = std::move(name),
+                      .dimensions = dimensions_,
+                      .inputs = std::move(f.views),
+                      .outputs = std::move(outputs.views),
+                      .function = std::move(f.function),
+                      .combine_operators = std::move(operators),
+                      .index_dimensions = std::move(f.index_dimensions)};
+  std::vector<int> inputs = std::move(f.buffers);
+  if (has_store) {
+    // Under the name of an input of f it is that one, once.
+    const size_t of_f = taken.size();
+    const auto name_of = [&](int buffer) {
+      const auto known = names.extract(buffer);
+      return known.empty() ? FreeName(buffer, &taken) : known.mapped();
+    };
+    std::vector<bool> is_new;
+    MDH_ASSIGN_OR_RETURN(
+        FunctionBuilder::Built store,
+        store_.Build("s", result_names, stored_names, std::move(stored), [&](int buffer) {
+          std::string view = name_of(buffer);
+          is_new.push_back(std::find(taken.begin(), taken.begin() + of_f, view) ==
+                           taken.begin() + of_f);
+          return view;
+        }));
+    for (size_t b = 0; b < store.buffers.size(); ++b) {
+      if (is_new[b]) inputs.push_back(store.buffers[b]);
+    }
+    spec.store = StoreFunction{std::move(store.function), std::move(store.views),
+                               std::move(store.index_dimensions)};
+  }
+  Result<Expression> expression = Expression::Create(std::move(spec));
   if (!expression.ok()) return Obstacle(expression.status().message());
-  return PipelineStep{*std::move(expression), std::move(input_numbers), std::move(numbers)};
+  return PipelineStep{*std::move(expression), std::move(inputs), std::move(outputs.buffers)};
 }
 
 bool DependsOn(const Pipeline& pipeline, int to, int from) {

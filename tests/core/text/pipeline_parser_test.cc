@@ -122,7 +122,7 @@ where f(x) -> y { y = 2 * x }
   PipelineSpec spec = ParsePipeline(text)->spec();
   spec.name = "q";
   for (PipelineStep& step : spec.steps) {
-    ExpressionSpec renamed = SpecOf(step.expression);
+    ExpressionSpec renamed = step.expression.spec();
     renamed.name = "q";
     step.expression = *Expression::Create(renamed);
   }

@@ -174,8 +174,25 @@ RealsSummary SummarizeSamples(const ReferenceBuffer& reference, int field) {
   return all;
 }
 
+// The coarsest floating-point type that value number n of what is stored is computed in; its own if
+// there is none.
+ScalarType CoarsestOf(const Expression& expression, int n) {
+  ScalarType coarsest = expression.stored()[n].type;
+  const auto consider = [&](ScalarType type) {
+    if (!IsFloatingPoint(type)) return;
+    if (!IsFloatingPoint(coarsest) || Epsilon(type) > Epsilon(coarsest)) coarsest = type;
+  };
+  if (expression.store() == nullptr) return coarsest;
+  for (const TypedName& result : expression.function().results()) consider(result.type);
+  for (const ScalarInstruction& one : expression.store()->function.instructions()) {
+    consider(one.type);
+  }
+  return coarsest;
+}
+
 // Without contents.
-ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance) {
+ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance,
+                               double amplification) {
   const Buffer& buffer = expression.outputs()[output];
   ReferenceBuffer reference = {
       .name = buffer.name, .type = buffer.type, .bytes = {}, .contents = {}, .fields = {}};
@@ -183,13 +200,14 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     reference.fields.push_back({field.type, field.offset_bytes});
   }
   const double factor = 16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression)));
-  for (int r = 0; r < static_cast<int>(expression.function().results().size()); ++r) {
+  for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
     ReferenceField& field = reference.fields[ref.field];
-    const ScalarType combined = expression.function().results()[r].type;
+    const ScalarType combined = CoarsestOf(expression, r);
     if (IsFloatingPoint(field.type)) {
-      const double combining = IsFloatingPoint(combined) ? Epsilon(combined) * factor : 0;
+      const double combining =
+          IsFloatingPoint(combined) ? Epsilon(combined) * factor * amplification : 0;
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
       field.tolerance = tolerance < 0 ? combining + storing : tolerance;
       field.rms = SmallestNormal(field.type);
@@ -258,8 +276,9 @@ int64_t ReductionLength(const Expression& expression) {
 }
 
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes, double tolerance) {
-  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+                              std::vector<std::byte> bytes, double tolerance,
+                              double amplification) {
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance, amplification);
   reference.bytes = std::move(bytes);
   reference.contents = ElementContents(expression, output);
   reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
@@ -271,8 +290,9 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
 }
 
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
-                                     std::vector<ReferenceSample> samples, double tolerance) {
-  ReferenceBuffer reference = EmptyReference(expression, output, tolerance);
+                                     std::vector<ReferenceSample> samples, double tolerance,
+                                     double amplification) {
+  ReferenceBuffer reference = EmptyReference(expression, output, tolerance, amplification);
   reference.check = samples.empty() ? ResultCheck::kNothing : ResultCheck::kSamples;
   reference.samples = std::move(samples);
   for (size_t f = 0; f < reference.fields.size(); ++f) {

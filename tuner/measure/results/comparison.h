@@ -21,7 +21,8 @@ namespace mdh {
 // by one. Floating-point values may differ as far as re-association of the combine operators can
 // make them:
 //   |got - reference| <= (eps * (16 + 2 * sqrt(R)) + 2 * stored) * max(|reference|, rms)
-// where eps is that of the type combined in, R the number of values combined for one result, and
+// where eps is that of the type combined in (with a store function: the coarsest of those, times
+// the amplification of StoreAmplification), R the number of values combined for one result, and
 // `stored` the eps of the type stored, where that is another: results are rounded to it once. rms
 // is the root mean square of the finite reference values of the buffer (of the field, for records),
 // so that a value near zero among large ones is judged by what it was computed from, and at least
@@ -71,14 +72,17 @@ int64_t ReductionLength(const Expression& expression);
 inline constexpr double kDefaultTolerance = -1;
 
 // The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
-// instead of that factor; 0: floating-point values must be equal, too.
+// instead of that factor; 0: floating-point values must be equal, too. `amplification`: by which
+// the store function enlarges relative errors.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes, double tolerance = kDefaultTolerance);
+                              std::vector<std::byte> bytes, double tolerance = kDefaultTolerance,
+                              double amplification = 1);
 
 // The same where only some elements are known, perhaps none: others are not compared.
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples,
-                                     double tolerance = kDefaultTolerance);
+                                     double tolerance = kDefaultTolerance,
+                                     double amplification = 1);
 
 struct Mismatch {
   int64_t element;    // linear index

@@ -1,0 +1,91 @@
+#include "tuner/measure/store_amplification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "core/expression/interpreter.h"
+#include "tuner/measure/results/comparison.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kMostSamples = 32, kLeastSamples = 4;
+constexpr double kGuess = 16, kMost = 1e4;
+// The error whose effect is looked at: small, but large for what it is computed in.
+constexpr double kStep = 0x1p-12;
+
+using Values = std::vector<ScalarValue>;
+
+struct Sample {
+  std::vector<int64_t> point;
+  Values results, stored;
+};
+
+double RootMeanSquare(const std::vector<Sample>& samples, Values Sample::*values, size_t n) {
+  double squares = 0;
+  for (const Sample& sample : samples) {
+    const double value = (sample.*values)[n].as_double();
+    if (std::isfinite(value)) squares += value * value;
+  }
+  return std::sqrt(squares / static_cast<double>(samples.size()));
+}
+
+std::vector<Sample> Draw(const Expression& expression, absl::Span<const std::byte* const> inputs,
+                         uint64_t seed, int count) {
+  std::mt19937_64 rng(seed);
+  std::vector<Sample> samples;
+  for (int n = 0; n < count; ++n) {
+    Sample sample;
+    for (const Dimension& dimension : expression.dimensions()) {
+      sample.point.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(dimension.size)));
+    }
+    sample.results = ResultsAt(expression, inputs, sample.point);
+    sample.stored = StoredValues(expression, inputs, sample.point, sample.results);
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace
+
+double StoreAmplification(const Expression& expression, absl::Span<const std::byte* const> inputs,
+                          uint64_t seed, double point_ns, int64_t limit_ns) {
+  if (expression.store() == nullptr || expression.is_empty()) return 1;
+  const double result_ns = point_ns * static_cast<double>(ReductionLength(expression));
+  const double affordable = static_cast<double>(limit_ns) / result_ns;
+  if (affordable < kLeastSamples) return kGuess;
+  const std::vector<Sample> samples =
+      Draw(expression, inputs, seed, static_cast<int>(std::min<double>(affordable, kMostSamples)));
+  const size_t outputs = expression.stored().size();
+  std::vector<double> changes(samples.size() * outputs, 0);
+  for (size_t r = 0; r < expression.function().results().size(); ++r) {
+    const ScalarType type = expression.function().results()[r].type;
+    if (!IsFloatingPoint(type)) continue;
+    const double scale = RootMeanSquare(samples, &Sample::results, r);
+    for (size_t s = 0; s < samples.size(); ++s) {
+      Values near = samples[s].results;
+      const double value = near[r].as_double();
+      near[r] = ScalarValue::Real(near[r].type(), value + kStep * std::max(std::abs(value), scale));
+      const Values stored = StoredValues(expression, inputs, samples[s].point, near);
+      for (size_t n = 0; n < outputs; ++n) {
+        const double change =
+            std::abs(stored[n].as_double() - samples[s].stored[n].as_double()) / kStep;
+        if (std::isfinite(change)) changes[s * outputs + n] += change;
+      }
+    }
+  }
+  double amplification = 1;
+  for (size_t n = 0; n < outputs; ++n) {
+    if (!IsFloatingPoint(expression.stored_type(static_cast<int>(n)))) continue;
+    const double scale = RootMeanSquare(samples, &Sample::stored, n);
+    for (size_t s = 0; s < samples.size(); ++s) {
+      const double size = std::max(std::abs(samples[s].stored[n].as_double()), scale);
+      if (size > 0) amplification = std::max(amplification, changes[s * outputs + n] / size);
+    }
+  }
+  return std::min(amplification, kMost);
+}
+
+}  // namespace mdh

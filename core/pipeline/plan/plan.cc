@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "core/base/round.h"
+#include "core/expression/canonical.h"
 #include "core/expression/progression.h"
+#include "core/pipeline/rewrites/absorb_reader.h"
 #include "core/pipeline/rewrites/inline_producer.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
@@ -48,11 +50,18 @@ struct PlannedStep {
 
 // What is decided so far.
 struct PartialPlan {
-  std::vector<EdgeKind> kinds;  // of the edges so far
+  std::vector<EdgeKind> kinds;  // of all edges; what is not decided yet is staged
   std::vector<int> steps;       // numbers of planned steps, one per step that is left
   // Of every step of the pipeline the position of what it has become in `steps`; -1: it is gone.
   std::vector<int> position;
+  std::vector<int> left;  // the steps, ascending
   double cost = 0;
+};
+
+// Numbers of planned steps; -1: it is gone.
+struct FusedSteps {
+  bool is_legal = false;
+  int producer = -1, consumer = -1;
 };
 
 class Planner {
@@ -74,9 +83,20 @@ class Planner {
       first.position.push_back(s);
       first.steps.push_back(Add(pipeline_.steps()[s]));
     }
+    first.kinds.assign(edges_.size(), EdgeKind::kStage);
+    first.left = first.steps;
+    std::sort(first.left.begin(), first.left.end());
     first.cost = CostOf(first);
     std::vector<PartialPlan> plans = {std::move(first)};
-    for (const PlannedEdge& edge : edges_) Decide(edge, &plans);
+    for (int consumer = 0; consumer < StepCount(); ++consumer) {
+      // What a step computes for itself is decided first: as part of another one it reads that
+      // only.
+      for (const EdgeKind kind : {EdgeKind::kInline, EdgeKind::kEpilogue}) {
+        for (size_t e = 0; e < edges_.size(); ++e) {
+          if (edges_[e].consumer == consumer) Try(kind, e, &plans);
+        }
+      }
+    }
     std::vector<Partition> partitions;
     for (const PartialPlan& plan : plans) {
       std::optional<Partition> partition = ToPartition(plan);
@@ -94,13 +114,17 @@ class Planner {
     });
   }
 
+  // The number of the step; equal ones have one.
   int Add(PipelineStep step) {
+    const auto key = std::make_tuple(CanonicalForm(step.expression), step.inputs, step.outputs);
+    const auto [entry, is_new] = numbers_.try_emplace(key, static_cast<int>(steps_.size()));
+    if (!is_new) return entry->second;
     const int64_t bytes = step.expression.CompulsoryBytes();
     const int64_t operations = OperationsOf(step.expression);
     const double cost =
         static_cast<double>(bytes) + static_cast<double>(operations) / options_.operations_per_byte;
     steps_.push_back({std::move(step), bytes, operations, cost});
-    return static_cast<int>(steps_.size()) - 1;
+    return entry->second;
   }
 
   double CostOf(const PartialPlan& plan) const {
@@ -109,52 +133,88 @@ class Planner {
     return cost;
   }
 
-  // Every plan with every kind of this edge; the cheapest are kept, and the one without fusion.
-  void Decide(const PlannedEdge& edge, std::vector<PartialPlan>* plans) {
-    std::vector<PartialPlan> decided;
+  // Every plan as it is and, where it is legal, with this kind of an edge that was staged; the
+  // cheapest are kept, and the one without fusion.
+  void Try(EdgeKind kind, size_t edge, std::vector<PartialPlan>* plans) {
+    std::vector<PartialPlan> tried;
     for (const PartialPlan& plan : *plans) {
-      for (const EdgeKind kind : {EdgeKind::kStage, EdgeKind::kInline}) {
-        std::optional<PartialPlan> next = With(plan, edge, kind);
-        if (next.has_value()) decided.push_back(*std::move(next));
-      }
+      if (plan.kinds[edge] != EdgeKind::kStage) continue;
+      std::optional<PartialPlan> next = With(plan, edge, kind);
+      if (next.has_value()) tried.push_back(*std::move(next));
     }
-    const auto is_unfused = [](const PartialPlan& plan) {
-      return std::all_of(plan.kinds.begin(), plan.kinds.end(),
-                         [](EdgeKind kind) { return kind == EdgeKind::kStage; });
-    };
-    std::stable_sort(decided.begin(), decided.end(),
+    for (PartialPlan& plan : tried) {
+      // Other decisions may have made the same.
+      const auto is_same = [&](const PartialPlan& other) { return other.left == plan.left; };
+      if (std::none_of(plans->begin(), plans->end(), is_same)) plans->push_back(std::move(plan));
+    }
+    std::stable_sort(plans->begin(), plans->end(),
                      [](const PartialPlan& a, const PartialPlan& b) { return a.cost < b.cost; });
     const size_t most = std::max(1, options_.max_partitions);
-    if (decided.size() > most) {
-      const auto unfused = std::find_if(decided.begin(), decided.end(), is_unfused);
-      if (unfused - decided.begin() >= static_cast<int64_t>(most)) {
-        decided[most - 1] = std::move(*unfused);
-      }
-      decided.resize(most);
+    if (plans->size() <= most) return;
+    const auto unfused = std::find_if(plans->begin(), plans->end(), [](const PartialPlan& plan) {
+      return std::all_of(plan.kinds.begin(), plan.kinds.end(),
+                         [](EdgeKind one) { return one == EdgeKind::kStage; });
+    });
+    if (unfused - plans->begin() >= static_cast<int64_t>(most)) {
+      (*plans)[most - 1] = std::move(*unfused);
     }
-    *plans = std::move(decided);
+    plans->resize(most);
   }
 
-  std::optional<PartialPlan> With(const PartialPlan& plan, const PlannedEdge& edge, EdgeKind kind) {
-    PartialPlan next = plan;
-    next.kinds.push_back(kind);
-    if (kind == EdgeKind::kStage) return next;
-    const int producer = plan.position[edge.producer], consumer = plan.position[edge.consumer];
+  std::optional<PartialPlan> With(const PartialPlan& plan, size_t edge, EdgeKind kind) {
+    const int producer = plan.position[edges_[edge].producer];
+    const int consumer = plan.position[edges_[edge].consumer];
     if (producer < 0 || consumer < 0 || producer == consumer) return std::nullopt;
-    const std::pair<int, int>* fused =
-        Fused(plan, plan.steps[producer], plan.steps[consumer], kind);
-    if (fused == nullptr || fused->second < 0) return std::nullopt;
-    next.steps[producer] = fused->first;
-    next.steps[consumer] = fused->second;
-    if (fused->first < 0) next.position[edge.producer] = -1;
+    const FusedSteps* fused = Fused(plan, plan.steps[producer], plan.steps[consumer], kind);
+    if (fused == nullptr || !fused->is_legal) return std::nullopt;
+    PartialPlan next = plan;
+    next.steps[producer] = fused->producer;
+    next.steps[consumer] = fused->consumer;
+    for (size_t e = 0; e < edges_.size(); ++e) {
+      if (plan.position[edges_[e].producer] == producer &&
+          plan.position[edges_[e].consumer] == consumer) {
+        next.kinds[e] = kind;
+      }
+    }
+    for (int& position : next.position) {
+      if (position == producer && fused->producer < 0) position = -1;
+      if (position == consumer && fused->consumer < 0) position = producer;
+    }
+    if (kind == EdgeKind::kEpilogue && !CanRun(next.steps)) return std::nullopt;
     next.cost = CostOf(next);
+    next.left = next.steps;
+    std::sort(next.left.begin(), next.left.end());
     return next;
   }
 
-  // What two planned steps become: the producer (-1 if it is gone) and the consumer (-1 if that is
-  // not legal). Null if enough has been tried.
-  const std::pair<int, int>* Fused(const PartialPlan& plan, int producer, int consumer,
-                                   EdgeKind kind) {
+  // Whether there is an order in which every step comes after those that write what it reads.
+  bool CanRun(const std::vector<int>& steps) const {
+    std::vector<bool> is_written(pipeline_.buffers().size(), false), is_done(steps.size(), false);
+    for (const int input : pipeline_.BuffersOf(Role::kInput)) is_written[input] = true;
+    size_t left = 0;
+    for (size_t n = 0; n < steps.size(); ++n) {
+      is_done[n] = steps[n] < 0;
+      left += is_done[n] ? 0 : 1;
+    }
+    for (bool advances = true; advances && left > 0;) {
+      advances = false;
+      for (size_t n = 0; n < steps.size(); ++n) {
+        if (is_done[n]) continue;
+        const PipelineStep& step = steps_[steps[n]].step;
+        if (!std::all_of(step.inputs.begin(), step.inputs.end(),
+                         [&](int input) { return is_written[input]; })) {
+          continue;
+        }
+        for (const int output : step.outputs) is_written[output] = true;
+        is_done[n] = advances = true;
+        --left;
+      }
+    }
+    return left == 0;
+  }
+
+  // What two planned steps become; null if enough has been tried.
+  const FusedSteps* Fused(const PartialPlan& plan, int producer, int consumer, EdgeKind kind) {
     // Which outputs of the producer others need.
     std::vector<bool> is_needed;
     for (const int output : steps_[producer].step.outputs) {
@@ -169,24 +229,35 @@ class Planner {
     const auto key = std::make_tuple(producer, consumer, kind, is_needed);
     if (const auto known = fused_.find(key); known != fused_.end()) return &known->second;
     if (static_cast<int>(fused_.size()) >= options_.max_rewrites) return nullptr;
-    return &fused_.emplace(key, Rewritten(producer, consumer, is_needed)).first->second;
+    return &fused_.emplace(key, Rewritten(producer, consumer, kind, is_needed)).first->second;
   }
 
-  std::pair<int, int> Rewritten(int producer, int consumer, const std::vector<bool>& is_needed) {
+  FusedSteps Rewritten(int producer, int consumer, EdgeKind kind,
+                       const std::vector<bool>& is_needed) {
+    const Expression& made = steps_[producer].step.expression;
+    const bool combines = made.has_reduction() || made.has_prefix_sum();
+    const bool writes_more = std::count(is_needed.begin(), is_needed.end(), true) > 0;
+    // A producer that combines nothing and is needed by the consumer alone is the same inlined.
+    if (kind == EdgeKind::kEpilogue && !combines && !writes_more) return {};
+    const Pipeline two = TwoSteps(steps_[producer].step, steps_[consumer].step, is_needed);
     const Result<Pipeline> rewritten =
-        InlineProducer(TwoSteps(steps_[producer].step, steps_[consumer].step, is_needed), 0, 1);
-    if (!rewritten.ok()) return {-1, -1};
-    std::vector<int> numbers;
+        kind == EdgeKind::kInline ? InlineProducer(two, 0, 1) : AbsorbReader(two, 0, 1);
+    if (!rewritten.ok()) return {};
+    std::vector<int> numbers, made_steps;
     for (const PipelineBuffer& buffer : rewritten->buffers()) {
       numbers.push_back(NumberOf(buffer.name));
     }
-    std::vector<int> made;
     for (PipelineStep step : rewritten->steps()) {
       for (int& b : step.inputs) b = numbers[b];
       for (int& b : step.outputs) b = numbers[b];
-      made.push_back(Add(std::move(step)));
+      made_steps.push_back(Add(std::move(step)));
     }
-    return made.size() == 1 ? std::pair(-1, made[0]) : std::pair(made[0], made[1]);
+    if (kind == EdgeKind::kEpilogue) return {true, made_steps[0], -1};
+    // The producer is still there if others need it: it may stand behind the consumer.
+    if (made_steps.size() == 1) return {true, -1, made_steps[0]};
+    const std::vector<int>& outputs = steps_[consumer].step.outputs;
+    const bool is_first = steps_[made_steps[0]].step.outputs == outputs;
+    return {true, made_steps[is_first ? 1 : 0], made_steps[is_first ? 0 : 1]};
   }
 
   // A pipeline of these steps alone, with the names of the buffers.
@@ -243,7 +314,8 @@ class Planner {
   const PlanOptions& options_;
   std::vector<PlannedEdge> edges_;
   std::vector<PlannedStep> steps_;
-  std::map<std::tuple<int, int, EdgeKind, std::vector<bool>>, std::pair<int, int>> fused_;
+  std::map<std::tuple<std::string, std::vector<int>, std::vector<int>>, int> numbers_;
+  std::map<std::tuple<int, int, EdgeKind, std::vector<bool>>, FusedSteps> fused_;
 };
 
 }  // namespace

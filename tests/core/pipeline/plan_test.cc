@@ -60,7 +60,16 @@ product := out_view<fp32>( y: (i,j,k) -> (i,j) ) o md_hom<64,64,64>( f, (++,++,+
   EXPECT_EQ(partitions[1].edges, (std::vector<PlannedEdge>{{0, 1, EdgeKind::kInline}}));
 }
 
-// Where two steps read one temporary, it is gone once both compute it for themselves.
+TEST(Plan, ActivationsAreEpilogues) {
+  const std::vector<Partition> partitions = PlanPartitions(*ParsePipeline(kLayer));
+  ASSERT_EQ(partitions.size(), 2u);
+  EXPECT_EQ(partitions[0].edges, (std::vector<PlannedEdge>{{0, 1, EdgeKind::kEpilogue}}));
+  EXPECT_EQ(partitions[0].pipeline.steps().size(), 1u);
+  EXPECT_LT(partitions[0].bytes, partitions[1].bytes);
+  EXPECT_EQ(partitions[0].operations, partitions[1].operations);
+}
+
+// Where two steps read one temporary, it is gone once both are fused with its writer.
 TEST(Plan, ProducersOfSeveralReaders) {
   const Pipeline pipeline = *ParsePipeline(R"(p := pipeline(x) -> (y, z) {
   h = step(x); y = step(h); z = step(h)
@@ -69,9 +78,14 @@ step := out_view<fp32>( y: (i) -> (i) ) o md_hom<1024>( f, (++) ) o inp_view<fp3
 where f(x) -> y { y = x + 1 }
 )");
   const std::vector<Partition> partitions = PlanPartitions(pipeline);
-  ASSERT_EQ(partitions.size(), 4u);
-  EXPECT_EQ(partitions[0].pipeline.steps().size(), 2u);
-  EXPECT_EQ(partitions[1].pipeline.steps().size(), 3u);
+  ASSERT_EQ(partitions.size(), 7u);
+  // One step reads x and writes both; else both read x, and nothing is between.
+  EXPECT_EQ(partitions[0].edges,
+            (std::vector<PlannedEdge>{{0, 1, EdgeKind::kEpilogue}, {0, 2, EdgeKind::kEpilogue}}));
+  EXPECT_EQ(partitions[0].bytes, 3 * 4096);
+  EXPECT_EQ(partitions[1].edges,
+            (std::vector<PlannedEdge>{{0, 1, EdgeKind::kInline}, {0, 2, EdgeKind::kInline}}));
+  EXPECT_EQ(partitions[1].bytes, 4 * 4096);
 }
 
 TEST(Plan, TwelveStepsTakeLittleTime) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/pipeline/pipeline_interpreter.h"
+#include "core/pipeline/rewrites/absorb_reader.h"
 #include "core/pipeline/rewrites/inline_producer.h"
 #include "core/pipeline/rewrites/merge_contractions.h"
 #include "core/pipeline/rewrites/merge_siblings.h"
@@ -177,6 +178,85 @@ TEST(InlineProducer, Obstacles) {
   }
 }
 
+TEST(AbsorbReader, BiasAndActivation) {
+  const Result<Pipeline> absorbed = AbsorbReader(Parsed(kLayer), 0, 1);
+  ASSERT_TRUE(absorbed.ok()) << absorbed.status();
+  EXPECT_EQ(ToText(*absorbed), R"(layer := pipeline(x, w, b) -> y {
+  y = matmul(x, w, b)
+}
+
+matmul :=
+  out_view<fp32>( y: (i,j,k) -> (i, j) ) o
+  md_hom<4,5,6>( f, (++, ++, +),
+    store s<fp32>( b[5]: (i,j,k) -> (j) ) ) o
+  inp_view<fp32,fp32>( x[4, 6]: (i,j,k) -> (i, k), w[6, 5]: (i,j,k) -> (k, j) )
+where f(x1, x2) -> (r1: fp32) { r1 = x1 * x2 },
+      s(r1, x1) -> y1 { y1 = max(r1 + x1, 0) }
+)");
+  Rng rng(6);
+  ExpectSameResults(rng, Parsed(kLayer), *absorbed);
+}
+
+// Results in another order, an output that is needed, a temporary that rounds, and a second reader.
+TEST(AbsorbReader, ChainsAndOutputs) {
+  Rng rng(7);
+  const std::string text = R"(p := pipeline(x, b) -> (t, z) {
+  h = sums(x); t = turned(h, b); z = scaled(t, x)
+}
+sums := out_view<fp16>( h: (i,j,k) -> (i,j) ) o md_hom<3,4,8>( f, (++,++,+) ) o
+  inp_view<fp32>( x: (i,j,k) -> (i,j,k) ) where f(x) -> (h: fp32) { h = x / 3 }
+turned := out_view<fp32>( t: (a,b) -> (a,3-b) ) o md_hom<4,3>( f, (++,++) ) o
+  inp_view<fp16,fp32>( h: (a,b) -> (b,a), s: (a,b) -> (b) )
+where f(h, s) -> t { t = fp32(h) + s * fp32(a) }
+scaled := out_view<fp32>( z: (a,b) -> (a,b) ) o md_hom<4,3>( f, (++,++) ) o
+  inp_view<fp32,fp32>( t: (a,b) -> (a,b+1), x: (a,b) -> (b,a,0) ) where f(t, x) -> z { z = t * x }
+)";
+  const Pipeline pipeline = Parsed(text);
+  const Result<Pipeline> one = AbsorbReader(pipeline, 0, 1);
+  ASSERT_TRUE(one.ok()) << one.status();
+  ExpectSameResults(rng, pipeline, *one);
+  const Result<Pipeline> two = AbsorbReader(*one, 0, 1);
+  ASSERT_TRUE(two.ok()) << two.status();
+  ASSERT_EQ(two->steps().size(), 1u);
+  ExpectSameResults(rng, pipeline, *two);
+  // x is passed once, for f and for the store function.
+  EXPECT_EQ(two->steps()[0].inputs.size(), 2u) << ToText(*two);
+}
+
+TEST(AbsorbReader, Obstacles) {
+  EXPECT_EQ(ErrorMessage(AbsorbReader(Parsed(kTransposed), 0, 1)), "'product' combines points");
+  EXPECT_EQ(ErrorMessage(AbsorbReader(Parsed(kLayer), 1, 0)),
+            "'matmul' reads nothing of what 'activation' writes");
+  // Every mean is read by a whole row.
+  const std::string one_by_one = "the points of 'minus' are not the results of 'mean' one by one";
+  EXPECT_EQ(ErrorMessage(AbsorbReader(Parsed(kCentred), 0, 1)), one_by_one);
+  const auto reads = [](const std::string& size, const std::string& view) {
+    return AbsorbReader(
+        Parsed(absl::StrCat(
+            "p := pipeline(x) -> y { h = mean(x); y = minus(h) }\n"
+            "mean := out_view<fp32>( h: (i,k) -> (i) ) o md_hom<8,4>( f, (++,+) ) o "
+            "inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> h { h = x }\n"
+            "minus := out_view<fp32>( y: (i) -> (i) ) o md_hom<",
+            size, ">( f, (++) ) o inp_view<fp32>( h", view, " ) where f(h) -> y { y = -h }\n")),
+        0, 1);
+  };
+  EXPECT_TRUE(reads("8", ": (i) -> (7-i)").ok());
+  EXPECT_EQ(ErrorMessage(reads("7", ": (i) -> (i)")), one_by_one);
+  EXPECT_EQ(ErrorMessage(reads("4", ": (i) -> (2*i)")), one_by_one);
+  EXPECT_EQ(ErrorMessage(reads("8", "[8] else 0: (i) -> (i+1)")), one_by_one);
+  // What it reads besides needs the results.
+  const Pipeline around =
+      Parsed(R"(p := pipeline(x) -> y { h = total(x); g = half(h); y = sum(h, g) }
+total := out_view<fp32>( h: (i,k) -> (i) ) o md_hom<8,4>( f, (++,+) ) o
+  inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> h { h = x }
+half := out_view<fp32>( y: (i) -> (i) ) o md_hom<8>( f, (++) ) o inp_view<fp32>( x: (i) -> (i) )
+where f(x) -> y { y = x / 2 }
+sum := out_view<fp32>( y: (i) -> (i) ) o md_hom<8>( f, (++) ) o
+  inp_view<fp32,fp32>( a: (i) -> (i), b: (i) -> (7-i) ) where f(a, b) -> y { y = a + b }
+)");
+  EXPECT_EQ(ErrorMessage(AbsorbReader(around, 0, 2)), "a step would need its own result");
+}
+
 TEST(MergeSiblings, SumAndMaximum) {
   const Pipeline pipeline =
       Parsed(R"(p := pipeline(x, w) -> (s, m) { s = sum(x); m = largest(w, x) }
@@ -315,6 +395,8 @@ TEST(SplitContraction, RandomProducts) {
 }
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }
+
+TEST(AbsorbReader, RandomPipelines) { CheckPairs(AbsorbReader, 60, {}); }
 
 TEST(MergeSiblings, RandomPipelines) { CheckPairs(MergeSiblings, 60, {}); }
 

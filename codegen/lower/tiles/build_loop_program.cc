@@ -46,6 +46,7 @@ class LoopProgramBuilder {
                              plan_.store_pointers(), plan_.reduction_parts(), plan_.core_tiles()},
                             &program_);
     }
+    DeclareUsed(plan_.views(), &program_);
     return std::move(program_);
   }
 

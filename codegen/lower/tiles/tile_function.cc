@@ -7,6 +7,7 @@
 #include "codegen/lower/tiles/tile_inputs.h"
 #include "codegen/lower/tiles/tile_order.h"
 #include "codegen/lower/tiles/tile_shape.h"
+#include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
 
 namespace mdh {
@@ -92,6 +93,7 @@ class TileFunctionBuilder {
     for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
     for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
     for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
+    for (const Statement& view : plan_.views()) names_.Reserve(*DeclaredName(view));
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
     names_.Reserve("first");
     names_.Reserve("last");

@@ -396,7 +396,7 @@ TEST(SplitContraction, RandomProducts) {
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }
 
-TEST(AbsorbReader, RandomPipelines) { CheckPairs(AbsorbReader, 60, {}); }
+TEST(AbsorbReader, RandomPipelines) { CheckPairs(AbsorbReader, 30, {}); }
 
 TEST(MergeSiblings, RandomPipelines) { CheckPairs(MergeSiblings, 60, {}); }
 

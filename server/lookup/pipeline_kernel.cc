@@ -9,8 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/generate_kernel.h"
-#include "core/decomposition/low_level_expression.h"
+#include "codegen/generate_pipeline.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
 #include "core/expression/canonical.h"
@@ -129,8 +128,9 @@ class PipelineChoice {
     }
     MDH_ASSIGN_OR_RETURN(const SystemModel model,
                          SystemModelNamed(parameters.front().system_model));
-    MDH_ASSIGN_OR_RETURN(const Kernel kernel,
-                         Generate(candidate.partition->pipeline, model, parameters));
+    MDH_ASSIGN_OR_RETURN(
+        const Kernel kernel,
+        GeneratePipelineKernel(candidate.partition->pipeline, model, wanted_.device, parameters));
     v1::LookupKernelResponse response;
     *response.mutable_kernel() = MakeKernel(key, kernel, wanted_.device);
     response.mutable_kernel()->clear_name();
@@ -144,18 +144,6 @@ class PipelineChoice {
       response.set_provenance(std::max(response.provenance(), step.provenance()));
     }
     return response;
-  }
-
-  // One kernel for all steps.
-  Result<Kernel> Generate(const Pipeline& pipeline, const SystemModel& model,
-                          const std::vector<TuningParameters>& parameters) const {
-    const Expression* const expression = pipeline.AsExpression();
-    if (expression == nullptr) {
-      return absl::UnimplementedError("kernels of several steps are not generated yet");
-    }
-    MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
-                         Lower(*expression, model, wanted_.device, parameters.front()));
-    return GenerateKernel(low_level, wanted_.device);
   }
 
   v1::TuningRecord RecordOf(const Candidate& candidate, v1::KernelKey key) const {

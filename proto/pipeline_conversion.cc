@@ -96,10 +96,7 @@ Result<Computation> ReadComputation(const v1::ExpressionSource& source,
     return expression;
   }
   MDH_ASSIGN_OR_RETURN(Pipeline pipeline, FromProto(source, PipelineLimits::Of(limits)));
-  if (const Expression* expression = pipeline.AsExpression(); expression != nullptr) {
-    return *expression;
-  }
-  return pipeline;
+  return ToComputation(std::move(pipeline));
 }
 
 Result<Pipeline> FromProto(const v1::ExpressionSource& source, const PipelineLimits& limits) {
@@ -171,6 +168,17 @@ v1::Pipeline ToProto(const Pipeline& pipeline) {
     to->mutable_outputs()->Add(step.outputs.begin(), step.outputs.end());
   }
   return proto;
+}
+
+v1::ExpressionSource ToProto(const ComputationView& computation) {
+  v1::ExpressionSource source;
+  if (computation.pipeline() != nullptr) {
+    *source.mutable_pipeline() = ToProto(*computation.pipeline());
+  } else {
+    // As a structure: the text form of an expression with large tables is large.
+    *source.mutable_structured() = ToProto(*computation.expression());
+  }
+  return source;
 }
 
 v1::PipelinePartition ToProto(const Pipeline& pipeline, const Partition& partition) {

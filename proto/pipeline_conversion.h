@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <variant>
 
 #include "core/base/status.h"
+#include "core/pipeline/computation.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/plan.h"
 #include "mdh/v1/expression.pb.h"
@@ -27,8 +27,6 @@ struct PipelineLimits {
   static PipelineLimits None();
 };
 
-// What a source stands for. A pipeline that is one expression (Pipeline::AsExpression) is that.
-using Computation = std::variant<Expression, Pipeline>;
 // Errors: as those of FromProto.
 Result<Computation> ReadComputation(const v1::ExpressionSource& source,
                                     const ExpressionLimits& limits);
@@ -44,6 +42,8 @@ Result<Pipeline> FromProto(const v1::Pipeline& pipeline, const PipelineLimits& l
 
 // With all types and extents. FromProto of the result gives the same pipeline.
 v1::Pipeline ToProto(const Pipeline& pipeline);
+
+v1::ExpressionSource ToProto(const ComputationView& computation);
 
 // A partition of `pipeline`.
 v1::PipelinePartition ToProto(const Pipeline& pipeline, const Partition& partition);

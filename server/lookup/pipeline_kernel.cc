@@ -113,8 +113,8 @@ class PipelineChoice {
     const std::string steps = absl::StrJoin(missing_, ", ");
     return WithReason(absl::NotFoundError(absl::StrCat(
                           "no way to compute pipeline '", wanted_.pipeline.name(),
-                          "' has records for all of its steps on ", wanted_.device.model,
-                          "; there is none for: ", steps, ". Tuning the pipeline makes them")),
+                          "' has records for all of its steps on the device; there is none for: ",
+                          steps, ". Tuning the pipeline makes them")),
                       "STEPS_WITHOUT_RECORDS", {{"steps", steps}});
   }
 

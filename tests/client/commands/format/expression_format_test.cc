@@ -32,7 +32,7 @@ class ExpressionFormatTest : public ::testing::Test {
   }
 
   std::string ErrorOf(const ExpressionArguments& arguments) {
-    const Status status = LoadExpression(arguments).status();
+    const Status status = LoadComputation(arguments).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
   }
@@ -46,18 +46,18 @@ TEST_F(ExpressionFormatTest, EveryFormatIsReadFromItsFile) {
     const Result<ExpressionFormat> format = FormatFromName(name);
     ASSERT_TRUE(format.ok());
     const std::string extension = std::string(name) == "text" ? "mdh" : name;
-    const std::string file = Write("scale." + extension, WriteExpression(scale_, *format));
+    const std::string file = Write("scale." + extension, WriteComputation(scale_, *format));
     EXPECT_EQ(FormatOfFile(file), *format);
-    const Result<Expression> read = LoadExpression({file, {}});
+    const Result<Computation> read = LoadComputation({file, {}});
     ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(Digest(*read), Digest(scale_));
-    EXPECT_EQ(read->name(), "scale");
+    EXPECT_EQ(Digest(std::get<Expression>(*read)), Digest(scale_));
+    EXPECT_EQ(std::get<Expression>(*read).name(), "scale");
   }
   EXPECT_EQ(FormatOfFile("-"), ExpressionFormat::kText);
 }
 
 TEST_F(ExpressionFormatTest, JsonNamesFieldsAsTheMessageDoes) {
-  const std::string json = WriteExpression(scale_, ExpressionFormat::kJson);
+  const std::string json = WriteComputation(scale_, ExpressionFormat::kJson);
   EXPECT_THAT(json, HasSubstr("\"combine_operators\""));
   EXPECT_THAT(json, HasSubstr("SCALAR_TYPE_FLOAT32"));
 }
@@ -77,7 +77,7 @@ TEST_F(ExpressionFormatTest, WhatCoreRefusesIsNamedWithTheFile) {
 }
 
 TEST_F(ExpressionFormatTest, MessagesHaveNoParameters) {
-  const std::string file = Write("scale.json", WriteExpression(scale_, ExpressionFormat::kJson));
+  const std::string file = Write("scale.json", WriteComputation(scale_, ExpressionFormat::kJson));
   EXPECT_THAT(ErrorOf({file, {"I=4"}}), HasSubstr("messages have no parameters"));
 }
 

@@ -6,8 +6,11 @@
 
 #include "client/commands/call/expression_arguments.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/pipeline_canonical.h"
+#include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/sample_pipelines.h"
 
 namespace mdh::expression_format_test {
 namespace {
@@ -54,6 +57,27 @@ TEST_F(ExpressionFormatTest, EveryFormatIsReadFromItsFile) {
     EXPECT_EQ(std::get<Expression>(*read).name(), "scale");
   }
   EXPECT_EQ(FormatOfFile("-"), ExpressionFormat::kText);
+}
+
+TEST_F(ExpressionFormatTest, PipelinesAreReadFromEveryFormat) {
+  const Pipeline layer = *ParsePipeline(kLayer);
+  for (const char* name : {"text", "binpb", "json"}) {
+    const Result<ExpressionFormat> format = FormatFromName(name);
+    const std::string extension = std::string(name) == "text" ? "mdh" : name;
+    const std::string file = Write("layer." + extension, WriteComputation(layer, *format));
+    const Result<Computation> read = LoadComputation({file, {}});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(Digest(std::get<Pipeline>(*read)), Digest(layer)) << name;
+  }
+  const Result<Computation> set = LoadComputation({Write("layer.mdh", kLayer), {"M=9"}});
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(std::get<Pipeline>(*set).buffers()[0].extents[0], 9);
+  EXPECT_THAT(ErrorOf({Write("wrong.mdh", "p := pipeline(x) -> y { y = f(x) }"), {}}),
+              HasSubstr("wrong.mdh:1:"));
+  std::string json = WriteComputation(layer, ExpressionFormat::kJson);
+  json.replace(json.find("PIPELINE_ROLE_INPUT"), 19, "PIPELINE_ROLE_UNSPECIFIED");
+  EXPECT_THAT(ErrorOf({Write("role.json", json), {}}),
+              HasSubstr("role.json: buffer 'x' has no role"));
 }
 
 TEST_F(ExpressionFormatTest, JsonNamesFieldsAsTheMessageDoes) {

@@ -216,7 +216,8 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
 
 // Whether the text had no more than one definition, so that buffers are called as it calls them.
 bool IsExpression(const Pipeline& pipeline) {
-  return pipeline.steps().size() == 1 && ToText(pipeline) == ToText(pipeline.steps()[0].expression);
+  return pipeline.steps().size() == 1 &&
+         ToText(pipeline) == ToText(Pipeline::Of(pipeline.steps()[0].expression));
 }
 
 Result<std::string> Run(const LowerOptions& options) {

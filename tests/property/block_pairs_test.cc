@@ -17,8 +17,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-BlockPairOptions OptionsFor(Backend backend, int count) {
+enum class Judged { kExpressions, kPipelines };
+
+BlockPairOptions OptionsFor(Backend backend, int count, Judged judged) {
   BlockPairOptions options;
+  options.pipelines = judged == Judged::kPipelines;
   options.backend.backend = backend;
   options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
   options.count = count;
@@ -34,8 +37,8 @@ BlockPairOptions OptionsFor(Backend backend, int count) {
 }
 
 // Judges `count` pairs on the backend, if there is one.
-void JudgeOn(Backend backend, int count) {
-  const BlockPairOptions options = OptionsFor(backend, count);
+void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
+  const BlockPairOptions options = OptionsFor(backend, count, judged);
   const Result<std::string> name = FindBackend(options.backend);
   if (!name.ok()) GTEST_SKIP() << name.status().message();
   const TemporaryDirectory cache;
@@ -53,6 +56,20 @@ TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 80); }
 
 TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 40); }
+
+// One kernel for all steps.
+TEST(PipelinePairsTest, OpenMpComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kOpenMp, 40, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, OpenClComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kOpenCl, 20, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, CudaComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kCuda, 100, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, CudaCompilesForTwoArchitectures) {
+  JudgeOn(Backend::kNvrtc, 8, Judged::kPipelines);
+}
 
 TEST(BlockBackendTest, NamesAnUnknownBackendAndDevice) {
   EXPECT_THAT(

@@ -58,6 +58,7 @@ void CheckPairs(const Rewrite& rewrite, int wanted, RandomPipelineOptions option
     wanted *= std::atoi(times);
   }
   options.max_steps = 4;
+  options.expression.empty_one_in = 20;
   options.expression.max_points = 256;
   options.expression.max_rank = 3;
   int legal = 0;
@@ -148,6 +149,17 @@ TEST(InlineProducer, StencilsAndBorders) {
   const Pipeline clamped = Parsed(Stencil("h[9] else clamp: (i) -> (i-1), (i), (i+1)"));
   EXPECT_EQ(ErrorMessage(InlineProducer(clamped, 0, 1)),
             "'around' reads 'h' clamped at its border, which is no affine index");
+}
+
+TEST(InlineProducer, NoPoints) {
+  const Pipeline pipeline = Parsed(R"(p := pipeline(x) -> y { h = step(x); y = step(h) }
+step := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<0,3>( f, (++,++) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x + 1 }
+)");
+  const Result<Pipeline> inlined = InlineProducer(pipeline, 0, 1);
+  ASSERT_TRUE(inlined.ok()) << inlined.status();
+  Rng rng(1);
+  ExpectSameResults(rng, pipeline, *inlined);
 }
 
 TEST(InlineProducer, Obstacles) {

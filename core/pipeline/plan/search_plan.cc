@@ -11,6 +11,8 @@
 namespace mdh {
 namespace {
 
+constexpr size_t kMostEdgesInText = 4;
+
 double CostOfStep(const Expression& expression, const PlanOptions& options) {
   return static_cast<double>(expression.CompulsoryBytes()) +
          static_cast<double>(expression.FloatingPointOperations()) / options.operations_per_byte;
@@ -77,6 +79,11 @@ std::string Describe(const Pipeline& pipeline, const Partition& partition) {
     if (edge.kind == EdgeKind::kEpilogue) {
       texts.push_back(absl::StrCat(consumer, " in the epilogue of ", producer));
     }
+  }
+  if (texts.size() > kMostEdgesInText) {
+    const size_t more = texts.size() - kMostEdgesInText + 1;
+    texts.resize(kMostEdgesInText - 1);
+    texts.push_back(absl::StrCat("and ", more, " more"));
   }
   return texts.empty() ? "unfused" : absl::StrJoin(texts, ", ");
 }

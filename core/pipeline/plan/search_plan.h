@@ -36,7 +36,8 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
 // least 1 of what is more than 0; 0 means no limit, and stays 0.
 std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan);
 
-// What is fused, for people: "activation in the epilogue of matmul"; "unfused". `partition` is one
+// What is fused, for people: "activation in the epilogue of matmul"; "unfused". Of many edges the
+// first are named. `partition` is one
 // of `pipeline`.
 std::string Describe(const Pipeline& pipeline, const Partition& partition);
 

@@ -49,6 +49,20 @@ TEST(SearchPlan, SaysWhatIsFused) {
             "s (step 1) in s (step 2), s (step 2) in t, t in s (step 4)");
 }
 
+TEST(SearchPlan, OfManyFusedStepsTheFirstAreNamed) {
+  std::string calls;
+  for (const char* const call :
+       {"b = s(a)", "c = s(b)", "d = t(c)", "e = s(d)", "g = t(e)", "h = s(g)"}) {
+    calls += std::string(calls.empty() ? "" : "; ") + call;
+  }
+  const std::string chain = kChain;
+  const Pipeline pipeline = *ParsePipeline("p := pipeline(a) -> h { " + calls + " }" +
+                                           chain.substr(chain.find("\ns :=")));
+  EXPECT_EQ(Describe(pipeline, PlanSearch(pipeline).partitions[0]),
+            "s (step 1) in s (step 2), s (step 2) in t (step 3), t (step 3) in s (step 4), "
+            "and 2 more");
+}
+
 TEST(SearchPlan, StepsThatComputeNothingAreNotSearched) {
   EXPECT_THAT(PlanSearch(*ParsePipeline(kLayer, {{"M", "0"}})).steps, SizeIs(0));
 }

@@ -4,9 +4,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "client/bundle.h"
 #include "client/c/mdh.h"
 #include "client/client.h"
@@ -69,7 +69,7 @@ namespace mdh {
 
 // Of what is kept for single expressions only. Errors: FailedPrecondition for a pipeline, with
 // `instead`.
-Status CheckIsExpression(const mdh_query& query, std::string_view instead);
+Status CheckIsExpression(const mdh_query& query, absl::string_view instead);
 
 // A new handle.
 mdh_kernel* NewKernel(v1::GetKernelResponse response);

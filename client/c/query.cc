@@ -34,7 +34,7 @@ Result<Bindings> ReadBindings(const char* const* words) {
   return bindings;
 }
 
-Status IsPipeline(const Pipeline& pipeline, std::string_view instead) {
+Status IsPipeline(const Pipeline& pipeline, absl::string_view instead) {
   return absl::FailedPreconditionError(absl::StrCat("'", pipeline.name(), "' is a pipeline of ",
                                                     pipeline.steps().size(), " steps: ", instead));
 }
@@ -114,7 +114,7 @@ Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
   return MakeQuery(std::move(expression), read);
 }
 
-Status CheckIsExpression(const mdh_query& query, std::string_view instead) {
+Status CheckIsExpression(const mdh_query& query, absl::string_view instead) {
   const auto* const pipeline = std::get_if<Pipeline>(&query.computation);
   return pipeline == nullptr ? absl::OkStatus() : IsPipeline(*pipeline, instead);
 }

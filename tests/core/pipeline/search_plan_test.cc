@@ -31,7 +31,9 @@ TEST(SearchPlan, HasTheCheapestPartitionsAndTheUnfusedOne) {
   EXPECT_TRUE(plan.partitions[2].is_unfused());
   // Equal steps are one, of all partitions.
   for (const SearchedStep& step : plan.steps) {
-    if (step.expression.name() == "s") EXPECT_EQ(step.partitions.back(), 2);
+    if (step.expression.name() == "s") {
+      EXPECT_EQ(step.partitions.back(), 2);
+    }
   }
   EXPECT_LT(plan.steps.size(), 1u + 2 + 4);
 }

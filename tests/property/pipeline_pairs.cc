@@ -25,7 +25,7 @@ Pipeline WithNamesOfSteps(Rng& rng, const Pipeline& pipeline) {
       "i1_blk",   "in1_sm", "t",        "item",  "run",  "word",    "in1_f32", "result",
       "in1_0",    "empty",  "slot",     "round", "gap",  "x1",      "y1",      "r1",
       "out1_acc", "flag",   "i1_begin", "part",  "lane", "out1_i32"};
-  std::shuffle(names.begin(), names.end(), rng);
+  for (size_t n = names.size(); n > 1; --n) std::swap(names[n - 1], names[Below(rng, n)]);
   PipelineSpec spec = pipeline.spec();
   for (size_t b = 0; b < std::min(spec.buffers.size(), names.size()); ++b) {
     if (Below(rng, 4) != 0) spec.buffers[b].name = names[b];

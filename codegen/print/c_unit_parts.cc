@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-int64_t Bytes(const ScratchBuffer& buffer) {
+int64_t AlignedBytes(const ScratchBuffer& buffer) {
   const int64_t bytes = buffer.elements * SizeBytes(buffer.type);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -41,8 +41,9 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
   std::vector<size_t> order(scratch.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (std::any_of(scratch.begin(), scratch.end(), IsUsedForAWhile)) {
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return Bytes(scratch[a]) > Bytes(scratch[b]); });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return AlignedBytes(scratch[a]) > AlignedBytes(scratch[b]);
+    });
   }
   for (size_t n = 0; n < order.size(); ++n) {
     const ScratchBuffer& buffer = scratch[order[n]];
@@ -50,17 +51,17 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
     for (size_t m = 0; m < n; ++m) {
       const int64_t from = layout.offsets[order[m]];
       if (AreUsedTogether(buffer, scratch[order[m]])) {
-        taken.push_back({from, from + Bytes(scratch[order[m]])});
+        taken.push_back({from, from + AlignedBytes(scratch[order[m]])});
       }
     }
     std::sort(taken.begin(), taken.end());
     int64_t& offset = layout.offsets[order[n]];
     for (const auto& [from, to] : taken) {
-      if (offset + std::max<int64_t>(Bytes(buffer), 1) <= from) break;
+      if (offset + std::max<int64_t>(AlignedBytes(buffer), 1) <= from) break;
       offset = std::max(offset, to);
     }
     int64_t& bytes = buffer.per_thread ? layout.thread_bytes : layout.shared_bytes;
-    bytes = std::max(bytes, offset + Bytes(buffer));
+    bytes = std::max(bytes, offset + AlignedBytes(buffer));
   }
   return layout;
 }

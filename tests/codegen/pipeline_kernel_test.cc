@@ -3,16 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/print/c_unit_parts.h"
 #include "core/pipeline/pipeline_place.h"
 #include "core/text/pipeline_parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/error_message.h"
+#include "tests/fresh_seed.h"
+#include "tests/random_expression.h"
 
 namespace mdh::pipeline_kernel_test {
 namespace {
@@ -85,6 +90,53 @@ TEST(PipelineKernelTest, TemporariesShareMemoryByLifetime) {
   EXPECT_EQ(kernel.scratch_bytes, 4032);  // 4000, aligned
   EXPECT_THAT(kernel.source, AllOf(HasSubstr("h = (float*)(scratch + 0)"),
                                    HasSubstr("u = (float*)(scratch + 0)")));
+}
+
+TEST(ScratchLayoutTest, WithoutLifetimesBuffersLieInTheirOrder) {
+  const ScratchLayout layout = LayOutScratch({{"a", ScalarType::kFloat32, 4, false},
+                                              {"of_thread", ScalarType::kFloat64, 9, true},
+                                              {"b", ScalarType::kFloat32, 100, false}});
+  EXPECT_EQ(layout.offsets, (std::vector<int64_t>{0, 0, 64}));
+  EXPECT_EQ(layout.shared_bytes, 64 + 448);
+  EXPECT_EQ(layout.thread_bytes, 128);
+  EXPECT_EQ(layout.TotalBytes(3), 512 + 3 * 128);
+}
+
+// Those that a stage may use together lie apart.
+TEST(ScratchLayoutTest, BuffersOfOneTimeLieApart) {
+  Rng rng(FreshSeed());
+  for (int n = 0; n < 200; ++n) {
+    std::vector<ScratchBuffer> scratch;
+    const int64_t count = 1 + Below(rng, 12);
+    for (int64_t b = 0; b < count; ++b) {
+      const int first = static_cast<int>(Below(rng, 6));
+      scratch.push_back({.name = absl::StrCat("b", b),
+                         .type = ScalarType::kFloat32,
+                         .elements = Below(rng, 200),
+                         .per_thread = Below(rng, 4) == 0,
+                         .first_stage = first,
+                         .last_stage = first + static_cast<int>(Below(rng, 3))});
+    }
+    const ScratchLayout layout = LayOutScratch(scratch);
+    int64_t all_bytes = 0, largest = 0;
+    for (size_t a = 0; a < scratch.size(); ++a) {
+      const auto end = [&](size_t b) { return layout.offsets[b] + 4 * scratch[b].elements; };
+      EXPECT_EQ(layout.offsets[a] % 64, 0);
+      EXPECT_LE(end(a), scratch[a].per_thread ? layout.thread_bytes : layout.shared_bytes);
+      const int64_t bytes = (4 * scratch[a].elements + 63) / 64 * 64;
+      all_bytes += bytes;
+      largest = std::max(largest, bytes);
+      for (size_t b = 0; b < a; ++b) {
+        const bool meet = scratch[a].per_thread == scratch[b].per_thread &&
+                          scratch[a].first_stage <= scratch[b].last_stage &&
+                          scratch[b].first_stage <= scratch[a].last_stage;
+        const bool overlap = layout.offsets[a] < end(b) && layout.offsets[b] < end(a);
+        EXPECT_FALSE(meet && overlap) << a << " and " << b;
+      }
+    }
+    EXPECT_LE(layout.TotalBytes(1), all_bytes);
+    EXPECT_GE(layout.TotalBytes(1), largest);
+  }
 }
 
 // A stage that may begin while another one still writes the output must not take it for constant.

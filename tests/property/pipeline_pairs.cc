@@ -18,22 +18,38 @@ namespace {
 
 using Role = PipelineBuffer::Role;
 
+// Some buffers are called as steps call something of their own.
+Pipeline WithNamesOfSteps(Rng& rng, const Pipeline& pipeline) {
+  std::vector<std::string> names = {
+      "i1",       "i2",     "in1",      "in2",   "out1", "out2",    "tid",     "i1_thr",
+      "i1_blk",   "in1_sm", "t",        "item",  "run",  "word",    "in1_f32", "result",
+      "in1_0",    "empty",  "slot",     "round", "gap",  "x1",      "y1",      "r1",
+      "out1_acc", "flag",   "i1_begin", "part",  "lane", "out1_i32"};
+  for (size_t n = names.size(); n > 1; --n) std::swap(names[n - 1], names[Below(rng, n)]);
+  PipelineSpec spec = pipeline.spec();
+  for (size_t b = 0; b < std::min(spec.buffers.size(), names.size()); ++b) {
+    if (Below(rng, 4) != 0) spec.buffers[b].name = names[b];
+  }
+  Result<Pipeline> renamed = Pipeline::Create(std::move(spec));
+  return renamed.ok() ? *std::move(renamed) : pipeline;
+}
+
 struct PartitionedPipeline {
   Pipeline given, partition;
 };
 
 // As it is, or fused in one of the ways that a plan has, which few random pipelines can be.
-PartitionedPipeline RandomPartition(Rng& rng) {
+PartitionedPipeline RandomPartition(Rng& rng, Rng& names) {
   RandomPipelineOptions options;
   options.expression.max_points = 1024;
   options.expression.max_rank = 4;
   options.expression.empty_one_in = 40;
-  Pipeline pipeline = RandomPipeline(rng, options);
+  Pipeline pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));
   if (Below(rng, 3) == 0) return {pipeline, pipeline};
   constexpr int kMostPartitions = 16, kMostPipelines = 30;
   std::vector<Partition> partitions;
   for (int n = 0; n < kMostPipelines && partitions.empty(); ++n) {
-    pipeline = RandomPipeline(rng, options);
+    pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));
     partitions = PlanPartitions(pipeline, {.max_partitions = kMostPartitions});
     std::erase_if(partitions, [](const Partition& p) { return p.is_unfused(); });
   }
@@ -62,8 +78,8 @@ Result<std::optional<TuningParameters>> ParametersOfStep(Rng& rng, const Express
 
 Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& backend,
                                                        uint64_t seed) {
-  Rng rng(seed);
-  auto [given, partition] = RandomPartition(rng);
+  Rng rng(seed), names(seed + 1);
+  auto [given, partition] = RandomPartition(rng, names);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const bool by_clang = Below(rng, 2) == 0 && backend.has_clang();

@@ -110,6 +110,11 @@ TEST_F(CInterfaceTest, APipelineIsOneKernel) {
   const auto refused = Ask(mdh_job_start, client.get(), query.get(), nullptr, &job);
   EXPECT_EQ(refused.code, MDH_FAILED_PRECONDITION);
   EXPECT_THAT(refused.message, HasSubstr("'p' is a pipeline of 2 steps: its steps are jobs"));
+  const CCache cache = MakeHandle<CCache, mdh_cache>(mdh_cache_create, client.get(), size_t{16});
+  mdh_record* record = nullptr;
+  const auto not_kept = Ask(mdh_cache_lookup, cache.get(), query.get(), MDH_MATCH_EXACT, &record);
+  EXPECT_EQ(not_kept.code, MDH_FAILED_PRECONDITION);
+  EXPECT_THAT(not_kept.message, HasSubstr("caches have records of single expressions"));
 }
 
 TEST_F(CInterfaceTest, WhatSearchThereWasIsTold) {

@@ -96,10 +96,33 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
       {"/bin/sh", "-c", "cd " + folder + " && " + std::string(launch["compile_command"])});
   EXPECT_EQ(compiled.code, 0) << compiled.err;
 
+  // The C++ client has it in one call.
   const auto client = *Client::Connect(address_);
-  const auto best = client->GetBestKernel(layer_, {}, v1::MATCH_KIND_EXACT);
+  const auto best = client->Tune(layer_, {});
   ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->match(), v1::MATCH_KIND_EXACT);
   ExpectRight(best->kernel());
+}
+
+TEST_F(PipelineTest, CtrlCCancelsTheJobsOfAllSteps) {
+  Program tune(MdhWords(OnLayer("tune", {"--budget", "300s"})));
+  ASSERT_TRUE(Eventually([&] { return tune.err().find("step 1 of 3") != std::string::npos; }));
+  tune.Signal(SIGINT);
+  EXPECT_EQ(tune.Wait(), 6) << tune.err();
+  EXPECT_THAT(tune.err(), HasSubstr("was cancelled"));
+  const nlohmann::json jobs = MdhJson({"jobs"})["jobs"];
+  ASSERT_EQ(jobs.size(), 3);
+  for (const auto& job : jobs) EXPECT_EQ(job["state"], "TUNING_JOB_STATE_CANCELLED");
+}
+
+TEST_F(PipelineTest, DetachedItPrintsTheNamesOfAllJobs) {
+  EXPECT_EQ(Mdh(OnLayer("tune", {"--check"})).out, "the daemon would take it\n");
+  EXPECT_EQ(Mdh(OnLayer("tune", {"--budget", "300s", "--detach"})).out,
+            "tuningJobs/1\ntuningJobs/2\ntuningJobs/3\n");
+  for (const char* const job : {"1", "2", "3"}) EXPECT_EQ(Mdh({"cancel", job}).code, 0);
+  const Ended written = Mdh(OnLayer("kernel", {"--tune", "--output", directory_.File("k")}));
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_THAT(written.out, HasSubstr("tuning goes on: tuningJobs/"));
 }
 
 TEST_F(PipelineTest, WithoutRecordsRulesGiveAKernelThatComputes) {

@@ -92,10 +92,14 @@ sums<| N> := out_view<fp32>( z: (i,j) -> (i) ) o md_hom<N,N>( f, (++,+) ) o
   inp_view<fp32>( y: (i,j) -> (i,j) ) where f(y) -> z { z = y }
 )";
 
+CQuery PipelineQuery() {
+  const char* const sizes[] = {"N=48", nullptr};
+  return MakeHandle<CQuery, mdh_query>(mdh_query_create, kPipeline, sizes, nullptr);
+}
+
 TEST_F(CInterfaceTest, APipelineIsOneKernel) {
   const CClient client = Connect();
-  const char* const sizes[] = {"N=48", nullptr};
-  const CQuery query = MakeHandle<CQuery, mdh_query>(mdh_query_create, kPipeline, sizes, nullptr);
+  const CQuery query = PipelineQuery();
   const CKernel kernel = MakeHandle<CKernel, mdh_kernel>(mdh_client_kernel_and_tune, client.get(),
                                                          query.get(), int64_t{1'000'000'000});
   EXPECT_EQ(mdh_kernel_match(kernel.get()), MDH_MATCH_PREDICTED);
@@ -263,6 +267,10 @@ TEST_F(CInterfaceTest, ABundleNeedsNoDaemon) {
   const CQuery query = MatMulQuery(kSize);
   mdh_bundle_entry entry = {};
   ASSERT_EQ(mdh_bundle_find(bundle.get(), query.get(), &entry, nullptr), MDH_OK);
+  const CQuery pipeline = PipelineQuery();
+  const auto refused = Ask(mdh_bundle_find, bundle.get(), pipeline.get(), &entry);
+  EXPECT_EQ(refused.code, MDH_FAILED_PRECONDITION);
+  EXPECT_THAT(refused.message, HasSubstr("bundles have kernels of single expressions"));
   EXPECT_GT(entry.record_bytes, 0u);
   EXPECT_GT(entry.kernel_bytes, entry.record_bytes);
   EXPECT_GT(entry.compiler_bytes, 0u);

@@ -40,6 +40,24 @@ def test_the_calls_of_the_other_client(daemon, client):
     asyncio.run(use())
 
 
+def test_pipelines(daemon, client):
+    chain = mdh.parse("""chain := pipeline(x) -> z { y = sums(x); z = twice(y) }
+        sums := out_view<fp32>( y: (i,j) -> (i) ) o md_hom<24,24>( f, (++,+) ) o
+          inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x }
+        twice := out_view<fp32>( z: (i) -> (i) ) o md_hom<24>( f, (++) ) o
+          inp_view<fp32>( y: (i) -> (i) ) where f(y) -> z { z = y + y }""")
+
+    async def use():
+        async with mdh.AsyncClient(daemon.address) as asynchronous:
+            tuned = await asynchronous.tune(chain, max_trials=1, budget_seconds=10)
+            found = await asynchronous.lookup(chain)
+            assert tuned == found.tuned
+            assert await asynchronous.kernel(found) == client.best_kernel(chain).kernel
+            assert len(found.kernel.arguments) == 2
+
+    asyncio.run(use())
+
+
 def test_errors_are_the_same(daemon):
     async def use():
         async with mdh.AsyncClient("unix:/nowhere/mdhd.sock") as nowhere:

@@ -185,12 +185,12 @@ int64_t NestShape::Lanes(int n) const {
                                     : parameters_->lanes[levels_[n].assigned.dimension];
 }
 
-int64_t NestShape::Slots() const {
-  int64_t slots = 1;
+int64_t NestShape::PartsOf(bool (NestShape::*has)(int n) const) const {
+  int64_t parts = 1;
   for (int n = 0; n < count(); ++n) {
-    if (IsSlot(n)) slots *= levels_[n].parts;
+    if ((this->*has)(n)) parts *= levels_[n].parts;
   }
-  return slots;
+  return parts;
 }
 
 bool NestShape::IsSlot(int n) const {
@@ -207,22 +207,6 @@ bool NestShape::IsSharedReduction(int n) const {
 
 bool NestShape::IsShuffled(int n) const {
   return is_reduced(n) && is_thread(n) && OutputRegion(0, n) > shared_region();
-}
-
-int64_t NestShape::SharedReductionThreads() const {
-  int64_t threads = 1;
-  for (int n = 0; n < count(); ++n) {
-    if (IsSharedReduction(n)) threads *= levels_[n].parts;
-  }
-  return threads;
-}
-
-int64_t NestShape::ShuffledThreads() const {
-  int64_t threads = 1;
-  for (int n = 0; n < count(); ++n) {
-    if (IsShuffled(n)) threads *= levels_[n].parts;
-  }
-  return threads;
 }
 
 int64_t NestShape::ExchangedResults() const {

@@ -89,13 +89,13 @@ class NestShape {
 
   // Parts along reduced dimensions whose results meet in device memory: blocks, and threads whose
   // R3 is the outermost region.
-  int64_t Slots() const;
+  int64_t Slots() const { return PartsOf(&NestShape::IsSlot); }
   bool IsSlot(int n) const;
   bool IsSharedReduction(int n) const;
   bool IsShuffled(int n) const;
   // Threads of a block that combine their results in shared memory, and by shuffles.
-  int64_t SharedReductionThreads() const;
-  int64_t ShuffledThreads() const;
+  int64_t SharedReductionThreads() const { return PartsOf(&NestShape::IsSharedReduction); }
+  int64_t ShuffledThreads() const { return PartsOf(&NestShape::IsShuffled); }
   // How many of a thread's results are exchanged through shared memory at once: a divisor of
   // AccumulatorElements().
   int64_t ExchangedResults() const;
@@ -105,6 +105,8 @@ class NestShape {
   int64_t SharedBytes() const;
 
  private:
+  // Product of the parts of the levels that have it.
+  int64_t PartsOf(bool (NestShape::*has)(int n) const) const;
   bool is_explicit() const { return model_->memory == MemoryKind::kExplicit; }
 
   const Expression* expression_;

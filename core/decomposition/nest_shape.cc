@@ -19,7 +19,10 @@ int64_t ResultBytes(const TypedName& result) { return SizeBytes(Info(result.type
 
 NestShape::NestShape(const Expression& expression, const SystemModel& model,
                      const TuningParameters& parameters)
-    : expression_(&expression), model_(&model), parameters_(&parameters) {
+    : expression_(&expression),
+      model_(&model),
+      parameters_(&parameters),
+      shared_region_(model.num_memory_layers() - 2) {
   const PhaseParameters& phase = parameters.phase;
   std::vector<int> next(model.layers.size(), 0);  // dimension of a layer in its own order
   for (const MdhLevel& level : phase.order) {
@@ -195,10 +198,6 @@ int64_t NestShape::PartsOf(bool (NestShape::*has)(int n) const) const {
 
 bool NestShape::IsSlot(int n) const {
   return is_reduced(n) && is_parallel(n) && (!is_thread(n) || OutputRegion(0, n) < shared_region());
-}
-
-int NestShape::shared_region() const {
-  return static_cast<int>(model_->memory_regions().size()) - 2;
 }
 
 bool NestShape::IsSharedReduction(int n) const {

@@ -54,7 +54,7 @@ class NestShape {
   // The places in front of which copies of an input are made: where region or layout change.
   std::vector<int> CopyPlaces(int buffer) const;
   // Numbers of the shared memory's region (LM, SM); registers come after it, device memory before.
-  int shared_region() const;
+  int shared_region() const { return shared_region_; }
   // Order of the buffer's dimensions at place n, outermost first (D4).
   std::vector<int> LayoutAt(int buffer, int n) const;
   // The first sequential level whose results are kept in registers or shared memory, which means
@@ -112,6 +112,7 @@ class NestShape {
   const Expression* expression_;
   const SystemModel* model_;
   const TuningParameters* parameters_;
+  int shared_region_;
   std::vector<Level> levels_;
 };
 

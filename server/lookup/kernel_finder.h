@@ -12,7 +12,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_request.h"
 #include "server/records/lookup_table.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 #include "server/store/store.h"
 
 namespace mdh {
@@ -43,10 +43,10 @@ class KernelFinder {
   // Errors: see KernelService.LookupKernel.
   Result<Query> Read(v1::LookupKernelRequest request) const;
   // What is measured; without regard to tune_in_background. Errors: see KernelService.LookupKernel.
-  Result<ReadyReply> Lookup(const Query& query) const;
+  Result<SerializedReply> Lookup(const Query& query) const;
   // The best that is known of an expression with tune_in_background, and a job. `requester`: of
   // that. Errors: see KernelService.LookupKernel.
-  Result<ReadyReply> LookupAndTune(const Query& query, const Requester& requester) const;
+  Result<SerializedReply> LookupAndTune(const Query& query, const Requester& requester) const;
   // Of a request with an expression. `requester`: of a job. Errors: see KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
                                         const Requester& requester) const;

@@ -51,12 +51,12 @@ class Parts:
     location: Optional[SourceLocation] = None  # of the whole
     operators_location: Optional[SourceLocation] = None
     store: Optional[StoreParts] = None
-    finished: Sequence[Slot] = ()  # what the store function takes, in the types that are combined
+    finished: Sequence[Slot] = ()  # results with names and types of their own, for a store function
 
     @property
     def result_slots(self) -> Sequence[Slot]:
         """What f gives: one per output access without a store function."""
-        return self.finished if self.store is not None else slots(self.outputs)
+        return self.finished or slots(self.outputs)
 
 
 def slots(buffers: Sequence[BufferUse]) -> List[Slot]:

@@ -4,7 +4,7 @@ import mdh
 from mdh import (
     CC, PW, BasicType, Buffer, Record, Scalar, ScalarType, add, cc, combine_ops, constant, einsum,
     fp32, int32, int64, inp, inp_view, literal, md_hom, mul, out, out_view, ps, pw, pw_custom_func,
-    scalar_function, scalar_plus, where,
+    scalar_function, scalar_plus, store, where,
 )
 
 
@@ -90,6 +90,38 @@ def matmul_loops(I, J, K):
                 for k in range(K):
                     C[i, j] = C[i, j] + A[i, k] * B[k, j]
     return matmul
+
+
+def dense_dsl(T, I, J, K):
+    """A matrix product, a bias, a rectifier and a residual."""
+    @mdh.mdh(out(y=Buffer[T, [I, J]]),
+             inp(x=Buffer[T, [I, K]], w=Buffer[T, [K, J]], bias=Buffer[T, [J]], skip=Buffer[T, [I, J]]))
+    def dense():
+        def f(out, inp):
+            out['c'] = fp32(inp['x']) * fp32(inp['w'])
+
+        def s(out, res, inp):
+            out['y'] = T(mdh.max(res['c'] + fp32(inp['bias']), 0)) + inp['skip']
+
+        return (
+            out_view(y=[lambda i, j, k: (i, j)]),
+            md_hom[I, J, K](f, (cc, cc, pw(add)),
+                            store(s, bias=[lambda i, j, k: (j)], skip=[lambda i, j, k: (i, j)])),
+            inp_view(x=[lambda i, j, k: (i, k)], w=[lambda i, j, k: (k, j)]),
+        )
+    return dense
+
+
+def dense_loops(T, I, J, K):
+    @mdh.mdh(out(y=Buffer[T]), inp(x=Buffer[T], w=Buffer[T], bias=Buffer[T], skip=Buffer[T]))
+    def dense(y, x, w, bias, skip):
+        for i in range(I):
+            for j in range(J):
+                c = 0
+                for k in range(K):
+                    c += fp32(x[i, k]) * fp32(w[k, j])
+                y[i, j] = T(max(c + fp32(bias[j]), 0)) + skip[i, j]
+    return dense
 
 
 def conv2d(P, Q, R, S):

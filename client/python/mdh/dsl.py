@@ -251,7 +251,8 @@ def _call_store(
     with tracing(indices):
         call_scalar_function(
             hom.store.function,
-            (stored, Arguments(parts.finished, finished), Arguments(read_slots, arguments), indices),
+            (stored, Arguments(parts.finished, finished, "result"),
+             Arguments(read_slots, arguments, "input of the store function"), indices),
             "out, res, inp")
     name, location = _name_and_place(hom.store.function, "s", hom.store.location)
     return StoreParts(finished, inputs, arguments, stored.collect(name, location), indices.values,

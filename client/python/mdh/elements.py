@@ -50,14 +50,16 @@ def scalars(element: Any) -> List[Tuple[str, Value]]:
 class Arguments:
     """Values by buffer: one, or a list if there are several accesses."""
 
-    def __init__(self, slots: Sequence[Slot], values: Sequence[Any]):
+    def __init__(self, slots: Sequence[Slot], values: Sequence[Any], what: str = "buffer"):
+        """`what`: a word for them in messages."""
+        self._what = what
         self._by_buffer: Dict[str, List[Any]] = {}
         for slot, value in zip(slots, values):
             self._by_buffer.setdefault(slot.buffer, []).append(value)
 
     def __getitem__(self, buffer: Any) -> Any:
         if buffer not in self._by_buffer:
-            raise wrong(f"there is no buffer {buffer!r} here, but {_listed(self._by_buffer)}")
+            raise wrong(f"there is no {self._what} {buffer!r} here, but {_listed(self._by_buffer)}")
         values = self._by_buffer[buffer]
         return values[0] if len(values) == 1 else _Accesses(buffer, values)
 

@@ -62,6 +62,9 @@ def _add_store(
     and what it reads. Without one, results are stored as they are, which means the same."""
     nest, outputs = body.nest, {use.name: use for use in parts.outputs}
     parts.finished, writes = body.results(parts.accumulate)
+    if not parts.finished:
+        raise wrong(f"nothing behind the loop over '{nest.names[nest.outer]}' reads what it computes",
+                    nest.source.locate(nest.after[0]))
     indices = Indices(nest.names, nest.sizes)
     with tracing(indices):
         store = StoreBody(nest, outputs, inputs, indices, body, list(parts.finished))

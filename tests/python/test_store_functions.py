@@ -37,6 +37,24 @@ def test_python_and_the_text_form_are_the_same(client, build, T):
     assert client.check(parse(checked.text)).digest == expression.digest
 
 
+def test_readme(tmp_path):
+    from test_package import code_blocks
+
+    blocks = [block for block in code_blocks() if "def dense" in block]
+    module = module_of("readme", "\n\n".join(["from mdh import *", *blocks]), tmp_path)
+    assert module.dense.digest == module.dense_of_parts.digest == examples.dense_dsl(fp16, 64, 96, 50).digest
+
+
+def module_of(name, source, directory):
+    """Loops are read from files."""
+    file = directory / f"{name}.py"
+    file.write_text(source)
+    spec = importlib.util.spec_from_file_location(name, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def rows(body, *declarations, **outputs):
     """Loops over x[i, k], or x[k], that make y[i]."""
     return mdh.mdh(out(**(outputs or dict(y=Buffer[fp32]))), inp(x=Buffer[fp32]), *declarations)(body)
@@ -246,11 +264,7 @@ def test_a_tuned_kernel_takes_what_the_store_function_reads_behind_the_inputs(cl
 
 
 def expression_of(nest, directory):
-    file = directory / "nest.py"
-    file.write_text(f"from mdh import *\nfrom builtins import *\n\n{nest.source}")
-    spec = importlib.util.spec_from_file_location("nest", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of("nest", f"from mdh import *\nfrom builtins import *\n\n{nest.source}", directory)
     return mdh.mdh(out(**{name: Buffer[getattr(mdh, type_)] for name, type_ in nest.outputs.items()}),
                    inp(**{name: Buffer[getattr(mdh, type_)] for name, (type_, _) in nest.inputs.items()})
                    )(module.nest)

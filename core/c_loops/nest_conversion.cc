@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/c_loops/accumulators.h"
 #include "core/c_loops/buffers.h"
 #include "core/c_loops/combine_function.h"
 #include "core/c_loops/nest_operators.h"
@@ -28,40 +29,26 @@ class NestConversion {
         evaluator_(unit, &builder_, &memory_) {}
 
   Result<Expression> Run(const CNode& loop) {
-    MDH_ASSIGN_OR_RETURN(const CLoopNest nest, ParseLoopNest(loop, integers_));
-    integers_.SetLoops(nest.loops);
-    memory_.FindOutputs(*nest.body);
-    MDH_RETURN_IF_ERROR(evaluator_.Run(*nest.body));
-    MDH_RETURN_IF_ERROR(OrderBuffers());
+    MDH_ASSIGN_OR_RETURN(nest_, ParseLoopNest(loop, integers_));
+    integers_.SetLoops(nest_.loops);
+    memory_.FindOutputs(nest_);
+    MDH_ASSIGN_OR_RETURN(accumulators_,
+                         StartAccumulators(nest_, &evaluator_, &memory_, &integers_));
+    MDH_RETURN_IF_ERROR(evaluator_.Run(*nest_.body));
+    if (!nest_.has_after()) MDH_RETURN_IF_ERROR(OrderBuffers());
     MDH_ASSIGN_OR_RETURN(std::vector<NestResult> results, Results());
-    MDH_ASSIGN_OR_RETURN(const NestGuard guard, Guard());
-    MDH_ASSIGN_OR_RETURN(NestOperators operators,
-                         NestOperatorsOf(annotation_, integers_.loops(), std::move(results), guard,
-                                         &evaluator_, &unit_));
-    MDH_ASSIGN_OR_RETURN(Function made, MakeFunction(operators.values));
-    ExpressionSpec spec{.name = function_.name,
-                        .dimensions = {},
-                        .inputs = {},
-                        .outputs = {},
-                        .function = std::move(made.function),
-                        .combine_operators = std::move(operators.operators),
-                        .index_dimensions = std::move(made.index_dimensions)};
-    for (const Loop& dimension : integers_.loops()) {
-      spec.dimensions.push_back({dimension.name, dimension.size});
+    const int all_loops = static_cast<int>(nest_.loops.size());
+    const NestGuard guard = GuardOf(all_loops);
+    MDH_RETURN_IF_ERROR(CheckNothingIsKept(guard));
+    MDH_ASSIGN_OR_RETURN(NestOperators operators, NestOperatorsOf(annotation_, nest_.loops, results,
+                                                                  guard, &evaluator_, &unit_));
+    std::vector<int> stored;
+    if (nest_.has_after()) {
+      MDH_RETURN_IF_ERROR(RunBehind(results, operators.operators[nest_.outer]));
+      MDH_RETURN_IF_ERROR(OrderBuffers());
+      MDH_ASSIGN_OR_RETURN(stored, Stored(results));
     }
-    for (const CBuffer* buffer : inputs_) {
-      MDH_ASSIGN_OR_RETURN(Buffer input, memory_.ToBuffer(*buffer));
-      spec.inputs.push_back(std::move(input));
-    }
-    for (const CBuffer* buffer : outputs_) {
-      MDH_ASSIGN_OR_RETURN(Buffer output, memory_.ToBuffer(*buffer));
-      output.keeps_unreached = IsKept(buffer->name);
-      spec.outputs.push_back(std::move(output));
-    }
-    Result<Expression> expression = Expression::Create(std::move(spec));
-    if (expression.ok()) return expression;
-    const Status& status = expression.status();
-    return unit_.source().ErrorAt(OffsetOf(PlaceOf(status)), status.message(), status.code());
+    return Assemble(results, std::move(operators), stored);
   }
 
  private:
@@ -69,6 +56,159 @@ class NestConversion {
     ScalarFunction function;
     std::vector<int> index_dimensions;
   };
+  using Inputs = std::vector<std::pair<const CBuffer*, std::vector<const CAccess*>>>;
+  // What a function takes or gives: a parameter per field stands for it.
+  struct Element {
+    std::string name;
+    CType type;
+    int first_parameter;
+  };
+  using Elements = std::vector<Element>;
+
+  Result<Expression> Assemble(const std::vector<NestResult>& results, NestOperators operators,
+                              const std::vector<int>& stored) {
+    const std::set<int> for_store = builder_.UsedParameters(stored);
+    function_inputs_ = InputsWith(
+        [&](const CAccess& access, bool is_stored) {
+          return access.is_in_body || (!access.is_behind && !is_stored);
+        },
+        for_store);
+    store_inputs_ = InputsWith(
+        [&](const CAccess& access, bool is_stored) {
+          return access.is_behind || (!access.is_in_body && is_stored);
+        },
+        for_store);
+    const Elements given = ResultElements();
+    MDH_ASSIGN_OR_RETURN(Function made,
+                         MakeFunction("f", ElementsOf(function_inputs_), given, operators.values));
+    ExpressionSpec spec{.name = function_.name,
+                        .dimensions = {},
+                        .inputs = {},
+                        .outputs = {},
+                        .function = std::move(made.function),
+                        .combine_operators = std::move(operators.operators),
+                        .index_dimensions = std::move(made.index_dimensions)};
+    for (const Loop& dimension : nest_.loops) {
+      spec.dimensions.push_back({dimension.name, dimension.size});
+    }
+    MDH_ASSIGN_OR_RETURN(spec.inputs, ToBuffers(function_inputs_));
+    for (const CBuffer* buffer : outputs_) {
+      MDH_ASSIGN_OR_RETURN(Buffer output, memory_.ToBuffer(*buffer));
+      output.keeps_unreached = IsKept(buffer->name);
+      spec.outputs.push_back(std::move(output));
+    }
+    if (nest_.has_after() && !IsStoredAsItIs(results, stored)) {
+      Elements taken = ElementsOf(store_inputs_);
+      taken.insert(taken.begin(), given.begin(), given.end());
+      MDH_ASSIGN_OR_RETURN(Function store, MakeFunction("s", taken, OutputElements(), stored));
+      spec.store = StoreFunction{.function = std::move(store.function),
+                                 .index_dimensions = std::move(store.index_dimensions)};
+      MDH_ASSIGN_OR_RETURN(spec.store->inputs, ToBuffers(store_inputs_));
+    }
+    Result<Expression> expression = Expression::Create(std::move(spec));
+    if (expression.ok()) return expression;
+    const Status& status = expression.status();
+    return unit_.source().ErrorAt(OffsetOf(PlaceOf(status)), status.message(), status.code());
+  }
+
+  // Evaluates the statements behind the loops that are reduced.
+  Status RunBehind(const std::vector<NestResult>& results, const CombineOperator& combine) {
+    MDH_RETURN_IF_ERROR(FinishAccumulators(accumulators_, results, combine, &evaluator_, &unit_));
+    for (const CBuffer& buffer : memory_.buffers()) {
+      for (const CAccess& access : buffer.accesses) evaluator_.state().erase(access.state);
+    }
+    memory_.Enter(BufferMemory::Part::kBehind);
+    integers_.EndLoops(nest_.outer);
+    for (const CNode* statement : nest_.after) MDH_RETURN_IF_ERROR(evaluator_.Run(*statement));
+    return absl::OkStatus();
+  }
+
+  // What is stored, one per field of each access of the outputs.
+  Result<std::vector<int>> Stored(const std::vector<NestResult>& results) {
+    std::vector<int> stored;
+    std::set<int> formers;
+    for (const NestResult& result : results) formers.insert(result.former);
+    for (const CBuffer* buffer : outputs_) {
+      const std::vector<ScalarType> types = buffer->element.ScalarTypes();
+      for (const CAccess& access : buffer->accesses) {
+        MDH_RETURN_IF_ERROR(CheckEveryLoopIsKept(*buffer, access));
+        const auto written = evaluator_.state().find(access.state);
+        const bool is_written = written != evaluator_.state().end();
+        const CValue value = is_written ? written->second : memory_.Former(access.state);
+        for (size_t n = 0; n < types.size(); ++n) {
+          stored.push_back(builder_.Cast(types[n], value[n]));
+          if (is_written || formers.count(value[n]) > 0) continue;
+          return ReadElsewhere(*buffer, access);
+        }
+      }
+    }
+    const std::set<int> used = builder_.UsedParameters(stored);
+    for (const CBuffer* buffer : outputs_) {
+      for (const CAccess& access : buffer->accesses) {
+        for (const int former : memory_.Former(access.state)) {
+          if (formers.count(former) > 0 || used.count(builder_.at(former).parameter) == 0) continue;
+          return ReadElsewhere(*buffer, access);
+        }
+      }
+    }
+    MDH_RETURN_IF_ERROR(CheckResultsAreUsed(results, used));
+    return GuardedOutside(std::move(stored));
+  }
+
+  Status CheckEveryLoopIsKept(const CBuffer& buffer, const CAccess& access) const {
+    const std::vector<bool> uses = UsesOf(access);
+    for (size_t d = 0; d < uses.size(); ++d) {
+      if (uses[d] == (d < nest_.outer)) continue;
+      const std::string& name = nest_.loops[d].name;
+      return unit_.source().ErrorAt(
+          access.offset,
+          uses[d] ? absl::StrCat("'", buffer.name, "' is indexed by '", name,
+                                 "', but the statements behind that loop take it for reduced; they "
+                                 "must stand in it")
+                  : absl::StrCat("'", buffer.name, "' is assigned anew in every iteration of '",
+                                 name, "', behind whose inner loops it stands"));
+    }
+    return absl::OkStatus();
+  }
+
+  Status CheckResultsAreUsed(const std::vector<NestResult>& results,
+                             const std::set<int>& used) const {
+    for (const NestResult& result : results) {
+      const bool is_used =
+          std::any_of(results.begin(), results.end(), [&](const NestResult& field) {
+            return field.buffer == result.buffer && field.offset == result.offset &&
+                   used.count(builder_.at(field.former).parameter) > 0;
+          });
+      if (is_used) continue;
+      return unit_.source().ErrorAt(
+          result.offset,
+          absl::StrCat("nothing behind the loop over '", nest_.loops[nest_.outer].name,
+                       "' uses what it makes of '", result.buffer, "'"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Elements for points that are no iterations of the outer loops are zero.
+  std::vector<int> GuardedOutside(std::vector<int> stored) {
+    const NestGuard guard = GuardOf(static_cast<int>(nest_.outer));
+    if (guard.condition < 0) return stored;
+    for (int& value : stored) {
+      const int zero = builder_.Constant(ScalarValue::Zero(builder_.type(value)));
+      value = builder_.Select(guard.condition, value, zero);
+    }
+    return stored;
+  }
+
+  // Whether storing does nothing but convert the results, so that it needs no function.
+  bool IsStoredAsItIs(const std::vector<NestResult>& results,
+                      const std::vector<int>& stored) const {
+    return std::equal(results.begin(), results.end(), stored.begin(), stored.end(),
+                      [&](const NestResult& result, int value) {
+                        const ScalarInstruction& last = builder_.at(value);
+                        return value == result.former ||
+                               (last.op == ScalarOp::kCast && last.operands[0] == result.former);
+                      });
+  }
 
   Status OrderBuffers() {
     std::vector<const CBuffer*> inputs, outputs;
@@ -92,10 +232,11 @@ class NestConversion {
     return absl::OkStatus();
   }
 
-  // Whether a point is an iteration. Errors: InvalidArgument if outputs are kept where none is.
-  Result<NestGuard> Guard() {
+  // Whether a point is an iteration of the outermost `count` loops.
+  NestGuard GuardOf(int count) {
     NestGuard all;
-    for (const Loop& loop : integers_.loops()) {
+    for (int d = 0; d < count; ++d) {
+      const Loop& loop = nest_.loops[d];
       for (const AffineIndex& guard : loop.guards) {
         const int holds = builder_.Binary(ScalarOp::kGe, ValueOf(guard), Int64(0));
         all.condition =
@@ -103,7 +244,14 @@ class NestConversion {
         all.offset = loop.offset;
       }
     }
-    if (all.condition < 0 || !annotation_.kept.has_value() || annotation_.kept->empty()) return all;
+    return all;
+  }
+
+  // Errors: InvalidArgument if outputs are kept where a point is no iteration.
+  Status CheckNothingIsKept(const NestGuard& guard) const {
+    if (guard.condition < 0 || !annotation_.kept.has_value() || annotation_.kept->empty()) {
+      return absl::OkStatus();
+    }
     return unit_.source().ErrorAt(
         (*annotation_.kept)[0].offset,
         absl::StrCat("'", (*annotation_.kept)[0].name,
@@ -167,80 +315,182 @@ class NestConversion {
     return ordered;
   }
 
-  // One per access of the outputs and field.
+  Status ReadElsewhere(const CBuffer& buffer, const CAccess& access) const {
+    return unit_.source().ErrorAt(
+        access.offset, absl::StrCat("'", buffer.name,
+                                    "' is read at another element than those that are assigned; a "
+                                    "buffer is read or written"));
+  }
+
+  std::vector<bool> UsesOf(const CAccess& access) const {
+    std::vector<bool> uses(nest_.loops.size(), false);
+    for (const AffineIndex& index : access.index.indices) {
+      for (size_t d = 0; d < uses.size(); ++d) uses[d] = uses[d] || index.coefficients[d] != 0;
+    }
+    return uses;
+  }
+
+  // What the innermost body gives: accumulators, then one per access of the outputs and field.
   Result<std::vector<NestResult>> Results() {
-    std::vector<NestResult> results;
-    for (const CBuffer* buffer : outputs_) {
+    std::vector<NestResult> results = ResultsOf(accumulators_, nest_, &evaluator_);
+    std::vector<const CBuffer*> outputs = outputs_;
+    for (const CBuffer& buffer : memory_.buffers()) {
+      if (nest_.has_after() && buffer.is_output) outputs.push_back(&buffer);
+    }
+    for (const CBuffer* buffer : outputs) {
       const std::vector<ScalarType> types = buffer->element.ScalarTypes();
       for (const CAccess& access : buffer->accesses) {
         const auto value = evaluator_.state().find(access.state);
-        if (value == evaluator_.state().end()) {
-          return unit_.source().ErrorAt(
-              access.offset, absl::StrCat("'", buffer->name,
-                                          "' is read at another element than "
-                                          "those that are assigned; a buffer is read or written"));
-        }
+        if (value == evaluator_.state().end()) return ReadElsewhere(*buffer, access);
+        if (nest_.has_after()) MDH_RETURN_IF_ERROR(CheckEveryLoopIsKept(*buffer, access));
         const CValue former = memory_.Former(access.state);
         for (size_t n = 0; n < types.size(); ++n) {
-          results.push_back({buffer->name, &access, types[n],
+          results.push_back({buffer->name, access.offset, UsesOf(access), types[n],
                              builder_.Cast(types[n], value->second[n]), former[n]});
         }
       }
     }
-    return results;
+    if (!results.empty()) return results;
+    return unit_.source().ErrorAt(
+        nest_.after[0]->begin, absl::StrCat("nothing behind the loop over '",
+                                            nest_.loops[nest_.outer].name, "' uses what it makes"));
   }
 
-  void Parameters(const CBuffer& buffer, std::set<std::string>* used, std::vector<TypedName>* names,
-                  std::map<int, int>* positions) const {
-    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
-      const std::string base =
-          buffer.accesses.size() == 1 ? buffer.name : absl::StrCat(buffer.name, a + 1);
-      const std::vector<ScalarType> types = buffer.element.ScalarTypes();
-      const std::string name = UniqueName(base, used);
-      for (size_t n = 0; n < types.size(); ++n) {
-        (*positions)[buffer.accesses[a].first_parameter + static_cast<int>(n)] =
-            static_cast<int>(names->size());
-        const bool is_record = buffer.element.is_record();
-        names->push_back(
-            {is_record ? absl::StrCat(name, ".", buffer.element.fields[n].name) : name, types[n]});
+  // Inputs with the accesses that `belongs` picks, if there are any.
+  template <typename Predicate>
+  Inputs InputsWith(const Predicate& belongs, const std::set<int>& for_store) const {
+    Inputs inputs;
+    for (const CBuffer* buffer : inputs_) {
+      std::vector<const CAccess*> accesses;
+      for (const CAccess& access : buffer->accesses) {
+        const auto own = for_store.lower_bound(access.first_parameter);
+        const int end =
+            access.first_parameter + static_cast<int>(buffer->element.ScalarTypes().size());
+        if (belongs(access, own != for_store.end() && *own < end)) accesses.push_back(&access);
       }
+      if (!accesses.empty()) inputs.emplace_back(buffer, std::move(accesses));
+    }
+    return inputs;
+  }
+
+  Result<std::vector<Buffer>> ToBuffers(const Inputs& inputs) const {
+    std::vector<Buffer> buffers;
+    for (const auto& [buffer, accesses] : inputs) {
+      MDH_ASSIGN_OR_RETURN(Buffer input, memory_.ToBuffer(*buffer));
+      input.accesses.clear();
+      for (const CAccess* access : accesses) input.accesses.push_back(access->index);
+      buffers.push_back(std::move(input));
+    }
+    return buffers;
+  }
+
+  // One per access; a buffer with several has numbered ones.
+  static void AddElements(const CBuffer& buffer, const std::vector<const CAccess*>& accesses,
+                          Elements* elements) {
+    for (size_t a = 0; a < accesses.size(); ++a) {
+      elements->push_back({accesses.size() == 1 ? buffer.name : absl::StrCat(buffer.name, a + 1),
+                           buffer.element, accesses[a]->first_parameter});
     }
   }
 
-  Result<Function> MakeFunction(const std::vector<int>& values) const {
+  static Elements ElementsOf(const Inputs& buffers) {
+    Elements elements;
+    for (const auto& [buffer, accesses] : buffers) AddElements(*buffer, accesses, &elements);
+    return elements;
+  }
+
+  Elements OutputElements() const {
+    Elements elements;
+    for (const CBuffer* buffer : outputs_) {
+      std::vector<const CAccess*> accesses;
+      for (const CAccess& access : buffer->accesses) accesses.push_back(&access);
+      AddElements(*buffer, accesses, &elements);
+    }
+    return elements;
+  }
+
+  // In the order of Results().
+  Elements ResultElements() const {
+    if (!nest_.has_after()) return OutputElements();
+    Elements elements;
+    for (const Accumulator& accumulator : accumulators_) {
+      elements.push_back(
+          {accumulator.name, accumulator.type, builder_.at(accumulator.result[0]).parameter});
+    }
+    for (const CBuffer& buffer : memory_.buffers()) {
+      std::vector<const CAccess*> accesses;
+      for (const CAccess& access : buffer.accesses) {
+        if (buffer.is_output && access.is_in_body) accesses.push_back(&access);
+      }
+      AddElements(buffer, accesses, &elements);
+    }
+    return elements;
+  }
+
+  // `parameters` are followed by the indices that `values` use.
+  Result<Function> MakeFunction(std::string name, const Elements& parameters,
+                                const Elements& results, const std::vector<int>& values) const {
     std::vector<int> index_dimensions;
     std::set<std::string> used;
-    std::vector<TypedName> parameters, results;
-    std::map<int, int> positions, unused;
-    for (const CBuffer* buffer : inputs_) Parameters(*buffer, &used, &parameters, &positions);
-    for (const CBuffer* buffer : outputs_) Parameters(*buffer, &used, &results, &unused);
+    std::vector<TypedName> parameter_names, result_names;
+    std::map<int, int> positions;
+    for (const Element& element : parameters) {
+      int parameter = element.first_parameter;
+      for (TypedName& field : Fields(element, &used)) {
+        positions[parameter++] = static_cast<int>(parameter_names.size());
+        parameter_names.push_back(std::move(field));
+      }
+    }
+    for (const Element& element : results) {
+      for (TypedName& field : Fields(element, &used)) result_names.push_back(std::move(field));
+    }
     for (const int parameter : builder_.UsedParameters(values)) {
       if (parameter < BufferMemory::kIndexParameters) continue;
       const int d = parameter - BufferMemory::kIndexParameters;
-      positions[parameter] = static_cast<int>(parameters.size());
-      parameters.push_back({UniqueName(integers_.loops()[d].name, &used), ScalarType::kInt64});
+      positions[parameter] = static_cast<int>(parameter_names.size());
+      parameter_names.push_back({UniqueName(nest_.loops[d].name, &used), ScalarType::kInt64});
       index_dimensions.push_back(d);
     }
-    Result<ScalarFunction> function =
-        builder_.Finish("f", std::move(parameters), std::move(results), values, positions);
+    Result<ScalarFunction> function = builder_.Finish(std::move(name), std::move(parameter_names),
+                                                      std::move(result_names), values, positions);
     if (!function.ok()) {
       return unit_.source().ErrorAt(annotation_.loop, function.status().message());
     }
     return Function{*std::move(function), std::move(index_dimensions)};
   }
 
+  // Under a name that is not in *used.
+  static std::vector<TypedName> Fields(const Element& element, std::set<std::string>* used) {
+    const std::string name = UniqueName(element.name, used);
+    if (!element.type.is_record()) return {{name, element.type.scalar}};
+    std::vector<TypedName> fields;
+    for (const CField& field : element.type.fields) {
+      fields.push_back({absl::StrCat(name, ".", field.name), field.type});
+    }
+    return fields;
+  }
+
+  static size_t OffsetOf(const ExpressionPlace& place, const Inputs& inputs) {
+    const auto& [buffer, accesses] = inputs[place.number];
+    return place.access < 0 ? buffer->offset : accesses[place.access]->offset;
+  }
+
   size_t OffsetOf(const std::optional<ExpressionPlace>& place) const {
     if (!place.has_value()) return annotation_.loop;
     using Kind = ExpressionPlace::Kind;
-    const bool is_input = place->kind == Kind::kInput;
     switch (place->kind) {
       case Kind::kDimension:
-        return integers_.loops()[place->number].offset;
+        return nest_.loops[place->number].offset;
       case Kind::kInput:
+        return OffsetOf(*place, function_inputs_);
+      case Kind::kStoreInput:
+        return OffsetOf(*place, store_inputs_);
       case Kind::kOutput: {
-        const CBuffer& buffer = *(is_input ? inputs_ : outputs_)[place->number];
+        const CBuffer& buffer = *outputs_[place->number];
         return place->access < 0 ? buffer.offset : buffer.accesses[place->access].offset;
       }
+      case Kind::kStoreFunction:
+        return nest_.after[0]->begin;
       case Kind::kCombineOperator:
         if (annotation_.operators.has_value()) {
           return (*annotation_.operators)[place->number].offset;
@@ -258,7 +508,10 @@ class NestConversion {
   ScalarBuilder builder_;
   BufferMemory memory_;
   Evaluator evaluator_;
+  CLoopNest nest_ = {};
+  std::vector<Accumulator> accumulators_;
   std::vector<const CBuffer*> inputs_, outputs_;
+  Inputs function_inputs_, store_inputs_;  // what f and the store function read of inputs_
 };
 
 }  // namespace

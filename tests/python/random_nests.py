@@ -41,6 +41,7 @@ class Nests:
         if self.chance(0.3):  # a value that stands before the loops
             lines.append(f"{indent}t = {self._leaf('int64', self.outer)}")
             self.hoisted = "t"
+            behind[0] += f" + {self.outputs['y0']}(t)"
         body, starts = [], []
         for name, type_ in self.accumulators.items():
             start, line = self._combined(name, type_)

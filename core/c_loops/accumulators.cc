@@ -83,6 +83,7 @@ Result<std::vector<Accumulator>> StartAccumulators(const CLoopNest& nest, Evalua
     MDH_RETURN_IF_ERROR(evaluator->Run(*before.statement));
     FindDeclarations(*before.statement, &declarations);
   }
+  for (const Loop& loop : nest.loops) evaluator->state().erase(loop.declaration);
   std::vector<Accumulator> accumulators;
   for (const CNode* declaration : declarations) {
     if (!Assigns(*nest.body, declaration->declaration)) continue;

@@ -183,6 +183,11 @@ Result<CValue> BufferMemory::Read(const CNode& lvalue, Evaluator* evaluator) {
     return ReadConstant(place, *variable, evaluator);
   }
   MDH_ASSIGN_OR_RETURN(CBuffer * buffer, BufferOf(place, *variable));
+  if (buffer->is_output && part_ == Part::kBefore) {
+    return ErrorAt(*place.variable, absl::StrCat("'", buffer->name,
+                                                 "' is read before a loop, but "
+                                                 "former contents of outputs do not count"));
+  }
   MDH_ASSIGN_OR_RETURN(CAccess * access, AccessOf(place, *variable, buffer, evaluator));
   CValue value;
   const std::vector<ScalarType> types = buffer->element.ScalarTypes();

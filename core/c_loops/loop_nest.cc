@@ -273,11 +273,9 @@ class InnerLoops {
                              "this stands beside a loop; there is one loop in each");
     }
     if (nest_.has_after() && nest_.outer != nest_.loops.size()) {
-      return source_.ErrorAt(
-          statement.begin,
-          absl::StrCat("statements stand behind another loop in '",
-                       nest_.loops[nest_.outer - 1].name,
-                       "' already; only those behind one loop can make outputs of its results"));
+      return source_.ErrorAt(statement.begin,
+                             "statements stand behind an outer loop already; only those behind one "
+                             "loop can make outputs of its results");
     }
     nest_.outer = nest_.loops.size();
     nest_.after.push_back(&statement);
@@ -314,6 +312,10 @@ const CNode& Unwrapped(const CNode& node) {
 Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
   CLoopNest nest{{}, &node};
   InnerLoops inner(integers.source(), &nest);
+  if (node.kind == Kind::kCompound) {
+    MDH_ASSIGN_OR_RETURN(const bool has_loop, inner.Enter());
+    if (!has_loop) return integers.source().ErrorAt(node.begin, "there is no loop in this block");
+  }
   while (nest.body->kind == Kind::kFor) {
     MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
     for (const Loop& outer : nest.loops) {

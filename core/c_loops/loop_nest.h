@@ -93,8 +93,9 @@ class IntegerEvaluator {
 void FindAssigned(const CNode& node, std::set<std::string>* assigned,
                   std::set<std::string>* declared);
 
-// The nest that starts with the loop `node`: one loop in each, statements in the innermost one and,
-// where inner loops are reduced, behind these. Errors: InvalidArgument with position.
+// The nest that starts with `node`, a loop or a block with one: one loop in each, statements in the
+// innermost one and, where inner loops are reduced, behind these. Errors: InvalidArgument with
+// position.
 Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers);
 
 // `node` without parentheses and conversions.

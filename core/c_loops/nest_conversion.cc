@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "core/c_loops/accumulators.h"
 #include "core/c_loops/buffers.h"
-#include "core/c_loops/combine_function.h"
+#include "core/c_loops/nest_function.h"
 #include "core/c_loops/nest_operators.h"
 #include "core/expression/expression_place.h"
 
@@ -52,34 +52,20 @@ class NestConversion {
   }
 
  private:
-  struct Function {
-    ScalarFunction function;
-    std::vector<int> index_dimensions;
-  };
-  using Inputs = std::vector<std::pair<const CBuffer*, std::vector<const CAccess*>>>;
-  // What a function takes or gives: a parameter per field stands for it.
-  struct Element {
-    std::string name;
-    CType type;
-    int first_parameter;
-  };
-  using Elements = std::vector<Element>;
-
   Result<Expression> Assemble(const std::vector<NestResult>& results, NestOperators operators,
                               const std::vector<int>& stored) {
-    const std::set<int> for_store = builder_.UsedParameters(stored);
-    function_inputs_ = InputsWith(
-        [&](const CAccess& access, bool is_stored) {
-          return access.is_in_body || (!access.is_behind && !is_stored);
-        },
-        for_store);
-    store_inputs_ = InputsWith(
-        [&](const CAccess& access, bool is_stored) {
-          return access.is_behind || (!access.is_in_body && is_stored);
-        },
-        for_store);
-    const Elements given = ResultElements();
-    MDH_ASSIGN_OR_RETURN(Function made,
+    const std::set<int> by_f = builder_.UsedParameters(operators.values);
+    const std::set<int> by_store = builder_.UsedParameters(stored);
+    // What stands before inner loops is read where it is used, or else by f.
+    function_inputs_ = InputsWith([&](const CBuffer& buffer, const CAccess& access) {
+      return access.is_in_body || IsUsed(buffer, access, by_f) ||
+             (!access.is_behind && !IsUsed(buffer, access, by_store));
+    });
+    store_inputs_ = InputsWith([&](const CBuffer& buffer, const CAccess& access) {
+      return access.is_behind || IsUsed(buffer, access, by_store);
+    });
+    const NestElements given = ResultElements();
+    MDH_ASSIGN_OR_RETURN(NestFunction made,
                          MakeFunction("f", ElementsOf(function_inputs_), given, operators.values));
     ExpressionSpec spec{.name = function_.name,
                         .dimensions = {},
@@ -98,9 +84,9 @@ class NestConversion {
       spec.outputs.push_back(std::move(output));
     }
     if (nest_.has_after() && !IsStoredAsItIs(results, stored)) {
-      Elements taken = ElementsOf(store_inputs_);
+      NestElements taken = ElementsOf(store_inputs_);
       taken.insert(taken.begin(), given.begin(), given.end());
-      MDH_ASSIGN_OR_RETURN(Function store, MakeFunction("s", taken, OutputElements(), stored));
+      MDH_ASSIGN_OR_RETURN(NestFunction store, MakeFunction("s", taken, OutputElements(), stored));
       spec.store = StoreFunction{.function = std::move(store.function),
                                  .index_dimensions = std::move(store.index_dimensions)};
       MDH_ASSIGN_OR_RETURN(spec.store->inputs, ToBuffers(store_inputs_));
@@ -358,22 +344,19 @@ class NestConversion {
 
   // Inputs with the accesses that `belongs` picks, if there are any.
   template <typename Predicate>
-  Inputs InputsWith(const Predicate& belongs, const std::set<int>& for_store) const {
-    Inputs inputs;
+  NestInputs InputsWith(const Predicate& belongs) const {
+    NestInputs inputs;
     for (const CBuffer* buffer : inputs_) {
       std::vector<const CAccess*> accesses;
       for (const CAccess& access : buffer->accesses) {
-        const auto own = for_store.lower_bound(access.first_parameter);
-        const int end =
-            access.first_parameter + static_cast<int>(buffer->element.ScalarTypes().size());
-        if (belongs(access, own != for_store.end() && *own < end)) accesses.push_back(&access);
+        if (belongs(*buffer, access)) accesses.push_back(&access);
       }
       if (!accesses.empty()) inputs.emplace_back(buffer, std::move(accesses));
     }
     return inputs;
   }
 
-  Result<std::vector<Buffer>> ToBuffers(const Inputs& inputs) const {
+  Result<std::vector<Buffer>> ToBuffers(const NestInputs& inputs) const {
     std::vector<Buffer> buffers;
     for (const auto& [buffer, accesses] : inputs) {
       MDH_ASSIGN_OR_RETURN(Buffer input, memory_.ToBuffer(*buffer));
@@ -384,23 +367,8 @@ class NestConversion {
     return buffers;
   }
 
-  // One per access; a buffer with several has numbered ones.
-  static void AddElements(const CBuffer& buffer, const std::vector<const CAccess*>& accesses,
-                          Elements* elements) {
-    for (size_t a = 0; a < accesses.size(); ++a) {
-      elements->push_back({accesses.size() == 1 ? buffer.name : absl::StrCat(buffer.name, a + 1),
-                           buffer.element, accesses[a]->first_parameter});
-    }
-  }
-
-  static Elements ElementsOf(const Inputs& buffers) {
-    Elements elements;
-    for (const auto& [buffer, accesses] : buffers) AddElements(*buffer, accesses, &elements);
-    return elements;
-  }
-
-  Elements OutputElements() const {
-    Elements elements;
+  NestElements OutputElements() const {
+    NestElements elements;
     for (const CBuffer* buffer : outputs_) {
       std::vector<const CAccess*> accesses;
       for (const CAccess& access : buffer->accesses) accesses.push_back(&access);
@@ -410,9 +378,9 @@ class NestConversion {
   }
 
   // In the order of Results().
-  Elements ResultElements() const {
+  NestElements ResultElements() const {
     if (!nest_.has_after()) return OutputElements();
-    Elements elements;
+    NestElements elements;
     for (const Accumulator& accumulator : accumulators_) {
       elements.push_back(
           {accumulator.name, accumulator.type, builder_.at(accumulator.result[0]).parameter});
@@ -427,50 +395,16 @@ class NestConversion {
     return elements;
   }
 
-  // `parameters` are followed by the indices that `values` use.
-  Result<Function> MakeFunction(std::string name, const Elements& parameters,
-                                const Elements& results, const std::vector<int>& values) const {
-    std::vector<int> index_dimensions;
-    std::set<std::string> used;
-    std::vector<TypedName> parameter_names, result_names;
-    std::map<int, int> positions;
-    for (const Element& element : parameters) {
-      int parameter = element.first_parameter;
-      for (TypedName& field : Fields(element, &used)) {
-        positions[parameter++] = static_cast<int>(parameter_names.size());
-        parameter_names.push_back(std::move(field));
-      }
-    }
-    for (const Element& element : results) {
-      for (TypedName& field : Fields(element, &used)) result_names.push_back(std::move(field));
-    }
-    for (const int parameter : builder_.UsedParameters(values)) {
-      if (parameter < BufferMemory::kIndexParameters) continue;
-      const int d = parameter - BufferMemory::kIndexParameters;
-      positions[parameter] = static_cast<int>(parameter_names.size());
-      parameter_names.push_back({UniqueName(nest_.loops[d].name, &used), ScalarType::kInt64});
-      index_dimensions.push_back(d);
-    }
-    Result<ScalarFunction> function = builder_.Finish(std::move(name), std::move(parameter_names),
-                                                      std::move(result_names), values, positions);
-    if (!function.ok()) {
-      return unit_.source().ErrorAt(annotation_.loop, function.status().message());
-    }
-    return Function{*std::move(function), std::move(index_dimensions)};
+  Result<NestFunction> MakeFunction(std::string name, const NestElements& parameters,
+                                    const NestElements& results,
+                                    const std::vector<int>& values) const {
+    Result<NestFunction> made =
+        MakeNestFunction(std::move(name), parameters, results, values, nest_.loops, builder_);
+    if (made.ok()) return made;
+    return unit_.source().ErrorAt(annotation_.loop, made.status().message());
   }
 
-  // Under a name that is not in *used.
-  static std::vector<TypedName> Fields(const Element& element, std::set<std::string>* used) {
-    const std::string name = UniqueName(element.name, used);
-    if (!element.type.is_record()) return {{name, element.type.scalar}};
-    std::vector<TypedName> fields;
-    for (const CField& field : element.type.fields) {
-      fields.push_back({absl::StrCat(name, ".", field.name), field.type});
-    }
-    return fields;
-  }
-
-  static size_t OffsetOf(const ExpressionPlace& place, const Inputs& inputs) {
+  static size_t OffsetOf(const ExpressionPlace& place, const NestInputs& inputs) {
     const auto& [buffer, accesses] = inputs[place.number];
     return place.access < 0 ? buffer->offset : accesses[place.access]->offset;
   }
@@ -511,7 +445,7 @@ class NestConversion {
   CLoopNest nest_ = {};
   std::vector<Accumulator> accumulators_;
   std::vector<const CBuffer*> inputs_, outputs_;
-  Inputs function_inputs_, store_inputs_;  // what f and the store function read of inputs_
+  NestInputs function_inputs_, store_inputs_;  // what f and the store function read of inputs_
 };
 
 }  // namespace

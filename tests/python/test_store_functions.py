@@ -5,6 +5,8 @@ MDH_RANDOM_NESTS=1000 in the environment tries as many random nests of loops; 24
 
 import importlib.util
 import os
+import shutil
+import subprocess
 
 import examples
 import pytest
@@ -283,6 +285,28 @@ def test_random_nests_equal_pythons_own_execution(client, run, tmp_path, seed):
     expected = nest.executed(arrays)
     found = [np.zeros_like(array) for array in expected]
     passed = [arrays[buffer.name] for buffer in passed_inputs(expression.to_proto())]
+    run(expression, *passed, *found)
+    for one, other in zip(found, expected):
+        np.testing.assert_array_equal(one, other, err_msg=nest.source)
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="there is no compiler to compare with")
+@pytest.mark.parametrize("seed", range(NESTS))
+def test_random_nests_in_c_equal_the_compilers_execution(client, mdh, run, tmp_path, seed):
+    np = pytest.importorskip("numpy")
+    from random_nests import NestsInC
+
+    nest = NestsInC(seed)
+    file = tmp_path / "nest.c"
+    file.write_text(nest.source)
+    printed = subprocess.run([mdh, "print", str(file)], capture_output=True, text=True)
+    assert printed.returncode == 0, nest.source + printed.stderr
+    expression = parse(printed.stdout)
+    arrays = nest.arrays()
+    expected = nest.executed(arrays, tmp_path)
+    found = [np.zeros_like(array) for array in expected]
+    kernel = client.best_kernel(expression, measured=False, numerics="exact_order").kernel
+    passed = [arrays[argument.name] for argument in kernel.arguments if not argument.is_output]
     run(expression, *passed, *found)
     for one, other in zip(found, expected):
         np.testing.assert_array_equal(one, other, err_msg=nest.source)

@@ -142,15 +142,16 @@ TEST(CLoopsStoreFunctionTest, VariablesBeforeLoops) {
     for (int k = 0; k < 6; ++k) y[i] += x[i][k] * a[i];)"));
 }
 
+// Then the annotation stands before a block.
 TEST(CLoopsStoreFunctionTest, EverythingMayBeReduced) {
   ExpectSame(Loops("const float x[6], float *y", R"(
-  for (int dummy = 0; dummy < 1; ++dummy) {
+  {
     float c = 0;
     for (int k = 0; k < 6; ++k) c += x[k] * x[k];
-    y[dummy] = sqrtf(c);
+    *y = sqrtf(c);
   })"),
-             ParseExpression(R"(e := out_view<fp32>( y: (d,k) -> (d) ) o
-  md_hom<1,6>( f, (++, +), store s ) o inp_view<fp32>( x: (d,k) -> (k) )
+             ParseExpression(R"(e := out_view<fp32>( y: (k) -> () ) o
+  md_hom<6>( f, (+), store s ) o inp_view<fp32>( x: (k) -> (k) )
   where f(x) -> (c: fp32) { c = x * x }, s(c) -> y { y = sqrt(c) })"));
 }
 

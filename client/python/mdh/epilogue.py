@@ -32,7 +32,7 @@ class _Text:
         try:
             self.value = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
-            raise wrong(f"the epilogue '{text}' is no expression of Python: {error}") from error
+            raise wrong(f"the epilogue '{text}' is no expression of Python") from error
         names = {node.id for node in ast.walk(self.value) if isinstance(node, ast.Name)}
         indexed = {node.value.id for node in ast.walk(self.value)
                    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)}

@@ -28,6 +28,43 @@ bool HasValue(const CNode& statement, const CNode& declaration) {
   return assigned.count(declaration.declaration) > 0 || !declaration.children.empty();
 }
 
+bool Mentions(const CNode& node, const std::string& declaration) {
+  return (node.kind == CNode::Kind::kReference && node.declaration == declaration) ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [&](const CNode& child) { return Mentions(child, declaration); });
+}
+
+bool IsMentionedBehind(const CLoopNest& nest, const CNode& declaration) {
+  return std::any_of(nest.after.begin(), nest.after.end(), [&](const CNode* statement) {
+    return Mentions(*statement, declaration.declaration);
+  });
+}
+
+// How many loops are around the statements beside loops that give it a value.
+std::set<size_t> LevelsWithValue(const CLoopNest& nest, const CNode& declaration) {
+  std::set<size_t> levels;
+  for (const CLoopNest::Before& before : nest.before) {
+    const bool is_own = Assigns(*before.statement, declaration.declaration);
+    if (is_own && HasValue(*before.statement, declaration)) levels.insert(before.loops);
+  }
+  for (const CNode* statement : nest.after) {
+    if (Assigns(*statement, declaration.declaration)) levels.insert(nest.outer);
+  }
+  return levels;
+}
+
+// Of a variable that the innermost body does not assign: it has its value from one place, so that
+// no iteration sees that of the one before.
+Status CheckNotCarried(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
+  const std::set<size_t> levels = LevelsWithValue(nest, declaration);
+  if (levels.size() < 2) return absl::OkStatus();
+  return evaluator->ErrorAt(
+      declaration,
+      absl::StrCat("'", declaration.text, "' goes on from one iteration of '",
+                   nest.loops[*levels.begin()].name,
+                   "' to the next, which only what the innermost loop combines can do"));
+}
+
 Status CheckStart(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
   const std::string& name = declaration.text;
   if (!nest.has_after()) {
@@ -86,7 +123,13 @@ Result<std::vector<Accumulator>> StartAccumulators(const CLoopNest& nest, Evalua
   for (const Loop& loop : nest.loops) evaluator->state().erase(loop.declaration);
   std::vector<Accumulator> accumulators;
   for (const CNode* declaration : declarations) {
-    if (!Assigns(*nest.body, declaration->declaration)) continue;
+    if (!Assigns(*nest.body, declaration->declaration)) {
+      MDH_RETURN_IF_ERROR(CheckNotCarried(nest, *declaration, evaluator));
+      continue;
+    }
+    // Without a value before, and unread behind, it is one of each iteration.
+    const bool has_start = !LevelsWithValue(nest, *declaration).empty();
+    if (!has_start && !IsMentionedBehind(nest, *declaration)) continue;
     MDH_RETURN_IF_ERROR(CheckStart(nest, *declaration, evaluator));
     CValue& state = evaluator->state().at(declaration->declaration);
     Accumulator found{declaration->text,

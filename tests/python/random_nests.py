@@ -94,7 +94,8 @@ class Nests:
         operation = self.random.choice(("+", "+", "*", "|", "^", "&", "max", "min"))
         least, most = self._limits(type_)
         neutral = {"*": "1", "&": "-1", "max": least, "min": most}.get(operation, "0")
-        start = self._value(type_, self.outer, 1) if self.chance(0.4) else neutral
+        # The conversion copies: arrays of numpy are combined in place.
+        start = self._converted(type_, self._value(type_, self.outer, 1)) if self.chance(0.4) else neutral
         if start == neutral and self.chance(0.3):
             start = self._converted(type_, neutral)
         if operation in ("max", "min"):

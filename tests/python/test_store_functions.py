@@ -174,6 +174,23 @@ def test_what_stands_before_loops_is_read_where_it_is_used():
     assert [b.name for b in passed_inputs(proto)] == ["x", "a", "b"]
 
 
+def test_variables_of_one_iteration_may_have_one_name():
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]))
+    def squares(y, x):
+        for i in range(N):
+            t = x[i, 0]
+            c = t
+            for k in range(K):
+                t = x[i, k] * x[i, k]
+                t = t + 1
+                c += t
+            t = c * 2
+            t += 1
+            y[i] = t
+
+    assert squares.to_proto().store.inputs
+
+
 def test_the_whole_may_be_one_value(client):
     @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]))
     def norm(y, x):

@@ -127,7 +127,24 @@ class Nest:
         accumulators = (read & inside) - set(self.names) - set(self.source.parameters)
         for loops, statement in self._before:
             self._check_start(loops, statement, read, accumulators)
+        self._check_nothing_goes_on(accumulators)
         return accumulators
+
+    def _check_nothing_goes_on(self, accumulators: Set[str]) -> None:
+        """Of other variables than accumulators no iteration sees the value of the one before."""
+        placed = self._before + [(len(self.names), s) for s in self.body]
+        placed += [(self.outer, statement) for statement in self.after]
+        for loops in {loops for loops, _ in placed}:
+            outside = {name for n, s in placed if n < loops for name in _locals_assigned(s)} - accumulators
+            inside = [statement for n, statement in placed if n >= loops]
+            carried = outside & {name for statement in inside for name in _locals_assigned(statement)}
+            for statement in inside:
+                for name in carried & set(_names_read(statement)):
+                    raise self.source.error(
+                        statement, f"'{name}' goes on from one iteration of the loop over "
+                        f"'{self.names[loops - 1]}' to the next, which only what the innermost loop "
+                        "combines can do")
+                carried -= _locals_assigned(statement)
 
     def _check_start(
         self, loops: int, statement: ast.stmt, read: Set[str], accumulators: Set[str]

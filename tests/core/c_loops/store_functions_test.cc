@@ -131,6 +131,15 @@ TEST(CLoopsStoreFunctionTest, VariablesBeforeLoops) {
   md_hom<4,6>( f, (++, +), store s<fp32>( b: (i,k) -> (i) ) ) o
   inp_view<fp32,fp32>( a: (i,k) -> (i), x: (i,k) -> (3-i,k) )
   where f(a, x) -> (c: fp32) { c = x * a + fp32(k) }, s(c, b) -> y { y = c + b })"));
+  // Nor is a variable of each iteration an accumulator, wherever it is declared.
+  ExpectSame(Loops("const float x[4][6], float y[4]", R"(
+  for (int i = 0; i < 4; ++i) {
+    float square;
+    for (int k = 0; k < 6; ++k) { square = x[i][k] * x[i][k]; y[i] += square; }
+  })"),
+             Loops("const float x[4][6], float y[4]", R"(
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < 6; ++k) y[i] += x[i][k] * x[i][k];)"));
   // A value before loops needs no statements behind them.
   ExpectSame(Loops("const float x[4][6], const float a[4], float y[4]", R"(
   for (int i = 0; i < 4; ++i) {

@@ -10,14 +10,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "codegen/backends/build_program.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_kernel.h"
-#include "codegen/lower/finish/fill_unreached.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_plan.h"
-#include "codegen/lower/nest_program.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
 #include "core/text/parser.h"
@@ -26,7 +24,7 @@ namespace mdh {
 namespace {
 
 constexpr char kPrints[] =
-    "parameters, table, plan, program, source, header, nest, launches or candidates";
+    "parameters, table, plan, lowered, program, source, header, nest, launches or candidates";
 
 struct LowerOptions {
   std::string expression_file;
@@ -113,22 +111,6 @@ std::string DescribeCandidates(const Expression& expression, const SystemModel& 
   return text;
 }
 
-// Before the passes.
-Result<LoopProgram> ProgramOf(const LowLevelExpression& low, const DeviceDescription& device) {
-  const Expression& expression = low.expression();
-  const std::vector<std::string> outputs = OutputNames(NestArguments(low));
-  const ItemSharing sharing =
-      device.kind == DeviceKind::kCpu ? ItemSharing::kContiguous : ItemSharing::kInterleaved;
-  LoopProgram program;
-  if (expression.is_empty()) {
-    program = EmptyProgram(expression, outputs, sharing, InputNames(NestArguments(low)));
-  } else {
-    MDH_ASSIGN_OR_RETURN(program, BuildNestProgram(low, device));
-  }
-  FillUnreached(expression, outputs, sharing, &program);
-  return program;
-}
-
 Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
   MDH_ASSIGN_OR_RETURN(const Expression expression,
@@ -146,10 +128,17 @@ Result<std::string> Run(const LowerOptions& options) {
   if (options.print == "parameters") return ToText(parameters) + "\n";
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
   if (options.print == "table") return low.ToTable();
-  if (options.print == "plan") return OptimizedNestPlan(low).ToString(low);
-  if (options.print == "program") {
-    MDH_ASSIGN_OR_RETURN(const LoopProgram program, ProgramOf(low, device));
-    return ToText(program);
+  if (options.print == "plan") {
+    if (parameters.lowering == Lowering::kLevels) return OptimizedNestPlan(low).ToString(low);
+    return absl::FailedPreconditionError(
+        absl::StrCat("register tiles have no nest plan; --print lowered shows the loops of ",
+                     expression.name()));
+  }
+  if (options.print == "lowered" || options.print == "program") {
+    const ProgramForm form =
+        options.print == "lowered" ? ProgramForm::kLowered : ProgramForm::kOptimized;
+    MDH_ASSIGN_OR_RETURN(const KernelProgram built, BuildProgram(low, device, form));
+    return ToText(built.program);
   }
   MDH_ASSIGN_OR_RETURN(const Kernel kernel, GenerateKernel(low, device));
   if (options.print == "source") return kernel.source;
@@ -166,9 +155,11 @@ constexpr char kHelp[] =
     "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"
     "  --device NAME         host, or sm_NN\n"
     "  --parameters TEXT     tuning parameters, or a file with them; else those of rules\n"
-    "  --print WHAT          parameters, table, plan, program, source, header, nest: the plain\n"
-    "                        loop nest, launches, or for devices with blocks candidates: what\n"
-    "                        tuning tries first\n";
+    "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
+    "                        program before passes, program: behind them, source, header, nest:\n"
+    "                        the plain loop nest, launches, or for devices with blocks "
+    "candidates:\n"
+    "                        what tuning tries first\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {

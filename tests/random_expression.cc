@@ -2,6 +2,7 @@
 #include "tests/random_expression.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -23,10 +24,17 @@ constexpr double kInputBound = 8;
 Dimensions RandomDimensions(Rng& rng, const RandomExpressionOptions& options) {
   const std::vector<int64_t> sizes = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32};
   Dimensions dimensions;
-  const int rank = 1 + static_cast<int>(Below(rng, options.max_rank));
+  // Mostly those of a given buffer come first, so that a view can be all of it.
+  std::vector<int64_t> wanted;
+  if (!options.given_inputs.empty() && Below(rng, 8) != 0) {
+    wanted = AnyOf(rng, options.given_inputs).extents;
+    wanted.resize(std::min<size_t>(wanted.size(), options.max_rank));
+  }
+  const int rank =
+      std::max(1 + static_cast<int>(Below(rng, options.max_rank)), static_cast<int>(wanted.size()));
   int64_t points = 1;
   for (int d = 0; d < rank; ++d) {
-    int64_t size = AnyOf(rng, sizes);
+    int64_t size = d < static_cast<int>(wanted.size()) ? wanted[d] : AnyOf(rng, sizes);
     while (points * size > options.max_points) size = (size + 1) / 2 == size ? 1 : (size + 1) / 2;
     points *= size;
     dimensions.push_back({absl::StrCat("i", d + 1), size});
@@ -135,13 +143,23 @@ std::vector<PlannedResult> PlanResults(Rng& rng, const RandomExpressionOptions& 
   return results;
 }
 
-void AppendParameters(const std::vector<Buffer>& inputs, const std::vector<int>& index_dimensions,
-                      const Dimensions& dimensions, std::vector<FunctionParameter>* parameters) {
+// Of values that another expression has computed.
+double ComputedBound(ScalarType type) {
+  if (IsFloatingPoint(type)) return std::max(LargestExact(type), LargestFinite(type) / 4);
+  return std::ldexp(1.0, 8 * SizeBytes(type));
+}
+
+// `computed`: so many of the inputs, the first ones, have what another expression has computed.
+void AppendParameters(const std::vector<Buffer>& inputs, size_t computed,
+                      const std::vector<int>& index_dimensions, const Dimensions& dimensions,
+                      std::vector<FunctionParameter>* parameters) {
   int number = 0;
-  for (const Buffer& buffer : inputs) {
+  for (size_t b = 0; b < inputs.size(); ++b) {
+    const Buffer& buffer = inputs[b];
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       for (TypedName& name : NamesOf(absl::StrCat("x", ++number), buffer.type)) {
-        parameters->push_back({std::move(name), kInputBound});
+        const double bound = b < computed ? ComputedBound(name.type) : kInputBound;
+        parameters->push_back({std::move(name), bound});
       }
     }
   }
@@ -202,7 +220,7 @@ StoreFunction RandomStore(Rng& rng, const RandomExpressionOptions& options,
                                                          : result.combined.limit;
     parameters.push_back({result.computed.name, bound});
   }
-  AppendParameters(store.inputs, store.index_dimensions, spec.dimensions, &parameters);
+  AppendParameters(store.inputs, 0, store.index_dimensions, spec.dimensions, &parameters);
   store.function = RandomFunction(rng, options, parameters, stored);
   return store;
 }
@@ -251,7 +269,12 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
       RandomIndexDimensions(rng, options, static_cast<int>(spec.dimensions.size()));
   const bool has_inputs = spec.index_dimensions.empty() || Below(rng, 4) != 0;
   const int inputs = has_inputs ? 1 + static_cast<int>(Below(rng, 3)) : 0;
-  for (int b = 0; b < inputs; ++b) {
+  const int given = static_cast<int>(options.given_inputs.size());
+  for (int b = 0; b < given; ++b) {
+    spec.inputs.push_back(
+        GivenInput(rng, spec.dimensions, options.given_inputs[b], absl::StrCat("in", b + 1)));
+  }
+  for (int b = given; b < inputs; ++b) {
     spec.inputs.push_back(RandomInput(rng, options, spec.dimensions, absl::StrCat("in", b + 1)));
   }
   const Combination combination = RandomCombination(rng, options, spec.dimensions);
@@ -277,7 +300,7 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   std::vector<FunctionResult> computed;
   for (const PlannedResult& result : results) computed.push_back(result.computed);
   std::vector<FunctionParameter> parameters;
-  AppendParameters(spec.inputs, spec.index_dimensions, spec.dimensions, &parameters);
+  AppendParameters(spec.inputs, given, spec.index_dimensions, spec.dimensions, &parameters);
   spec.function = RandomFunction(rng, options, parameters, computed);
   if (has_store) spec.store = RandomStore(rng, options, spec, results, stored);
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));
@@ -342,16 +365,21 @@ bool KeepsValues(const ScalarFunction& function) {
 }
 
 template <typename Draw>
+BufferBytes Contents(const ElementType& type, int64_t elements, const Draw& draw) {
+  BufferBytes bytes(elements * type.size_bytes());
+  for (int64_t e = 0; e < elements; ++e) {
+    for (const ElementType::Field& field : type.fields()) {
+      draw(field.type).Store(bytes.data() + e * type.size_bytes() + field.offset_bytes);
+    }
+  }
+  return bytes;
+}
+
+template <typename Draw>
 std::vector<BufferBytes> Inputs(const Expression& expression, const Draw& draw) {
   std::vector<BufferBytes> inputs;
   for (const Buffer& buffer : expression.passed_inputs()) {
-    BufferBytes bytes(buffer.size_bytes());
-    for (int64_t e = 0; e < buffer.elements(); ++e) {
-      for (const ElementType::Field& field : buffer.type.fields()) {
-        draw(field.type).Store(bytes.data() + e * buffer.type.size_bytes() + field.offset_bytes);
-      }
-    }
-    inputs.push_back(std::move(bytes));
+    inputs.push_back(Contents(buffer.type, buffer.elements(), draw));
   }
   return inputs;
 }
@@ -371,6 +399,10 @@ Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options) {
 
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression) {
   return Inputs(expression, [&](ScalarType type) { return RandomInputValue(rng, type); });
+}
+
+BufferBytes RandomContents(Rng& rng, const ElementType& type, int64_t elements) {
+  return Contents(type, elements, [&](ScalarType field) { return RandomInputValue(rng, field); });
 }
 
 std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& expression) {

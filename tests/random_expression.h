@@ -41,6 +41,9 @@ struct RandomExpressionOptions {
   int unreached_one_in = 4;
   int empty_one_in = 0;  // one of so many has an empty dimension; 0: none
   int store_one_in = 4;  // one of so many has a store function; 0: none
+
+  // Memory that the first inputs read, one each: types, extents and strides are taken from here.
+  std::vector<Buffer> given_inputs = {};
 };
 
 // Rank 1 to max_rank; sizes small, often odd or prime; views permuted, strided, shifted, reversed,
@@ -53,6 +56,9 @@ Expression RandomExpression(Rng& rng, const RandomExpressionOptions& options = {
 // Contents for all passed inputs: integers from -4 to 4 (0 to 8 for unsigned types), in any type.
 // Padding of records is zero.
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Expression& expression);
+
+// So many elements of this type, as those of RandomInputs.
+BufferBytes RandomContents(Rng& rng, const ElementType& type, int64_t elements);
 
 // The same, but in a quarter of the values of floating-point types nan, infinities and zeros of
 // both signs; and subnormal and largest numbers where the expression only moves, compares and

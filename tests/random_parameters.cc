@@ -10,7 +10,7 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/low_level_expression.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 
 namespace mdh {
 namespace {
@@ -59,9 +59,7 @@ class Walk {
 
  private:
   bool OneIn(int64_t n) { return Below(rng_, n) == 0; }
-  bool IsValid(const TuningParameters& p) const {
-    return !UsesRegisterTiles(m_, p) && Validate(e_, m_, device_, p).ok();
-  }
+  bool IsValid(const TuningParameters& p) const { return Validate(e_, m_, device_, p).ok(); }
   // Makes the change if the result is valid.
   bool Try(const std::function<void(TuningParameters&)>& change) {
     TuningParameters changed = p_;

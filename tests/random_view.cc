@@ -147,6 +147,44 @@ Buffer RandomInput(Rng& rng, const RandomExpressionOptions& options, const Dimen
   return buffer;
 }
 
+Buffer GivenInput(Rng& rng, const Dimensions& dimensions, const Buffer& memory, std::string name) {
+  Buffer buffer{std::move(name), memory.type, memory.extents, {}, /*extents_given=*/true};
+  buffer.given_strides = memory.given_strides;
+  IndexFunction access;
+  const bool is_plain = Below(rng, 4) != 0;
+  for (size_t x = 0; x < memory.extents.size(); ++x) {
+    std::vector<size_t> same;
+    for (size_t d = 0; d < dimensions.size(); ++d) {
+      if (dimensions[d].size == memory.extents[x]) same.push_back(d);
+    }
+    const bool has_own = x < dimensions.size() && dimensions[x].size == memory.extents[x];
+    AffineIndex index{std::vector<int64_t>(dimensions.size(), 0), 0};
+    if (is_plain && has_own && Below(rng, 8) != 0) {
+      index.coefficients[x] = 1;
+    } else if (is_plain && !same.empty()) {
+      index.coefficients[AnyOf(rng, same)] = 1;
+    } else {
+      index = RandomInputIndex(rng, dimensions);
+    }
+    access.indices.push_back(std::move(index));
+  }
+  buffer.accesses.push_back(access);
+  if (!access.indices.empty() && Below(rng, 4) == 0) {
+    access.indices[0].constant += Below(rng, 3) - 1;
+    buffer.accesses.push_back(std::move(access));
+  }
+  // Where accesses stay inside, Create drops it.
+  if (Below(rng, 2) == 0) {
+    buffer.boundary.kind = Boundary::Kind::kClamp;
+    return buffer;
+  }
+  buffer.boundary.kind = Boundary::Kind::kConstant;
+  for (const ElementType::Field& field : buffer.type.fields()) {
+    buffer.boundary.values.push_back(SmallConstant(rng, field.type));
+  }
+  return buffer;
+}
+
 void GiveAccesses(Rng& rng, const Dimensions& dimensions,
                   const std::vector<CombineOperator>& operators, int accesses, Reach reach,
                   Buffer* output) {
@@ -172,7 +210,7 @@ void GiveAccesses(Rng& rng, const Dimensions& dimensions,
 
 void RefineInputs(Rng& rng, const RandomExpressionOptions& options,
                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers) {
-  for (size_t b = 0; b < checked.size(); ++b) {
+  for (size_t b = options.given_inputs.size(); b < checked.size(); ++b) {
     Buffer& buffer = (*buffers)[b];
     const int64_t kind = Below(rng, 8);
     if (kind < 2) GiveExtents(rng, checked[b], &buffer);

@@ -13,6 +13,11 @@ namespace mdh {
 Buffer RandomInput(Rng& rng, const RandomExpressionOptions& options,
                    const std::vector<Dimension>& dimensions, std::string name);
 
+// An input that reads this memory: mostly all of it, index by index; else somehow, with a boundary
+// where it leaves it.
+Buffer GivenInput(Rng& rng, const std::vector<Dimension>& dimensions, const Buffer& memory,
+                  std::string name);
+
 // Whether an output shall have elements that no index function reaches.
 enum class Reach { kMostly, kInPart };
 
@@ -22,8 +27,8 @@ void GiveAccesses(Rng& rng, const std::vector<Dimension>& dimensions,
                   Buffer* output);
 
 // Sometimes gives the extents, with room to spare or with a boundary that accesses leave, and
-// strides; outputs that are reached in part may keep the rest. `checked`: the same buffers with the
-// extents they need.
+// strides, but for given inputs; outputs that are reached in part may keep the rest. `checked`: the
+// same buffers with the extents they need.
 void RefineInputs(Rng& rng, const RandomExpressionOptions& options,
                   const std::vector<Buffer>& checked, std::vector<Buffer>* buffers);
 void RefineOutputs(Rng& rng, const RandomExpressionOptions& options,

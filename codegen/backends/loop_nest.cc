@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -14,6 +13,7 @@
 #include "codegen/print/c_unit_parts.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/kernel.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
@@ -39,36 +39,27 @@ constexpr int64_t kLeastItemsOfPart = 1024;
 class LoopNestBuilder {
  public:
   LoopNestBuilder(const Expression& expression, Nesting nesting)
-      : expression_(expression), nesting_(nesting) {
-    auto unique = [&](const std::string& name) {
-      std::string identifier = CIdentifier(name);
-      while (!taken_.insert(identifier).second) identifier += "_";
-      names_.Reserve(identifier);
-      return identifier;
-    };
-    for (const Dimension& d : expression.dimensions()) index_names_.push_back(unique(d.name));
-    auto declare = [&](const Buffer& buffer, bool is_output) {
-      arguments_.push_back(ArgumentOf(unique(buffer.name), buffer, is_output));
-    };
-    std::vector<std::string> inputs;
-    for (const Buffer& buffer : expression.passed_inputs()) {
-      declare(buffer, false);
-      inputs.push_back(arguments_.back().name);
-    }
-    store_ = PointersOfStore(expression, inputs);
-    std::vector<std::string> outputs;
-    for (const Buffer& buffer : expression.outputs()) {
-      declare(buffer, true);
-      outputs.push_back(arguments_.back().name);
-    }
+      : expression_(expression),
+        nesting_(nesting),
+        kernel_names_(NamesOf(expression, names_)),
+        inputs_(views_.InputPointers(expression, kernel_names_.inputs)),
+        outputs_(OutputTargets(expression, kernel_names_.outputs, views_)),
+        targets_(expression.has_prefix_sum() ? ArrayTargets(expression, kernel_names_.outputs)
+                                             : outputs_),
+        store_(PointersOfStore(expression, kernel_names_.inputs, views_)) {
     names_.Reserve("empty");
-    outputs_ = OutputTargets(expression, outputs);
-    targets_ = expression.has_prefix_sum() ? ArrayTargets(expression, outputs) : outputs_;
   }
 
-  const std::vector<KernelArgument>& arguments() const { return arguments_; }
+  const KernelNames& kernel_names() const { return kernel_names_; }
 
   LoopProgram Build() {
+    LoopProgram program = BuildStages();
+    DeclareUsed(views_.Declarations(), &program);
+    return program;
+  }
+
+ private:
+  LoopProgram BuildStages() {
     LoopProgram program;
     if (nesting_ == Nesting::kForCaches && HasParts()) {
       BuildParts(program);
@@ -86,12 +77,12 @@ class LoopNestBuilder {
     }
     std::vector<int64_t> whole;
     for (const Dimension& d : expression_.dimensions()) whole.push_back(d.size);
-    AppendFinishingStages(expression_, {index_names_, targets_, outputs_, store_, 1, std::move(whole)},
+    AppendFinishingStages(expression_,
+                          {kernel_names_.indices, targets_, outputs_, store_, 1, std::move(whole)},
                           &program);
     return program;
   }
 
- private:
   // Loops over the dimensions that are kept around, reductions inside.
   Block BuildNest() {
     Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
@@ -113,7 +104,7 @@ class LoopNestBuilder {
     const int shared = *longest;
     around.erase(longest);
     Block block;
-    block.push_back({ShareLoop{index_names_[shared], expression_.dimensions()[shared].size,
+    block.push_back({ShareLoop{kernel_names_.indices[shared], expression_.dimensions()[shared].size,
                                std::make_shared<const Block>(Nest(around, std::move(body)))}});
     return block;
   }
@@ -138,8 +129,9 @@ class LoopNestBuilder {
   Block Nest(const std::vector<int>& dimensions, Block body) const {
     for (auto d = dimensions.rbegin(); d != dimensions.rend(); ++d) {
       Block loop;
-      loop.push_back({For{index_names_[*d], Index(0), Index(expression_.dimensions()[*d].size), 1,
-                          false, std::make_shared<const Block>(std::move(body))}});
+      loop.push_back(
+          {For{kernel_names_.indices[*d], Index(0), Index(expression_.dimensions()[*d].size), 1,
+               false, std::make_shared<const Block>(std::move(body))}});
       body = std::move(loop);
     }
     return body;
@@ -208,7 +200,7 @@ class LoopNestBuilder {
     Combine(results, std::move(values), body);
     std::vector<int> inner = Dimensions(/*reduced=*/true);
     inner.erase(inner.begin());
-    return {For{index_names_[0], begin, end, 1, false,
+    return {For{kernel_names_.indices[0], begin, end, 1, false,
                 std::make_shared<const Block>(Nest(inner, std::move(body)))}};
   }
 
@@ -282,28 +274,28 @@ class LoopNestBuilder {
   Index At(const AffineIndex& affine) const {
     Index at(0);
     for (int d = 0; d < expression_.rank(); ++d) {
-      at = at + Index::Variable(index_names_[d]) * affine.coefficients[d];
+      at = at + Index::Variable(kernel_names_.indices[d]) * affine.coefficients[d];
     }
     return at + Index(affine.constant);
   }
 
   LoopValue Argument(int p) const {
     if (expression_.is_index(p)) {
-      return MakeIndexValue(Index::Variable(index_names_[expression_.index_dimension(p)]), 1, 0);
+      return MakeIndexValue(Index::Variable(kernel_names_.indices[expression_.index_dimension(p)]),
+                            1, 0);
     }
     const Expression::AccessRef ref = expression_.input_access(p);
     const Buffer& buffer = expression_.inputs()[ref.buffer];
     const ElementType::Field& field = buffer.type.fields()[ref.field];
-    const std::string pointer =
-        FieldPointer(buffer, arguments_[ref.buffer].name, field.type, /*is_const=*/true);
     if (buffer.boundary.kind == Boundary::Kind::kNone) {
-      return LoadValue(pointer, At(buffer.Linearized(ref.access, ref.field)), {field.type, 1}, 1);
+      return LoadValue(inputs_[p], At(buffer.Linearized(ref.access, ref.field)), {field.type, 1},
+                       1);
     }
     std::vector<Index> indices;
     for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
       indices.push_back(At(index));
     }
-    return LoadInsideValue(buffer, pointer, ref.field, indices,
+    return LoadInsideValue(buffer, inputs_[p], ref.field, indices,
                            std::vector<int64_t>(indices.size(), 0), 1);
   }
 
@@ -325,7 +317,8 @@ class LoopNestBuilder {
     std::vector<LoopValue> stored = values;
     if (!expression_.has_prefix_sum()) {
       StoredPoint point;
-      for (const std::string& index : index_names_) point.at.push_back(Index::Variable(index));
+      for (const std::string& index : kernel_names_.indices)
+        point.at.push_back(Index::Variable(index));
       stored = EmitStoreFunction(expression_, store_, point, values, names_, block);
     }
     for (size_t n = 0; n < targets_.size(); ++n) {
@@ -374,37 +367,32 @@ class LoopNestBuilder {
 
   const Expression& expression_;
   const Nesting nesting_;
-  std::set<std::string> taken_;
   NameAllocator names_;
+  const KernelNames kernel_names_;
   ResultTuples tuples_{expression_, names_, {.sum = "t"}};
-  std::vector<std::string> index_names_;
-  std::vector<KernelArgument> arguments_;
-  std::vector<ResultTarget> outputs_, targets_;
-  StorePointers store_;
+  RecordViews views_{names_};
+  const std::vector<std::string> inputs_;  // pointers, per parameter of f
+  const std::vector<ResultTarget> outputs_, targets_;
+  const StorePointers store_;
 };
 
 Kernel GenerateNest(const Expression& expression, Nesting nesting) {
   LoopNestBuilder builder(expression, nesting);
-  const std::vector<std::string> outputs = OutputNames(builder.arguments());
+  const std::vector<KernelArgument> arguments = ArgumentsOf(expression, builder.kernel_names());
+  const std::vector<std::string>& outputs = builder.kernel_names().outputs;
   LoopProgram program = expression.is_empty()
                             ? EmptyProgram(expression, outputs, ItemSharing::kContiguous,
-                                           InputNames(builder.arguments()))
+                                           builder.kernel_names().inputs)
                             : builder.Build();
   FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;
-  const CUnitOptions options{
-      EntryName(expression),
-      absl::StrCat(is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n", ToText(expression),
-                   "\nIndex map:\n", DescribeIndexMap(expression, builder.arguments())),
-      builder.arguments(), static_cast<int>(program.stages.size()),
-      is_plain ? 1 : TuningParameters::kAllThreads};
-  Kernel kernel;
-  kernel.entry = options.entry;
-  kernel.source = PrintCUnit(program, options);
-  kernel.header = PrintCHeader(options);
-  kernel.arguments = options.arguments;
-  kernel.stages = options.stages;
-  kernel.threads = options.threads;
+  Kernel kernel = PrintCKernel(
+      program, {.entry = EntryName(expression),
+                .description = absl::StrCat(
+                    is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n",
+                    ToText(expression), "\nIndex map:\n", DescribeIndexMap(expression, arguments)),
+                .arguments = arguments,
+                .threads = is_plain ? 1 : TuningParameters::kAllThreads});
   kernel.compile_options = {
       "-std=gnu11",      is_plain ? "-O2" : "-O3",  "-march=native", "-ffp-contract=off",
       "-fno-math-errno", "-fno-tree-slp-vectorize", "-fwrapv",       "-lm"};

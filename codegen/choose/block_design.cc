@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "core/base/round.h"
+#include "codegen/choose/block_levels.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 
 namespace mdh {
 namespace {
@@ -45,19 +45,15 @@ class Translator {
         m_(m),
         device_(device),
         design_(design),
-        layers_(static_cast<int>(m.layers.size())),
-        blocks_(m.LayerWith(LayerRole::kCores)),
-        outer_(blocks_ + 1),
-        threads_(m.LayerWith(LayerRole::kThreads)),
-        inner_(threads_ + 1) {
-    p_.system_model = m.name;
-  }
+        levels_(e, m, NumericsPolicy::kReassociate),
+        p_(levels_.parameters) {}
 
   TuningParameters Run() {
     SetTiles();
     SetOrder();
-    SetAssignment();
-    SetResults();
+    levels_.Assign(ThreadOrder(e_, design_), ThreadOrder(e_, design_));
+    levels_.SetResults([&](int d) { return !IsKept(d) && Shuffles(); },
+                       [&](int d) { return cut(d).loops > 1; });
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetCopy(b);
     SetUnrolling();
@@ -76,62 +72,30 @@ class Translator {
   bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
 
   void SetTiles() {
-    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
     for (int d = 0; d < e_.rank(); ++d) {
-      std::vector<int64_t> parts(layers_, 1);
-      parts[inner_] = cut(d).vector;
-      parts[threads_] = cut(d).threads;
-      parts[outer_] = cut(d).strided * cut(d).loops;
-      int64_t extent = 1;
-      for (int l = layers_ - 1; l > blocks_; --l) {
-        p_.tile[l][d] = std::min(size(d), extent);
-        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
-      }
-      if (!IsKept(d)) {  // what blocks leave over is a loop
-        const int64_t inside = p_.tile[outer_][d];
-        extent = std::min(size(d), RoundUp(CeilDivide(size(d), cut(d).blocks), inside));
-      }
-      for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
+      const int64_t inside = levels_.Cut(d, {{levels_.inner, cut(d).vector},
+                                             {levels_.threads, cut(d).threads},
+                                             {levels_.outer, cut(d).strided * cut(d).loops}});
+      levels_.CutBlocks(d, IsKept(d) ? inside : levels_.ShareOf(d, cut(d).blocks, inside));
     }
   }
 
   // Blocks, tiles of a block, threads, loops of reductions around copies and inside of them, and
   // the points of a thread.
   void SetOrder() {
-    const auto add = [&](int layer, auto has) {
-      for (int d = 0; d < e_.rank(); ++d) {
-        if (has(d)) p_.phase.order.push_back({layer, d});
-      }
-    };
-    const auto all = [](int) { return true; };
     const auto kept = [&](int d) { return IsKept(d); };
     const auto reduced = [&](int d) { return !IsKept(d); };
-    add(blocks_, all);
-    tile_begin_ = static_cast<int>(p_.phase.order.size());
-    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops > 1; });
-    add(threads_, all);
-    reduction_begin_ = static_cast<int>(p_.phase.order.size());
-    add(outer_, reduced);
-    chunk_begin_ = static_cast<int>(p_.phase.order.size());
-    add(inner_, reduced);
-    add(outer_, [&](int d) { return IsKept(d) && cut(d).loops == 1; });
-    add(inner_, kept);
-    for (int l = inner_ + 1; l < layers_; ++l) add(l, all);
-  }
-
-  // The grid's x, which may be longest, along the dimension with most blocks.
-  void SetAssignment() {
-    const std::vector<int> thread_order = ThreadOrder(e_, design_);
-    p_.phase.assignment.assign(layers_, std::vector<AsmLevel>(e_.rank()));
-    for (int l = 0; l < layers_; ++l) {
-      std::vector<int> order = thread_order;
-      if (l == blocks_) {
-        std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-          return CeilDivide(size(a), p_.tile[l][a]) > CeilDivide(size(b), p_.tile[l][b]);
-        });
-      }
-      for (int n = 0; n < e_.rank(); ++n) p_.phase.assignment[l][order[n]] = {l, n};
-    }
+    levels_.Add(levels_.blocks);
+    tile_begin_ = levels_.place();
+    levels_.Add(levels_.outer, [&](int d) { return IsKept(d) && cut(d).loops > 1; });
+    levels_.Add(levels_.threads);
+    reduction_begin_ = levels_.place();
+    levels_.Add(levels_.outer, reduced);
+    chunk_begin_ = levels_.place();
+    levels_.Add(levels_.inner, reduced);
+    levels_.Add(levels_.outer, [&](int d) { return IsKept(d) && cut(d).loops == 1; });
+    levels_.Add(levels_.inner, kept);
+    for (int l = levels_.inner + 1; l < levels_.layers; ++l) levels_.Add(l);
   }
 
   // Neighbouring threads of a warp that share a reduction combine by shuffles.
@@ -147,23 +111,12 @@ class Translator {
            !IsKept(design_.lane_dimension) && cut(design_.lane_dimension).threads == reducing;
   }
 
-  void SetResults() {
-    const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
-    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
-    for (int d = 0; d < e_.rank(); ++d) {
-      regions[blocks_][d] = 0;
-      regions[threads_][d] = !IsKept(d) && Shuffles() ? innermost : innermost - 1;
-      if (cut(d).loops > 1) regions[outer_][d] = 0;
-    }
-    p_.outputs.assign(e_.outputs().size(), {regions, {}});
-  }
-
   // ---- Inputs ----
 
   int CopyBegin(Copy copy) const {
     switch (copy) {
       case Copy::kNone:
-        return static_cast<int>(p_.phase.order.size());
+        return levels_.place();
       case Copy::kChunk:
         return chunk_begin_;
       case Copy::kTile:
@@ -187,32 +140,22 @@ class Translator {
   void SetInput(int b) {
     const Buffer& buffer = e_.inputs()[b];
     const DesignedInput designed = DesignInput(e_, design_, b);
-    const int shared = static_cast<int>(m_.memory_regions().size()) - 2;
-    InputParameters input;
-    input.layout.resize(buffer.extents.size());
-    std::iota(input.layout.begin(), input.layout.end(), 0);
+    InputParameters input = ReadInPlace(buffer);
     const bool is_copied = design_.copies[b] != Copy::kNone;
     const bool is_private =
         !is_copied && designed.vector > 1 && PrivateElements(b) <= kMaxPrivateElements;
     if (is_copied || is_private) {
       const int begin = is_copied ? CopyBegin(design_.copies[b]) : chunk_begin_;
-      LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
-      for (size_t n = static_cast<size_t>(begin); n < p_.phase.order.size(); ++n) {
-        const MdhLevel& level = p_.phase.order[n];
-        regions[level.layer][level.dimension] = is_copied ? shared : shared + 1;
-      }
-      input.memory.regions = std::move(regions);
+      input.memory.regions =
+          levels_.RegionsFrom(begin, is_copied ? levels_.shared : levels_.registers);
     }
     if (is_copied && designed.innermost >= 0) {
       std::vector<int> layout = input.layout;
       std::stable_partition(layout.begin(), layout.end(),
                             [&](int x) { return x != designed.innermost; });
-      input.memory.layouts.assign(layers_, {});
-      for (int l = 0; l < layers_; ++l) {
-        for (int d = 0; d < e_.rank(); ++d) {
-          const bool is_inside = input.memory.regions[l][d] == shared;
-          input.memory.layouts[l].push_back(is_inside ? layout : input.layout);
-        }
+      for (const std::vector<int>& regions : input.memory.regions) {
+        std::vector<std::vector<int>>& layouts = input.memory.layouts.emplace_back();
+        for (const int region : regions) layouts.push_back(region > 0 ? layout : input.layout);
       }
       input.padding = BlockDesign::kPadding;
     }
@@ -263,9 +206,9 @@ class Translator {
   const SystemModel& m_;
   const DeviceDescription& device_;
   const BlockDesign& design_;
-  const int layers_, blocks_, outer_, threads_, inner_;
+  BlockLevels levels_;
+  TuningParameters& p_;                                         // theirs
   int tile_begin_ = 0, reduction_begin_ = 0, chunk_begin_ = 0;  // places in the order
-  TuningParameters p_;
 };
 
 }  // namespace

@@ -81,7 +81,8 @@ BlockMoves::Steps BlockMoves::StepsOf(const Choice& choice, const Expression& e,
   for (const int64_t value : choice.steps) {
     TuningParameters p;
     choice.set({value}, &p);
-    if (choice.Obstacle({e, device, Lowering::kBlocks}, p).empty()) steps.values.push_back(value);
+    if (choice.Obstacle({e, device, LoweringTarget::kBlocks}, p).empty())
+      steps.values.push_back(value);
   }
   return steps;
 }

@@ -4,11 +4,12 @@
 #include <numeric>
 
 #include "codegen/choose/block_candidates.h"
+#include "codegen/choose/block_levels.h"
 #include "codegen/choose/keyed_variants.h"
 #include "codegen/lower/finish/scan_in_blocks.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {
@@ -51,7 +52,7 @@ ScanParameters ChooseScan(const Expression& e, const DeviceDescription& device,
   }
   const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
   while (p.scan.rounds > 1 && blocks() < device.blocks.multiprocessors) p.scan.rounds /= 2;
-  const auto fits = [&] { return ScanObstacle({e, device, Lowering::kBlocks}, p).empty(); };
+  const auto fits = [&] { return ScanObstacle({e, device, LoweringTarget::kBlocks}, p).empty(); };
   for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
     while (!fits() && *count > 1) *count /= 2;
   }
@@ -70,15 +71,9 @@ class BlockRules {
         device_(device),
         simplicity_(simplicity),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
-        layers_(static_cast<int>(m.layers.size())),
-        threads_(m.LayerWith(LayerRole::kThreads)),
-        warps_(m.LayerWith(LayerRole::kWarps)),
-        blocks_(m.LayerWith(LayerRole::kCores)),
-        outer_(LoopLayer(blocks_)),
-        inner_(LoopLayer(warps_ >= 0 ? warps_ : threads_)),
+        levels_(e, m, numerics),
+        p_(levels_.parameters),
         cuts_(e.rank()) {
-    p_.numerics = numerics;
-    p_.system_model = m.name;
     const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
     if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, device, p_);
   }
@@ -91,12 +86,7 @@ class BlockRules {
     SetOrder();
     SetAssignment();
     if (simplicity_ < kNoRegisters) SetResults();
-    for (const Buffer& buffer : e_.inputs()) {
-      InputParameters input;
-      input.layout.resize(buffer.extents.size());
-      std::iota(input.layout.begin(), input.layout.end(), 0);
-      p_.inputs.push_back(std::move(input));
-    }
+    for (const Buffer& buffer : e_.inputs()) p_.inputs.push_back(ReadInPlace(buffer));
     return p_;
   }
 
@@ -106,7 +96,7 @@ class BlockRules {
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       if (!CanStage(e_.inputs()[b])) continue;
       TuningParameters copied = p;
-      copied.inputs[b].memory.regions = CopyRegions();
+      copied.inputs[b].memory.regions = levels_.RegionsFrom(chunk_begin_, levels_.shared);
       if (Reuse(copied, static_cast<int>(b)) < kMinReuse) continue;
       if (!Validate(e_, m_, device_, copied).ok()) continue;
       p = copied;
@@ -127,12 +117,6 @@ class BlockRules {
     const bool may_scan = p_.scan.threads > 0 || CanScanInBlocks(e_, d);
     const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && may_scan;
     return is_scanned_later || e_.combine_operators()[d].is_concat();
-  }
-
-  // The first memory layer inside of layer `l`.
-  int LoopLayer(int l) const {
-    while (l + 1 < layers_ && m_.layers[l].memory_region.empty()) ++l;
-    return l;
   }
 
   int64_t Points(bool kept) const {
@@ -270,63 +254,42 @@ class BlockRules {
   // ---- Table 1 ----
 
   void SetTiles() {
-    p_.tile.assign(layers_, std::vector<int64_t>(e_.rank(), 1));
     for (int d = 0; d < e_.rank(); ++d) {
       const DimensionCut& cut = cuts_[d];
-      std::vector<int64_t> parts(layers_, 1);
-      parts[LayerOfThreads(d)] = cut.threads;
-      parts[outer_] = cut.registers;
-      parts[inner_] = cut.chunk;
-      int64_t extent = 1;
-      for (int l = layers_ - 1; l > blocks_; --l) {
-        p_.tile[l][d] = extent;
-        extent = std::min(size(d), MultiplyOrLargest(extent, parts[l]));
-      }
-      if (!IsKept(d)) {  // what blocks leave over is a loop
-        const int64_t part = CeilDivide(size(d), cut.blocks);
-        extent = std::min(size(d), RoundUp(part, extent));
-        if (is_ordered_) extent = OrderedPart(e_, p_.numerics, d);
-      }
-      for (int l = blocks_; l >= 0; --l) p_.tile[l][d] = l == blocks_ ? extent : size(d);
+      const int threads = levels_.warps >= 0 && d == y_ ? levels_.warps : levels_.threads;
+      const int64_t inside = levels_.Cut(
+          d, {{levels_.inner, cut.chunk}, {threads, cut.threads}, {levels_.outer, cut.registers}});
+      levels_.CutBlocks(d, IsKept(d)     ? inside
+                           : is_ordered_ ? OrderedPart(e_, p_.numerics, d)
+                                         : levels_.ShareOf(d, cut.blocks, inside));
     }
   }
-
-  int LayerOfThreads(int d) const { return warps_ >= 0 && d == y_ ? warps_ : threads_; }
 
   // Blocks, the loops of prefix sums, whose results no thread could keep, threads, then the loops
   // of reductions, and inside those of results.
   void SetOrder() {
-    const auto add = [&](int layer, bool kept, bool reduced, bool scanned) {
-      for (int d = 0; d < e_.rank(); ++d) {
-        const bool has = IsKept(d) ? kept : e_.is_reduction(d) ? reduced : scanned;
-        if (has) p_.phase.order.push_back({layer, d});
-      }
-    };
-    for (int l = 0; l <= blocks_; ++l) add(l, true, true, true);
-    add(outer_, false, false, true);
-    for (int l = blocks_ + 1; l < layers_; ++l) {
-      if (m_.layers[l].memory_region.empty()) add(l, true, true, true);
+    const int layers = levels_.layers, outer = levels_.outer;
+    const auto is_core = [&](int l) { return m_.layers[l].memory_region.empty(); };
+    for (int l = 0; l <= levels_.blocks; ++l) levels_.Add(l);
+    levels_.Add(outer, [&](int d) { return !IsKept(d) && !e_.is_reduction(d); });
+    for (int l = levels_.blocks + 1; l < layers; ++l) {
+      if (is_core(l)) levels_.Add(l);
     }
-    add(outer_, false, true, false);
-    for (int l = blocks_ + 1; l < layers_; ++l) {
-      if (l != outer_ && !m_.layers[l].memory_region.empty()) add(l, true, true, true);
+    levels_.Add(outer, [&](int d) { return !IsKept(d) && e_.is_reduction(d); });
+    chunk_begin_ = levels_.place();
+    for (int l = levels_.blocks + 1; l < layers; ++l) {
+      if (l != outer && !is_core(l)) levels_.Add(l);
     }
-    add(outer_, true, false, false);
+    levels_.Add(outer, [&](int d) { return IsKept(d); });
   }
 
-  // The grid's x, which may be longest, along the dimension with most blocks; a block's x along x_.
+  // A block's x along x_.
   void SetAssignment() {
-    p_.phase.assignment.assign(layers_, std::vector<AsmLevel>(e_.rank()));
-    for (int l = 0; l < layers_; ++l) {
-      std::vector<int> order(e_.rank());
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-        return l == blocks_
-                   ? CeilDivide(size(a), p_.tile[l][a]) > CeilDivide(size(b), p_.tile[l][b])
-                   : Rank(a) < Rank(b);
-      });
-      for (int n = 0; n < e_.rank(); ++n) p_.phase.assignment[l][order[n]] = {l, n};
-    }
+    std::vector<int> grid(e_.rank());
+    std::iota(grid.begin(), grid.end(), 0);
+    std::vector<int> inside = grid;
+    std::stable_sort(inside.begin(), inside.end(), [&](int a, int b) { return Rank(a) < Rank(b); });
+    levels_.Assign(inside, grid);
   }
 
   int Rank(int d) const {
@@ -335,31 +298,9 @@ class BlockRules {
     return d == x_ ? 1 : d == y_ ? 2 : 3;
   }
 
-  // Threads along reductions combine in shared memory; each keeps its results in registers.
   void SetResults() {
-    const int innermost = static_cast<int>(m_.memory_regions().size()) - 1;
-    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), innermost));
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (e_.is_prefix_sum(d) && !IsKept(d)) regions[outer_][d] = 0;
-    }
-    for (int l = 0; l < layers_; ++l) {
-      if (!m_.layers[l].memory_region.empty()) continue;
-      const bool is_thread = l == threads_ || l == warps_;
-      regions[l].assign(e_.rank(), is_thread ? innermost - 1 : 0);
-    }
-    p_.outputs.assign(e_.outputs().size(), {regions, {}});
-  }
-
-  LevelTable<int> CopyRegions() const {
-    const int shared = static_cast<int>(m_.memory_regions().size()) - 2;
-    LevelTable<int> regions(layers_, std::vector<int>(e_.rank(), 0));
-    for (int l = 0; l < layers_; ++l) {
-      if (m_.layers[l].memory_region.empty()) continue;
-      for (int d = 0; d < e_.rank(); ++d) {
-        if (l != outer_ || IsKept(d)) regions[l][d] = shared;
-      }
-    }
-    return regions;
+    levels_.SetResults([](int) { return false; },
+                       [&](int d) { return e_.is_prefix_sum(d) && !IsKept(d); });
   }
 
   // How often a block reads each element of the copy.
@@ -381,11 +322,11 @@ class BlockRules {
   const DeviceDescription& device_;
   const Simplicity simplicity_;
   const bool is_ordered_;
-  const int layers_, threads_, warps_, blocks_;
-  const int outer_, inner_;  // layers of the loops around and inside of the threads
+  BlockLevels levels_;
+  TuningParameters& p_;  // theirs
   std::vector<DimensionCut> cuts_;
   int x_ = -1, y_ = -1;
-  TuningParameters p_;
+  int chunk_begin_ = 0;  // place in the order
 };
 
 int MostEvaluations(const Expression& expression) {

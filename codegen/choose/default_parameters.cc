@@ -46,26 +46,14 @@ int64_t ThreadsByCounting(double cycles, const DeviceDescription& device) {
 // One part, no lanes, no unrolling: valid for everything.
 TuningParameters PlainParameters(const Expression& e, const SystemModel& m,
                                  const DeviceDescription& device, NumericsPolicy numerics) {
-  TuningParameters p;
+  TuningParameters p = SinglePoints(e, m, numerics);
   if (device.kind == DeviceKind::kCpu) p.compiler = CompilersOf(device).front();
-  p.numerics = numerics;
-  p.system_model = m.name;
-  p.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
-  std::vector<int> order(e.rank());
-  std::iota(order.begin(), order.end(), 0);
-  p.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
   for (int l = 0; l < InnermostMemoryLayer(m); ++l) {
     for (int d = 0; d < e.rank(); ++d) p.tile[l][d] = OrderedPart(e, numerics, d);
   }
   bool has_parts = false;
   for (int d = 0; d < e.rank(); ++d) has_parts |= p.tile[0][d] < e.dimensions()[d].size;
   if (!has_parts && m.memory == MemoryKind::kCaches) p.threads = 1;
-  for (const Buffer& buffer : e.inputs()) {
-    InputParameters input;
-    input.layout.resize(buffer.extents.size());
-    std::iota(input.layout.begin(), input.layout.end(), 0);
-    p.inputs.push_back(std::move(input));
-  }
   return p;
 }
 

@@ -23,20 +23,12 @@ class Rules {
   // `threads`: among which the computation is divided.
   Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
         NumericsPolicy numerics, int64_t threads)
-      : e_(e), m_(m), device_(device), innermost_(InnermostMemoryLayer(m)), threads_(threads) {
-    p_.numerics = numerics;
-    p_.system_model = m.name;
-    p_.tile.assign(m.layers.size(), std::vector<int64_t>(e.rank(), 1));
-    std::vector<int> order(e.rank());
-    std::iota(order.begin(), order.end(), 0);
-    p_.phase.order = NestedOrder(std::vector<std::vector<int>>(m.layers.size(), order));
-    for (const Buffer& buffer : e.inputs()) {
-      InputParameters input;
-      input.layout.resize(buffer.extents.size());
-      std::iota(input.layout.begin(), input.layout.end(), 0);
-      p_.inputs.push_back(std::move(input));
-    }
-  }
+      : e_(e),
+        m_(m),
+        device_(device),
+        innermost_(InnermostMemoryLayer(m)),
+        threads_(threads),
+        p_(SinglePoints(e, m, numerics)) {}
 
   TuningParameters Run(const TileChoice& choice) {
     ApplyTile(choice);

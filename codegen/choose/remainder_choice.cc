@@ -20,7 +20,7 @@ int64_t PiecesAlong(const LoopPlan& plan, int d) {
 
 Remainder RemainderByCounting(const Expression& expression, const SystemModel& model,
                               const DeviceDescription& device, TuningParameters parameters) {
-  if (!UsesRegisterTiles(model, parameters)) return Remainder::kVariants;
+  if (parameters.lowering == Lowering::kLevels) return Remainder::kVariants;
   const auto pieces = [&](Remainder remainder) -> int64_t {
     parameters.remainder = remainder;
     const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);

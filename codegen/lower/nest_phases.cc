@@ -4,9 +4,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/lower/nest_program.h"
+#include "codegen/program/kernel_names.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -27,22 +27,14 @@ ScalarFunction Identity(const std::vector<TypedName>& values) {
                                  std::move(instructions), std::move(numbers));
 }
 
-// The assignment that an empty one means.
-LevelTable<AsmLevel> Assignment(const PhaseParameters& phase, int rank, size_t layers) {
-  if (!phase.assignment.empty()) return phase.assignment;
-  LevelTable<AsmLevel> assignment(layers, std::vector<AsmLevel>(rank));
-  std::vector<int> next(layers, 0);
-  for (const MdhLevel& level : phase.order) {
-    assignment[level.layer][level.dimension] = {level.layer, next[level.layer]++};
-  }
-  return assignment;
-}
-
 class PhaseSplitter {
  public:
   PhaseSplitter(const LowLevelExpression& low, const DeviceDescription& device)
-      : low_(low), device_(device), arguments_(NestArguments(low)) {
-    for (const KernelArgument& argument : arguments_) taken_.insert(argument.name);
+      : low_(low), device_(device) {
+    NameAllocator names;
+    names_ = NamesOf(expression(), names);
+    taken_.insert(names_.inputs.begin(), names_.inputs.end());
+    taken_.insert(names_.outputs.begin(), names_.outputs.end());
     for (const Dimension& d : expression().dimensions()) taken_.insert(d.name);
     parameters_ = Arrays("parameter", expression().function().parameters());
     results_ = Arrays("result", expression().function().results());
@@ -102,15 +94,16 @@ class PhaseSplitter {
   }
 
   // The user's buffers by the identifiers that the whole kernel has for them.
-  std::vector<Buffer> Renamed(std::vector<Buffer> buffers, size_t first) const {
-    for (size_t b = 0; b < buffers.size(); ++b) buffers[b].name = arguments_[first + b].name;
+  static std::vector<Buffer> Renamed(std::vector<Buffer> buffers,
+                                     const std::vector<std::string>& names) {
+    for (size_t b = 0; b < buffers.size(); ++b) buffers[b].name = names[b];
     return buffers;
   }
 
   std::optional<StoreFunction> RenamedStore() const {
     std::optional<StoreFunction> store = expression().spec().store;
     for (int b = 0; store.has_value() && b < std::ssize(store->inputs); ++b) {
-      store->inputs[b].name = arguments_[expression().passed_store_input(b)].name;
+      store->inputs[b].name = names_.inputs[expression().passed_store_input(b)];
     }
     return store;
   }
@@ -127,10 +120,10 @@ class PhaseSplitter {
     return Expression::Unchecked(
         {.name = e.name(),
          .dimensions = e.dimensions(),
-         .inputs = reads_inputs                  ? Renamed(e.inputs(), 0)
+         .inputs = reads_inputs                  ? Renamed(e.inputs(), names_.inputs)
                    : first == PhaseKind::kScalar ? parameters_
                                                  : results_,
-         .outputs = combines                     ? Renamed(e.outputs(), e.passed_inputs().size())
+         .outputs = combines                     ? Renamed(e.outputs(), names_.outputs)
                     : last == PhaseKind::kScalar ? results_
                                                  : parameters_,
          .function = computes ? e.function() : Identity(values),
@@ -144,18 +137,14 @@ class PhaseSplitter {
   TuningParameters ParametersOf(const Nest& nest) const {
     TuningParameters p = low_.parameters();
     p.phase = nest.parameters;
-    p.phase.assignment = Assignment(p.phase, expression().rank(), p.tile.size());
     p.scalar_phase = p.recomposition_phase = std::nullopt;
     p.scalar_inputs.clear();
     p.scalar_outputs.clear();
     if (nest.phases.front() != PhaseKind::kDecomposition) {
       p.inputs.clear();
-      const size_t arrays =
-          nest.phases.front() == PhaseKind::kScalar ? parameters_.size() : results_.size();
-      for (size_t n = 0; n < arrays; ++n) {
-        InputParameters input;
-        for (int d = 0; d < expression().rank(); ++d) input.layout.push_back(d);
-        p.inputs.push_back(std::move(input));
+      for (const Buffer& array :
+           nest.phases.front() == PhaseKind::kScalar ? parameters_ : results_) {
+        p.inputs.push_back(ReadInPlace(array));
       }
     }
     if (nest.phases.back() != PhaseKind::kRecomposition) p.outputs.clear();
@@ -164,7 +153,7 @@ class PhaseSplitter {
 
   const LowLevelExpression& low_;
   const DeviceDescription& device_;
-  const std::vector<KernelArgument> arguments_;
+  KernelNames names_;
   std::set<std::string> taken_;
   std::vector<Buffer> parameters_, results_;
 };

@@ -8,7 +8,6 @@
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/keyed_program.h"
 #include "codegen/lower/levels/hardware_parts.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/lower/levels/nest_loads.h"
 #include "codegen/lower/levels/nest_results.h"
@@ -54,6 +53,7 @@ class NestProgramBuilder {
     }
     if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
     if (results_.uses_arrays()) Finish(&program);
+    DeclareUsed(context_.views().Declarations(), &program);
     return program;
   }
 
@@ -77,7 +77,6 @@ class NestProgramBuilder {
     results_.DeclareSlots(&inside);
     EmitParts(&inside);
     context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
-    stage.body = context_.ViewDeclarations();
     loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
     Append(std::move(nest), &stage.body);
@@ -268,17 +267,6 @@ class NestProgramBuilder {
 
   // ---- Stages before and after ----
 
-  // The outputs' views of records, and those of what the store function reads.
-  Block FinishingViews(const StorePointers& store) const {
-    Block views;
-    for (Statement& view : context_.ViewDeclarations()) {
-      const DeclareView& form = std::get<DeclareView>(view.form);
-      const bool is_read = std::find(store.begin(), store.end(), form.name) != store.end();
-      if (!form.is_const || is_read) views.push_back(std::move(view));
-    }
-    return views;
-  }
-
   // Blocks of threads for a stage whose threads share items.
   void LaunchFor(int64_t items, Stage* stage) const {
     if (items == 1) {  // one thread of one block
@@ -291,7 +279,7 @@ class NestProgramBuilder {
   }
 
   Stage ZeroStage() const {
-    Stage stage{"Zero, to which blocks add their results.", FinishingViews({})};
+    Stage stage{"Zero, to which blocks add their results.", {}};
     Append(ZeroResults(expression(), results_.targets()), &stage.body);
     LaunchFor(SharedItems(stage.body), &stage);
     return stage;
@@ -337,44 +325,31 @@ class NestProgramBuilder {
       program->scratch.push_back(
           {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
     }
-    const StorePointers store = context_.StoreViews();
-    std::vector<ResultTarget> outputs = OutputTargets(expression(), context_.output_names());
-    for (int r = 0; r < static_cast<int>(outputs.size()); ++r) {
-      const Expression::AccessRef ref = expression().output_access(r);
-      const Buffer& buffer = expression().outputs()[ref.buffer];
-      outputs[r].pointer =
-          context_.FieldView(buffer, context_.output_names()[ref.buffer], outputs[r].type, false);
-    }
-    Block views = FinishingViews(store);
     // Other policies say in which order slots are combined.
     const bool may_reorder =
         context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
     const bool in_blocks = may_reorder && slots > 1;
-    const ResultArrays arrays = {.index_names = context_.index_names(),
-                                 .arrays = results_.targets(),
-                                 .outputs = outputs,
-                                 .store = store,
-                                 .slots = slots,
-                                 .part = CoreParts(),
-                                 .is_combined = in_blocks,
-                                 .scan_threads = may_reorder ? max_threads_ : 0};
-    if (in_blocks) {
-      program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
-      Block& body = program->stages.back().body;
-      body.insert(body.begin(), views.begin(), views.end());
-    }
+    const ResultArrays arrays = {
+        .index_names = context_.index_names(),
+        .arrays = results_.targets(),
+        .outputs = OutputTargets(expression(), context_.output_names(), context_.views()),
+        .store = context_.StorePointers(),
+        .slots = slots,
+        .part = CoreParts(),
+        .is_combined = in_blocks,
+        .scan_threads = may_reorder ? max_threads_ : 0};
+    if (in_blocks) program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     const size_t first = program->stages.size();
     if (Scans()) {
       AppendRegisterScans(context_, arrays, program);
-      views = context_.ViewDeclarations();  // f reads inputs there
     } else {
       AppendFinishingStages(expression(), arrays, program);
     }
     for (size_t s = first; s < program->stages.size(); ++s) {
       Stage& stage = program->stages[s];
-      const int64_t items = SharedItems(stage.body);
-      stage.body.insert(stage.body.begin(), views.begin(), views.end());
-      if (context_.has_blocks() && stage.launch == LaunchGeometry{}) LaunchFor(items, &stage);
+      if (context_.has_blocks() && stage.launch == LaunchGeometry{}) {
+        LaunchFor(SharedItems(stage.body), &stage);
+      }
     }
   }
 

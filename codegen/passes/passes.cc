@@ -1,5 +1,6 @@
 #include "codegen/passes/passes.h"
 
+#include "codegen/passes/keep_shared_loads.h"
 #include "codegen/passes/pass_async_copies.h"
 #include "codegen/passes/pass_branch_selections.h"
 #include "codegen/passes/pass_double_buffer.h"
@@ -33,6 +34,12 @@ LoopProgram Optimize(LoopProgram program, const PassOptions& options) {
                                         .private_arrays = options.private_arrays_in_registers});
   // Index arithmetic moves out of those.
   return HoistIndices(std::move(program));
+}
+
+LoopProgram OptimizeTiles(LoopProgram program) {
+  program = BranchSelections(std::move(program));
+  // Compilers load again from memory what several operations use, unless they must not.
+  return KeepSharedLoads(std::move(program));
 }
 
 }  // namespace mdh

@@ -25,4 +25,8 @@ struct PassOptions {
 // the postconditions of all passes.
 LoopProgram Optimize(LoopProgram program, const PassOptions& options);
 
+// The same for programs of register tiles, whose loops and vectors are as the compiler shall have
+// them already.
+LoopProgram OptimizeTiles(LoopProgram program);
+
 }  // namespace mdh

@@ -254,6 +254,8 @@ std::string DescribeIndexMap(const Expression& expression,
   return text;
 }
 
+namespace {
+
 std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) {
   CPrelude prelude(GnuC(), options.numerics == NumericsPolicy::kReassociate);
   CPrinter printer(prelude);
@@ -311,6 +313,20 @@ std::string PrintCHeader(const CUnitOptions& options) {
       CommentLines(DescribeArguments(options.arguments, options.entry, GnuC(), 0)),
       RecordDefinitions(options.arguments, options.entry, GnuC()), constants,
       WhoComputes(options.threads), options.threads == 1 ? "1" : "omp_get_max_threads()");
+}
+
+}  // namespace
+
+Kernel PrintCKernel(const LoopProgram& program, CUnitOptions options) {
+  options.stages = static_cast<int>(program.stages.size());
+  Kernel kernel{.entry = options.entry,
+                .source = PrintCUnit(program, options),
+                .header = PrintCHeader(options),
+                .arguments = options.arguments,
+                .stages = options.stages,
+                .threads = options.threads,
+                .compile_options = {}};
+  return kernel;
 }
 
 }  // namespace mdh

@@ -11,10 +11,10 @@ namespace mdh {
 
 // What the printed unit says about itself and is called.
 struct CUnitOptions {
-  std::string entry;                      // "mdh_matmul"
-  std::string description;                // lines for the comment at its head, without "//"
-  std::vector<KernelArgument> arguments;  // inputs, then outputs
-  int stages = 1;
+  std::string entry;                            // "mdh_matmul"
+  std::string description;                      // lines for the comment at its head, without "//"
+  std::vector<KernelArgument> arguments;        // inputs, then outputs
+  int stages = 1;                               // those of the program
   int threads = TuningParameters::kAllThreads;  // of a call at most
   NumericsPolicy numerics = NumericsPolicy::kExactOrder;
 };
@@ -25,9 +25,8 @@ std::string EntryName(const Expression& expression);
 std::string DescribeIndexMap(const Expression& expression,
                              const std::vector<KernelArgument>& arguments);
 
-// The whole source, with the three functions that codegen/program/kernel.h promises.
-std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options);
-// The header that declares them.
-std::string PrintCHeader(const CUnitOptions& options);
+// The whole source, with the three functions that codegen/program/kernel.h promises, and the header
+// that declares them; how it is compiled is up to the caller.
+Kernel PrintCKernel(const LoopProgram& program, CUnitOptions options);
 
 }  // namespace mdh

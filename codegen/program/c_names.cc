@@ -33,7 +33,7 @@ constexpr absl::string_view kReservedWords =
     "malloc calloc realloc "
     "exit "
     "abort rand random system labs llabs atoi "
-    "thread threads scratch stage part part_end first parts empty slot lane t stride own error "
+    "tid thread threads scratch stage part part_end first parts empty slot lane t stride own error "
     "item "
     "line chunk "
     // Words of OpenCL C and CUDA C++.

@@ -25,15 +25,6 @@ struct KernelArgument {
   std::vector<int64_t> strides = {};
 };
 
-// The argument that stands for a buffer of the expression.
-inline KernelArgument ArgumentOf(std::string name, const Buffer& buffer, bool is_output) {
-  return {std::move(name), buffer.type,    buffer.elements(),
-          is_output,       buffer.extents, buffer.given_strides};
-}
-
-std::vector<std::string> InputNames(const std::vector<KernelArgument>& arguments);
-std::vector<std::string> OutputNames(const std::vector<KernelArgument>& arguments);
-
 // How one stage of a kernel is launched.
 struct KernelLaunch {
   std::string function;

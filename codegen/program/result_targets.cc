@@ -1,32 +1,28 @@
 #include "codegen/program/result_targets.h"
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "codegen/program/c_names.h"
 
 namespace mdh {
 
-std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
-                         bool is_const) {
-  if (!buffer.type.is_record()) return pointer;
-  return absl::StrCat("((", is_const ? "const " : "", StandardType(type), "*)", pointer, ")");
-}
-
 std::string ResultName(const Expression& expression, const std::vector<std::string>& outputs,
                        int r) {
   if (expression.store() == nullptr) return outputs[expression.output_access(r).buffer];
-  return CIdentifier(
-      absl::StrReplaceAll(expression.function().results()[r].name, {{".", "_"}}) + "_result");
+  return CIdentifier(absl::StrReplaceAll(expression.function().results()[r].name, {{".", "_"}}) +
+                     "_result");
 }
 
 std::vector<ResultTarget> OutputTargets(const Expression& expression,
-                                        const std::vector<std::string>& names) {
+                                        const std::vector<std::string>& names, RecordViews& views) {
   std::vector<ResultTarget> targets;
   for (int r = 0; r < std::ssize(expression.stored()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     const Buffer& buffer = expression.outputs()[ref.buffer];
     const ScalarType type = expression.stored_type(r);
-    ResultTarget target{FieldPointer(buffer, names[ref.buffer], type, /*is_const=*/false), type,
+    ResultTarget target{views.PointerTo(buffer, names[ref.buffer], type, /*is_const=*/false), type,
                         buffer.Linearized(ref.access, ref.field)};
     for (int d = 0; d < expression.rank(); ++d) {
       if (expression.is_reduction(d)) target.offset.coefficients[d] = 0;  // accessed at index 0

@@ -5,36 +5,32 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/record_views.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
 
-// One result of f, or one value that is stored: element `offset` (of the MDA indices; reduced dimensions have coefficient 0) of
-// `pointer`, whose elements have type `type`.
+// One result of f, or one value that is stored: element `offset` (of the MDA indices; reduced
+// dimensions have coefficient 0) of `pointer`, whose elements have type `type`.
 struct ResultTarget {
-  std::string pointer;  // a C expression
+  std::string pointer;  // its name
   ScalarType type;
   AffineIndex offset;
 };
 
-// `pointer` to elements of `type` within a buffer: of a buffer of records, a pointer to the field's
-// type, in whose units Buffer::Linearized(access, field) counts.
-std::string FieldPointer(const Buffer& buffer, const std::string& pointer, ScalarType type,
-                         bool is_const);
-
-// What variables that hold result r of f are called: as its output, of which `outputs` has the names,
-// or, where a store function makes outputs of results, as f calls it.
+// What variables that hold result r of f are called: as its output, of which `outputs` has the
+// names, or, where a store function makes outputs of results, as f calls it.
 std::string ResultName(const Expression& expression, const std::vector<std::string>& outputs,
                        int r);
 
 // The outputs, one per access and field (Expression::stored). `names`: of their pointers.
 std::vector<ResultTarget> OutputTargets(const Expression& expression,
-                                        const std::vector<std::string>& names);
+                                        const std::vector<std::string>& names, RecordViews& views);
 
 // Dense row-major arrays over the dimensions that are not reduced, in the types of f's results: for
 // prefix sums, for partial results of a reduction, and for results that are not stored as they are
-// combined (Expression::finishes_results). `outputs`: names of the outputs, from which those of the arrays are
-// made.
+// combined (Expression::finishes_results). `outputs`: names of the outputs, from which those of the
+// arrays are made.
 std::vector<ResultTarget> ArrayTargets(const Expression& expression,
                                        const std::vector<std::string>& outputs);
 

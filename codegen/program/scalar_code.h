@@ -41,8 +41,8 @@ LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int
 LoopValue StoredValue(LoopValue value, ScalarType stored);
 
 // The element that an access reads from a buffer with a boundary, as a value to compute with.
-// `pointer`: to such fields.
-// `indices`: one per buffer dimension, of lane 0; `lane_steps`: what the next lane adds.
+// `pointer`: to elements of the field's type; `indices`: one per buffer dimension, of lane 0;
+// `lane_steps`: what the next lane adds.
 LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
                           const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
                           int lanes);

@@ -3,8 +3,6 @@
 #include <iterator>
 #include <utility>
 
-#include "codegen/program/result_targets.h"
-
 namespace mdh {
 namespace {
 
@@ -71,23 +69,18 @@ class StoreFunctionCode {
 
 }  // namespace
 
-void ForEachStoreAccess(
-    const Expression& expression,
-    const std::function<void(const Buffer& buffer, int passed, ScalarType type)>& visit) {
-  if (expression.store() == nullptr) return;
+StorePointers PointersOfStore(const Expression& expression, const std::vector<std::string>& inputs,
+                              RecordViews& views) {
+  StorePointers pointers;
+  if (expression.store() == nullptr) return pointers;
   for (int p = 0; p < std::ssize(expression.store()->function.parameters()); ++p) {
     if (expression.store_parameter(p) != Expression::StoreParameter::kAccess) continue;
     const Expression::AccessRef ref = expression.store_access(p);
     const Buffer& buffer = expression.store()->inputs[ref.buffer];
-    visit(buffer, expression.passed_store_input(ref.buffer), buffer.type.fields()[ref.field].type);
+    const std::string& base = inputs[expression.passed_store_input(ref.buffer)];
+    pointers.push_back(views.PointerTo(buffer, base, buffer.type.fields()[ref.field].type,
+                                       /*is_const=*/true));
   }
-}
-
-StorePointers PointersOfStore(const Expression& expression, const std::vector<std::string>& names) {
-  StorePointers pointers;
-  ForEachStoreAccess(expression, [&](const Buffer& buffer, int passed, ScalarType type) {
-    pointers.push_back(FieldPointer(buffer, names[passed], type, /*is_const=*/true));
-  });
   return pointers;
 }
 

@@ -2,12 +2,12 @@
 // are final, whatever they were combined in.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "codegen/program/index.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/record_views.h"
 #include "codegen/program/scalar_code.h"
 #include "core/expression/expression.h"
 
@@ -24,13 +24,9 @@ struct StoredPoint {
 // field, in the order of its parameters. None without a store function.
 using StorePointers = std::vector<std::string>;
 
-// Calls visit(buffer, number of the passed input, type of the field) for each of these accesses.
-void ForEachStoreAccess(
-    const Expression& expression,
-    const std::function<void(const Buffer& buffer, int passed, ScalarType type)>& visit);
-
-// `names`: of the passed inputs, which are cast to pointers to fields.
-StorePointers PointersOfStore(const Expression& expression, const std::vector<std::string>& names);
+// `inputs`: what the program calls the passed inputs.
+StorePointers PointersOfStore(const Expression& expression, const std::vector<std::string>& inputs,
+                              RecordViews& views);
 
 // What is stored of the results of f at a point, one value per access and field of the outputs: the
 // results themselves if there is no store function. All values have the point's lanes.

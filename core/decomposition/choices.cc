@@ -11,7 +11,6 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
 #include "core/decomposition/keyed_form.h"
-#include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 
@@ -69,7 +68,18 @@ void SetLanes(absl::Span<const int64_t> v, TuningParameters* p) {
   p->lanes.assign(v.begin(), v.end());
 }
 
+ChoiceValue UsualLoweringValue(const TuningParameters& p) {
+  return {static_cast<int64_t>(UsualLowering(p))};
+}
+
 // ---- Obstacles ----
+
+// Of tiles that are not the usual lowering.
+std::string LoweringObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  return p.lowering == Lowering::kLevels
+             ? ""
+             : "tiles need nested layers in one nest, without assignments, regions and layouts";
+}
 
 std::string ChainsObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   if (!t.expression.has_reduction()) return "";
@@ -138,7 +148,7 @@ bool HasLongOutputs(const ChoiceTarget& t) {
 
 // Not on CPUs, whose compilers unroll themselves.
 std::vector<ChoiceValue> OfferUnrolled(const ChoiceTarget& t) {
-  if (t.lowering != Lowering::kBlocks) return {};
+  if (t.lowering != LoweringTarget::kBlocks) return {};
   std::vector<ChoiceValue> values;
   for (const int points : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}) {
     values.push_back({points});
@@ -203,12 +213,18 @@ constexpr int64_t kSwizzles[] = {1, 2, 4, 8, 16};
 
 // ---- The table ----
 
-constexpr uint8_t kTiles = static_cast<uint8_t>(Lowering::kRegisterTiles);
-constexpr uint8_t kBlocks = static_cast<uint8_t>(Lowering::kBlocks);
-constexpr uint8_t kLevels = kBlocks | static_cast<uint8_t>(Lowering::kCacheLevels);
-constexpr uint8_t kCaches = kTiles | static_cast<uint8_t>(Lowering::kCacheLevels);
+constexpr uint8_t kTiles = static_cast<uint8_t>(LoweringTarget::kRegisterTiles);
+constexpr uint8_t kBlocks = static_cast<uint8_t>(LoweringTarget::kBlocks);
+constexpr uint8_t kLevels = kBlocks | static_cast<uint8_t>(LoweringTarget::kCacheLevels);
+constexpr uint8_t kCaches = kTiles | static_cast<uint8_t>(LoweringTarget::kCacheLevels);
 
 constexpr Choice kChoices[] = {
+    // Spaces are of one lowering.
+    Number<&TuningParameters::lowering>({.key = "lowering",
+                                         .words = {"levels", "tiles"},
+                                         .usual = UsualLoweringValue,
+                                         .lowerings = kCaches,
+                                         .own_obstacle = LoweringObstacle}),
     Number<&TuningParameters::accumulate_in>({.key = "accumulate",
                                               .words = {"registers", "output"},
                                               .is_always_printed = true,
@@ -325,13 +341,14 @@ absl::string_view NameOfLowerings(uint8_t lowerings) {
 
 }  // namespace
 
-Lowering LoweringOf(const SystemModel& model, const TuningParameters& parameters) {
-  if (model.memory == MemoryKind::kExplicit) return Lowering::kBlocks;
-  return UsesRegisterTiles(model, parameters) ? Lowering::kRegisterTiles : Lowering::kCacheLevels;
+LoweringTarget LoweringTargetOf(const SystemModel& model, const TuningParameters& parameters) {
+  if (model.memory == MemoryKind::kExplicit) return LoweringTarget::kBlocks;
+  return parameters.lowering == Lowering::kTiles ? LoweringTarget::kRegisterTiles
+                                                 : LoweringTarget::kCacheLevels;
 }
 
-bool Choice::is_default(const TuningParameters& parameters) const {
-  return get(parameters) == get(Defaults());
+ChoiceValue Choice::DefaultFor(const TuningParameters& parameters) const {
+  return usual == nullptr ? get(Defaults()) : usual(parameters);
 }
 
 std::string Choice::Text(absl::Span<const int64_t> value) const {
@@ -380,7 +397,7 @@ std::string Choice::Obstacle(const ChoiceTarget& target, const TuningParameters&
   if (is_number() && (value[0] < low || value[0] > high)) {
     return absl::StrCat(key, ": ", value[0], " is not in ", Limits());
   }
-  if (value == get(Defaults())) return "";
+  if (value == DefaultFor(parameters)) return "";
   if ((lowerings & static_cast<uint8_t>(target.lowering)) == 0) {
     if (is_ignored_elsewhere) return "";
     return absl::StrCat(About(parameters), " is for ", NameOfLowerings(lowerings));
@@ -422,7 +439,7 @@ void LeaveOutWhatDeviceLacks(const DeviceDescription& device, TuningParameters* 
   for (const Choice& choice : kChoices) {
     if (choice.lack == nullptr || choice.is_default(*parameters)) continue;
     if (choice.lack(device, choice.get(*parameters)).empty()) continue;
-    choice.set(choice.get(Defaults()), parameters);
+    choice.set(choice.DefaultFor(*parameters), parameters);
   }
 }
 

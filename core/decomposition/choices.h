@@ -23,19 +23,19 @@
 
 namespace mdh {
 
-// How a configuration becomes code; values are bits of Choice::lowerings.
-enum class Lowering : uint8_t {
-  kRegisterTiles = 1,  // of CPUs (UsesRegisterTiles)
-  kCacheLevels = 2,    // level by level, where caches copy by themselves
-  kBlocks = 4,         // level by level, for devices with blocks of threads
+// A lowering and what it is for; values are bits of Choice::lowerings.
+enum class LoweringTarget : uint8_t {
+  kRegisterTiles = 1,  // Lowering::kTiles
+  kCacheLevels = 2,    // Lowering::kLevels where caches copy by themselves
+  kBlocks = 4,         // Lowering::kLevels for devices with blocks of threads
 };
-Lowering LoweringOf(const SystemModel& model, const TuningParameters& parameters);
+LoweringTarget LoweringTargetOf(const SystemModel& model, const TuningParameters& parameters);
 
 // What a value can be had for.
 struct ChoiceTarget {
   const Expression& expression;  // whose dimensions are fused already
   const DeviceDescription& device;
-  Lowering lowering;
+  LoweringTarget lowering;
 };
 
 // The number of a word, one number, or several.
@@ -53,6 +53,8 @@ struct Choice {
   // One integer: the smallest and largest one.
   int64_t low = 0, high = INT_MAX;
   bool is_always_printed = false;  // else only other values than the default
+  // The default where it depends on other parameters; nullptr: that of TuningParameters.
+  ChoiceValue (*usual)(const TuningParameters&) = nullptr;
 
   // ---- Where it is ----
   ChoiceValue (*get)(const TuningParameters&) = nullptr;
@@ -62,7 +64,7 @@ struct Choice {
   void (*set_of_blocks)(int64_t, BlockChoices*) = nullptr;
 
   // ---- Where it can be had; the default can be had everywhere ----
-  uint8_t lowerings = 0;              // of Lowering: those that do something with it
+  uint8_t lowerings = 0;              // of LoweringTarget: those that do something with it
   bool is_ignored_elsewhere = false;  // else the others reject what is not the default
   bool needs_fused_phases = false;    // the three phases are one nest
   // Why no computation can have this value on the device, and why this one cannot have that of the
@@ -82,7 +84,10 @@ struct Choice {
   bool has_words() const { return !words[0].empty(); }
   bool has_several() const { return separator != '\0'; }
   bool is_number() const { return !has_words() && !has_several(); }
-  bool is_default(const TuningParameters& parameters) const;
+  ChoiceValue DefaultFor(const TuningParameters& parameters) const;
+  bool is_default(const TuningParameters& parameters) const {
+    return get(parameters) == DefaultFor(parameters);
+  }
   // VALUE.
   std::string Text(absl::Span<const int64_t> value) const;
   // What messages are about: "early=calls"; "scan", whose messages name its numbers.

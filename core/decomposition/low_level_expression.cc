@@ -2,21 +2,13 @@
 #include "core/decomposition/low_level_expression.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/fuse_dimensions.h"
-#include "core/expression/one_point.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {
-
-std::vector<int> RowMajor(const Buffer& buffer) {
-  std::vector<int> layout(buffer.extents.size());
-  std::iota(layout.begin(), layout.end(), 0);
-  return layout;
-}
 
 int InnermostRegion(const SystemModel& model) { return model.num_memory_layers() - 1; }
 
@@ -142,65 +134,63 @@ std::vector<ScalarMemory> ScalarOrDefault(const std::vector<ScalarMemory>& given
   return memory;
 }
 
-bool HasRegions(const MemoryParameters& memory) {
-  return !memory.regions.empty() || !memory.layouts.empty();
-}
-
 }  // namespace
 
-bool UsesRegisterTiles(const SystemModel& model, const TuningParameters& p) {
-  if (model.memory != MemoryKind::kCaches || !IsNested(p.phase)) return false;
-  if (!p.phase.assignment.empty() || p.scalar_phase || p.recomposition_phase) return false;
-  if (!p.outputs.empty() || !p.scalar_inputs.empty() || !p.scalar_outputs.empty()) return false;
-  return std::none_of(p.inputs.begin(), p.inputs.end(),
-                      [](const InputParameters& input) { return HasRegions(input.memory); });
+LowLevelExpression LowLevelExpression::Insert(std::shared_ptr<Parts> parts) {
+  const Expression& e = parts->expression;
+  const SystemModel& model = parts->model;
+  const TuningParameters& p = parts->parameters;
+  parts->operators = Rows(e, p);
+  if (p.lowering == Lowering::kTiles) {
+    SetRegisterTiles(e, model, p, &parts->operators);
+  } else {
+    SetLevels(e, p, &parts->operators);
+  }
+  parts->scalar_inputs = ScalarOrDefault(p.scalar_inputs, e.inputs(), model);
+  parts->scalar_outputs = ScalarOrDefault(p.scalar_outputs, e.outputs(), model);
+  return LowLevelExpression(std::move(parts));
 }
 
 Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel& model,
                                  const DeviceDescription& device,
                                  const TuningParameters& parameters) {
-  MDH_RETURN_IF_ERROR(Validate(expression, model, device, parameters));
-  if (parameters.fused.empty() || expression.is_empty())
-    return LowerUnchecked(expression, model, parameters);
-  MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, parameters.fused));
-  LowLevelExpression low = LowerUnchecked(fused, model, parameters);
-  low.given_ = expression;
+  MDH_RETURN_IF_ERROR(ValidateDevice(device));
+  MDH_ASSIGN_OR_RETURN(Expression divided, DividedExpression(expression, parameters));
+  const auto parts = std::make_shared<LowLevelExpression::Parts>(
+      LowLevelExpression::Parts{std::move(divided), model, parameters});
+  MDH_ASSIGN_OR_RETURN(parts->shape,
+                       ValidateUnfused(parts->expression, parts->model, device, parts->parameters));
+  LowLevelExpression low = LowLevelExpression::Insert(parts);
+  if (expression.is_empty()) {
+    parts->expression = expression;
+  } else if (!parameters.fused.empty()) {
+    parts->given = expression;
+  }
   return low;
 }
 
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
                                   const TuningParameters& parameters) {
-  if (expression.is_empty()) {
-    LowLevelExpression low = LowerUnchecked(WithOnePoint(expression), model, parameters);
-    low.expression_ = expression;
-    return low;
-  }
-  LowLevelExpression low(expression, model, parameters);
-  low.operators_ = Rows(expression, parameters);
-  if (UsesRegisterTiles(model, parameters)) {
-    SetRegisterTiles(expression, model, parameters, &low.operators_);
-  } else {
-    SetLevels(expression, parameters, &low.operators_);
-  }
-  low.scalar_inputs_ = ScalarOrDefault(parameters.scalar_inputs, expression.inputs(), model);
-  low.scalar_outputs_ = ScalarOrDefault(parameters.scalar_outputs, expression.outputs(), model);
-  return low;
+  const auto parts = std::make_shared<LowLevelExpression::Parts>(
+      LowLevelExpression::Parts{expression, model, parameters});
+  parts->shape.emplace(parts->expression, parts->model, parts->parameters);
+  return LowLevelExpression::Insert(parts);
 }
 
 const LowLevelOperator& LowLevelExpression::at(MdhLevel level) const {
-  return operators_[level.layer * expression_.rank() + level.dimension];
+  return operators()[level.layer * expression().rank() + level.dimension];
 }
 
 std::vector<MdhLevel> LowLevelExpression::Order(PhaseKind phase) const {
-  std::vector<MdhLevel> order(operators_.size());
-  for (const LowLevelOperator& row : operators_) {
+  std::vector<MdhLevel> order(operators().size());
+  for (const LowLevelOperator& row : operators()) {
     order[row.position[static_cast<int>(phase)]] = row.level;
   }
   return order;
 }
 
 bool LowLevelExpression::is_fused() const {
-  return std::all_of(operators_.begin(), operators_.end(), [](const LowLevelOperator& row) {
+  return std::all_of(operators().begin(), operators().end(), [](const LowLevelOperator& row) {
     return row.position[0] == row.position[1] && row.position[0] == row.position[2] &&
            row.assigned[0] == row.assigned[1] && row.assigned[0] == row.assigned[2];
   });

@@ -1,10 +1,12 @@
 // The low-level representation (paper, Section 3, Figure 19): one decomposition of one expression.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/decomposition/nest_shape.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
@@ -29,24 +31,31 @@ struct LowLevelOperator {
   std::vector<std::vector<int>> output_layout;  // R4, per output buffer
 };
 
-// Immutable; built only by Lower.
+// Immutable; built only by Lower. Copies share what it is made of.
 class LowLevelExpression {
  public:
   // Its dimensions are fused as the parameters say.
-  const Expression& expression() const { return expression_; }
+  const Expression& expression() const { return parts_->expression; }
   // As Lower got it, whose buffers are those of the caller: before dimensions were fused.
-  const Expression& given() const { return given_.has_value() ? *given_ : expression_; }
-  const SystemModel& model() const { return model_; }
-  const TuningParameters& parameters() const { return parameters_; }
+  const Expression& given() const { return parts_->given ? *parts_->given : parts_->expression; }
+  const SystemModel& model() const { return parts_->model; }
+  const TuningParameters& parameters() const { return parts_->parameters; }
+  // What its levels are as loops, cores and copies; of an expression with an empty dimension, those
+  // of one point.
+  const NestShape& shape() const { return *parts_->shape; }
   // By MDH level: layer by layer, dimension by dimension.
-  const std::vector<LowLevelOperator>& operators() const { return operators_; }
+  const std::vector<LowLevelOperator>& operators() const { return parts_->operators; }
   const LowLevelOperator& at(MdhLevel level) const;
   // The levels in the order of a phase, outermost first.
   std::vector<MdhLevel> Order(PhaseKind phase) const;
   // Whether the three phases are one loop nest (appendix F, loop fusion).
   bool is_fused() const;
-  const std::vector<ScalarMemory>& scalar_inputs() const { return scalar_inputs_; }    // S3, S4
-  const std::vector<ScalarMemory>& scalar_outputs() const { return scalar_outputs_; }  // S5, S6
+  const std::vector<ScalarMemory>& scalar_inputs() const {
+    return parts_->scalar_inputs;
+  }  // S3, S4
+  const std::vector<ScalarMemory>& scalar_outputs() const {
+    return parts_->scalar_outputs;
+  }  // S5, S6
 
   // The table of Figures 20-23: a header and one row per MDH level. D1, S1 and R1 of a level say at
   // which place in the phase's order it comes, as the MDH level that has this place in
@@ -58,16 +67,20 @@ class LowLevelExpression {
                                           const DeviceDescription&, const TuningParameters&);
   friend LowLevelExpression LowerUnchecked(const Expression&, const SystemModel&,
                                            const TuningParameters&);
-  LowLevelExpression(Expression expression, SystemModel model, TuningParameters parameters)
-      : expression_(std::move(expression)),
-        model_(std::move(model)),
-        parameters_(std::move(parameters)) {}
-  Expression expression_;
-  std::optional<Expression> given_;  // if it is another one
-  SystemModel model_;
-  TuningParameters parameters_;
-  std::vector<LowLevelOperator> operators_;
-  std::vector<ScalarMemory> scalar_inputs_, scalar_outputs_;
+  struct Parts {
+    Expression expression;
+    SystemModel model;
+    TuningParameters parameters;
+    std::optional<Expression> given = {};  // if it is another one
+    std::optional<NestShape> shape = {};   // refers to those above
+    std::vector<LowLevelOperator> operators = {};
+    std::vector<ScalarMemory> scalar_inputs = {}, scalar_outputs = {};
+  };
+  // Expects all but what the parameters are inserted into: operators and memory of operands.
+  static LowLevelExpression Insert(std::shared_ptr<Parts> parts);
+  explicit LowLevelExpression(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+
+  std::shared_ptr<const Parts> parts_;
 };
 
 // Lowering (paper, Section 4): inserts the parameters into the generic low-level expression.
@@ -82,9 +95,5 @@ Result<LowLevelExpression> Lower(const Expression& expression, const SystemModel
 // low-level expression that was checked as a whole.
 LowLevelExpression LowerUnchecked(const Expression& expression, const SystemModel& model,
                                   const TuningParameters& parameters);
-
-// Whether the parameters are those of register tiles (the default on CPUs): nested layers, no
-// assignment, phases or regions of their own. Others are lowered to loops level by level.
-bool UsesRegisterTiles(const SystemModel& model, const TuningParameters& parameters);
 
 }  // namespace mdh

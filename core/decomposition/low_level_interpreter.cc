@@ -82,10 +82,9 @@ class Decomposition {
  public:
   Decomposition(const LowLevelExpression& low, absl::Span<const BufferBytes> inputs)
       : low_(low), e_(low.expression()), parts_(low, PhaseKind::kDecomposition), arguments_(e_) {
-    for (size_t b = 0; b < inputs.size(); ++b) {
-      std::vector<int> layout(e_.inputs()[b].extents.size());
-      std::iota(layout.begin(), layout.end(), 0);
-      sources_.push_back({0, std::move(layout), UserInput(e_.inputs()[b], inputs[b])});
+    for (size_t b = 0; b < e_.inputs().size(); ++b) {  // those of the store function are whole
+      const Buffer& buffer = e_.inputs()[b];
+      sources_.push_back({0, RowMajor(buffer), UserInput(buffer, inputs[b])});
     }
   }
 
@@ -282,8 +281,8 @@ std::vector<BufferBytes> StoreResults(const Expression& e, absl::Span<const Buff
       const Expression::AccessRef ref = e.output_access(r);
       const Buffer& buffer = e.outputs()[ref.buffer];
       stored[r].Store(outputs[ref.buffer].data() +
-                   buffer.ElementAt(ref.access, point) * buffer.type.size_bytes() +
-                   buffer.type.fields()[ref.field].offset_bytes);
+                      buffer.ElementAt(ref.access, point) * buffer.type.size_bytes() +
+                      buffer.type.fields()[ref.field].offset_bytes);
     }
   });
   return outputs;

@@ -1,7 +1,22 @@
 // Orders of MDH levels, and phases.
 #include "core/decomposition/tuning_parameters.h"
 
+#include <numeric>
+
 namespace mdh {
+
+Lowering UsualLowering(const TuningParameters& p) {
+  const bool has_tables = !p.phase.assignment.empty() || p.scalar_phase || p.recomposition_phase ||
+                          !p.outputs.empty() || !p.scalar_inputs.empty() ||
+                          !p.scalar_outputs.empty();
+  if (has_tables || !IsNested(p.phase)) return Lowering::kLevels;
+  for (const InputParameters& input : p.inputs) {
+    if (!(input.memory == MemoryParameters())) return Lowering::kLevels;
+  }
+  const SystemModel* const model = FindSystemModel(p.system_model);
+  const bool has_caches = model != nullptr && model->memory == MemoryKind::kCaches;
+  return has_caches ? Lowering::kTiles : Lowering::kLevels;
+}
 
 std::vector<MdhLevel> NestedOrder(const std::vector<std::vector<int>>& orders) {
   std::vector<MdhLevel> levels;
@@ -10,6 +25,20 @@ std::vector<MdhLevel> NestedOrder(const std::vector<std::vector<int>>& orders) {
   }
   return levels;
 }
+
+std::vector<MdhLevel> NestedOrder(size_t layers, int rank) {
+  std::vector<int> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return NestedOrder(std::vector(layers, order));
+}
+
+std::vector<int> RowMajor(const Buffer& buffer) {
+  std::vector<int> layout(buffer.extents.size());
+  std::iota(layout.begin(), layout.end(), 0);
+  return layout;
+}
+
+InputParameters ReadInPlace(const Buffer& buffer) { return {.layout = RowMajor(buffer)}; }
 
 std::vector<int> OrderOfLayer(const PhaseParameters& phase, int layer) {
   std::vector<int> order;
@@ -36,8 +65,20 @@ bool IsNested(const PhaseParameters& phase) {
 }
 
 bool HasFusedPhases(const TuningParameters& p) {
-  return p.scalar_phase.value_or(p.phase) == p.phase &&
-         p.recomposition_phase.value_or(p.phase) == p.phase;
+  return (!p.scalar_phase || *p.scalar_phase == p.phase) &&
+         (!p.recomposition_phase || *p.recomposition_phase == p.phase);
+}
+
+TuningParameters SinglePoints(const Expression& expression, const SystemModel& model,
+                              NumericsPolicy numerics) {
+  TuningParameters p;
+  p.system_model = model.name;
+  p.lowering = model.memory == MemoryKind::kCaches ? Lowering::kTiles : Lowering::kLevels;
+  p.numerics = numerics;
+  p.tile.assign(model.layers.size(), std::vector<int64_t>(expression.rank(), 1));
+  p.phase.order = NestedOrder(model.layers.size(), expression.rank());
+  for (const Buffer& buffer : expression.inputs()) p.inputs.push_back(ReadInPlace(buffer));
+  return p;
 }
 
 }  // namespace mdh

@@ -181,6 +181,15 @@ enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 inline constexpr int kMaxPrefetch = 64;  // iterations
 inline constexpr int kMaxUnroll = 4096;  // points; compilers take long for more
 
+// How levels become loops.
+enum class Lowering : uint8_t {
+  kLevels = 1,  // each of them a loop, or the number of a core
+  // On targets with caches: the innermost memory layer is a tile of results in registers, in
+  // vectors along one dimension. Layers are nested, and levels, phases and regions are the usual
+  // ones.
+  kTiles = 2,
+};
+
 // What kernels of blocks of threads have beside how they are cut; designs for them
 // (codegen/choose/block_design.h) have it, too.
 struct BlockChoices {
@@ -203,11 +212,16 @@ struct BlockChoices {
 // from the outside in: the last one has all points of its group.
 using FusedDimensions = std::vector<std::vector<int>>;
 
+// The order of dimensions in the user's buffer, and an input that is read there.
+std::vector<int> RowMajor(const Buffer& buffer);
+InputParameters ReadInPlace(const Buffer& buffer);
+
 // One value for every parameter. Plain data; whether it is valid for an expression, a system model
 // and a device is what Validate says. Those beyond Table 1 that are a word or numbers have rows in
 // core/decomposition/choices.h.
 struct TuningParameters : BlockChoices {
   std::string system_model;  // by name
+  Lowering lowering = Lowering::kLevels;
   // All other parameters are for the expression that FuseDimensions makes of these groups.
   FusedDimensions fused = {};
   // 0: extent of one part on [layer][dimension] in points. Decreasing along the layers; a part of
@@ -257,17 +271,27 @@ struct TuningParameters : BlockChoices {
 
 // The order of nested layers, each with an order of its dimensions; `orders` has one per layer.
 std::vector<MdhLevel> NestedOrder(const std::vector<std::vector<int>>& orders);
+// The same with the dimensions of every layer in their order.
+std::vector<MdhLevel> NestedOrder(size_t layers, int rank);
 // The dimensions of one layer's levels, in the order of the phase.
 std::vector<int> OrderOfLayer(const PhaseParameters& phase, int layer);
 void SetOrderOfLayer(PhaseParameters& phase, int layer, const std::vector<int>& order);
 // Whether all levels of a layer come before all those of the next one.
 bool IsNested(const PhaseParameters& phase);
+// The lowering that a text without one means: tiles of registers where a model with caches can have
+// them.
+Lowering UsualLowering(const TuningParameters& parameters);
 // Whether the three phases are one nest.
 bool HasFusedPhases(const TuningParameters& parameters);
 
+// Parts of single points everywhere, layers nested, inputs in place, by the usual lowering: what
+// others begin with.
+TuningParameters SinglePoints(const Expression& expression, const SystemModel& model,
+                              NumericsPolicy numerics);
+
 // Text that reads back: `key=value` pairs separated by ';' on one line, dimensions by position,
 // levels one-based. Fields beyond those of register tiles are left out if they have their default
-// value, and so is the numerics policy.
+// value, and so are the numerics policy and the lowering (UsualLowering).
 //   model; tile; order, assign         system model, 0, D1 and D2
 //   fused                              groups of dimensions that are run through as one
 //   scalar_order, scalar_assign        S1 and S2, if that phase is set apart
@@ -287,7 +311,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 
 // Checks what is fused (WithFusedDimensions), the device's description, the algorithmic and model
 // constraints (Section 3.4, appendix C.1), what the rows of Choices() have against their values,
-// and the limits. With register tiles (UsesRegisterTiles):
+// and the limits. With register tiles (Lowering::kTiles):
 //   - one extent per layer and dimension, 1 <= extent <= that of the layer outside;
 //   - an extent is a multiple of the next inner one, or the whole size of the dimension;
 //   - lanes on one dimension at most, a power of two; registers and unrolling within bounds;

@@ -271,8 +271,10 @@ Status ReadResults(Fields& fields, TuningParameters* p) {
 Status ReadCodeLevel(Fields& fields, TuningParameters* p) {
   for (const Choice& choice : Choices()) {
     const std::optional<std::string> text = fields.Take(std::string(choice.key));
-    if (!text.has_value()) continue;
-    MDH_ASSIGN_OR_RETURN(const ChoiceValue value, choice.Parse(*text));
+    ChoiceValue value = choice.DefaultFor(*p);
+    if (text.has_value()) {
+      MDH_ASSIGN_OR_RETURN(value, choice.Parse(*text));
+    }
     choice.set(value, p);
   }
   if (const std::optional<std::string> numerics = fields.Take("numerics")) {

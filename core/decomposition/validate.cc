@@ -51,19 +51,28 @@ Status ValidateExtents(const Expression& e, const SystemModel& m, const TuningPa
   return absl::OkStatus();
 }
 
+Result<Expression> DividedExpression(const Expression& expression,
+                                     const TuningParameters& parameters) {
+  if (!expression.is_empty()) {
+    return parameters.fused.empty() ? expression : WithFusedDimensions(expression, parameters);
+  }
+  if (parameters.fused.empty()) return WithOnePoint(expression);
+  return InvalidParameters("fused: an empty dimension leaves nothing to fuse");
+}
+
 Status Validate(const Expression& expression, const SystemModel& model,
                 const DeviceDescription& device, const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(ValidateDevice(device));
-  if (expression.is_empty()) {
-    return Validate(WithOnePoint(expression), model, device, parameters);
+  if (parameters.fused.empty() && !expression.is_empty()) {
+    return ValidateUnfused(expression, model, device, parameters).status();
   }
-  if (parameters.fused.empty()) return ValidateUnfused(expression, model, device, parameters);
-  MDH_ASSIGN_OR_RETURN(const Expression fused, WithFusedDimensions(expression, parameters));
-  return ValidateUnfused(fused, model, device, parameters);
+  MDH_ASSIGN_OR_RETURN(const Expression divided, DividedExpression(expression, parameters));
+  return ValidateUnfused(divided, model, device, parameters).status();
 }
 
-Status ValidateUnfused(const Expression& expression, const SystemModel& model,
-                       const DeviceDescription& device, const TuningParameters& parameters) {
+Result<NestShape> ValidateUnfused(const Expression& expression, const SystemModel& model,
+                                  const DeviceDescription& device,
+                                  const TuningParameters& parameters) {
   if (parameters.system_model != model.name) {
     return InvalidParameters("they are for model ", parameters.system_model, ", not for ",
                              model.name);
@@ -78,14 +87,16 @@ Status ValidateUnfused(const Expression& expression, const SystemModel& model,
                              expression.reduction().ToString(),
                              "' is not associative where values are nan");
   }
-  const ChoiceTarget target = {expression, device, LoweringOf(model, parameters)};
+  const ChoiceTarget target = {expression, device, LoweringTargetOf(model, parameters)};
   for (const Choice& choice : Choices()) {
     const std::string obstacle = choice.Obstacle(target, parameters);
     if (!obstacle.empty()) return InvalidParameters(obstacle);
   }
-  return target.lowering == Lowering::kRegisterTiles
-             ? ValidateRegisterTiles(expression, model, device, parameters)
-             : ValidateNest(expression, model, device, parameters);
+  if (target.lowering != LoweringTarget::kRegisterTiles) {
+    return ValidateNest(expression, model, device, parameters);
+  }
+  MDH_RETURN_IF_ERROR(ValidateRegisterTiles(expression, model, device, parameters));
+  return NestShape(expression, model, parameters);
 }
 
 }  // namespace mdh

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/decomposition/choices.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
@@ -25,12 +25,18 @@ bool IsPermutation(const std::vector<int>& values, size_t count);
 // "(2,1)", one-based.
 std::string LevelText(MdhLevel level);
 
-// All of Validate, of the expression whose dimensions are fused already. Expects a device that is
-// valid.
-Status ValidateUnfused(const Expression& expression, const SystemModel& model,
-                       const DeviceDescription& device, const TuningParameters& parameters);
+// The expression whose points the levels divide: its dimensions are fused as the parameters say; of
+// one with an empty dimension, WithOnePoint. Errors: InvalidArgument, if that cannot be fused.
+Result<Expression> DividedExpression(const Expression& expression,
+                                     const TuningParameters& parameters);
 
-// Configurations of register tiles (UsesRegisterTiles).
+// All of Validate, of such an expression. Expects a device that is valid. Gives the nest that it
+// has looked at.
+Result<NestShape> ValidateUnfused(const Expression& expression, const SystemModel& model,
+                                  const DeviceDescription& device,
+                                  const TuningParameters& parameters);
+
+// Configurations of register tiles (Lowering::kTiles).
 Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
                              const DeviceDescription& device, const TuningParameters& parameters);
 
@@ -40,18 +46,16 @@ Status ValidateExtents(const Expression& expression, const SystemModel& model,
                        const TuningParameters& parameters);
 
 // Configurations that are lowered level by level.
-Status ValidateNest(const Expression& expression, const SystemModel& model,
-                    const DeviceDescription& device, const TuningParameters& parameters);
+Result<NestShape> ValidateNest(const Expression& expression, const SystemModel& model,
+                               const DeviceDescription& device, const TuningParameters& parameters);
 
 // Their tables and permutations are complete (Table 1): what NestShape expects.
 Status ValidateShapes(const Expression& expression, const SystemModel& model,
                       const TuningParameters& parameters);
 // D3, D4 and the parameters of copies. Expects valid shapes.
-Status ValidateCopies(const Expression& expression, const SystemModel& model,
-                      const DeviceDescription& device, const TuningParameters& parameters);
+Status ValidateCopies(const NestShape& decomposition, const DeviceDescription& device);
 // Results are combined in the order of the numerics policy. Expects valid shapes.
-Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
-                        NumericsPolicy numerics);
+Status ValidateNumerics(const NestShape& recomposition);
 
 // Why blocks of threads cannot compute prefix sums, or results by key, so (Choice::own_obstacle);
 // empty: they can.

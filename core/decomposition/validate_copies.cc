@@ -10,9 +10,12 @@ namespace {
 
 class Copies {
  public:
-  Copies(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-         const TuningParameters& p)
-      : e_(e), m_(m), device_(device), p_(p), shape_(e, m, p) {}
+  Copies(const NestShape& shape, const DeviceDescription& device)
+      : e_(shape.expression()),
+        m_(shape.model()),
+        device_(device),
+        p_(shape.parameters()),
+        shape_(shape) {}
 
   Status Run() const {
     for (int b = 0; b < static_cast<int>(p_.inputs.size()); ++b) {
@@ -131,7 +134,7 @@ class Copies {
   const SystemModel& m_;
   const DeviceDescription& device_;
   const TuningParameters& p_;
-  const NestShape shape_;
+  const NestShape& shape_;
 };
 
 }  // namespace
@@ -167,9 +170,8 @@ Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& na
   return absl::OkStatus();
 }
 
-Status ValidateCopies(const Expression& expression, const SystemModel& model,
-                      const DeviceDescription& device, const TuningParameters& parameters) {
-  return Copies(expression, model, device, parameters).Run();
+Status ValidateCopies(const NestShape& decomposition, const DeviceDescription& device) {
+  return Copies(decomposition, device).Run();
 }
 
 }  // namespace mdh

@@ -1,6 +1,7 @@
 // Validate for configurations that are lowered level by level: the constraints of programming
 // models (paper, appendix C.1, Tables 2-4) and the limits of memories, blocks and grids.
 #include <algorithm>
+#include <memory>
 
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
@@ -13,38 +14,49 @@ constexpr int64_t kMaxParts = int64_t{1} << 56;
 
 int64_t Saturated(double value) { return static_cast<int64_t>(std::min(value, 9e18)); }
 
-// Each phase with what concerns it alone, as parameters of a nest of its own; fused phases share
-// everything.
-struct Phases {
-  TuningParameters decomposition, scalar, recomposition;
-};
-
-Phases PhasesOf(const TuningParameters& p) {
-  Phases apart = {p, p, p};
-  apart.scalar.phase = p.scalar_phase.value_or(p.phase);
-  apart.recomposition.phase = p.recomposition_phase.value_or(p.phase);
-  if (apart.scalar.phase == p.phase && apart.recomposition.phase == p.phase) return apart;
-  apart.decomposition.outputs.clear();
-  apart.scalar.outputs.clear();
-  for (TuningParameters* later : {&apart.scalar, &apart.recomposition}) {
-    for (InputParameters& input : later->inputs) input.memory = {};
-  }
-  return apart;
+TuningParameters OfFirstPhase(TuningParameters p) {
+  p.outputs.clear();
+  return p;
 }
+
+TuningParameters OfLaterPhase(TuningParameters p, const std::optional<PhaseParameters>& phase,
+                              bool is_last) {
+  if (phase) p.phase = *phase;
+  for (InputParameters& input : p.inputs) input.memory = {};
+  if (!is_last) p.outputs.clear();
+  return p;
+}
+
+// Phases that are set apart, each with what concerns it alone, as a nest of its own.
+struct PhasesApart {
+  explicit PhasesApart(const NestShape& whole)
+      : of_inputs(OfFirstPhase(whole.parameters())),
+        of_scalars(OfLaterPhase(whole.parameters(), whole.parameters().scalar_phase, false)),
+        of_results(OfLaterPhase(whole.parameters(), whole.parameters().recomposition_phase, true)),
+        decomposition(whole.expression(), whole.model(), of_inputs),
+        scalar(whole.expression(), whole.model(), of_scalars),
+        recomposition(whole.expression(), whole.model(), of_results) {}
+  PhasesApart(const PhasesApart&) = delete;
+  PhasesApart& operator=(const PhasesApart&) = delete;
+
+  const TuningParameters of_inputs, of_scalars, of_results;
+  const NestShape decomposition, scalar, recomposition;
+};
 
 class Nest {
  public:
-  Nest(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-       const TuningParameters& p)
-      : e_(e),
-        m_(m),
+  Nest(const NestShape& whole, const DeviceDescription& device)
+      : e_(whole.expression()),
+        m_(whole.model()),
         device_(device),
         limits_(device.blocks),
-        p_(p),
-        phases_(PhasesOf(p)),
-        inputs_(e, m, phases_.decomposition),
-        scalar_(e, m, phases_.scalar),
-        results_(e, m, phases_.recomposition) {}
+        p_(whole.parameters()),
+        apart_(HasFusedPhases(p_) ? nullptr : std::make_unique<PhasesApart>(whole)),
+        inputs_(apart_ ? apart_->decomposition : whole),
+        results_(apart_ ? apart_->recomposition : whole),
+        nests_{&whole} {
+    if (apart_) nests_ = {&inputs_, &apart_->scalar, &results_};
+  }
 
   Status Run() const {
     if (m_.LayerWith(LayerRole::kCores) < 0) {
@@ -52,17 +64,15 @@ class Nest {
     }
     MDH_RETURN_IF_ERROR(Parts());
     MDH_RETURN_IF_ERROR(UnrolledLoops());
-    MDH_RETURN_IF_ERROR(ValidateCopies(e_, m_, device_, phases_.decomposition));
+    MDH_RETURN_IF_ERROR(ValidateCopies(inputs_, device_));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(BlockCombination());
-    MDH_RETURN_IF_ERROR(ValidateNumerics(e_, results_, p_.numerics));
+    MDH_RETURN_IF_ERROR(ValidateNumerics(results_));
     if (m_.memory == MemoryKind::kExplicit) {
       MDH_RETURN_IF_ERROR(Lanes());
       MDH_RETURN_IF_ERROR(Tables());
-      MDH_RETURN_IF_ERROR(Launch(inputs_));
-      MDH_RETURN_IF_ERROR(Launch(scalar_));
-      MDH_RETURN_IF_ERROR(Launch(results_));
+      for (const NestShape* nest : nests_) MDH_RETURN_IF_ERROR(Launch(*nest));
       MDH_RETURN_IF_ERROR(FastMemory());
     }
     return Scratch();
@@ -82,7 +92,7 @@ class Nest {
   Status UnrolledLoops() const {
     if (m_.LayerWith(LayerRole::kRegisters) < 0) return absl::OkStatus();
     double operations = 0;  // of the phase that has most
-    for (const NestShape* phase : {&inputs_, &scalar_, &results_}) {
+    for (const NestShape* phase : nests_) {
       auto own = static_cast<double>(OperationsOfPoint(e_));
       for (const NestShape::Level& level : phase->levels()) {
         if (level.role == LayerRole::kRegisters) own *= static_cast<double>(level.parts);
@@ -98,7 +108,7 @@ class Nest {
   // ---- R3 ----
 
   Status ResultRegions() const {
-    const PhaseParameters& phase = phases_.recomposition.phase;
+    const PhaseParameters& phase = results_.parameters().phase;
     for (size_t b = 0; b < p_.outputs.size(); ++b) {
       const MemoryParameters& memory = p_.outputs[b];
       const std::string& buffer = e_.outputs()[b].name;
@@ -274,9 +284,8 @@ class Nest {
   }
 
   Status FastMemory() const {
-    const int64_t bytes = HasFusedPhases(p_)
-                              ? inputs_.SharedBytes()
-                              : std::max(inputs_.SharedBytes(), results_.SharedBytes());
+    const int64_t bytes =
+        apart_ ? std::max(inputs_.SharedBytes(), results_.SharedBytes()) : inputs_.SharedBytes();
     MDH_RETURN_IF_ERROR(
         Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block));
     const int64_t words = PrivateWords();
@@ -292,8 +301,8 @@ class Nest {
   // All of the blocks that shall be on a multiprocessor have room there.
   Status Residency(int64_t shared_bytes, int64_t words) const {
     const int blocks = p_.resident_blocks;
-    const int64_t threads = std::max(
-        {inputs_.ThreadsPerBlock(), scalar_.ThreadsPerBlock(), results_.ThreadsPerBlock()});
+    int64_t threads = 1;
+    for (const NestShape* nest : nests_) threads = std::max(threads, nest->ThreadsPerBlock());
     const std::string of = absl::StrCat(" with resident=", blocks);
     MDH_RETURN_IF_ERROR(Limit(absl::StrCat("registers of a thread", of, " and ", threads,
                                            " threads per block, of which it needs"),
@@ -330,13 +339,17 @@ class Nest {
 
   // MDAs that a phase leaves to the next one, if that runs in another order.
   double BytesBetweenPhases() const {
+    if (apart_ == nullptr) return 0;
+    const auto phase = [](const NestShape& nest) -> const PhaseParameters& {
+      return nest.parameters().phase;
+    };
     double element = 0;
-    if (!(phases_.decomposition.phase == phases_.scalar.phase)) {
+    if (phase(inputs_) != phase(apart_->scalar)) {
       for (const TypedName& parameter : e_.function().parameters()) {
         element += SizeBytes(parameter.type);
       }
     }
-    if (!(phases_.scalar.phase == phases_.recomposition.phase)) {
+    if (phase(apart_->scalar) != phase(results_)) {
       for (const TypedName& result : e_.function().results()) element += SizeBytes(result.type);
     }
     return element * static_cast<double>(e_.points());
@@ -357,17 +370,21 @@ class Nest {
   const DeviceDescription& device_;
   const BlockLimits& limits_;
   const TuningParameters& p_;
-  const Phases phases_;
-  const NestShape inputs_, scalar_, results_;
+  const std::unique_ptr<PhasesApart> apart_;  // if phases are
+  const NestShape &inputs_, &results_;
+  std::vector<const NestShape*> nests_;  // of all phases
 };
 
 }  // namespace
 
-Status ValidateNest(const Expression& expression, const SystemModel& model,
-                    const DeviceDescription& device, const TuningParameters& parameters) {
+Result<NestShape> ValidateNest(const Expression& expression, const SystemModel& model,
+                               const DeviceDescription& device,
+                               const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(ValidateShapes(expression, model, parameters));
   MDH_RETURN_IF_ERROR(ValidateExtents(expression, model, parameters));
-  return Nest(expression, model, device, parameters).Run();
+  NestShape shape(expression, model, parameters);
+  MDH_RETURN_IF_ERROR(Nest(shape, device).Run());
+  return shape;
 }
 
 }  // namespace mdh

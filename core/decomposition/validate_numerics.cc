@@ -8,11 +8,11 @@ namespace {
 
 class Order {
  public:
-  Order(const Expression& e, const NestShape& shape, NumericsPolicy numerics)
-      : e_(e),
+  explicit Order(const NestShape& shape)
+      : e_(shape.expression()),
         shape_(shape),
-        prefix_(absl::StrCat("numerics=", Name(numerics))),
-        numerics_(numerics) {}
+        numerics_(shape.parameters().numerics),
+        prefix_(absl::StrCat("numerics=", Name(numerics_))) {}
 
   Status Run() const {
     for (int d = 0; d < e_.rank(); ++d) {
@@ -73,16 +73,15 @@ class Order {
 
   const Expression& e_;
   const NestShape& shape_;
-  const std::string prefix_;
   const NumericsPolicy numerics_;
+  const std::string prefix_;
 };
 
 }  // namespace
 
-Status ValidateNumerics(const Expression& expression, const NestShape& recomposition,
-                        NumericsPolicy numerics) {
-  if (numerics == NumericsPolicy::kReassociate) return absl::OkStatus();
-  return Order(expression, recomposition, numerics).Run();
+Status ValidateNumerics(const NestShape& recomposition) {
+  if (recomposition.parameters().numerics == NumericsPolicy::kReassociate) return absl::OkStatus();
+  return Order(recomposition).Run();
 }
 
 }  // namespace mdh

@@ -39,10 +39,12 @@ SystemModel HipModel() {
 
 bool IsCoreLayer(const AsmLayer& layer) { return layer.memory_region.empty(); }
 
-std::array<SystemModel, 9> AllModels() {
-  return {OpenMpModel(), OpenMpL3Model(), OpenMpL3SimdModel(), OpenMpSimdRegistersModel(),
-          CudaModel(),   CudaWarpModel(), OpenClModel(),       MultiGpuModel(),
-          HipModel()};
+const std::array<SystemModel, 9>& AllModels() {
+  static const auto* const models = new std::array<SystemModel, 9>{
+      OpenMpModel(), OpenMpL3Model(), OpenMpL3SimdModel(), OpenMpSimdRegistersModel(),
+      CudaModel(),   CudaWarpModel(), OpenClModel(),       MultiGpuModel(),
+      HipModel()};
+  return *models;
 }
 
 }  // namespace
@@ -138,14 +140,18 @@ SystemModel TuningModel(DeviceKind kind) {
   return *SystemModelNamed({name.data(), name.size()});
 }
 
-Result<SystemModel> SystemModelNamed(std::string_view name) {
-  const auto models = AllModels();
-  for (const SystemModel& model : models) {
-    if (model.name == name) return model;
+const SystemModel* FindSystemModel(std::string_view name) {
+  for (const SystemModel& model : AllModels()) {
+    if (model.name == name) return &model;
   }
+  return nullptr;
+}
+
+Result<SystemModel> SystemModelNamed(std::string_view name) {
+  if (const SystemModel* model = FindSystemModel(name)) return *model;
   return absl::NotFoundError(
       absl::StrCat("there is no system model '", std::string(name), "'; there are ",
-                   absl::StrJoin(models, ", ", [](std::string* out, const SystemModel& model) {
+                   absl::StrJoin(AllModels(), ", ", [](std::string* out, const SystemModel& model) {
                      absl::StrAppend(out, "'", model.name, "'");
                    })));
 }

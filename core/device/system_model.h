@@ -76,7 +76,9 @@ SystemModel MultiGpuModel();
 // The model that kernels are tuned in for devices of that kind.
 SystemModel TuningModel(DeviceKind kind);
 
-// The model of that name. Errors: NotFound, naming those that exist.
+// The model of that name; nullptr if there is none.
+const SystemModel* FindSystemModel(std::string_view name);
+// The same. Errors: NotFound, naming those that exist.
 Result<SystemModel> SystemModelNamed(std::string_view name);
 
 }  // namespace mdh

@@ -350,6 +350,9 @@ Status CheckJoinedInputs(ExpressionSpec* spec) {
     for (Buffer& buffer : joined) buffer.extents_given = true;
     const Status fits = CheckView(PlaceKind::kInput, spec->dimensions, &joined);
     if (!fits.ok()) return AtPlace(fits, {PlaceKind::kStoreInput, b});
+    // Strides that are not dense for the extents of one may be for the common ones.
+    input->given_strides = joined[0].given_strides;
+    read.given_strides = joined[1].given_strides;
   }
   return absl::OkStatus();
 }

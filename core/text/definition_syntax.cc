@@ -37,7 +37,6 @@ class DefinitionParser {
     MDH_RETURN_IF_ERROR(stream_.Expect("o"));
     MDH_ASSIGN_OR_RETURN(definition_.inputs, ParseView("inp_view", &stream_, &context_));
     MDH_RETURN_IF_ERROR(Where());
-    if (stream_.Peek().kind != Token::Kind::kEnd) return stream_.Unexpected("the end of the text");
     return std::move(definition_);
   }
 

@@ -40,7 +40,7 @@ struct DefinitionSyntax {
   std::vector<FunctionSyntax> functions;  // of the where part
 };
 
-// Reads a whole text. Errors: as those of ParseExpression.
+// Reads one definition, the first that comes. Errors: as those of ParseExpression.
 Result<DefinitionSyntax> ParseDefinition(TokenStream* stream, const Bindings& bindings);
 
 }  // namespace mdh

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/text_view.h"
 #include "core/expression/expression_place.h"
+#include "core/text/definition_parser.h"
 #include "core/text/definition_syntax.h"
 #include "core/text/function_typing.h"
 #include "core/text/header_parser.h"
@@ -293,7 +294,13 @@ Result<Expression> ParseExpression(std::string_view text, const Bindings& bindin
   MDH_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
   TokenStream stream(source, std::move(tokens));
   MDH_ASSIGN_OR_RETURN(const DefinitionSyntax syntax, ParseDefinition(&stream, bindings));
+  if (stream.Peek().kind != Token::Kind::kEnd) return stream.Unexpected("the end of the text");
   return Instantiation(syntax, stream).Run();
+}
+
+Result<Expression> ParseNextExpression(TokenStream* stream, const Bindings& bindings) {
+  MDH_ASSIGN_OR_RETURN(const DefinitionSyntax syntax, ParseDefinition(stream, bindings));
+  return Instantiation(syntax, *stream).Run();
 }
 
 Result<DefinitionHeader> ParseHeader(std::string_view text, std::string_view source_name) {
@@ -301,14 +308,18 @@ Result<DefinitionHeader> ParseHeader(std::string_view text, std::string_view sou
   MDH_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
   TokenStream stream(source, std::move(tokens));
   MDH_ASSIGN_OR_RETURN(const HeaderSyntax syntax, ParseHeaderSyntax(&stream));
+  return HeaderOf(syntax, source, &stream);
+}
+
+DefinitionHeader HeaderOf(const HeaderSyntax& syntax, const Source& source, TokenStream* stream) {
   DefinitionHeader header{std::string(syntax.name.text), {}};
   for (const ParameterSyntax& parameter : syntax.parameters) {
     std::string value;
     if (parameter.default_end > parameter.default_begin) {
-      stream.Seek(parameter.default_begin);
-      const size_t begin = stream.Peek().offset;
-      stream.Seek(parameter.default_end - 1);
-      const size_t end = stream.Peek().offset + stream.Peek().text.size();
+      stream->Seek(parameter.default_begin);
+      const size_t begin = stream->Peek().offset;
+      stream->Seek(parameter.default_end - 1);
+      const size_t end = stream->Peek().offset + stream->Peek().text.size();
       value = std::string(source.text().substr(begin, end - begin));
     }
     header.parameters.push_back(

@@ -19,16 +19,16 @@ namespace {
 
 // Devices are opened after the daemon listens, which takes longer only where something hangs or the
 // machine is busy. Lookups share few threads, where others wait behind them.
-constexpr absl::Duration kPatienceOfLookups = absl::Milliseconds(500);
+constexpr absl::Duration kPatience = absl::Seconds(5), kPatienceOfLookups = absl::Milliseconds(500);
 
 // Records that a kernel may be made from.
 constexpr size_t kSimilarRecords = 3;
 
 // How a kernel that was made for `wanted` differs from the record that it was made from.
-v1::GetKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v1::KernelKey& key,
-                           const v1::DeviceDescription& device,
-                           const std::vector<v1::TuningRecord>& similar) {
-  v1::GetKernelResponse response;
+v1::LookupKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v1::KernelKey& key,
+                              const v1::DeviceDescription& device,
+                              const std::vector<v1::TuningRecord>& similar) {
+  v1::LookupKernelResponse response;
   response.set_match(match);
   *response.mutable_record() = std::move(made.record);
   *response.mutable_kernel() = std::move(made.kernel);
@@ -54,7 +54,14 @@ v1::CallStatus ToCallStatus(const Status& error) {
 
 }  // namespace
 
-Result<ReadyReply> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
+Result<KernelFinder::Computation> KernelFinder::Parse(const v1::ExpressionSource& expression,
+                                                      v1::NumericsPolicy numerics) const {
+  MDH_ASSIGN_OR_RETURN(Expression parsed, InField("expression", FromProto(expression, limits_)));
+  v1::KernelKey key = KeyOfExpression(parsed, numerics);
+  return Computation{std::move(parsed), std::move(key)};
+}
+
+Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) const {
   KeyEnvironment environment = lookup_table_.environment();
   if (request.has_device()) {
     if (!request.key().device_fingerprint().empty()) {
@@ -66,96 +73,113 @@ Result<ReadyReply> KernelFinder::Lookup(v1::LookupKernelRequest request) const {
     request.mutable_key()->set_device_fingerprint(environment.device_fingerprint);
   }
   if (!request.has_expression()) {
-    return InField("key", lookup_table_.Find(request.key(), request.weakest_match()));
+    v1::KernelKey key = request.key();
+    return Query{std::move(request), std::nullopt, std::move(key)};
   }
   if (!request.key().expression_digest().empty()) {
     return InvalidField("expression", "the request has both an expression and a digest");
   }
-  MDH_ASSIGN_OR_RETURN(const Expression expression,
-                       InField("expression", FromProto(request.expression(), limits_)));
-  return lookup_table_.Find(MakeKernelKey(expression, environment, request.numerics_policy()),
-                            request.weakest_match());
+  MDH_ASSIGN_OR_RETURN(Computation computation,
+                       Parse(request.expression(), request.numerics_policy()));
+  v1::KernelKey key = CompleteKey(computation.key, {environment});
+  return Query{std::move(request), std::move(computation), std::move(key)};
 }
 
-Result<ReadyReply> KernelFinder::LookupAndTune(const v1::LookupKernelRequest& request,
+Result<ReadyReply> KernelFinder::Lookup(const Query& query) const {
+  Result<ReadyReply> found = lookup_table_.Find(query.key, query.request.weakest_match());
+  return query.computation ? std::move(found) : InField("key", std::move(found));
+}
+
+Result<ReadyReply> KernelFinder::LookupAndTune(const Query& query,
                                                const Requester& requester) const {
-  v1::GetKernelRequest wanted;
-  *wanted.mutable_expression() = request.expression();
-  if (request.has_device()) *wanted.mutable_device() = request.device();
-  wanted.set_numerics_policy(request.numerics_policy());
-  *wanted.mutable_tune_in_background() = request.tune_in_background();
-  MDH_ASSIGN_OR_RETURN(v1::GetKernelResponse best, GetBest(wanted, requester, kPatienceOfLookups));
-  v1::LookupKernelResponse response;
+  const Asked asked = {.device = query.request.device(),
+                       .numerics = query.request.numerics_policy(),
+                       .weakest = v1::MATCH_KIND_PREDICTED,
+                       .tuning = &query.request.tune_in_background(),
+                       .has_measured_kernel = false,  // it can be had by its name
+                       .patience = kPatienceOfLookups};
+  MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
+                       Best(*query.computation, asked, requester));
+  return ReadyReply(best);
+}
+
+Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
+                                                    const Requester& requester) const {
+  MDH_ASSIGN_OR_RETURN(const Computation computation,
+                       Parse(request.expression(), request.numerics_policy()));
+  const bool is_tuning = request.has_tune_in_background();
+  const Asked asked = {.device = request.device(),
+                       .numerics = request.numerics_policy(),
+                       .weakest = is_tuning ? v1::MATCH_KIND_PREDICTED : request.weakest_match(),
+                       .tuning = is_tuning ? &request.tune_in_background() : nullptr,
+                       .has_measured_kernel = true,
+                       .patience = kPatience};
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best, Best(computation, asked, requester));
+  v1::GetKernelResponse response;
   response.set_match(best.match());
   response.mutable_record()->Swap(best.mutable_record());
+  response.mutable_kernel()->Swap(best.mutable_kernel());
   response.mutable_differences()->Swap(best.mutable_differences());
   response.set_provenance(best.provenance());
   response.set_made_from(best.made_from());
   response.set_distance(best.distance());
   response.set_tuning_job(best.tuning_job());
   if (best.has_tuning_error()) *response.mutable_tuning_error() = best.tuning_error();
-  // A measured one can be had by its name.
-  if (best.kernel().name().empty()) response.mutable_kernel()->Swap(best.mutable_kernel());
-  return ReadyReply(response);
+  return response;
 }
 
-Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
-                                                    const Requester& requester,
-                                                    absl::Duration patience) const {
-  const bool may_be_made = request.has_tune_in_background() ||
-                           request.weakest_match() == v1::MATCH_KIND_NEAREST ||
-                           request.weakest_match() == v1::MATCH_KIND_PREDICTED;
+Result<KernelFinder::Wanted> KernelFinder::On(const Computation& computation,
+                                              const Asked& asked) const {
+  MDH_ASSIGN_OR_RETURN(DeviceDescription device,
+                       InField("device", catalogue_.Resolve(asked.device)));
+  if (!v1::NumericsPolicy_IsValid(asked.numerics)) {
+    return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
+                                                        static_cast<int>(asked.numerics)));
+  }
+  v1::KernelKey key = CompleteKey(computation.key, {KeyEnvironment::Of(device)});
+  return Wanted{computation.expression, std::move(device), std::move(key),
+                asked.has_measured_kernel};
+}
+
+Result<v1::LookupKernelResponse> KernelFinder::Best(const Computation& computation,
+                                                    const Asked& asked,
+                                                    const Requester& requester) const {
+  const bool may_be_made =
+      asked.weakest == v1::MATCH_KIND_NEAREST || asked.weakest == v1::MATCH_KIND_PREDICTED;
   if (may_be_made && !catalogue_.is_open()) {
     // What is stored is there at once. What is made names a compiler, and a device tunes it.
-    v1::GetKernelRequest stored = request;
-    stored.clear_tune_in_background();
-    stored.set_weakest_match(v1::MATCH_KIND_EXACT);
-    Result<v1::GetKernelResponse> found = GetBest(stored, requester);
-    if (found.ok() && !found->record().is_provisional()) return found;
-    catalogue_.AwaitOpen(patience).IgnoreError();
+    if (const Result<Wanted> wanted = On(computation, asked); wanted.ok()) {
+      Result<v1::LookupKernelResponse> found = Measured(*wanted, v1::MATCH_KIND_EXACT);
+      if (found.ok() && !found->record().is_provisional()) return found;
+    }
+    catalogue_.AwaitOpen(asked.patience).IgnoreError();
   }
-  MDH_ASSIGN_OR_RETURN(const Expression expression,
-                       InField("expression", FromProto(request.expression(), limits_)));
-  MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
-                       InField("device", catalogue_.Resolve(request.device())));
-  if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
-    return InvalidField("numerics_policy",
-                        absl::StrCat("there is no numerics policy number ",
-                                     static_cast<int>(request.numerics_policy())));
-  }
-  const v1::KernelKey key =
-      MakeKernelKey(expression, KeyEnvironment::Of(device), request.numerics_policy());
-  const Wanted wanted = {expression, device, key};
-  const bool is_tuning = request.has_tune_in_background();
-  const v1::MatchKind weakest = is_tuning ? v1::MATCH_KIND_PREDICTED : request.weakest_match();
-  Result<v1::GetKernelResponse> best = Measured(wanted, weakest);
+  MDH_ASSIGN_OR_RETURN(const Wanted wanted, On(computation, asked));
+  Result<v1::LookupKernelResponse> best = Measured(wanted, asked.weakest);
   const bool is_miss = absl::IsNotFound(best.status());
-  if (is_miss && weakest == v1::MATCH_KIND_NEAREST) {
-    Result<v1::GetKernelResponse> nearest = Nearest(wanted);
+  if (is_miss && asked.weakest == v1::MATCH_KIND_NEAREST) {
+    Result<v1::LookupKernelResponse> nearest = Nearest(wanted);
     // The miss itself says more than that nothing is near.
     if (!absl::IsNotFound(nearest.status())) best = std::move(nearest);
   }
-  if (is_miss && weakest == v1::MATCH_KIND_PREDICTED) best = Predicted(wanted);
-  if (best.ok() && is_tuning &&
+  if (is_miss && asked.weakest == v1::MATCH_KIND_PREDICTED) best = Predicted(wanted);
+  if (best.ok() && asked.tuning != nullptr &&
       (best->match() != v1::MATCH_KIND_EXACT || best->record().is_provisional())) {
-    Tune(wanted, request.tune_in_background(), requester, *best);
+    Tune(wanted, *asked.tuning, requester, *best);
   }
   return best;
 }
 
-Result<v1::GetKernelResponse> KernelFinder::Measured(const Wanted& wanted,
-                                                     v1::MatchKind weakest) const {
+Result<v1::LookupKernelResponse> KernelFinder::Measured(const Wanted& wanted,
+                                                        v1::MatchKind weakest) const {
   MDH_ASSIGN_OR_RETURN(const ReadyReply reply, lookup_table_.Find(wanted.key, weakest));
   const grpc::Slice found = reply.response();
-  v1::LookupKernelResponse lookup;
-  if (!lookup.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
+  v1::LookupKernelResponse response;
+  if (!response.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
     return absl::InternalError("a reply that was serialised ahead cannot be read");
   }
-  v1::GetKernelResponse response;
-  response.set_match(lookup.match());
   response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
-  *response.mutable_record() = std::move(*lookup.mutable_record());
-  response.mutable_differences()->Swap(lookup.mutable_differences());
+  if (!wanted.has_measured_kernel) return response;
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
   MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), FindKernel(id));
   return response;
@@ -167,14 +191,14 @@ Result<v1::Kernel> KernelFinder::FindKernel(const std::string& id) const {
   return KernelOfRecord(id, limits_, store_);
 }
 
-Result<v1::GetKernelResponse> KernelFinder::Nearest(const Wanted& wanted) const {
+Result<v1::LookupKernelResponse> KernelFinder::Nearest(const Wanted& wanted) const {
   const std::vector<v1::TuningRecord> near = lookup_table_.FindNearest(wanted.key, kSimilarRecords);
   MDH_ASSIGN_OR_RETURN(PredictedKernel made,
                        AdaptKernel(wanted.expression, wanted.device, wanted.key, near));
   return Made(std::move(made), v1::MATCH_KIND_NEAREST, wanted.key, ToProto(wanted.device), near);
 }
 
-Result<v1::GetKernelResponse> KernelFinder::Predicted(const Wanted& wanted) const {
+Result<v1::LookupKernelResponse> KernelFinder::Predicted(const Wanted& wanted) const {
   const v1::DeviceDescription device = ToProto(wanted.device);
   const std::vector<v1::TuningRecord> similar =
       lookup_table_.FindSimilar(wanted.key, kSimilarRecords, device);
@@ -205,7 +229,7 @@ Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
 }
 
 void KernelFinder::Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning,
-                        const Requester& requester, v1::GetKernelResponse& response) const {
+                        const Requester& requester, v1::LookupKernelResponse& response) const {
   Result<v1::TuningJob> job = MakeJob(wanted, tuning, requester);
   if (job.ok()) {
     response.set_tuning_job(job->name());

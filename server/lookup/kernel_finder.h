@@ -2,6 +2,8 @@
 // one, or from rules.
 #pragma once
 
+#include <optional>
+
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
@@ -27,34 +29,61 @@ class KernelFinder {
         jobs_(jobs),
         limits_(limits) {}
 
-  // What is measured; without regard to tune_in_background. Errors: see KernelService.LookupKernel.
-  Result<ReadyReply> Lookup(v1::LookupKernelRequest request) const;
-  // The best that is known of a request with tune_in_background, and a job. `requester`: of that.
+  // An expression that was parsed, and what keys say of it.
+  struct Computation {
+    Expression expression;
+    v1::KernelKey key;
+  };
+  // A lookup, read once for all that is done about it.
+  struct Query {
+    v1::LookupKernelRequest request;
+    std::optional<Computation> computation;  // if the request has an expression
+    v1::KernelKey key;                       // that is looked up
+  };
   // Errors: see KernelService.LookupKernel.
-  Result<ReadyReply> LookupAndTune(const v1::LookupKernelRequest& request,
-                                   const Requester& requester) const;
-  // Of a request with an expression. `requester`: of a job. `patience`: how long what is to be made
-  // waits for devices that are being opened. Errors: see KernelService.GetKernel.
+  Result<Query> Read(v1::LookupKernelRequest request) const;
+  // What is measured; without regard to tune_in_background. Errors: see KernelService.LookupKernel.
+  Result<ReadyReply> Lookup(const Query& query) const;
+  // The best that is known of an expression with tune_in_background, and a job. `requester`: of
+  // that. Errors: see KernelService.LookupKernel.
+  Result<ReadyReply> LookupAndTune(const Query& query, const Requester& requester) const;
+  // Of a request with an expression. `requester`: of a job. Errors: see KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
-                                        const Requester& requester,
-                                        absl::Duration patience = absl::Seconds(5)) const;
+                                        const Requester& requester) const;
   // The kernel of a record, by its id. Errors: as KernelOfRecord.
   Result<v1::Kernel> FindKernel(const std::string& id) const;
 
  private:
+  // What a request says beside its expression.
+  struct Asked {
+    const v1::DeviceSelection& device;
+    v1::NumericsPolicy numerics;
+    v1::MatchKind weakest;
+    const v1::BackgroundTuning* tuning;  // nullptr: none
+    bool has_measured_kernel;            // whether the kernel of a measured record is wanted, too
+    absl::Duration patience;  // how long what is to be made waits for devices that are being opened
+  };
   struct Wanted {
     const Expression& expression;
-    const DeviceDescription& device;
-    const v1::KernelKey& key;
+    const DeviceDescription device;
+    const v1::KernelKey key;
+    const bool has_measured_kernel;
   };
+  Result<Computation> Parse(const v1::ExpressionSource& expression,
+                            v1::NumericsPolicy numerics) const;
+  // Errors: InvalidArgument, Unavailable.
+  Result<Wanted> On(const Computation& computation, const Asked& asked) const;
+  // Errors: see KernelService.GetKernel.
+  Result<v1::LookupKernelResponse> Best(const Computation& computation, const Asked& asked,
+                                        const Requester& requester) const;
   // A measured one. Errors: NotFound.
-  Result<v1::GetKernelResponse> Measured(const Wanted& wanted, v1::MatchKind weakest) const;
+  Result<v1::LookupKernelResponse> Measured(const Wanted& wanted, v1::MatchKind weakest) const;
   // One of other sizes for the same device. Errors: NotFound.
-  Result<v1::GetKernelResponse> Nearest(const Wanted& wanted) const;
-  Result<v1::GetKernelResponse> Predicted(const Wanted& wanted) const;
+  Result<v1::LookupKernelResponse> Nearest(const Wanted& wanted) const;
+  Result<v1::LookupKernelResponse> Predicted(const Wanted& wanted) const;
   // Creates or joins a job, and notes it in the response.
   void Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning, const Requester& requester,
-            v1::GetKernelResponse& response) const;
+            v1::LookupKernelResponse& response) const;
   Result<v1::TuningJob> MakeJob(const Wanted& wanted, const v1::BackgroundTuning& tuning,
                                 const Requester& requester) const;
 

@@ -39,16 +39,18 @@ LookupAnswers::Found LookupAnswers::Find(std::string_view request,
   if (!message.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
     return {absl::InvalidArgumentError("the request is no LookupKernelRequest")};
   }
-  if (!message.has_tune_in_background()) return {finder_.Lookup(std::move(message))};
-  if (!message.has_expression()) {
+  const bool is_tuning = message.has_tune_in_background();
+  if (is_tuning && !message.has_expression()) {
     return {InvalidField("tune_in_background", "what is tuned must be given by its expression")};
   }
-  message.clear_weakest_match();  // the best that is known comes anyway
-  Result<ReadyReply> exact = finder_.Lookup(message);
-  if (!IsToBeTuned(exact)) return {std::move(exact)};
-  const Result<Requester> tuner = requester(message.tune_in_background().source());
+  if (is_tuning) message.clear_weakest_match();  // the best that is known comes anyway
+  const Result<KernelFinder::Query> query = finder_.Read(std::move(message));
+  if (!query.ok()) return {query.status(), /*is_lasting=*/!is_tuning};
+  Result<ReadyReply> exact = finder_.Lookup(*query);
+  if (!is_tuning || !IsToBeTuned(exact)) return {std::move(exact)};
+  const Result<Requester> tuner = requester(query->request.tune_in_background().source());
   if (!tuner.ok()) return {tuner.status(), /*is_lasting=*/false};
-  return {finder_.LookupAndTune(message, *tuner), /*is_lasting=*/false};
+  return {finder_.LookupAndTune(*query, *tuner), /*is_lasting=*/false};
 }
 
 Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {

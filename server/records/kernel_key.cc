@@ -13,13 +13,17 @@ KeyEnvironment KeyEnvironment::Of(const DeviceDescription& device) {
   return {without_compiler.Fingerprint(), device.compiler};
 }
 
-v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
-                            v1::NumericsPolicy numerics) {
+v1::KernelKey KeyOfExpression(const Expression& expression, v1::NumericsPolicy numerics) {
   v1::KernelKey key;
   key.set_numerics_policy(numerics);
   key.set_canonical_form(CanonicalForm(expression));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
-  return CompleteKey(std::move(key), {environment});
+  return key;
+}
+
+v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
+                            v1::NumericsPolicy numerics) {
+  return CompleteKey(KeyOfExpression(expression, numerics), {environment});
 }
 
 KernelKeyView KernelKeyView::Of(const v1::KernelKey& key) {

@@ -40,6 +40,9 @@ struct KernelKeyView {
   friend bool operator==(const KernelKeyView&, const KernelKeyView&) = default;
 };
 
+// What a key says of an expression that is computed with a policy.
+v1::KernelKey KeyOfExpression(const Expression& expression, v1::NumericsPolicy numerics);
+
 // The exact key of an expression in this environment.
 v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics = v1::NUMERICS_POLICY_REASSOCIATE);

@@ -3,7 +3,7 @@
 #include "codegen/choose/block_cost.h"
 #include "codegen/choose/block_design.h"
 #include "codegen/choose/default_block_parameters.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/text/parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -11,6 +11,7 @@ namespace mdh::lower_program_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Ended {
@@ -48,6 +49,19 @@ TEST(LowerProgramTest, PrintsEveryStage) {
   EXPECT_THAT(MdhLower(MatMul(cuda + "launches")).output, HasSubstr("output C: 6400 elements"));
 }
 
+// What the printer shows is what the backend prints: register tiles and passes included.
+TEST(LowerProgramTest, ProgramIsThatOfTheSource) {
+  const std::string tiles = MdhLower(MatMul("--print program")).output;
+  EXPECT_THAT(tiles, HasSubstr("function tile_"));
+  EXPECT_THAT(tiles, HasSubstr("keep "));  // what the last pass adds
+  EXPECT_THAT(MdhLower(MatMul("--print lowered")).output, Not(HasSubstr("keep ")));
+  EXPECT_THAT(MdhLower(MatMul("")).output, HasSubstr(" tile_"));
+  const std::string cuda = "--model CUDA --device sm_90 --print ";
+  const std::string lowered = MdhLower(MatMul(cuda + "lowered")).output;
+  EXPECT_THAT(lowered, StartsWith("stage, grid "));
+  EXPECT_NE(lowered, MdhLower(MatMul(cuda + "program")).output);
+}
+
 TEST(LowerProgramTest, KnowsAllBackends) {
   EXPECT_THAT(MdhLower(MatMul("")).output, HasSubstr("#pragma omp parallel"));
   EXPECT_THAT(MdhLower(MatMul("--model OpenCL --device sm_80")).output, HasSubstr("__kernel"));
@@ -75,6 +89,7 @@ TEST(LowerProgramTest, ErrorsAreOneLineThatHelps) {
   expect(MatMul("--model VLIW"), "there is no system model 'VLIW'");
   expect(MatMul("--device gpu"), "there is no device 'gpu'; expected host or sm_NN");
   expect(MatMul("--model CUDA --device sm_90 --print assembly"), "cannot print 'assembly'");
+  expect(MatMul("--print plan"), "register tiles have no nest plan; --print lowered shows");
   expect(MatMul("--model CUDA --device host"), "CUDA");
   expect(MatMul("--set I"), "--set needs NAME=VALUE");
   expect(MatMul("--fast"), "unknown option, or one without its value: '--fast'");

@@ -4,6 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_expression.h"
+#include "tests/random_pipeline.h"
 
 namespace mdh::round_trip_test {
 namespace {
@@ -16,6 +17,17 @@ TEST(RoundTrip, TextAndMessageOfRandomExpressions) {
     if (failure.empty()) continue;
     ++failures;
     ADD_FAILURE() << "expression " << n << ": " << failure;
+  }
+}
+
+TEST(RoundTrip, TextAndMessageOfRandomPipelines) {
+  Rng rng(FreshSeed());
+  int failures = 0;
+  for (int n = 0; n < 300 && failures < 3; ++n) {
+    const std::string failure = RoundTripFailure(RandomPipeline(rng));
+    if (failure.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << "pipeline " << n << ": " << failure;
   }
 }
 

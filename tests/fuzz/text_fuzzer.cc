@@ -1,4 +1,5 @@
-// Any bytes as an expression's text: it is refused, or it is printed and read again as it was.
+// Any bytes as a text of expressions and pipelines: it is refused, or it is printed and read again
+// as it was.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -6,7 +7,10 @@
 #include <string_view>
 
 #include "core/expression/canonical.h"
+#include "core/pipeline/pipeline_canonical.h"
 #include "core/text/parser.h"
+#include "core/text/pipeline_parser.h"
+#include "core/text/pipeline_printer.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -18,16 +22,23 @@ void Require(bool holds, const std::string& what) {
   std::abort();
 }
 
-void Check(std::string_view text) {
-  const Result<DefinitionHeader> header = ParseHeader(text);
-  const Result<Expression> expression = ParseExpression(text);
-  if (!expression.ok()) return;
+template <typename Computation, typename Parse>
+void CheckPrinted(const Result<Computation>& computation, const Result<DefinitionHeader>& header,
+                  const Parse& parse) {
+  if (!computation.ok()) return;
   Require(header.ok(), "the header is refused: " + header.status().ToString());
-  const std::string printed = ToText(*expression);
-  const Result<Expression> again = ParseExpression(printed);
+  const std::string printed = ToText(*computation);
+  const Result<Computation> again = parse(printed);
   Require(again.ok(), "the printed text is refused: " + again.status().ToString() + printed);
-  Require(Digest(*again) == Digest(*expression), "it means something else:\n" + printed);
+  Require(Digest(*again) == Digest(*computation), "it means something else:\n" + printed);
   Require(ToText(*again) == printed, "printed again it differs:\n" + printed);
+}
+
+void Check(std::string_view text) {
+  CheckPrinted(ParseExpression(text), ParseHeader(text),
+               [](std::string_view printed) { return ParseExpression(printed); });
+  CheckPrinted(ParsePipeline(text), ParsePipelineHeader(text),
+               [](std::string_view printed) { return ParsePipeline(printed); });
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ using mdh::BlockPairOptions;
   std::fprintf(stderr,
                "block_campaign: error: %s\nusage: block_campaign --backend NAME [--platform NAME] "
                "[--device N] [--seed S] [--first N] [--processes N] [--guards BYTES] [--threads N] "
-               "[--only-scans 1] [--only-keyed 1] COUNT\n",
+               "[--only-scans 1] [--only-keyed 1] [--only-stores 1] COUNT\n",
                why.c_str());
   std::exit(2);
 }
@@ -79,6 +79,8 @@ BlockPairOptions Parse(int argc, char** argv) {
       options.backend.max_threads_per_block = Number<int>(value);
     } else if (word == "--only-scans") {
       options.only_scans = Number<int>(value) != 0;
+    } else if (word == "--only-stores") {
+      options.only_stores = Number<int>(value) != 0;
     } else if (word == "--only-keyed") {
       options.only_keyed = Number<int>(value) != 0;
     } else {

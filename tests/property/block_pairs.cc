@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/decomposition/fuse_dimensions.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
@@ -28,7 +28,7 @@ constexpr absl::string_view kNone = "none";     // no valid configuration
 std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
                                  const TuningParameters& p) {
   if (separate.is_empty()) return {"empty dimensions"};
-  if (UsesRegisterTiles(model, p)) return {"register tiles"};
+  if (p.lowering == Lowering::kTiles) return {"register tiles"};
   const Expression expression = *WithFusedDimensions(separate, p);
   const NestShape shape(expression, model, p);
   std::set<std::string> features;
@@ -57,6 +57,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.early_launches == EarlyLaunches::kCalls, "early calls");
   add(!p.lanes.empty(), "tiles of lanes");
   add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
+  add(expression.store() != nullptr, "store functions");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
   add(shape.ShuffledThreads() > 1, "shuffles");
   add(shape.AccumulatorPlace() < shape.count(), "accumulators");
@@ -129,6 +130,7 @@ Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions&
   options.max_points = 2048;
   options.special_values = HasSpecialValues(seed);
   options.empty_one_in = 40;
+  if (pairs.only_stores) options.store_one_in = 1;
   if (pairs.only_keyed || (!pairs.only_scans && seed % 16 == 5)) {
     return RandomKeyedExpression(rng, options);
   }

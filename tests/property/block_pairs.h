@@ -16,6 +16,7 @@ struct BlockPairOptions {
   uint64_t seed = 1;
   int first = 0;            // number of the first pair of that seed
   bool only_scans = false;  // expressions with prefix sums
+  bool only_stores = false;  // expressions with store functions
   bool only_keyed = false;  // expressions whose results have keys
   int processes = 2;        // 0: none of their own, for tools that watch this process
   int patience_s = 300;

@@ -133,7 +133,7 @@ TEST(RandomParametersTest, AreValidAndNeverThoseOfRegisterTiles) {
     if (!parameters) continue;
     ++found;
     EXPECT_EQ(ErrorMessage(Validate(expression, model, device, *parameters)), "no error");
-    EXPECT_FALSE(UsesRegisterTiles(model, *parameters));
+    EXPECT_EQ(parameters->lowering, Lowering::kLevels);
   }
   EXPECT_GE(found, kExpressions * 98 / 100);
 }

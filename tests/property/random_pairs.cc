@@ -102,10 +102,16 @@ Expression RandomProduct(Rng& rng) {
   auto size = [&] { return std::to_string(kSizes[Below(rng, std::size(kSizes))]); };
   const std::string a = Below(rng, 2) == 0 ? "(i,k)" : "(k,i)";
   const std::string b = Below(rng, 2) == 0 ? "(k,j)" : "(j,k)";
+  // With a store function, of which tiles that add in turns apply it with the last part.
+  const bool has_store = Below(rng, 2) == 0;
+  const std::string store =
+      has_store ? ", store s<T,T>( bias: (i,j,k) -> (j), skip: (i,j,k) -> (i,j) )" : "";
+  const std::string s =
+      has_store ? ", s(C, bias, skip) -> y { y = max(C + bias, 0) + skip + T(j) }" : "";
   const std::string text = absl::StrCat(
-      "product<T = fp32 | I = 1, J = 1, K = 1> :=\n  out_view<T>( C: (i,j,k) -> (i,j) ) o\n",
-      "  md_hom<I,J,K>( f, (++, ++, +) ) o\n  inp_view<T,T>( A: (i,j,k) -> ", a, ", B: (i,j,k) -> ",
-      b, " )\nwhere f(A, B) -> C { C = A * B }");
+      "product<T = fp32 | I = 1, J = 1, K = 1> :=\n  out_view<T>( y: (i,j,k) -> (i,j) ) o\n",
+      "  md_hom<I,J,K>( f, (++, ++, +)", store, " ) o\n  inp_view<T,T>( A: (i,j,k) -> ", a,
+      ", B: (i,j,k) -> ", b, " )\nwhere f(A, B) -> C { C = A * B }", s);
   return *ParseExpression(text, {{"I", size()}, {"J", size()}, {"K", size()}});
 }
 
@@ -145,7 +151,7 @@ std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
   }
   // Spaces stream large outputs only.
   if (!expression.is_empty() && Below(rng, 4) == 0)
-    parameters.streams_results = UsesRegisterTiles(model, parameters);
+    parameters.streams_results = parameters.lowering == Lowering::kTiles;
   const Result<LowLevelExpression> low = Lower(expression, model, device, parameters);
   if (!low.ok()) return absl::StrCat("lowering: ", low.status().message());
   const Result<Kernel> kernel = GenerateOpenMp(*low, device);

@@ -122,7 +122,7 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
     return "they run through other dimensions as one";
   }
   const Status valid =
-      ValidateUnfused(problem.expression, problem.model, problem.device, parameters);
+      ValidateUnfused(problem.expression, problem.model, problem.device, parameters).status();
   if (!valid.ok()) return std::string(valid.message());
   const Configuration configuration = kind_->Read(parameters);
   if (const std::string why = space_.WhyNot(configuration); !why.empty()) return why;

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/low_level_expression.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 
 namespace mdh {
 
@@ -52,7 +52,7 @@ int MdhSpaceKind::choice(absl::string_view key) const {
 
 int MdhSpaceKind::AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values) {
   ChoiceParameter& added = Entry(row);
-  if (values.empty() || (values.size() == 1 && lowering_ == Lowering::kBlocks)) return -1;
+  if (values.empty() || (values.size() == 1 && lowering_ == LoweringTarget::kBlocks)) return -1;
   added.values = std::move(values);
   std::vector<int64_t> codes;
   for (size_t n = 0; n < added.values.size(); ++n) codes.push_back(added.CodeOf(n));
@@ -210,8 +210,6 @@ bool IsSameNest(const NestShape& a, const NestShape& b, bool has_regions) {
 bool MeanTheSame(const MdhProblem& problem, const TuningParameters& a, const TuningParameters& b) {
   if (a.system_model != b.system_model || a.fused != b.fused) return false;
   if (a.tile != b.tile || a.numerics != b.numerics) return false;
-  const bool tiles = UsesRegisterTiles(problem.model, a);
-  if (tiles != UsesRegisterTiles(problem.model, b)) return false;
   if (!HasFusedPhases(a) || !HasFusedPhases(b)) return false;
   for (const Choice& row : Choices()) {
     // Tiles of lanes are compared as far as they have an effect.

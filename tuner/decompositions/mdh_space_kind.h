@@ -50,7 +50,7 @@ struct MdhProblem {
 // Immutable after construction.
 class MdhSpaceKind {
  public:
-  MdhSpaceKind(MdhProblem problem, Lowering lowering)
+  MdhSpaceKind(MdhProblem problem, LoweringTarget lowering)
       : problem_(std::move(problem)), lowering_(lowering) {}
   virtual ~MdhSpaceKind() = default;
 
@@ -108,7 +108,7 @@ class MdhSpaceKind {
   int AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values);
   bool HasFixedParts() const;
 
-  const Lowering lowering_;
+  const LoweringTarget lowering_;
   std::vector<ChoiceParameter> choices_;
 };
 

@@ -20,8 +20,9 @@ constexpr int64_t kMaxThreads = 1024;  // idem
 constexpr int kThinRank = 2;           // beyond, fewer part counts
 constexpr int kWideRank = 3;           // beyond, choices are independent of limits where possible
 
-Lowering LoweringOfLevels(const SystemModel& model) {
-  return model.memory == MemoryKind::kExplicit ? Lowering::kBlocks : Lowering::kCacheLevels;
+LoweringTarget LoweringOfLevels(const SystemModel& model) {
+  return model.memory == MemoryKind::kExplicit ? LoweringTarget::kBlocks
+                                               : LoweringTarget::kCacheLevels;
 }
 
 }  // namespace

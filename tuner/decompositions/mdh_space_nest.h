@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "tuner/decompositions/mdh_space_kind.h"
 
 namespace mdh {

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "tuner/decompositions/mdh_space_nest.h"
 
 namespace mdh {
@@ -16,18 +16,13 @@ std::vector<bool> NestDecompositions::HasParts(const TuningParameters& p, int la
 }
 
 TuningParameters NestDecompositions::Decode(Codes c) const {
-  TuningParameters p;
-  p.system_model = p_.model.name;
-  p.numerics = p_.numerics;
-  p.tile.assign(layers_, std::vector<int64_t>(p_.rank(), 1));
+  TuningParameters p = SinglePoints(e_, p_.model, p_.numerics);
+  p.lowering = Lowering::kLevels;
   for (int d = 0; d < p_.rank(); ++d) {
     const std::vector<int64_t> extents = dimensions_.at(d).Extents(c, 1);
     for (int l = 0; l + 1 < layers_; ++l) p.tile[l][d] = extents[LevelOf(l) - 1];
   }
   p.phase.order = DecodeOrder(c, p);
-  for (const Buffer& buffer : e_.inputs()) {
-    p.inputs.push_back({.layout = Identity(buffer.extents.size())});
-  }
   DecodeChoices(c, &p);
   if (!is_explicit()) {
     // Caches copy by themselves; regions say what is in which.

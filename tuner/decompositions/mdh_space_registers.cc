@@ -12,7 +12,7 @@
 namespace mdh {
 
 RegisterDecompositions::RegisterDecompositions(MdhProblem given)
-    : MdhSpaceKind(std::move(given), Lowering::kRegisterTiles),
+    : MdhSpaceKind(std::move(given), LoweringTarget::kRegisterTiles),
       p_(problem_),
       e_(problem_.expression),
       innermost_(InnermostMemoryLayer(problem_.model)),

@@ -17,6 +17,7 @@ std::vector<bool> RegisterDecompositions::HasParts(const TuningParameters& p, in
 TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) const {
   TuningParameters p;
   p.system_model = p_.model.name;
+  p.lowering = Lowering::kTiles;
   p.numerics = p_.numerics;
   p.tile.assign(p_.model.layers.size(), std::vector<int64_t>(p_.rank(), 1));
   for (int d = 0; d < p_.rank(); ++d) {

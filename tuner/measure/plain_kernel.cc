@@ -64,10 +64,7 @@ Result<TuningParameters> PlainParameters(const Expression& expression,
   parameters.system_model = model.name;
   parameters.numerics = numerics;
   parameters.unroll = 1;
-  std::vector<int> in_order(rank);
-  std::iota(in_order.begin(), in_order.end(), 0);
-  parameters.phase.order =
-      NestedOrder(std::vector<std::vector<int>>(model.layers.size(), in_order));
+  parameters.phase.order = NestedOrder(model.layers.size(), expression.rank());
   const int threads = model.LayerWith(LayerRole::kThreads);
   for (int layer = 0; layer < static_cast<int>(model.layers.size()); ++layer) {
     std::vector<int64_t>& extents = parameters.tile.emplace_back(block);

@@ -166,7 +166,8 @@ void TrialBook::PreferIfUnsettled(const std::string& identity) {
   const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
     return IdentityOf(candidate.kernel) == identity;
   });
-  if (preferred == best_.end()) return;
+  // Others only lengthen times: what is faster than a settled one although they lengthened it, is.
+  if (preferred == best_.end() || !preferred->measurement.is_disturbed) return;
   const double most = kStillNear * static_cast<double>(best_.front().measurement.time_ns());
   if (static_cast<double>(preferred->measurement.time_ns()) > most) return;
   std::rotate(best_.begin(), preferred, preferred + 1);

@@ -103,8 +103,8 @@ class TrialBook {
   // compiled or started again, which others were to blame for, as they had run. Errors:
   // Unavailable, then.
   Status Replace(std::vector<Measurement> finals);
-  // Where the best one's time is disturbed: puts the kernel with that identity before it, unless it
-  // is clearly slower. By luck one of several is always a little faster.
+  // Where the times of the best one and of the kernel with that identity are both disturbed: puts
+  // that before it, unless it is clearly slower. By luck one of several is always a little faster.
   void PreferIfUnsettled(const std::string& identity);
   // OK if there is a valid trial, else FailedPrecondition with the commonest reason.
   Status CheckThatSomethingIsValid(const std::string& expression) const;

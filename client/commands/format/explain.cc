@@ -119,7 +119,9 @@ std::string UnreachedText(const Expression& expression, const Buffer& output) {
                       output.keeps_unreached ? " what is there" : " zero");
 }
 
-std::string BufferText(const Expression& expression, const Buffer& buffer, bool is_input) {
+enum class BufferRole : uint8_t { kInput, kStoreInput, kOutput };
+
+std::string BufferText(const Expression& expression, const Buffer& buffer, BufferRole role) {
   std::string text =
       absl::StrFormat("    %-8s %s[%s], %s: %s\n", buffer.name, buffer.type.ToString(),
                       absl::StrJoin(buffer.extents, ","), FormatBytes(buffer.size_bytes()),
@@ -131,7 +133,11 @@ std::string BufferText(const Expression& expression, const Buffer& buffer, bool 
                     buffer.extents_given ? ", extents as given" : ", extents from the accesses"));
   const std::string boundary = BoundaryText(buffer);
   if (!boundary.empty()) line(absl::StrCat("outside of the extents: ", boundary));
-  if (!is_input) {
+  if (role == BufferRole::kStoreInput) {
+    line("read where results are final");
+    return text;
+  }
+  if (role == BufferRole::kOutput) {
     const std::string unreached = UnreachedText(expression, buffer);
     if (!unreached.empty()) line(unreached);
     return text;
@@ -202,6 +208,9 @@ std::string WorkText(const Expression& expression) {
   if (expression.has_reduction() || expression.has_prefix_sum()) {
     absl::StrAppendFormat(&text, "    per combination: %s\n",
                           CountsText(expression.reduction().function()));
+  }
+  if (expression.store() != nullptr) {
+    absl::StrAppendFormat(&text, "    per result: %s\n", CountsText(expression.store()->function));
   }
   absl::StrAppendFormat(
       &text, "    %d floating-point operations, %s touched, %.2f operations per byte\n",
@@ -304,17 +313,17 @@ std::string ExplainAsText(const Expression& expression) {
   }
   absl::StrAppend(&text, expression.inputs().empty() ? "" : "  inputs\n");
   for (const Buffer& buffer : expression.inputs()) {
-    absl::StrAppend(&text, BufferText(expression, buffer, true));
+    absl::StrAppend(&text, BufferText(expression, buffer, BufferRole::kInput));
   }
   if (const StoreFunction* store = expression.store(); store && !store->inputs.empty()) {
     absl::StrAppend(&text, "  inputs of the store function\n");
     for (const Buffer& buffer : store->inputs) {
-      absl::StrAppend(&text, BufferText(expression, buffer, true));
+      absl::StrAppend(&text, BufferText(expression, buffer, BufferRole::kStoreInput));
     }
   }
   absl::StrAppend(&text, "  outputs\n");
   for (const Buffer& buffer : expression.outputs()) {
-    absl::StrAppend(&text, BufferText(expression, buffer, false));
+    absl::StrAppend(&text, BufferText(expression, buffer, BufferRole::kOutput));
   }
   absl::StrAppend(&text, "  function\n    ", ToText(expression.function()), "\n");
   if (expression.store() != nullptr) {

@@ -210,9 +210,8 @@ NameAllocator NamesBeside(const Block& block, const std::vector<std::string>& ou
 }
 
 // What is stored of the identity, at every point of the results.
-Block StoreIdentities(const Expression& expression, std::vector<ResultTarget> targets,
-                             const std::vector<std::string>& inputs, NameAllocator& names) {
-  for (const std::string& input : inputs) names.Reserve(input);
+Block StoreIdentities(const Expression& expression, const std::vector<ResultTarget>& targets,
+                      const StorePointers& store, NameAllocator& names) {
   const std::string item = names.Unique("item");
   std::vector<LoopValue> identities;
   for (const ScalarValue& value : *expression.reduction().identity()) {
@@ -225,10 +224,8 @@ Block StoreIdentities(const Expression& expression, std::vector<ResultTarget> ta
     at[d] = Index::Variable(item) / inside % expression.dimensions()[d].size;
     inside *= expression.dimensions()[d].size;
   }
-  const ResultArrays results = {.index_names = {},
-                                .arrays = {},
-                                .outputs = std::move(targets),
-                                .store = PointersOfStore(expression, inputs)};
+  const ResultArrays results = {
+      .index_names = {}, .arrays = {}, .outputs = targets, .store = store};
   Block body, block;
   EmitFinalResults(expression, results, at, identities, names, &body);
   block.push_back({ShareLoop{item, inside, ShareBlock(std::move(body))}});
@@ -272,19 +269,12 @@ LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::st
   Stage& stage = program.stages.back();
   stage.comment = "There is no point: results are what changes nothing.";
   NameAllocator names = NamesBeside({}, outputs);
-  std::vector<ResultTarget> targets = OutputTargets(expression, outputs);
-  for (int r = 0; r < static_cast<int>(targets.size()); ++r) {
-    const int b = expression.output_access(r).buffer;
-    if (expression.outputs()[b].type.is_record()) {
-      targets[r].pointer = names.Unique(outputs[b] + "_field");
-      stage.body.push_back(
-          {DeclareView{targets[r].pointer, targets[r].type, /*is_const=*/false, outputs[b]}});
-    } else {
-      targets[r].pointer = outputs[b];
-    }
-  }
+  for (const std::string& input : inputs) names.Reserve(input);
+  RecordViews views(names);
+  const std::vector<ResultTarget> targets = OutputTargets(expression, outputs, views);
   if (expression.store() != nullptr) {
-    Append(StoreIdentities(expression, std::move(targets), inputs, names), &stage.body);
+    const StorePointers store = PointersOfStore(expression, inputs, views);
+    Append(StoreIdentities(expression, targets, store, names), &stage.body);
   } else {
     std::vector<ScalarValue> values;
     for (size_t r = 0; r < targets.size(); ++r) {
@@ -295,6 +285,7 @@ LoopProgram EmptyProgram(const Expression& expression, const std::vector<std::st
     }
     Append(SetResults(expression, targets, values), &stage.body);
   }
+  DeclareUsed(views.Declarations(), &program);
   if (sharing == ItemSharing::kInterleaved) {
     stage.launch = LaunchForItems(expression.result_points());
   }

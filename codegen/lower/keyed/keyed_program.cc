@@ -9,7 +9,6 @@
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/numbered_values.h"
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"
@@ -28,12 +27,10 @@ class KeyedProgramBuilder {
         form_(std::move(form)),
         cut_(CutByKey(expression(), form_, keyed_)),
         key_{TableKeyType(form_.key_type), 1},
-        targets_(has_arrays() ? ArrayTargets(expression(), context_.output_names())
-                              : OutputTargets(expression(), context_.output_names())) {
+        targets_(has_arrays() ? ArrayTargets(expression(), context_.output_names()) : Outputs()) {
     for (std::string* name : {&block_, &table_, &first_, &number_, &tile_, &element_, &place_}) {
       *name = context_.names().Unique(*name);
     }
-    if (!has_arrays()) targets_ = Viewed(std::move(targets_));
     for (int r = 0; r < std::ssize(targets_); ++r) {
       const std::string name = ResultName(expression(), context_.output_names(), r);
       shared_.push_back(context_.names().Unique(absl::StrCat(name, "_sm")));
@@ -45,6 +42,7 @@ class KeyedProgramBuilder {
     if (cut_.parts > 1) program.stages.push_back(Identities());
     program.stages.push_back(Combine());
     if (has_arrays()) AppendStores(&program);
+    DeclareUsed(context_.views().Declarations(), &program);
     return program;
   }
 
@@ -59,14 +57,8 @@ class KeyedProgramBuilder {
   // Whether results go to arrays until a store function makes outputs of them.
   bool has_arrays() const { return expression().store() != nullptr; }
 
-  // The outputs' targets, with views of records.
-  std::vector<ResultTarget> Viewed(std::vector<ResultTarget> outputs) {
-    for (int n = 0; n < std::ssize(outputs); ++n) {
-      const int b = expression().output_access(n).buffer;
-      outputs[n].pointer = context_.FieldView(expression().outputs()[b], context_.output_names()[b],
-                                              outputs[n].type, /*is_const=*/false);
-    }
-    return outputs;
+  std::vector<ResultTarget> Outputs() {
+    return OutputTargets(expression(), context_.output_names(), context_.views());
   }
 
   // A thread per result.
@@ -75,22 +67,17 @@ class KeyedProgramBuilder {
     for (const ResultTarget& array : targets_) {
       program->scratch.push_back({array.pointer, array.type, elements, false});
     }
-    const ResultArrays arrays = {
-        .index_names = context_.index_names(),
-        .arrays = targets_,
-        .outputs = Viewed(OutputTargets(expression(), context_.output_names())),
-        .store = context_.StoreViews()};
+    const ResultArrays arrays = {.index_names = context_.index_names(),
+                                 .arrays = targets_,
+                                 .outputs = Outputs(),
+                                 .store = context_.StorePointers()};
     const size_t first = program->stages.size();
     AppendFinishingStages(expression(), arrays, program);
-    Stage& stage = program->stages[first];
-    const Block views = context_.ViewDeclarations();
-    stage.body.insert(stage.body.begin(), views.begin(), views.end());
-    stage.launch = LaunchForItems(elements);
+    program->stages[first].launch = LaunchForItems(elements);
   }
 
   Stage Identities() const {
-    Stage stage{"What changes nothing, with which blocks combine their results.",
-                context_.ViewDeclarations()};
+    Stage stage{"What changes nothing, with which blocks combine their results.", {}};
     const std::vector<ScalarValue>& identity = *expression().reduction().identity();
     Append(SetResults(expression(), targets_, identity), &stage.body);
     stage.launch = LaunchForItems(ResultArrayElements(expression()));
@@ -112,8 +99,7 @@ class KeyedProgramBuilder {
     body.push_back({Barrier{}});
     if (cut_.parts > 1) body.push_back({AwaitStages{}});
     StoreResults(keys, at, &body);
-    stage.body = context_.ViewDeclarations();
-    Append(std::move(body), &stage.body);
+    stage.body = std::move(body);
     return stage;
   }
 

@@ -145,7 +145,7 @@ LoopValue NumberedValues::Value(int parameter, const Index& number) {
   const Buffer& buffer = expression.inputs()[ref.buffer];
   const ScalarType type = buffer.type.fields()[ref.field].type;
   const std::string pointer =
-      context_.FieldView(buffer, context_.input_name(ref.buffer), type, /*is_const=*/true);
+      context_.views().PointerTo(buffer, context_.input_name(ref.buffer), type, /*is_const=*/true);
   if (buffer.boundary.kind == Boundary::Kind::kNone) {
     const Index offset =
         IndexAtPoint(expression, points_, buffer.Linearized(ref.access, ref.field), number);

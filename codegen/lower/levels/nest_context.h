@@ -2,13 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "codegen/lower/levels/nest_plan.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program.h"
-#include "codegen/program/scalar_code.h"
+#include "codegen/program/record_views.h"
 #include "codegen/program/store_function.h"
 
 namespace mdh {
@@ -21,14 +21,14 @@ class NestContext {
 
   const LowLevelExpression& low_level() const { return low_level_; }
   const Expression& expression() const { return low_level_.expression(); }
-  const NestShape& shape() const { return shape_; }
+  const NestShape& shape() const { return low_level_.shape(); }
   const NestPlan& plan() const { return plan_; }
-  int count() const { return shape_.count(); }
-  const NestShape::Level& level(int n) const { return shape_.levels()[n]; }
+  int count() const { return shape().count(); }
+  const NestShape::Level& level(int n) const { return shape().levels()[n]; }
   int64_t size(int d) const { return expression().dimensions()[d].size; }
   bool has_blocks() const { return low_level_.model().memory == MemoryKind::kExplicit; }
-  int64_t threads() const { return has_blocks() ? shape_.ThreadsPerBlock() : 1; }
-  bool is_sequential(int n) const { return !shape_.is_parallel(n) && level(n).parts > 1; }
+  int64_t threads() const { return has_blocks() ? shape().ThreadsPerBlock() : 1; }
+  bool is_sequential(int n) const { return !shape().is_parallel(n) && level(n).parts > 1; }
   const DeviceFeatures& features() const { return features_; }
   // Private arrays are registers, so that loops over them must be unrolled.
   bool unrolls() const { return features_.private_registers; }
@@ -46,37 +46,33 @@ class NestContext {
   Index Point(int d) const;
   Index FirstPoint(int d, int place) const;
   // Whether points at hand may lie outside of dimension d, and the condition that they do not.
-  bool IsGuarded(int d) const { return shape_.IsGuarded(d) && !is_whole_[d]; }
+  bool IsGuarded(int d) const { return shape().IsGuarded(d) && !is_whole_[d]; }
   void AppendGuard(int d, std::vector<Condition>* conditions) const;
   // The part at hand is whole in dimension d: nothing inside of it needs guards.
   void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
-  const std::vector<std::string>& index_names() const { return index_names_; }
-  // Of the passed inputs.
-  const std::string& input_name(int b) const { return input_names_[b]; }
-  const std::vector<std::string>& output_names() const { return output_names_; }
+  const std::vector<std::string>& index_names() const { return kernel_names_.indices; }
+  const std::string& input_name(int b) const { return kernel_names_.inputs[b]; }
+  const std::vector<std::string>& output_names() const { return kernel_names_.outputs; }
   // Number of the thread in its block, all dimensions flattened.
   Index Thread() const;
 
   NameAllocator& names() { return names_; }
-  // `base` as a pointer to elements of `type`: itself, or a view of a record that the program
-  // declares.
-  std::string FieldView(const Buffer& buffer, const std::string& base, ScalarType type,
-                        bool is_const);
-  // What the store function reads.
-  StorePointers StoreViews();
-  // The views asked for up to now, to be declared at the top of a stage.
-  Block ViewDeclarations() const;
+  // Of inputs and outputs; the program declares them.
+  RecordViews& views() { return views_; }
+  // To what the store function reads.
+  mdh::StorePointers StorePointers() {
+    return PointersOfStore(expression(), kernel_names_.inputs, views_);
+  }
 
  private:
   const LowLevelExpression& low_level_;
   NestPlan plan_;
-  NestShape shape_;
   const DeviceFeatures features_;
   NameAllocator names_;
+  const KernelNames kernel_names_;
   std::vector<std::string> variables_;
-  std::vector<std::string> index_names_, input_names_, output_names_;
-  std::map<std::string, DeclareView> views_;
+  RecordViews views_{names_};
   std::vector<bool> is_whole_;
 };
 

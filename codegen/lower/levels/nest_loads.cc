@@ -352,8 +352,8 @@ LoopValue NestLoads::Load(int parameter) {
     }
     return LoadValue(copy->name, offset, {field.type, 1}, 1);
   }
-  const std::string pointer =
-      context_.FieldView(buffer, context_.input_name(ref.buffer), field.type, /*is_const=*/true);
+  const std::string pointer = context_.views().PointerTo(buffer, context_.input_name(ref.buffer),
+                                                         field.type, /*is_const=*/true);
   if (buffer.boundary.kind != Boundary::Kind::kNone) {
     std::vector<Index> indices;
     for (const AffineIndex& index : access.indices) {

@@ -77,7 +77,7 @@ NestPlan BuildNestPlan(const LowLevelExpression& low) {
        {PhaseKind::kDecomposition, PhaseKind::kScalar, PhaseKind::kRecomposition}) {
     plan.nests.push_back({{phase}, ParametersOf(low.parameters(), phase)});
   }
-  const NestShape shape(low.expression(), low.model(), low.parameters());
+  const NestShape& shape = low.shape();
   for (int b = 0; b < static_cast<int>(low.expression().inputs().size()); ++b) {
     for (int n = 0; n < shape.count(); ++n) {
       if (shape.InputRegion(b, n) > 0) plan.copies.push_back(LiteralCopy(low, shape, b, n));

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "core/decomposition/low_level_expression.h"
-#include "core/decomposition/nest_constraints.h"
 
 namespace mdh {
 

@@ -31,9 +31,8 @@ NestPlan EliminateBuffers(NestPlan plan) {
 }
 
 NestPlan ReduceBufferSizes(const LowLevelExpression& low, NestPlan plan) {
-  const NestShape shape(low.expression(), low.model(), low.parameters());
   for (NestCopy& copy : plan.copies) {
-    const NestShape::Box box = shape.CopyBox(copy.input, copy.place, copy.is_shared);
+    const NestShape::Box box = low.shape().CopyBox(copy.input, copy.place, copy.is_shared);
     copy.extents = box.extents;
     copy.steps = box.steps;
   }

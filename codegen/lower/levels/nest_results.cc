@@ -43,14 +43,9 @@ NestResults::NestResults(NestContext& context)
   uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
                  (adds_to_targets && expression().finishes_results());
   const std::vector<std::string>& outputs = context.output_names();
-  targets_ =
-      uses_arrays_ ? ArrayTargets(expression(), outputs) : OutputTargets(expression(), outputs);
-  for (int n = 0; !uses_arrays_ && n < std::ssize(targets_); ++n) {
-    const int b = expression().output_access(n).buffer;
-    targets_[n].pointer =
-        context.FieldView(expression().outputs()[b], outputs[b], targets_[n].type, false);
-  }
-  if (!uses_arrays_) store_pointers_ = context.StoreViews();
+  targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
+                          : OutputTargets(expression(), outputs, context.views());
+  if (!uses_arrays_) store_pointers_ = context.StorePointers();
   for (int r = 0; r < results(); ++r) {
     const std::string name = ResultName(expression(), outputs, r);
     accumulators_.push_back(context.names().Unique(name + "_acc"));
@@ -406,15 +401,15 @@ Index NestResults::ResultOffset(int r) const {
   }) + Index(offset.constant);
 }
 
-// Into the targets at the point at hand: in arrays as they are, else what the store function makes of
-// them.
+// Into the targets at the point at hand: in arrays as they are, else what the store function makes
+// of them.
 void NestResults::StoreAt(const std::vector<LoopValue>& results, Block* block) {
   std::vector<LoopValue> stored = results;
   if (!uses_arrays_ && expression().store() != nullptr) {
     StoredPoint point;
     for (int d = 0; d < expression().rank(); ++d) point.at.push_back(context_.Point(d));
-    stored = EmitStoreFunction(expression(), store_pointers_, point,
-                               results, context_.names(), *block);
+    stored =
+        EmitStoreFunction(expression(), store_pointers_, point, results, context_.names(), *block);
   }
   for (int n = 0; n < std::ssize(targets_); ++n) {
     block->push_back({StoreElements{targets_[n].pointer + (slots_ > 1 ? "_slot" : ""),

@@ -70,7 +70,7 @@ LineValues::Operand LineValues::OperandOf(int parameter, const std::vector<Index
   const Buffer& buffer = expression.inputs()[ref.buffer];
   const ScalarType type = buffer.type.fields()[ref.field].type;
   const std::string pointer =
-      context_.FieldView(buffer, context_.input_name(ref.buffer), type, /*is_const=*/true);
+      context_.views().PointerTo(buffer, context_.input_name(ref.buffer), type, /*is_const=*/true);
   if (buffer.boundary.kind != Boundary::Kind::kNone) {
     Inside inside{&buffer, pointer, ref.field, {}};
     for (const AffineIndex& index : buffer.accesses[ref.access].indices) {

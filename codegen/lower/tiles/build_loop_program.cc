@@ -40,13 +40,13 @@ class LoopProgramBuilder {
       }
     }
     program_.stages.push_back({"Compute, each thread its share of the parts.", BuildCompute()});
-    if (plan_.uses_result_arrays()) {
+    if (plan_.uses_result_arrays() && !plan_.stores_at_last()) {
       AppendFinishingStages(plan_.expression(),
-                            {plan_.index_names(), plan_.targets(),
-                             OutputTargets(plan_.expression(), plan_.output_names()),
+                            {plan_.index_names(), plan_.targets(), plan_.outputs(),
                              plan_.store_pointers(), plan_.reduction_parts(), plan_.core_tiles()},
                             &program_);
     }
+    DeclareUsed(plan_.views(), &program_);
     return std::move(program_);
   }
 
@@ -209,6 +209,20 @@ class LoopProgramBuilder {
     return conditions;
   }
 
+  // Whether the parts at hand of these dimensions are the last ones.
+  std::vector<Condition> LastConditions(const State& state, const std::vector<int64_t>& points,
+                                        const std::vector<Index>& origins) const {
+    std::vector<Condition> conditions;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      if (!plan_.is_reduction(d)) continue;
+      const Index end =
+          plan_.is_inner_reduction(d) ? state.ranges[d].end : origins[d] + Index(points[d]);
+      if (end.is_constant() && end.constant() == plan_.size(d)) continue;
+      conditions.push_back({Condition::Kind::kEqual, end, Index(plan_.size(d)), ""});
+    }
+    return conditions;
+  }
+
   void EmitCall(const State& state, Block& block) {
     std::vector<int64_t> points = state.points;
     std::vector<Index> origins = state.origins;
@@ -219,6 +233,9 @@ class LoopProgramBuilder {
     }
     const std::vector<Condition> first = FirstConditions();
     if (!first.empty()) block.push_back({DeclareFlag{"first", first}});
+    if (plan_.stores_at_last()) {
+      block.push_back({DeclareFlag{"last", LastConditions(state, points, origins)}});
+    }
     const std::optional<std::vector<Condition>> inside = InsideConditions(state, points, origins);
     if (inside.has_value() && inside->empty()) {
       block.push_back({CallTile(state, points, origins, TilePlace::kInside, !first.empty())});
@@ -303,6 +320,7 @@ class LoopProgramBuilder {
       case TileParameter::Role::kInput:
       case TileParameter::Role::kStaged:
       case TileParameter::Role::kFirst:
+      case TileParameter::Role::kLast:
         break;
     }
     return p.parameter.name;

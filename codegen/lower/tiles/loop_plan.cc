@@ -1,12 +1,9 @@
 #include "codegen/lower/tiles/loop_plan.h"
 
 #include <algorithm>
-#include <cctype>
-#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "codegen/program/c_names.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -24,39 +21,23 @@ bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) 
 
 }  // namespace
 
-LoopPlan::LoopPlan(const LowLevelExpression& low_level)
-    : expression_(low_level.expression()),
-      independent_accumulators_(low_level.parameters().independent_accumulators),
-      streams_results_(low_level.parameters().streams_results),
-      prefetch_(low_level.parameters().prefetch),
-      remainder_(low_level.parameters().remainder),
-      numerics_(low_level.parameters().numerics) {
-  PlanNames();
-  PlanLoops(low_level);
-  PlanStaging(low_level);
+LoopPlan::LoopPlan(LowLevelExpression low_level) : low_level_(std::move(low_level)) {
+  NameAllocator names;
+  names_ = NamesOf(expression(), names);
+  RecordViews views(names);
+  input_pointers_ = views.InputPointers(expression(), names_.inputs);
+  outputs_ = OutputTargets(expression(), names_.outputs, views);
+  store_pointers_ = PointersOfStore(expression(), names_.inputs, views);
+  views_ = views.Declarations();
+  PlanLoops();
+  PlanStaging();
   PlanResults();
-  PlanLastTiles(low_level);
+  PlanLastTiles();
 }
 
-void LoopPlan::PlanNames() {
-  std::set<std::string> taken;
-  auto unique = [&](const std::string& name) {
-    std::string identifier = CIdentifier(name);
-    while (!taken.insert(identifier).second) identifier += "_";
-    return identifier;
-  };
-  for (const Dimension& dimension : expression_.dimensions()) {
-    index_names_.push_back(unique(dimension.name));
-  }
-  for (const Buffer& buffer : expression_.passed_inputs()) {
-    input_names_.push_back(unique(buffer.name));
-  }
-  for (const Buffer& buffer : expression_.outputs()) output_names_.push_back(unique(buffer.name));
-}
-
-void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
-  const SystemModel& model = low_level.model();
-  const TuningParameters& p = low_level.parameters();
+void LoopPlan::PlanLoops() {
+  const SystemModel& model = low_level_.model();
+  const TuningParameters& p = parameters();
   const int layers = static_cast<int>(model.layers.size());
   int innermost_memory = -1;
   for (int l = 0; l < layers; ++l) {
@@ -74,8 +55,8 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
       }
     }
   }
-  narrow_reduction_ = NarrowReductionOf(expression_);
-  if (!ReducesNarrowVectors(narrow_reduction_, expression_, vector_dimension_, lanes_))
+  narrow_reduction_ = NarrowReductionOf(expression());
+  if (!ReducesNarrowVectors(narrow_reduction_, expression(), vector_dimension_, lanes_))
     narrow_reduction_.reset();
   std::vector<int64_t> enclosing = core_tile_;
   for (int l = 0; l < layers; ++l) {
@@ -89,22 +70,22 @@ void LoopPlan::PlanLoops(const LowLevelExpression& low_level) {
       if (p.tile[l][d] == enclosing[d] && (!innermost || size(d) % p.tile[l][d] == 0)) continue;
       const std::string suffix =
           innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
-      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(index_names_[d], suffix)});
+      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(names_.indices[d], suffix)});
     }
     enclosing = p.tile[l];
   }
 }
 
-void LoopPlan::PlanStaging(const LowLevelExpression& low_level) {
-  const TuningParameters& p = low_level.parameters();
-  for (size_t b = 0; b < expression_.inputs().size(); ++b) {
+void LoopPlan::PlanStaging() {
+  const TuningParameters& p = parameters();
+  for (size_t b = 0; b < expression().inputs().size(); ++b) {
     const InputParameters& input = p.inputs[b];
     if (input.stage_layer == InputParameters::kInPlace) continue;
-    const Buffer& buffer = expression_.inputs()[b];
+    const Buffer& buffer = expression().inputs()[b];
     const bool whole = input.stage_layer == InputParameters::kWholeBuffer;
     StagedCopy copy{.input = static_cast<int>(b),
                     .layer = input.stage_layer,
-                    .name = absl::StrCat(input_names_[b], "_packed"),
+                    .name = absl::StrCat(names_.inputs[b], "_packed"),
                     .extents = buffer.extents,
                     .strides = {},
                     .strip_dimension = input.strip_dimension,
@@ -150,15 +131,15 @@ void LoopPlan::PlanResults() {
   const bool in_outputs =
       std::any_of(outer_loops_.begin(), outer_loops_.end(),
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
-  uses_result_arrays_ = expression_.has_prefix_sum() || reduction_parts() > 1 ||
-                        (in_outputs && expression_.finishes_results());
-  targets_ = uses_result_arrays_ ? ArrayTargets(expression_, output_names_)
-                                 : OutputTargets(expression_, output_names_);
-  store_pointers_ = PointersOfStore(expression_, input_names_);
+  uses_result_arrays_ = expression().has_prefix_sum() || reduction_parts() > 1 ||
+                        (in_outputs && expression().finishes_results());
+  stores_at_last_ = expression().store() != nullptr && in_outputs &&
+                    !expression().has_prefix_sum() && reduction_parts() == 1;
+  arrays_ = ArrayTargets(expression(), names_.outputs);
 }
 
-void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
-  for (int d = 0; d < rank(); ++d) last_tiles_.push_back(LastTilesOf(low_level, d));
+void LoopPlan::PlanLastTiles() {
+  for (int d = 0; d < rank(); ++d) last_tiles_.push_back(LastTilesOf(d));
   for (StagedCopy& copy : staged_) {
     if (copy.strip_of >= 0 && !last_tiles_[copy.strip_of].empty()) {
       const LastTile& last = last_tiles_[copy.strip_of].back();
@@ -167,17 +148,17 @@ void LoopPlan::PlanLastTiles(const LowLevelExpression& low_level) {
   }
 }
 
-std::vector<LastTile> LoopPlan::LastTilesOf(const LowLevelExpression& low_level, int d) const {
+std::vector<LastTile> LoopPlan::LastTilesOf(int d) const {
   const int64_t tile = register_tile_[d], end = size(d), rest = end % tile;
   if (rest == 0) return {};
   const std::vector<LastTile> variant = {{rest, end - rest}};
-  if (remainder_ == Remainder::kVariants || is_reduction(d)) return variant;
-  if (remainder_ == Remainder::kOverlap && CanBeginEarlier(low_level, d, tile)) {
+  if (parameters().remainder == Remainder::kVariants || is_reduction(d)) return variant;
+  if (parameters().remainder == Remainder::kOverlap && CanBeginEarlier(d, tile)) {
     return {{tile, end - tile}};
   }
   if (d != vector_dimension_) return variant;
   const int64_t vectors = RoundUp(rest, lanes_);
-  if (CanBeginEarlier(low_level, d, vectors)) return {{vectors, end - vectors}};
+  if (CanBeginEarlier(d, vectors)) return {{vectors, end - vectors}};
   // The last vector takes points from the tile before, which keeps as many vectors if it has
   // several.
   const int64_t before = tile + rest - vectors;
@@ -187,16 +168,16 @@ std::vector<LastTile> LoopPlan::LastTilesOf(const LowLevelExpression& low_level,
 
 // Whether the tile of the last `points` points of dimension d finds all of them in what the core
 // has, and stores the values that are there already.
-bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const {
+bool LoopPlan::CanBeginEarlier(int d, int64_t points) const {
   if (LastPart(size(d), core_tile_[d]) < points) return false;
   for (const PlannedLoop& loop : outer_loops_) {
     if (is_reduction(loop.dimension)) return false;
   }
   for (const StagedCopy& copy : staged_) {
-    const Buffer& buffer = expression_.inputs()[copy.input];
+    const Buffer& buffer = expression().inputs()[copy.input];
     if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
     if (copy.layer == InputParameters::kWholeBuffer || !buffer.DependsOn(d)) continue;
-    if (LastPart(size(d), low_level.parameters().tile[copy.layer][d]) < points) return false;
+    if (LastPart(size(d), parameters().tile[copy.layer][d]) < points) return false;
   }
   return true;
 }
@@ -205,19 +186,19 @@ bool LoopPlan::CanBeginEarlier(const LowLevelExpression& low_level, int d, int64
 bool LoopPlan::HasRoomForTwo(int d) const {
   int64_t part = core_tile_[d];
   for (const PlannedLoop& loop : outer_loops_) {
-    if (loop.dimension == d && loop.variable != index_names_[d]) part = loop.step;
+    if (loop.dimension == d && loop.variable != names_.indices[d]) part = loop.step;
   }
   for (const StagedCopy& copy : staged_) {
-    const Buffer& buffer = expression_.inputs()[copy.input];
+    const Buffer& buffer = expression().inputs()[copy.input];
     if (copy.strip_of == d && !EndsWithStrips(buffer, copy, size(d))) return false;
   }
   return LastPart(size(d), part) > register_tile_[d];
 }
 
 bool LoopPlan::starts_from_identity() const {
-  const CombineOperator& combine = expression_.reduction();
+  const CombineOperator& combine = expression().reduction();
   if (!combine.identity().has_value()) return false;
-  return numerics_ == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
+  return numerics() == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
 }
 
 int64_t LoopPlan::total_core_parts() const {
@@ -243,7 +224,8 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
   std::vector<TilePiece> pieces;
   int width = d == vector_dimension_ ? lanes_ : 1;
   // A tile reads what it adds to before it stores: one vector may repeat points of another.
-  const bool overlaps = remainder_ != Remainder::kVariants && !is_reduction(d) && width <= points;
+  const bool overlaps =
+      parameters().remainder != Remainder::kVariants && !is_reduction(d) && width <= points;
   for (int64_t offset = 0; offset < points; offset += width) {
     if (overlaps) {
       pieces.push_back({std::min(offset, points - width), width});

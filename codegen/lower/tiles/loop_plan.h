@@ -8,6 +8,7 @@
 
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/index.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/store_function.h"
 #include "core/base/round.h"
@@ -64,12 +65,13 @@ struct StagedCopy {
 // Immutable after construction; plain facts, no statements.
 class LoopPlan {
  public:
-  explicit LoopPlan(const LowLevelExpression& low_level);
+  explicit LoopPlan(LowLevelExpression low_level);
 
-  const Expression& expression() const { return expression_; }
-  int rank() const { return expression_.rank(); }
-  int64_t size(int d) const { return expression_.dimensions()[d].size; }
-  bool is_reduction(int d) const { return expression_.is_reduction(d); }
+  const Expression& expression() const { return low_level_.expression(); }
+  const TuningParameters& parameters() const { return low_level_.parameters(); }
+  int rank() const { return expression().rank(); }
+  int64_t size(int d) const { return expression().dimensions()[d].size; }
+  bool is_reduction(int d) const { return expression().is_reduction(d); }
 
   // Core layer: parts of core_tile(d) points, core_parts(d) of them, nested in core_order().
   int64_t core_tile(int d) const { return core_tile_[d]; }
@@ -109,42 +111,53 @@ class LoopPlan {
   const StagedCopy* StagedInput(int input) const;
 
   // Identifiers in generated code.
-  const std::string& index_name(int d) const { return index_names_[d]; }
+  const std::string& index_name(int d) const { return names_.indices[d]; }
   // Of the passed inputs.
-  const std::string& input_name(int b) const { return input_names_[b]; }
-  const std::string& output_name(int b) const { return output_names_[b]; }
+  const std::string& input_name(int b) const { return names_.inputs[b]; }
+  const std::string& output_name(int b) const { return names_.outputs[b]; }
+
+  // Per parameter of f; views of records are declared by `views`.
+  const std::string& input_pointer(int parameter) const { return input_pointers_[parameter]; }
+  const Block& views() const { return views_; }
 
   // Where register tiles leave their results: in the outputs, or in arrays of their own.
   bool uses_result_arrays() const { return uses_result_arrays_; }
-  const std::vector<ResultTarget>& targets() const { return targets_; }
-  // What the store function reads: in the tiles, unless those leave their results in arrays.
+  const std::vector<ResultTarget>& targets() const {
+    return uses_result_arrays_ ? arrays_ : outputs_;
+  }
+  const std::vector<ResultTarget>& outputs() const { return outputs_; }
+  // What the store function reads.
   const StorePointers& store_pointers() const { return store_pointers_; }
-  bool tiles_store() const { return !uses_result_arrays_ && expression_.store() != nullptr; }
+  // Whether tiles apply the store function: to their results, or, where reductions run around them,
+  // to what is in the arrays when the last parts of these are done.
+  bool tiles_store() const {
+    return expression().store() != nullptr && (!uses_result_arrays_ || stores_at_last_);
+  }
+  bool stores_at_last() const { return stores_at_last_; }
   // The extent of one part of the core layer along each dimension.
   const std::vector<int64_t>& core_tiles() const { return core_tile_; }
-  const std::vector<std::string>& index_names() const { return index_names_; }
-  const std::vector<std::string>& output_names() const { return output_names_; }
+  const std::vector<std::string>& index_names() const { return names_.indices; }
+  const std::vector<std::string>& output_names() const { return names_.outputs; }
 
   // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
   // only if it is that of a named operation.
   bool starts_from_identity() const;
 
-  bool independent_accumulators() const { return independent_accumulators_; }
-  bool streams_results() const { return streams_results_; }
-  int prefetch() const { return prefetch_; }  // iterations
-  NumericsPolicy numerics() const { return numerics_; }
+  bool independent_accumulators() const { return parameters().independent_accumulators; }
+  bool streams_results() const { return parameters().streams_results; }
+  int prefetch() const { return parameters().prefetch; }  // iterations
+  NumericsPolicy numerics() const { return parameters().numerics; }
 
  private:
-  void PlanNames();
-  void PlanLoops(const LowLevelExpression& low_level);
-  void PlanStaging(const LowLevelExpression& low_level);
+  void PlanLoops();
+  void PlanStaging();
   void PlanResults();
-  void PlanLastTiles(const LowLevelExpression& low_level);
-  std::vector<LastTile> LastTilesOf(const LowLevelExpression& low_level, int d) const;
-  bool CanBeginEarlier(const LowLevelExpression& low_level, int d, int64_t points) const;
+  void PlanLastTiles();
+  std::vector<LastTile> LastTilesOf(int d) const;
+  bool CanBeginEarlier(int d, int64_t points) const;
   bool HasRoomForTwo(int d) const;
 
-  Expression expression_;
+  LowLevelExpression low_level_;
   std::vector<int64_t> core_tile_;
   std::vector<int> core_order_;
   std::vector<PlannedLoop> outer_loops_;
@@ -155,14 +168,11 @@ class LoopPlan {
   int lanes_ = 1;
   std::optional<NarrowReduction> narrow_reduction_;
   std::vector<StagedCopy> staged_;
-  std::vector<std::string> index_names_, input_names_, output_names_;
-  bool independent_accumulators_ = false;
-  bool streams_results_ = false;
-  int prefetch_ = 0;
-  Remainder remainder_;
-  NumericsPolicy numerics_;
-  bool uses_result_arrays_ = false;
-  std::vector<ResultTarget> targets_;
+  KernelNames names_;
+  std::vector<std::string> input_pointers_;
+  Block views_;
+  bool uses_result_arrays_ = false, stores_at_last_ = false;
+  std::vector<ResultTarget> outputs_, arrays_;
   StorePointers store_pointers_;
 };
 

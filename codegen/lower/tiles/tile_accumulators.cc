@@ -1,8 +1,6 @@
 #include "codegen/lower/tiles/tile_accumulators.h"
 
 #include <algorithm>
-#include <iterator>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/tiles/combine_lanes.h"
@@ -12,14 +10,6 @@ namespace {
 
 LoopValue Widen(LoopValue value, int width) {
   return value->type.lanes == width ? value : MakeSplat(std::move(value), width);
-}
-
-Condition Flag(Condition::Kind kind, const std::string& name) {
-  return {kind, Index(0), Index(0), name};
-}
-
-std::shared_ptr<const Block> Own(Block block) {
-  return std::make_shared<const Block>(std::move(block));
 }
 
 }  // namespace
@@ -201,8 +191,9 @@ void TileAccumulators::AccumulateValues(const TilePoint& point, const TilePoint&
     start.push_back({Assign{accumulator.names[r], Widen(values[r], accumulator.width)}});
   }
   Combine(accumulator, values, combine);
-  block.push_back({If{
-      {Flag(Condition::Kind::kFlag, "empty")}, Own(std::move(start)), Own(std::move(combine))}});
+  block.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "empty"}},
+                      ShareBlock(std::move(start)),
+                      ShareBlock(std::move(combine))}});
 }
 
 void TileAccumulators::EndBlock(Block& block) {
@@ -289,11 +280,10 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   return sum;
 }
 
-int64_t TileAccumulators::ConstantOffset(int target, const TilePoint& point) const {
-  const AffineIndex& offset = plan_.targets()[target].offset;
-  int64_t constant = offset.constant;
+int64_t TileAccumulators::ConstantOffset(const ResultTarget& target, const TilePoint& point) const {
+  int64_t constant = target.offset.constant;
   for (int d = 0; d < plan_.rank(); ++d) {
-    constant += offset.coefficients[d] * point.pieces[d].offset;
+    constant += target.offset.coefficients[d] * point.pieces[d].offset;
   }
   return constant;
 }
@@ -301,7 +291,7 @@ int64_t TileAccumulators::ConstantOffset(int target, const TilePoint& point) con
 // Elements from a result to another, for each target.
 std::vector<int64_t> TileAccumulators::Distance(const TilePoint& from, const TilePoint& to) const {
   std::vector<int64_t> distance;
-  for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
+  for (const ResultTarget& target : plan_.targets()) {
     distance.push_back(ConstantOffset(target, to) - ConstantOffset(target, from));
   }
   return distance;
@@ -328,7 +318,8 @@ bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const 
 std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
     std::vector<Partial> partials) const {
   std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
-    return ConstantOffset(0, a.point) < ConstantOffset(0, b.point);
+    const ResultTarget& first = plan_.targets()[0];
+    return ConstantOffset(first, a.point) < ConstantOffset(first, b.point);
   });
   std::vector<std::vector<Partial>> runs;
   for (size_t begin = 0; begin < partials.size();) {
@@ -369,7 +360,6 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
   Final final = FinalOf(leader.point, {});
   if (run.size() > 1) {
     final.width = static_cast<int>(run.size());
-    final.strides = Distance(run[0].point, run[1].point);
     final.lane_steps = Steps(run[0].point, run[1].point);
   }
   for (int r = 0; r < results(); ++r) {
@@ -382,14 +372,10 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
 
 TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
                                                   std::vector<std::string> names) const {
-  Final final{point, point.width(), std::move(names), {}, {}};
+  Final final{point, point.width(), std::move(names),
+              std::vector<int64_t>(static_cast<size_t>(plan_.rank()), 0)};
   const int v = plan_.vector_dimension();
-  const bool has_lanes = v >= 0 && !plan_.is_reduction(v);
-  for (const ResultTarget& target : plan_.targets()) {
-    final.strides.push_back(has_lanes ? target.offset.coefficients[v] : 1);
-  }
-  final.lane_steps.assign(plan_.rank(), 0);
-  if (has_lanes) final.lane_steps[v] = 1;
+  if (v >= 0 && !plan_.is_reduction(v)) final.lane_steps[v] = 1;
   return final;
 }
 
@@ -413,78 +399,6 @@ std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block
     finals.push_back(CombineRun(run, body));
   }
   return finals;
-}
-
-TileAccumulators::OutputElement TileAccumulators::ElementOf(
-    int target, const TilePoint& point, const std::vector<Index>& origins) const {
-  const ResultTarget& to = plan_.targets()[target];
-  Index offset(0);
-  for (int d = 0; d < plan_.rank(); ++d) {
-    if (to.offset.coefficients[d] == 0) continue;
-    offset = offset + origins[d] * to.offset.coefficients[d];
-  }
-  return {to.pointer, offset + Index(ConstantOffset(target, point)), to.type};
-}
-
-void TileAccumulators::PrefetchResults(const std::vector<Index>& origins, Block& body) const {
-  std::set<std::string> requested;
-  for (const Accumulator& accumulator : accumulators_) {
-    for (int target = 0; target < std::ssize(plan_.targets()); ++target) {
-      const OutputElement at = ElementOf(target, accumulator.point, origins);
-      if (!requested.insert(absl::StrCat(at.pointer, "|", at.offset.ToString())).second) continue;
-      body.push_back({PrefetchElement{at.pointer, at.offset, /*for_writing=*/true}});
-    }
-  }
-}
-
-void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
-                                    const std::vector<Index>& origins, Block& body) {
-  Block add;
-  for (const Final& final : finals) {
-    std::vector<LoopValue> old, now;
-    for (int r = 0; r < results(); ++r) {
-      const OutputElement at = ElementOf(r, final.point, origins);
-      const LoopValueType type{result_type(r), final.width};
-      LoopValue value = LoadValue(at.pointer, at.offset, {at.type, final.width}, final.strides[r]);
-      old.push_back(NamedInBlock(std::move(value), names_, add));
-      now.push_back(MakeNamed(final.names[r], type));
-    }
-    AssignTuple(final.names, final.width,
-                EmitCombination(expression().reduction(), old, now, names_, add), add);
-  }
-  body.push_back({If{{Flag(Condition::Kind::kNotFlag, "first")}, Own(std::move(add)), nullptr}});
-}
-
-// The results, or what the store function makes of them.
-std::vector<LoopValue> TileAccumulators::StoredOf(const Final& final,
-                                                  const std::vector<Index>& origins, Block& body) {
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(MakeNamed(final.names[r], {result_type(r), final.width}));
-  }
-  if (!plan_.tiles_store()) return values;
-  StoredPoint point{{}, final.width, final.lane_steps};
-  for (int d = 0; d < plan_.rank(); ++d) {
-    point.at.push_back(origins[d] + Index(final.point.pieces[d].offset));
-  }
-  return EmitStoreFunction(expression(), plan_.store_pointers(), point, values, names_, body);
-}
-
-void TileAccumulators::StoreResults(const std::vector<Index>& origins, bool accumulates,
-                                    Block& body) {
-  const std::vector<Final> finals = CombineAccumulators(body);
-  if (accumulates) AddToOutputs(finals, origins, body);
-  // What other tiles or stages will read should stay in caches.
-  const bool streams = plan_.streams_results() && !accumulates && !plan_.uses_result_arrays();
-  for (const Final& final : finals) {
-    const std::vector<LoopValue> stored = StoredOf(final, origins, body);
-    for (int target = 0; target < std::ssize(stored); ++target) {
-      const OutputElement at = ElementOf(target, final.point, origins);
-      const int64_t stride = final.strides[target];
-      body.push_back({StoreElements{at.pointer, at.offset, StoredValue(stored[target], at.type),
-                                    stride, streams && stride == 1}});
-    }
-  }
 }
 
 }  // namespace mdh

@@ -52,8 +52,13 @@ class TileAccumulators {
     TilePoint point;  // of lane 0
     int width;
     std::vector<std::string> names;
-    std::vector<int64_t> strides;  // from one lane's element to that of the next; per target
     std::vector<int64_t> lane_steps;  // from one lane's point to that of the next; per dimension
+  };
+  // Where final values go.
+  struct Destination {
+    const std::vector<ResultTarget>& targets;
+    bool streams;
+    bool applies_store;
   };
   struct OutputElement {
     std::string pointer;
@@ -81,7 +86,8 @@ class TileAccumulators {
                    std::vector<LoopValue> values, Block& block);
   std::vector<std::vector<Accumulator>> ByResult() const;
   std::vector<LoopValue> CombineChains(const std::vector<Accumulator>& chains, Block& body);
-  int64_t ConstantOffset(int target, const TilePoint& point) const;
+  int64_t ConstantOffset(const ResultTarget& target, const TilePoint& point) const;
+  static int64_t StrideOf(const ResultTarget& target, const Final& final);
   std::vector<int64_t> Distance(const TilePoint& from, const TilePoint& to) const;
   std::vector<int64_t> Steps(const TilePoint& from, const TilePoint& to) const;
   bool AreEvenlyApart(const Partial& a, const Partial& b, const Partial& c, const Partial& d) const;
@@ -90,9 +96,11 @@ class TileAccumulators {
   Final FinalOf(const TilePoint& point, std::vector<std::string> names) const;
   void EndKeys(Block& body);
   std::vector<Final> CombineAccumulators(Block& body);
-  std::vector<LoopValue> StoredOf(const Final& final, const std::vector<Index>& origins,
-                                  Block& body);
-  OutputElement ElementOf(int target, const TilePoint& point, const std::vector<Index>& origins) const;
+  LoopValue FinalValue(const Final& final, int r) const;
+  void StoreFinal(const Final& final, const std::vector<Index>& origins, const Destination& to,
+                  Block& body);
+  OutputElement ElementOf(const ResultTarget& target, const TilePoint& point,
+                          const std::vector<Index>& origins) const;
   void AddToOutputs(const std::vector<Final>& finals, const std::vector<Index>& origins,
                     Block& body);
 

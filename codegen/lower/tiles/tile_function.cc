@@ -7,6 +7,7 @@
 #include "codegen/lower/tiles/tile_inputs.h"
 #include "codegen/lower/tiles/tile_order.h"
 #include "codegen/lower/tiles/tile_shape.h"
+#include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
 
 namespace mdh {
@@ -92,8 +93,10 @@ class TileFunctionBuilder {
     for (size_t b = 0; b < expression().outputs().size(); ++b) names_.Reserve(plan_.output_name(b));
     for (const StagedCopy& copy : plan_.staged()) names_.Reserve(copy.name);
     for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
+    for (const Statement& view : plan_.views()) names_.Reserve(*DeclaredName(view));
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
     names_.Reserve("first");
+    names_.Reserve("last");
     names_.Reserve("empty");
   }
 
@@ -145,12 +148,14 @@ class TileFunctionBuilder {
       }
     }
     DeclareStoreInputs();
-    if (plan_.uses_result_arrays()) {
+    const bool uses_arrays = plan_.uses_result_arrays();
+    if (uses_arrays) {
       for (size_t r = 0; r < plan_.targets().size(); ++r) {
         AddPointer(TileParameter::Role::kOutput, static_cast<int>(r), plan_.targets()[r].pointer,
                    plan_.targets()[r].type);
       }
-    } else {
+    }
+    if (!uses_arrays || plan_.stores_at_last()) {
       for (size_t b = 0; b < expression().outputs().size(); ++b) {
         AddPointer(TileParameter::Role::kOutput, static_cast<int>(b), plan_.output_name(b),
                    expression().outputs()[b].type);
@@ -186,6 +191,10 @@ class TileFunctionBuilder {
     if (accumulates_) {
       result_.parameters.push_back(
           {TileParameter::Role::kFirst, 0, {Parameter::Kind::kFlag, "first"}});
+    }
+    if (plan_.stores_at_last()) {
+      result_.parameters.push_back(
+          {TileParameter::Role::kLast, 0, {Parameter::Kind::kFlag, "last"}});
     }
   }
 

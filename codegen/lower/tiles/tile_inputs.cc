@@ -45,7 +45,7 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
   if (copy == nullptr) {
     const ElementType::Field& field = buffer.type.fields()[ref.field];
     address.stem = plan_.input_name(ref.buffer);
-    address.pointer = FieldPointer(buffer, address.stem, field.type, /*is_const=*/true);
+    address.pointer = plan_.input_pointer(parameter);
     if (buffer.type.is_record()) absl::StrAppend(&address.stem, "_", field.name, "_");
     const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
     address.constant = linear.constant;
@@ -167,12 +167,10 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
     lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
     if (lane_steps.back() != 0) lanes = point.pieces[v].width;
   }
-  const std::string& name = plan_.input_name(ref.buffer);
-  const std::string pointer =
-      FieldPointer(buffer, name, buffer.type.fields()[ref.field].type, /*is_const=*/true);
-  const LoopValue value = LoadInsideValue(buffer, pointer, ref.field, indices, lane_steps, lanes);
-  const std::string variable =
-      names_.Unique(absl::StrCat(name, "_", buffer.type.fields()[ref.field].name, "_0"));
+  const LoopValue value = LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field,
+                                          indices, lane_steps, lanes);
+  const std::string variable = names_.Unique(
+      absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});
   return MakeNamed(variable, value->type);
 }

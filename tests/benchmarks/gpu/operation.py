@@ -65,13 +65,14 @@ class Operation:
         return sum(buffer.size_bytes for buffer in (*self.inputs, *self.outputs))
 
 
-def compiled(name: str, function: Callable[..., Any], *, is_counted: bool = True) -> Peer:
-    """The peer that torch.compile makes of `function`, when it is first called."""
+def compiled(name: str, function: Callable[..., Any], *, is_counted: bool = True,
+             mode: Optional[str] = None) -> Peer:
+    """The peer that torch.compile makes of `function`, when it is first called; `mode`: its own."""
     made: List[Callable[..., Any]] = []
 
     def call(*arguments: Any) -> Any:
         if not made:
-            made.append(torch.compile(function, fullgraph=True, dynamic=False))
+            made.append(torch.compile(function, fullgraph=True, dynamic=False, mode=mode))
         return made[0](*arguments)
 
     return Peer(name, call, is_compiled=True, is_counted=is_counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict
 
-from . import contractions, record_linkage, reductions, stencils
+from . import contractions, epilogues, record_linkage, reductions, stencils
 from .cases import Case
 from .operation import Bindings, Operation
 
@@ -26,6 +26,9 @@ OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
     "histo": reductions.histo,
     "argmax": reductions.argmax,
     "softmax_stats": reductions.softmax_stats,
+    "dense_gelu": epilogues.dense_gelu,
+    "conv_bn_relu": epilogues.conv_bn_relu,
+    "log_sum_exp": epilogues.log_sum_exp,
 }
 
 

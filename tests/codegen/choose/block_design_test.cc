@@ -14,7 +14,7 @@
 #include "codegen/choose/block_moves.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/lower/finish/combine_slots.h"
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh::block_design_test {

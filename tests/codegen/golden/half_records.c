@@ -204,6 +204,11 @@ static inline void scatter2_i32x8(int32_t* p, i32x8 x) {
 }
 
 static inline void tile_i40(const void* restrict a, const void* restrict b, void* restrict best, const int64_t i) {
+  const uint16_t* a_h16 = (const uint16_t*)a;
+  float* best_f32 = (float*)best;
+  int32_t* best_i32 = (int32_t*)best;
+  const uint16_t* b_h16 = (const uint16_t*)b;
+  const int32_t* b_i32 = (const int32_t*)b;
   f32x8 best_distance__i0 = splat_f32x8(0.0f);
   i32x8 best_id__i0 = splat_i32x8(0);
   f32x8 best_distance__i8 = splat_f32x8(0.0f);
@@ -217,13 +222,13 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
   int empty = 1;
   for (int64_t j = 0; j < 500; j += 4) {
     const int64_t a_x__at = i * 4;
-    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at));
-    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 1));
+    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at));
+    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 1));
     const int64_t b_x__at = j * 4;
-    const float b_x__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at]);
-    const float b_y__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 1]);
+    const float b_x__0 = mdh_to_f32_h16(b_h16[b_x__at]);
+    const float b_y__0 = mdh_to_f32_h16(b_h16[b_x__at + 1]);
     const int64_t b_id__at = j * 2;
-    const int32_t b_id__0 = ((const int32_t*)b)[b_id__at + 1];
+    const int32_t b_id__0 = b_i32[b_id__at + 1];
     const f32x8 t = a_x__0 - b_x__0;
     const f32x8 t_1 = a_y__0 - b_y__0;
     const f32x8 t_2 = t * t + t_1 * t_1;
@@ -238,8 +243,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i0 = t_5;
       best_id__i0 = t_6;
     }
-    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 32));
-    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 33));
+    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 32));
+    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 33));
     const f32x8 t_7 = a_x__0_1 - b_x__0;
     const f32x8 t_8 = a_y__0_1 - b_y__0;
     const f32x8 t_9 = t_7 * t_7 + t_8 * t_8;
@@ -254,8 +259,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i8 = t_12;
       best_id__i8 = t_13;
     }
-    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 64));
-    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 65));
+    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 64));
+    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 65));
     const f32x8 t_14 = a_x__0_2 - b_x__0;
     const f32x8 t_15 = a_y__0_2 - b_y__0;
     const f32x8 t_16 = t_14 * t_14 + t_15 * t_15;
@@ -270,8 +275,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i16 = t_19;
       best_id__i16 = t_20;
     }
-    const f32x8 a_x__0_3 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 96));
-    const f32x8 a_y__0_3 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 97));
+    const f32x8 a_x__0_3 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 96));
+    const f32x8 a_y__0_3 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 97));
     const f32x8 t_21 = a_x__0_3 - b_x__0;
     const f32x8 t_22 = a_y__0_3 - b_y__0;
     const f32x8 t_23 = t_21 * t_21 + t_22 * t_22;
@@ -286,8 +291,8 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i24 = t_26;
       best_id__i24 = t_27;
     }
-    const f32x8 a_x__0_4 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 128));
-    const f32x8 a_y__0_4 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 129));
+    const f32x8 a_x__0_4 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 128));
+    const f32x8 a_y__0_4 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 129));
     const f32x8 t_28 = a_x__0_4 - b_x__0;
     const f32x8 t_29 = a_y__0_4 - b_y__0;
     const f32x8 t_30 = t_28 * t_28 + t_29 * t_29;
@@ -302,9 +307,9 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
       best_distance__i32 = t_33;
       best_id__i32 = t_34;
     }
-    const float b_x__0_1 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 4]);
-    const float b_y__0_1 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 5]);
-    const int32_t b_id__0_1 = ((const int32_t*)b)[b_id__at + 3];
+    const float b_x__0_1 = mdh_to_f32_h16(b_h16[b_x__at + 4]);
+    const float b_y__0_1 = mdh_to_f32_h16(b_h16[b_x__at + 5]);
+    const int32_t b_id__0_1 = b_i32[b_id__at + 3];
     const f32x8 t_35 = a_x__0 - b_x__0_1;
     const f32x8 t_36 = a_y__0 - b_y__0_1;
     const f32x8 t_37 = t_35 * t_35 + t_36 * t_36;
@@ -350,9 +355,9 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
     const i32x8 t_69 = mdh_select_i32x8(t_67, best_id__i32, splat_i32x8(b_id__0_1));
     best_distance__i32 = t_68;
     best_id__i32 = t_69;
-    const float b_x__0_2 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 8]);
-    const float b_y__0_2 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 9]);
-    const int32_t b_id__0_2 = ((const int32_t*)b)[b_id__at + 5];
+    const float b_x__0_2 = mdh_to_f32_h16(b_h16[b_x__at + 8]);
+    const float b_y__0_2 = mdh_to_f32_h16(b_h16[b_x__at + 9]);
+    const int32_t b_id__0_2 = b_i32[b_id__at + 5];
     const f32x8 t_70 = a_x__0 - b_x__0_2;
     const f32x8 t_71 = a_y__0 - b_y__0_2;
     const f32x8 t_72 = t_70 * t_70 + t_71 * t_71;
@@ -398,9 +403,9 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
     const i32x8 t_104 = mdh_select_i32x8(t_102, best_id__i32, splat_i32x8(b_id__0_2));
     best_distance__i32 = t_103;
     best_id__i32 = t_104;
-    const float b_x__0_3 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 12]);
-    const float b_y__0_3 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 13]);
-    const int32_t b_id__0_3 = ((const int32_t*)b)[b_id__at + 7];
+    const float b_x__0_3 = mdh_to_f32_h16(b_h16[b_x__at + 12]);
+    const float b_y__0_3 = mdh_to_f32_h16(b_h16[b_x__at + 13]);
+    const int32_t b_id__0_3 = b_i32[b_id__at + 7];
     const f32x8 t_105 = a_x__0 - b_x__0_3;
     const f32x8 t_106 = a_y__0 - b_y__0_3;
     const f32x8 t_107 = t_105 * t_105 + t_106 * t_106;
@@ -448,19 +453,24 @@ static inline void tile_i40(const void* restrict a, const void* restrict b, void
     best_id__i32 = t_139;
     empty = 0;
   }
-  scatter2_f32x8(((float*)best) + i * 2, best_distance__i0);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 1, best_id__i0);
-  scatter2_f32x8(((float*)best) + i * 2 + 16, best_distance__i8);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 17, best_id__i8);
-  scatter2_f32x8(((float*)best) + i * 2 + 32, best_distance__i16);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 33, best_id__i16);
-  scatter2_f32x8(((float*)best) + i * 2 + 48, best_distance__i24);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 49, best_id__i24);
-  scatter2_f32x8(((float*)best) + i * 2 + 64, best_distance__i32);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 65, best_id__i32);
+  scatter2_f32x8(best_f32 + i * 2, best_distance__i0);
+  scatter2_i32x8(best_i32 + i * 2 + 1, best_id__i0);
+  scatter2_f32x8(best_f32 + i * 2 + 16, best_distance__i8);
+  scatter2_i32x8(best_i32 + i * 2 + 17, best_id__i8);
+  scatter2_f32x8(best_f32 + i * 2 + 32, best_distance__i16);
+  scatter2_i32x8(best_i32 + i * 2 + 33, best_id__i16);
+  scatter2_f32x8(best_f32 + i * 2 + 48, best_distance__i24);
+  scatter2_i32x8(best_i32 + i * 2 + 49, best_id__i24);
+  scatter2_f32x8(best_f32 + i * 2 + 64, best_distance__i32);
+  scatter2_i32x8(best_i32 + i * 2 + 65, best_id__i32);
 }
 
 static inline void tile_i24(const void* restrict a, const void* restrict b, void* restrict best, const int64_t i) {
+  const uint16_t* a_h16 = (const uint16_t*)a;
+  float* best_f32 = (float*)best;
+  int32_t* best_i32 = (int32_t*)best;
+  const uint16_t* b_h16 = (const uint16_t*)b;
+  const int32_t* b_i32 = (const int32_t*)b;
   f32x8 best_distance__i0 = splat_f32x8(0.0f);
   i32x8 best_id__i0 = splat_i32x8(0);
   f32x8 best_distance__i8 = splat_f32x8(0.0f);
@@ -470,13 +480,13 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
   int empty = 1;
   for (int64_t j = 0; j < 500; j += 4) {
     const int64_t a_x__at = i * 4;
-    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at));
-    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 1));
+    const f32x8 a_x__0 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at));
+    const f32x8 a_y__0 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 1));
     const int64_t b_x__at = j * 4;
-    const float b_x__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at]);
-    const float b_y__0 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 1]);
+    const float b_x__0 = mdh_to_f32_h16(b_h16[b_x__at]);
+    const float b_y__0 = mdh_to_f32_h16(b_h16[b_x__at + 1]);
     const int64_t b_id__at = j * 2;
-    const int32_t b_id__0 = ((const int32_t*)b)[b_id__at + 1];
+    const int32_t b_id__0 = b_i32[b_id__at + 1];
     const f32x8 t = a_x__0 - b_x__0;
     const f32x8 t_1 = a_y__0 - b_y__0;
     const f32x8 t_2 = t * t + t_1 * t_1;
@@ -491,8 +501,8 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
       best_distance__i0 = t_5;
       best_id__i0 = t_6;
     }
-    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 32));
-    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 33));
+    const f32x8 a_x__0_1 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 32));
+    const f32x8 a_y__0_1 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 33));
     const f32x8 t_7 = a_x__0_1 - b_x__0;
     const f32x8 t_8 = a_y__0_1 - b_y__0;
     const f32x8 t_9 = t_7 * t_7 + t_8 * t_8;
@@ -507,8 +517,8 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
       best_distance__i8 = t_12;
       best_id__i8 = t_13;
     }
-    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 64));
-    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(((const uint16_t*)a) + a_x__at + 65));
+    const f32x8 a_x__0_2 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 64));
+    const f32x8 a_y__0_2 = mdh_to_f32_h16x8(gather4_h16x8(a_h16 + a_x__at + 65));
     const f32x8 t_14 = a_x__0_2 - b_x__0;
     const f32x8 t_15 = a_y__0_2 - b_y__0;
     const f32x8 t_16 = t_14 * t_14 + t_15 * t_15;
@@ -523,9 +533,9 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
       best_distance__i16 = t_19;
       best_id__i16 = t_20;
     }
-    const float b_x__0_1 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 4]);
-    const float b_y__0_1 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 5]);
-    const int32_t b_id__0_1 = ((const int32_t*)b)[b_id__at + 3];
+    const float b_x__0_1 = mdh_to_f32_h16(b_h16[b_x__at + 4]);
+    const float b_y__0_1 = mdh_to_f32_h16(b_h16[b_x__at + 5]);
+    const int32_t b_id__0_1 = b_i32[b_id__at + 3];
     const f32x8 t_21 = a_x__0 - b_x__0_1;
     const f32x8 t_22 = a_y__0 - b_y__0_1;
     const f32x8 t_23 = t_21 * t_21 + t_22 * t_22;
@@ -553,9 +563,9 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
     const i32x8 t_41 = mdh_select_i32x8(t_39, best_id__i16, splat_i32x8(b_id__0_1));
     best_distance__i16 = t_40;
     best_id__i16 = t_41;
-    const float b_x__0_2 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 8]);
-    const float b_y__0_2 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 9]);
-    const int32_t b_id__0_2 = ((const int32_t*)b)[b_id__at + 5];
+    const float b_x__0_2 = mdh_to_f32_h16(b_h16[b_x__at + 8]);
+    const float b_y__0_2 = mdh_to_f32_h16(b_h16[b_x__at + 9]);
+    const int32_t b_id__0_2 = b_i32[b_id__at + 5];
     const f32x8 t_42 = a_x__0 - b_x__0_2;
     const f32x8 t_43 = a_y__0 - b_y__0_2;
     const f32x8 t_44 = t_42 * t_42 + t_43 * t_43;
@@ -583,9 +593,9 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
     const i32x8 t_62 = mdh_select_i32x8(t_60, best_id__i16, splat_i32x8(b_id__0_2));
     best_distance__i16 = t_61;
     best_id__i16 = t_62;
-    const float b_x__0_3 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 12]);
-    const float b_y__0_3 = mdh_to_f32_h16(((const uint16_t*)b)[b_x__at + 13]);
-    const int32_t b_id__0_3 = ((const int32_t*)b)[b_id__at + 7];
+    const float b_x__0_3 = mdh_to_f32_h16(b_h16[b_x__at + 12]);
+    const float b_y__0_3 = mdh_to_f32_h16(b_h16[b_x__at + 13]);
+    const int32_t b_id__0_3 = b_i32[b_id__at + 7];
     const f32x8 t_63 = a_x__0 - b_x__0_3;
     const f32x8 t_64 = a_y__0 - b_y__0_3;
     const f32x8 t_65 = t_63 * t_63 + t_64 * t_64;
@@ -615,12 +625,12 @@ static inline void tile_i24(const void* restrict a, const void* restrict b, void
     best_id__i16 = t_83;
     empty = 0;
   }
-  scatter2_f32x8(((float*)best) + i * 2, best_distance__i0);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 1, best_id__i0);
-  scatter2_f32x8(((float*)best) + i * 2 + 16, best_distance__i8);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 17, best_id__i8);
-  scatter2_f32x8(((float*)best) + i * 2 + 32, best_distance__i16);
-  scatter2_i32x8(((int32_t*)best) + i * 2 + 33, best_id__i16);
+  scatter2_f32x8(best_f32 + i * 2, best_distance__i0);
+  scatter2_i32x8(best_i32 + i * 2 + 1, best_id__i0);
+  scatter2_f32x8(best_f32 + i * 2 + 16, best_distance__i8);
+  scatter2_i32x8(best_i32 + i * 2 + 17, best_id__i8);
+  scatter2_f32x8(best_f32 + i * 2 + 32, best_distance__i16);
+  scatter2_i32x8(best_i32 + i * 2 + 33, best_id__i16);
 }
 
 // Compute, each thread its share of the parts.

@@ -1,8 +1,8 @@
 // Programs that the level-by-level builder makes of random expressions and configurations: the same
 // results before and after the passes, no races between threads, and aligned wide accesses.
-#include "codegen/lower/levels/nest_arguments.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/passes/passes.h"
+#include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
@@ -64,9 +64,14 @@ ScalarValue InputElement(ScalarType type, int64_t n) {
   return ScalarValue::Integer(type, n * n % 7);
 }
 
+std::vector<KernelArgument> ArgumentsOf(const LowLevelExpression& low_level) {
+  NameAllocator names;
+  return ArgumentsOf(low_level.given(), NamesOf(low_level.expression(), names));
+}
+
 ProgramMemory MemoryOf(const LowLevelExpression& low_level, const LoopProgram& program) {
   ProgramMemory memory;
-  for (const KernelArgument& argument : NestArguments(low_level)) {
+  for (const KernelArgument& argument : ArgumentsOf(low_level)) {
     auto& elements = memory[argument.name];
     elements.resize(static_cast<size_t>(argument.elements));
     for (int64_t n = 0; n < argument.elements && !argument.is_output; ++n) {
@@ -136,7 +141,7 @@ ProgramMemory Outputs(const LowLevelExpression& low_level, const LoopProgram& pr
   ProgramMemory memory =
       Execute(program, MemoryOf(low_level, program), /*may_read_unwritten=*/true);
   std::erase_if(memory, [&](const auto& buffer) {
-    const std::vector<KernelArgument> arguments = NestArguments(low_level);
+    const std::vector<KernelArgument> arguments = ArgumentsOf(low_level);
     return std::none_of(arguments.begin(), arguments.end(), [&](const KernelArgument& a) {
       return a.is_output && a.name == buffer.first;
     });

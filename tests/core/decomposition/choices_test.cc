@@ -105,9 +105,10 @@ TEST(ChoicesTest, DefaultsAndWhatIsOfferedHaveNoObstacles) {
   const DeviceDescription gpu = *DescribeCudaArchitecture(90);
   DeviceDescription cpu;
   for (const Expression& expression : {Sum(), PrefixSums()}) {
-    for (const Lowering lowering :
-         {Lowering::kRegisterTiles, Lowering::kCacheLevels, Lowering::kBlocks}) {
-      const ChoiceTarget target = {expression, lowering == Lowering::kBlocks ? gpu : cpu, lowering};
+    for (const LoweringTarget lowering :
+         {LoweringTarget::kRegisterTiles, LoweringTarget::kCacheLevels, LoweringTarget::kBlocks}) {
+      const ChoiceTarget target = {expression, lowering == LoweringTarget::kBlocks ? gpu : cpu,
+                                   lowering};
       for (const Choice& choice : Choices()) {
         TuningParameters p;
         EXPECT_EQ(choice.Obstacle(target, p), "") << choice.key;
@@ -137,19 +138,19 @@ TEST(ChoicesTest, OffersAreForTheLoweringTheDeviceAndTheExpression) {
     }
     return texts;
   };
-  const ChoiceTarget blocks = {sum, gpu, Lowering::kBlocks},
-                     tiles = {sum, cpu, Lowering::kRegisterTiles};
+  const ChoiceTarget blocks = {sum, gpu, LoweringTarget::kBlocks},
+                     tiles = {sum, cpu, LoweringTarget::kRegisterTiles};
   EXPECT_THAT(offers("early", blocks), ElementsAre("stages", "calls", "none"));
-  EXPECT_THAT(offers("early", {sum, opencl, Lowering::kBlocks}), ElementsAre("stages"));
+  EXPECT_THAT(offers("early", {sum, opencl, LoweringTarget::kBlocks}), ElementsAre("stages"));
   EXPECT_THAT(offers("early", tiles), IsEmpty());
   EXPECT_THAT(offers("combine", blocks), ElementsAre("partials", "atomics"));
   EXPECT_THAT(offers("combine", blocks, NumericsPolicy::kExactOrder), ElementsAre("partials"));
-  EXPECT_THAT(offers("combine", {scan, gpu, Lowering::kBlocks}), ElementsAre("partials"));
+  EXPECT_THAT(offers("combine", {scan, gpu, LoweringTarget::kBlocks}), ElementsAre("partials"));
   EXPECT_THAT(offers("chains", tiles), ElementsAre("one", "independent"));
   EXPECT_THAT(offers("chains", tiles, NumericsPolicy::kExactOrder), ElementsAre("one"));
-  EXPECT_THAT(offers("prefetch", {scan, cpu, Lowering::kRegisterTiles}), ElementsAre("0"));
+  EXPECT_THAT(offers("prefetch", {scan, cpu, LoweringTarget::kRegisterTiles}), ElementsAre("0"));
   EXPECT_THAT(offers("scan", blocks), IsEmpty());
-  EXPECT_GT(offers("scan", {scan, gpu, Lowering::kBlocks}).size(), 10u);
+  EXPECT_GT(offers("scan", {scan, gpu, LoweringTarget::kBlocks}).size(), 10u);
   EXPECT_THAT(offers("keyed", blocks), IsEmpty());
 }
 

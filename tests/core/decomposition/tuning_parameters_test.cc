@@ -7,11 +7,13 @@
 #include "core/decomposition/choices.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
+#include "tests/core/decomposition/lowering_case.h"
 
 namespace mdh::tuning_parameters_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kMatMul[] = R"(
 matmul :=
@@ -50,6 +52,49 @@ class TuningParametersTest : public ::testing::Test {
 TEST_F(TuningParametersTest, TextReadsBack) {
   EXPECT_EQ(ToText(parameters_), kParameters);
   EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+}
+
+TEST_F(TuningParametersTest, LoweringIsPrintedUnlessTheOtherFieldsSayIt) {
+  EXPECT_EQ(parameters_.lowering, Lowering::kTiles);
+  parameters_.lowering = Lowering::kLevels;
+  EXPECT_THAT(ToText(parameters_), HasSubstr("; lowering=levels"));
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  parameters_.phase.assignment.assign(model_.layers.size(), std::vector<AsmLevel>(3));
+  EXPECT_THAT(ToText(parameters_), Not(HasSubstr("lowering")));
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+  parameters_.lowering = Lowering::kTiles;
+  EXPECT_THAT(ToText(parameters_), HasSubstr("; lowering=tiles"));
+  EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
+}
+
+TEST_F(TuningParametersTest, TilesNeedTheUsualLevelsAndCaches) {
+  parameters_.phase.assignment.assign(model_.layers.size(), std::vector<AsmLevel>(3));
+  EXPECT_EQ(Error(parameters_),
+            "tuning parameters: lowering=tiles: tiles need nested layers in one nest, without "
+            "assignments, regions and layouts");
+  const Result<TuningParameters> blocks = ParseTuningParameters(
+      "model=CUDA; tile=1,1,1|1,1,1|1,1,1|1,1,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+      "inputs=in_place:0,1:-1|in_place:0,1:-1; lowering=tiles");
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  EXPECT_EQ(Validate(expression_, CudaModel(), *DescribeCudaArchitecture(90), *blocks).message(),
+            "tuning parameters: lowering=tiles is for targets with caches");
+}
+
+// The levels of a configuration of tiles, each of them a loop.
+TEST_F(TuningParametersTest, LevelsAreALoweringForCaches) {
+  const std::string nested =
+      "model=OpenMP; tile=4,4,8|2,2,4|1,1,2|1,1,1; order=0,1,2|0,1,2|0,1,2|2,0,1; "
+      "inputs=in_place:0,1:-1|in_place:0,1:-1";
+  const Expression matmul = MatMul(8, 8, 8);
+  const auto lowered = [&](const std::string& lowering) {
+    return Lower(matmul, OpenMpModel(), device_, *ParseTuningParameters(nested + lowering));
+  };
+  const Result<LowLevelExpression> tiles = lowered(""), levels = lowered("; lowering=levels");
+  ASSERT_TRUE(tiles.ok()) << tiles.status();
+  ASSERT_TRUE(levels.ok()) << levels.status();
+  // Reductions of tiles run innermost.
+  EXPECT_NE(tiles->Order(PhaseKind::kScalar), levels->Order(PhaseKind::kScalar));
+  EXPECT_EQ(levels->Order(PhaseKind::kScalar), levels->parameters().phase.order);
 }
 
 TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {

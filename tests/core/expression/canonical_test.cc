@@ -152,17 +152,13 @@ TEST(CanonicalTest, RandomExpressionsKeepTheirDigestUnderRenaming) {
   Rng rng(11);
   for (int n = 0; n < 300; ++n) {
     const Expression expression = RandomExpression(rng, {.exact = n % 2 == 0});
-    ExpressionSpec spec{.name = "renamed",
-                        .dimensions = expression.dimensions(),
-                        .inputs = expression.inputs(),
-                        .outputs = expression.outputs(),
-                        .function = expression.function(),
-                        .combine_operators = expression.combine_operators(),
-                        .index_dimensions = expression.index_dimensions()};
+    ExpressionSpec spec = expression.spec();
+    spec.name = "renamed";
     for (Dimension& dimension : spec.dimensions)
       dimension.name = absl::StrCat("r_", dimension.name);
-    for (Buffer& buffer : spec.inputs) buffer.name = absl::StrCat("r_", buffer.name);
-    for (Buffer& buffer : spec.outputs) buffer.name = absl::StrCat("r_", buffer.name);
+    for (std::vector<Buffer>* buffers : BuffersOf(&spec)) {
+      for (Buffer& buffer : *buffers) buffer.name = absl::StrCat("r_", buffer.name);
+    }
     EXPECT_EQ(Digest(*Expression::Create(std::move(spec))), Digest(expression));
   }
 }

@@ -190,13 +190,7 @@ TEST(RandomExpressionTest, ExactExpressionsDoNotDependOnTheOrder) {
       continue;
     }
     ++reductions;
-    ExpressionSpec spec{.name = "reversed",
-                        .dimensions = expression.dimensions(),
-                        .inputs = expression.inputs(),
-                        .outputs = expression.outputs(),
-                        .function = expression.function(),
-                        .combine_operators = expression.combine_operators(),
-                        .index_dimensions = expression.index_dimensions()};
+    ExpressionSpec spec = expression.spec();
     for (int d = 0; d < expression.rank(); ++d) {
       if (!expression.is_reduction(d)) continue;
       for (Buffer& buffer : spec.inputs) {

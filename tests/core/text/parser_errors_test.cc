@@ -1,61 +1,25 @@
 // What the parser says of wrong texts: golden/bad_expressions.txt has a case per kind of error.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "tests/core/golden_errors.h"
 #include "tests/error_message.h"
 
 namespace mdh::parser_errors_test {
 namespace {
 
-const std::string kGoldenFile =
-    std::string(MDH_SOURCE_DIR) + "/tests/core/golden/bad_expressions.txt";
-
-struct Case {
-  std::string title;
-  std::string text;
-  std::string error;
-};
-
-std::vector<Case> ReadCases() {
-  std::ifstream file(kGoldenFile);
-  std::stringstream content;
-  content << file.rdbuf();
-  std::vector<Case> cases;
-  std::vector<std::string> parts = absl::StrSplit(content.str(), "==== ");
-  for (size_t n = 1; n < parts.size(); ++n) {
-    const size_t line = parts[n].find('\n') + 1;
-    const size_t error = parts[n].find("---- error\n", line);
-    cases.push_back({parts[n].substr(0, line - 1), parts[n].substr(line, error - line),
-                     parts[n].substr(error + 11)});
-  }
-  return cases;
-}
-
-// MDH_UPDATE_GOLDEN=1 in the environment rewrites the errors of the golden file.
 TEST(ParserErrorsTest, GoldenTexts) {
-  const std::vector<Case> cases = ReadCases();
-  EXPECT_GE(cases.size(), 200u);
-  std::string updated;
-  for (const Case& one : cases) {
-    const std::string error =
-        absl::StrCat(ErrorMessage(ParseExpression(one.text, {}, "bad.mdh")), "\n\n");
-    absl::StrAppend(&updated, "==== ", one.title, "\n", one.text, "---- error\n", error);
-    if (std::getenv("MDH_UPDATE_GOLDEN") == nullptr) {
-      EXPECT_EQ(error, one.error) << one.title << "\n" << one.text;
-    }
-  }
-  if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) std::ofstream(kGoldenFile) << updated;
+  const int cases = CheckGoldenErrors("bad_expressions.txt", [](const std::string& text) {
+    return ErrorMessage(ParseExpression(text, {}, "bad.mdh"));
+  });
+  EXPECT_GE(cases, 200);
 }
 
 constexpr char kDot[] = R"(dot<T = fp32 | K> :=

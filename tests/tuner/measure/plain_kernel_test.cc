@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh::plain_kernel_test {

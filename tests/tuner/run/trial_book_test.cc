@@ -47,6 +47,13 @@ TEST_F(TrialBookTest, WhatIsSettledStays) {
   EXPECT_EQ(BestAfterPreferring("rules"), "fast");
 }
 
+// Others only lengthen times.
+TEST_F(TrialBookTest, WhatIsFasterThanASettledTimeStays) {
+  Record("fast", 1000, /*is_disturbed=*/true);
+  Record("rules", 1010, /*is_disturbed=*/false);
+  EXPECT_EQ(BestAfterPreferring("rules"), "fast");
+}
+
 TEST_F(TrialBookTest, NothingIsPreferredWhereNothingWasMeasured) {
   book_.PreferIfUnsettled("rules");
   EXPECT_TRUE(book_.best().empty());

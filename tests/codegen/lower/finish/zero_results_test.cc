@@ -9,6 +9,13 @@
 namespace mdh::zero_results_test {
 namespace {
 
+std::vector<ResultTarget> Targets(const Expression& expression,
+                                  const std::vector<std::string>& outputs) {
+  NameAllocator names;
+  RecordViews views(names);
+  return OutputTargets(expression, outputs, views);
+}
+
 // Of sums along k with that output view, and those types, parameters and results of f.
 std::string ZeroText(const std::string& view, const std::string& types, const std::string& f) {
   const auto expression = ParseExpression(
@@ -20,7 +27,7 @@ std::string ZeroText(const std::string& view, const std::string& types, const st
   if (!expression.ok()) return "";
   std::vector<std::string> names;
   for (const Buffer& buffer : expression->outputs()) names.push_back(buffer.name);
-  return ToText(ZeroResults(*expression, OutputTargets(*expression, names)));
+  return ToText(ZeroResults(*expression, Targets(*expression, names)));
 }
 
 TEST(ZeroResultsTest, DenseOutputsAreOneRun) {
@@ -52,7 +59,7 @@ TEST(ZeroResultsTest, OneResultNeedsNoThreads) {
       "dot := out_view<fp64>( y: (k) -> (0) ) o md_hom<100>( f, (+) ) o "
       "inp_view<fp64>( x: (k) -> (k) ) where f(a) -> s { s = a }");
   ASSERT_TRUE(expression.ok()) << expression.status();
-  EXPECT_EQ(ToText(ZeroResults(*expression, OutputTargets(*expression, {"y"}))), "y[0] = 0\n");
+  EXPECT_EQ(ToText(ZeroResults(*expression, Targets(*expression, {"y"}))), "y[0] = 0\n");
 }
 
 TEST(ZeroResultsTest, OtherValues) {
@@ -60,7 +67,7 @@ TEST(ZeroResultsTest, OtherValues) {
       "largest := out_view<fp32>( y: (i,k) -> (i) ) o md_hom<4,100>( f, (++, max) ) o "
       "inp_view<fp32>( x: (i,k) -> (i,k) ) where f(a) -> s { s = a }");
   ASSERT_TRUE(expression.ok()) << expression.status();
-  EXPECT_EQ(ToText(SetResults(*expression, OutputTargets(*expression, {"y"}),
+  EXPECT_EQ(ToText(SetResults(*expression, Targets(*expression, {"y"}),
                               *expression->reduction().identity())),
             "share item = 0 .. 4\n"
             "  y[item] = -inf\n");

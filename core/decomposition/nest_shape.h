@@ -32,6 +32,9 @@ class NestShape {
             const TuningParameters& parameters);
   NestShape(const Expression&, SystemModel&&, const TuningParameters&) = delete;
 
+  const Expression& expression() const { return *expression_; }
+  const SystemModel& model() const { return *model_; }
+  const TuningParameters& parameters() const { return *parameters_; }
   const std::vector<Level>& levels() const { return levels_; }
   int count() const { return static_cast<int>(levels_.size()); }
   bool is_parallel(int n) const;  // blocks, warps or threads

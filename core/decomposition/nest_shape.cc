@@ -1,4 +1,4 @@
-#include "core/decomposition/nest_constraints.h"
+#include "core/decomposition/nest_shape.h"
 
 #include <algorithm>
 #include <numeric>
@@ -268,14 +268,8 @@ int64_t NestShape::SharedBytes() const {
 
 std::vector<int> NestShape::LayoutAt(int buffer, int n) const {
   const LevelTable<std::vector<int>>& layouts = parameters_->inputs[buffer].memory.layouts;
-  const MdhLevel& level = levels_[n].level;
-  std::vector<int> layout;
-  if (!layouts.empty()) layout = layouts[level.layer][level.dimension];
-  if (layout.empty()) {
-    layout.resize(expression_->inputs()[buffer].extents.size());
-    std::iota(layout.begin(), layout.end(), 0);
-  }
-  return layout;
+  if (layouts.empty()) return RowMajor(expression_->inputs()[buffer]);
+  return layouts[levels_[n].level.layer][levels_[n].level.dimension];
 }
 
 }  // namespace mdh

@@ -1,0 +1,134 @@
+#include "proto/pipeline_conversion.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/text/pipeline_parser.h"
+#include "proto/scalar_conversion.h"
+
+namespace mdh {
+namespace {
+
+// Enums of the wire have the numbers of core's, which this makes sure of.
+static_assert(static_cast<int>(PipelineBuffer::Role::kInput) == v1::PIPELINE_ROLE_INPUT);
+static_assert(static_cast<int>(PipelineBuffer::Role::kTemporary) == v1::PipelineRole_MAX);
+
+Status CheckPipelineCount(int64_t count, int64_t limit, const char* what) {
+  if (count <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the pipeline has ", count, " ", what, ", at most ", limit, " are allowed"));
+}
+
+Status CheckPipelineSize(const v1::Pipeline& proto, const PipelineLimits& limits) {
+  MDH_RETURN_IF_ERROR(CheckPipelineCount(proto.steps_size(), limits.steps, "steps"));
+  int64_t edges = 0;
+  for (const v1::PipelineStep& step : proto.steps()) edges += step.inputs_size();
+  MDH_RETURN_IF_ERROR(CheckPipelineCount(edges, limits.edges, "inputs of steps"));
+  return CheckPipelineCount(proto.buffers_size(), Pipeline::kMaxBuffers, "buffers");
+}
+
+Status CheckPipelineBytes(const Pipeline& pipeline, const PipelineLimits& limits) {
+  int64_t bytes = 0;
+  for (const PipelineBuffer& buffer : pipeline.buffers()) {
+    if (!__builtin_add_overflow(bytes, buffer.size_bytes(), &bytes) &&
+        bytes <= limits.buffer_bytes) {
+      continue;
+    }
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the buffers of pipeline '", pipeline.name(), "' up to '", buffer.name,
+                     "' have more bytes than the limit of ", limits.buffer_bytes));
+  }
+  return absl::OkStatus();
+}
+
+Result<Pipeline> PipelineFromText(const v1::TextPipeline& text, const PipelineLimits& limits) {
+  if (static_cast<int64_t>(text.text().size()) > limits.text_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the text has ", text.text().size(),
+                                                   " bytes, at most ", limits.text_bytes,
+                                                   " are allowed"));
+  }
+  const Bindings bindings(text.bindings().begin(), text.bindings().end());
+  MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
+                       ParsePipeline(text.text(), bindings, "<text>", text.name()));
+  MDH_RETURN_IF_ERROR(FromProto(ToProto(pipeline), limits).status());
+  return pipeline;
+}
+
+}  // namespace
+
+PipelineLimits PipelineLimits::None() {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  return {ExpressionLimits::None(), kNone, kNone, kNone, kNone};
+}
+
+Result<Pipeline> FromProto(const v1::PipelineSource& source, const PipelineLimits& limits) {
+  switch (source.source_case()) {
+    case v1::PipelineSource::kText:
+      return PipelineFromText(source.text(), limits);
+    case v1::PipelineSource::kStructured:
+      return FromProto(source.structured(), limits);
+    case v1::PipelineSource::SOURCE_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the request has no pipeline");
+}
+
+Result<Pipeline> FromProto(const v1::Pipeline& proto, const PipelineLimits& limits) {
+  MDH_RETURN_IF_ERROR(CheckPipelineSize(proto, limits));
+  MDH_RETURN_IF_ERROR(CheckNameLength(proto.name(), "the pipeline"));
+  PipelineSpec spec{.name = proto.name(), .buffers = {}, .steps = {}};
+  for (const v1::PipelineBuffer& buffer : proto.buffers()) {
+    MDH_RETURN_IF_ERROR(CheckNameLength(buffer.name(), "a buffer"));
+    if (buffer.role() == v1::PIPELINE_ROLE_UNSPECIFIED ||
+        !v1::PipelineRole_IsValid(buffer.role())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("buffer '", buffer.name(), "' has no role, or an unknown one"));
+    }
+    spec.buffers.push_back(
+        {.name = buffer.name(), .role = static_cast<PipelineBuffer::Role>(buffer.role())});
+  }
+  for (const v1::PipelineStep& step : proto.steps()) {
+    Result<Expression> expression = FromProto(step.expression(), limits.step);
+    if (!expression.ok()) {
+      return Status(expression.status().code(), absl::StrCat("step ", spec.steps.size() + 1, ": ",
+                                                             expression.status().message()));
+    }
+    spec.steps.push_back({*std::move(expression),
+                          {step.inputs().begin(), step.inputs().end()},
+                          {step.outputs().begin(), step.outputs().end()}});
+  }
+  MDH_ASSIGN_OR_RETURN(Pipeline pipeline, Pipeline::Create(std::move(spec)));
+  MDH_RETURN_IF_ERROR(CheckPipelineBytes(pipeline, limits));
+  return pipeline;
+}
+
+v1::Pipeline ToProto(const Pipeline& pipeline) {
+  v1::Pipeline proto;
+  proto.set_name(pipeline.name());
+  for (const PipelineBuffer& buffer : pipeline.buffers()) {
+    v1::PipelineBuffer* to = proto.add_buffers();
+    to->set_name(buffer.name);
+    to->set_role(static_cast<v1::PipelineRole>(buffer.role));
+    if (buffer.type.is_record()) {
+      for (const ElementType::Field& field : buffer.type.fields()) {
+        *to->add_record() = ToProto(TypedName{field.name, field.type});
+      }
+    } else {
+      to->set_type(ToProto(buffer.type.scalar()));
+    }
+    to->mutable_extents()->Add(buffer.extents.begin(), buffer.extents.end());
+    to->mutable_strides()->Add(buffer.given_strides.begin(), buffer.given_strides.end());
+  }
+  for (const PipelineStep& step : pipeline.steps()) {
+    v1::PipelineStep* to = proto.add_steps();
+    *to->mutable_expression() = ToProto(step.expression);
+    to->mutable_inputs()->Add(step.inputs.begin(), step.inputs.end());
+    to->mutable_outputs()->Add(step.outputs.begin(), step.outputs.end());
+  }
+  return proto;
+}
+
+}  // namespace mdh

@@ -98,7 +98,7 @@ class Nest:
         for statement in body[:at]:
             target = _target(statement)
             if not isinstance(target, ast.Name) or target.id in self.source.parameters:
-                raise self.source.error(statement, "only local variables can be set before a loop; "
+                raise self.source.error(statement, "before a loop only single local variables are set; "
                                         "former contents of outputs play no role")
             self._before.append((len(self.names), statement))
         if len(body) > at + 1:

@@ -135,7 +135,8 @@ class Nest:
         placed = self._before + [(len(self.names), s) for s in self.body]
         placed += [(self.outer, statement) for statement in self.after]
         for loops in {loops for loops, _ in placed}:
-            outside = {name for n, s in placed if n < loops for name in _locals_assigned(s)} - accumulators
+            outside = {name for n, s in placed if n < loops for name in _locals_assigned(s)}
+            outside -= accumulators | set(self.source.parameters)
             inside = [statement for n, statement in placed if n >= loops]
             carried = outside & {name for statement in inside for name in _locals_assigned(statement)}
             for statement in inside:

@@ -198,7 +198,7 @@ class StoreBody(LoopValues):
         if start is None:
             raise wrong(f"'{slot.buffer}' has no value before the first iteration: set it before the loop "
                         f"over '{self.nest.names[self.nest.outer]}', as in {slot.buffer} = "
-                        f"{_start_of(operation)}", write.location)
+                        f"{_written(_neutral(operation, slot.type))}", write.location)
         with reading(self.nest.start_of(slot.buffer)):
             started = trace.binary(operation.operation, start, result)
             return result if _is_neutral(operation, start, slot.type) else started
@@ -223,11 +223,6 @@ class StoreBody(LoopValues):
         return trace.RecordValue(use.type, values) if isinstance(use.type, Record) else values[""]
 
 
-def _start_of(operation: operators.NamedOperation) -> str:
-    return {"MUL": "1", "MAX": "float('-inf')", "MIN": "float('inf')", "AND": "True", "OR": "False",
-            "BIT_AND": "-1", "FMAX": "float('nan')", "FMIN": "float('nan')"}.get(operation.kind, "0")
-
-
 def _constant(value: Value) -> Any:
     if value.op == "CAST" and value.type is not None:
         number = _constant(value.operands[0])
@@ -235,14 +230,21 @@ def _constant(value: Value) -> Any:
     return value.payload if value.op == "CONSTANT" else None
 
 
-def _is_neutral(operation: operators.NamedOperation, start: Value, type_: ScalarType) -> bool:
-    number = _constant(start)
-    if number is None:
-        return False
+def _neutral(operation: operators.NamedOperation, type_: ScalarType) -> Any:
     bits = 8 * type_.size_bytes
     lowest, highest = {"int": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "uint": (0, 2 ** bits - 1)}.get(
         type_.kind, (float("-inf"), float("inf")))
-    neutral = {"MUL": 1, "MAX": lowest, "MIN": highest, "AND": True, "FMAX": float("nan"),
-               "FMIN": float("nan"), "BIT_AND": -1 if type_.kind == "int" else highest}.get(operation.kind, 0)
+    return {"MUL": 1, "MAX": lowest, "MIN": highest, "AND": True, "OR": False, "FMAX": float("nan"),
+            "FMIN": float("nan"), "BIT_AND": -1 if type_.kind == "int" else highest}.get(operation.kind, 0)
+
+
+def _written(number: Any) -> str:
+    return f"float('{number}')" if isinstance(number, float) else str(number)
+
+
+def _is_neutral(operation: operators.NamedOperation, start: Value, type_: ScalarType) -> bool:
+    number, neutral = _constant(start), _neutral(operation, type_)
+    if number is None:
+        return False
     number = type_.value(number)
     return number == neutral or (number != number and neutral != neutral)

@@ -303,9 +303,13 @@ class NestConversion {
 
   Status ReadElsewhere(const CBuffer& buffer, const CAccess& access) const {
     return unit_.source().ErrorAt(
-        access.offset, absl::StrCat("'", buffer.name,
-                                    "' is read at another element than those that are assigned; a "
-                                    "buffer is read or written"));
+        access.offset,
+        absl::StrCat(
+            "'", buffer.name,
+            nest_.has_after()
+                ? "' is read before it is assigned; former contents of outputs do not count"
+                : "' is read at another element than those that are assigned; a buffer is "
+                  "read or written"));
   }
 
   std::vector<bool> UsesOf(const CAccess& access) const {

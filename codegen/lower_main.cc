@@ -1,30 +1,41 @@
-// mdh-lower: one expression through the stages of code generation, each printed; needs no device
-// and no daemon.
+// mdh-lower: one expression or pipeline through the stages of code generation, each printed; needs
+// no device and no daemon.
 #include <getopt.h>
 
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "codegen/backends/build_program.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_kernel.h"
+#include "codegen/generate_pipeline.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
-#include "core/text/parser.h"
+#include "core/pipeline/plan/plan.h"
+#include "core/text/pipeline_parser.h"
+#include "core/text/pipeline_printer.h"
+#include "core/text/printer.h"
 
 namespace mdh {
 namespace {
 
 constexpr char kPrints[] =
     "parameters, table, plan, lowered, program, source, header, nest, launches or candidates";
+constexpr char kPrintsOfPipelines[] =
+    "pipeline, partitions, parameters, lowered, program, source, header or launches";
 
 struct LowerOptions {
   std::string expression_file;
@@ -33,6 +44,7 @@ struct LowerOptions {
   std::string device = "host";
   std::string parameters;  // a file, or the parameters themselves; empty: the default
   std::string print = "source";
+  std::optional<int> partition;  // number among those of PlanPartitions
 };
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -65,20 +77,48 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
   return device;
 }
 
+Status CheckFit(const LowerOptions& options, const SystemModel& model,
+                const DeviceDescription& device) {
+  if (device.kind == model.kind) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("model ", model.name, " does not fit device ", options.device));
+}
+
+Result<std::string> TextOfParameters(const LowerOptions& options) {
+  if (absl::StrContains(options.parameters, '=')) return options.parameters;
+  return ReadFile(options.parameters);
+}
+
 Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
                                        const SystemModel& model, const DeviceDescription& device) {
-  if (device.kind != model.kind) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model ", model.name, " does not fit device ", options.device));
-  }
+  MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
   if (options.parameters.empty()) {
     return DefaultParameters(expression, model, device);
   }
-  if (absl::StrContains(options.parameters, '=')) {
-    return ParseTuningParameters(options.parameters, expression);
-  }
-  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.parameters));
+  MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
   return ParseTuningParameters(text, expression);
+}
+
+// One line per step.
+Result<std::vector<TuningParameters>> ParametersFor(const LowerOptions& options,
+                                                    const Pipeline& pipeline,
+                                                    const SystemModel& model,
+                                                    const DeviceDescription& device) {
+  MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
+  if (options.parameters.empty()) return DefaultParameters(pipeline, model, device);
+  MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  if (lines.size() != pipeline.steps().size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the pipeline has ", pipeline.steps().size(),
+                                                   " steps, but there are parameters of ",
+                                                   lines.size(), ", one line each"));
+  }
+  std::vector<TuningParameters> parameters;
+  for (size_t s = 0; s < lines.size(); ++s) {
+    MDH_ASSIGN_OR_RETURN(parameters.emplace_back(),
+                         ParseTuningParameters(lines[s], pipeline.steps()[s].expression));
+  }
+  return parameters;
 }
 
 std::string DescribeLaunches(const Kernel& kernel) {
@@ -111,12 +151,85 @@ std::string DescribeCandidates(const Expression& expression, const SystemModel& 
   return text;
 }
 
+Result<std::string> PrintedKernel(const LowerOptions& options, const Kernel& kernel,
+                                  absl::string_view prints) {
+  if (options.print == "source") return kernel.source;
+  if (options.print == "header") return kernel.header;
+  if (options.print == "launches") return DescribeLaunches(kernel);
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot print '", options.print, "'; expected ", prints));
+}
+
+ProgramForm FormToPrint(const LowerOptions& options) {
+  return options.print == "lowered" ? ProgramForm::kLowered : ProgramForm::kOptimized;
+}
+
+// What they cost, what becomes of the edges, and how many steps they have, the cheapest first.
+std::string DescribePartitions(const Pipeline& pipeline) {
+  constexpr const char* kKinds[] = {"through memory", "inlined", "in the store function"};
+  std::string text;
+  int number = 0;
+  for (const Partition& partition : PlanPartitions(pipeline)) {
+    absl::StrAppend(&text, "partition ", number++, ": ", partition.pipeline.steps().size(),
+                    " steps, ", partition.bytes, " bytes, ", partition.operations, " operations\n");
+    for (const PlannedEdge& edge : partition.edges) {
+      absl::StrAppend(&text, "  step ", edge.producer + 1, " to step ", edge.consumer + 1, " ",
+                      kKinds[static_cast<int>(edge.kind)], "\n");
+    }
+  }
+  return text;
+}
+
+// The pipeline itself unless a partition is asked for.
+Result<Pipeline> Partitioned(const LowerOptions& options, Pipeline pipeline) {
+  if (!options.partition.has_value()) return pipeline;
+  std::vector<Partition> partitions = PlanPartitions(pipeline);
+  const size_t number = static_cast<size_t>(*options.partition);
+  if (number < partitions.size()) return std::move(partitions[number].pipeline);
+  return absl::InvalidArgumentError(absl::StrCat("there is no partition ", number, ": ",
+                                                 pipeline.name(), " has ", partitions.size(),
+                                                 ", the first is 0"));
+}
+
+Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
+                                const SystemModel& model, const DeviceDescription& device) {
+  if (options.print == "partitions") return DescribePartitions(given);
+  MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, Partitioned(options, std::move(given)));
+  if (options.print == "pipeline") return ToText(pipeline);
+  MDH_ASSIGN_OR_RETURN(const std::vector<TuningParameters> parameters,
+                       ParametersFor(options, pipeline, model, device));
+  if (options.print == "parameters") {
+    return absl::StrJoin(parameters, "", [](std::string* out, const TuningParameters& p) {
+      absl::StrAppend(out, ToText(p), "\n");
+    });
+  }
+  if (options.print == "lowered" || options.print == "program") {
+    MDH_ASSIGN_OR_RETURN(
+        const KernelProgram built,
+        PipelineProgramOf(pipeline, model, device, parameters, FormToPrint(options)));
+    return ToText(built.program);
+  }
+  MDH_ASSIGN_OR_RETURN(const Kernel kernel,
+                       GeneratePipelineKernel(pipeline, model, device, parameters));
+  return PrintedKernel(options, kernel, kPrintsOfPipelines);
+}
+
+// Whether the text had no more than one definition, so that buffers are called as it calls them.
+bool IsExpression(const Pipeline& pipeline) {
+  return pipeline.steps().size() == 1 &&
+         ToText(pipeline) == ToText(Pipeline::Of(pipeline.steps()[0].expression));
+}
+
 Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
-  MDH_ASSIGN_OR_RETURN(const Expression expression,
-                       ParseExpression(text, options.bindings, options.expression_file));
+  MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
+                       ParsePipeline(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
+  if (!IsExpression(pipeline) || options.partition.has_value()) {
+    return RunPipeline(options, std::move(pipeline), model, device);
+  }
+  const Expression& expression = pipeline.steps()[0].expression;
   if (options.print == "nest") return GenerateLoopNest(expression).source;
   if (expression.is_empty() && (options.print == "candidates" || options.print == "plan")) {
     return absl::FailedPreconditionError(
@@ -135,39 +248,42 @@ Result<std::string> Run(const LowerOptions& options) {
                      expression.name()));
   }
   if (options.print == "lowered" || options.print == "program") {
-    const ProgramForm form =
-        options.print == "lowered" ? ProgramForm::kLowered : ProgramForm::kOptimized;
-    MDH_ASSIGN_OR_RETURN(const KernelProgram built, BuildProgram(low, device, form));
+    MDH_ASSIGN_OR_RETURN(const KernelProgram built,
+                         BuildProgram(low, device, FormToPrint(options)));
     return ToText(built.program);
   }
   MDH_ASSIGN_OR_RETURN(const Kernel kernel, GenerateKernel(low, device));
-  if (options.print == "source") return kernel.source;
-  if (options.print == "header") return kernel.header;
-  if (options.print == "launches") return DescribeLaunches(kernel);
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot print '", options.print, "'; expected ", kPrints));
+  return PrintedKernel(options, kernel, kPrints);
 }
 
 constexpr char kHelp[] =
     "Usage: mdh-lower [OPTION...] EXPRESSION.mdh\n"
-    "Prints what code generation makes of an expression.\n"
+    "Prints what code generation makes of an expression or a pipeline.\n"
     "  --set NAME=VALUE      a size or type of the expression\n"
     "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"
     "  --device NAME         host, or sm_NN\n"
-    "  --parameters TEXT     tuning parameters, or a file with them; else those of rules\n"
+    "  --parameters TEXT     tuning parameters, or a file with them, of a pipeline one line for\n"
+    "                        every step; else those of rules\n"
+    "  --partition N         of a pipeline: its steps fused as in the partition of this number,\n"
+    "                        the cheapest is 0; else as they are\n"
     "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
     "                        program before passes, program: behind them, source, header, nest:\n"
     "                        the plain loop nest, launches, or for devices with blocks "
     "candidates:\n"
-    "                        what tuning tries first\n";
+    "                        what tuning tries first; of pipelines also pipeline: as text, and\n"
+    "                        partitions: how steps can be fused, but no table, plan, nest and\n"
+    "                        candidates\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {
-      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
-      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
-      {"print", required_argument, nullptr, 'w'},  {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {{"set", required_argument, nullptr, 's'},
+                                 {"model", required_argument, nullptr, 'm'},
+                                 {"device", required_argument, nullptr, 'd'},
+                                 {"parameters", required_argument, nullptr, 'p'},
+                                 {"print", required_argument, nullptr, 'w'},
+                                 {"partition", required_argument, nullptr, 'n'},
+                                 {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
@@ -191,6 +307,13 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
       case 'w':
         options.print = value;
         break;
+      case 'n':
+        if (int number = -1; absl::SimpleAtoi(value, &number) && number >= 0) {
+          options.partition = number;
+          break;
+        }
+        return absl::InvalidArgumentError(
+            absl::StrCat("--partition needs a number, the first is 0, not '", value, "'"));
       default:
         return absl::InvalidArgumentError(
             absl::StrCat("unknown option, or one without its value: '", argv[optind - 1], "'"));

@@ -149,8 +149,8 @@ double ComputedBound(ScalarType type) {
   return std::ldexp(1.0, 8 * SizeBytes(type));
 }
 
-// `computed`: so many of the inputs, the first ones, have what another expression has computed.
-void AppendParameters(const std::vector<Buffer>& inputs, size_t computed,
+// `is_computed`: which of the inputs have what another expression has computed.
+void AppendParameters(const std::vector<Buffer>& inputs, const std::vector<bool>& is_computed,
                       const std::vector<int>& index_dimensions, const Dimensions& dimensions,
                       std::vector<FunctionParameter>* parameters) {
   int number = 0;
@@ -158,7 +158,7 @@ void AppendParameters(const std::vector<Buffer>& inputs, size_t computed,
     const Buffer& buffer = inputs[b];
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       for (TypedName& name : NamesOf(absl::StrCat("x", ++number), buffer.type)) {
-        const double bound = b < computed ? ComputedBound(name.type) : kInputBound;
+        const double bound = is_computed[b] ? ComputedBound(name.type) : kInputBound;
         parameters->push_back({std::move(name), bound});
       }
     }
@@ -220,7 +220,9 @@ StoreFunction RandomStore(Rng& rng, const RandomExpressionOptions& options,
                                                          : result.combined.limit;
     parameters.push_back({result.computed.name, bound});
   }
-  AppendParameters(store.inputs, 0, store.index_dimensions, spec.dimensions, &parameters);
+  std::vector<bool> is_computed(store.inputs.size(), false);
+  if (std::ssize(store.inputs) > own) is_computed.back() = !options.given_inputs.empty();
+  AppendParameters(store.inputs, is_computed, store.index_dimensions, spec.dimensions, &parameters);
   store.function = RandomFunction(rng, options, parameters, stored);
   return store;
 }
@@ -300,7 +302,9 @@ Result<Expression> TryExpression(Rng& rng, const RandomExpressionOptions& option
   std::vector<FunctionResult> computed;
   for (const PlannedResult& result : results) computed.push_back(result.computed);
   std::vector<FunctionParameter> parameters;
-  AppendParameters(spec.inputs, given, spec.index_dimensions, spec.dimensions, &parameters);
+  std::vector<bool> is_computed(spec.inputs.size(), false);
+  std::fill_n(is_computed.begin(), given, true);
+  AppendParameters(spec.inputs, is_computed, spec.index_dimensions, spec.dimensions, &parameters);
   spec.function = RandomFunction(rng, options, parameters, computed);
   if (has_store) spec.store = RandomStore(rng, options, spec, results, stored);
   MDH_ASSIGN_OR_RETURN(const Expression expression, Expression::Create(spec));

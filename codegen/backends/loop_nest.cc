@@ -387,7 +387,7 @@ Kernel GenerateNest(const Expression& expression, Nesting nesting) {
   FillUnreached(expression, outputs, ItemSharing::kContiguous, &program);
   const bool is_plain = nesting == Nesting::kPlain;
   Kernel kernel = PrintCKernel(
-      program, {.entry = EntryName(expression),
+      program, {.entry = EntryName(expression.name()),
                 .description = absl::StrCat(
                     is_plain ? "Plain loop nest.\n\n" : "Reference results.\n\n",
                     ToText(expression), "\nIndex map:\n", DescribeIndexMap(expression, arguments)),

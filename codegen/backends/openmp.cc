@@ -1,13 +1,12 @@
 // The OpenMP backend: low-level expression -> loop program -> C.
 #include "codegen/backends/backends.h"
-#include "codegen/backends/build_program.h"
 #include "codegen/print/c_unit.h"
 
 namespace mdh {
 namespace {
 
-std::vector<std::string> CompileOptions(const TuningParameters& parameters) {
-  const bool may_fuse = parameters.numerics == NumericsPolicy::kReassociate;
+std::vector<std::string> CompileOptions(const KernelUnit& unit) {
+  const bool may_fuse = unit.numerics == NumericsPolicy::kReassociate;
   // No -ffast-math: it gains nothing here and would switch on flush-to-zero in the host process.
   // No vectorisation of straight-line code: vectors are explicit here, and gcc 12 miscompiles
   // (b == 0 ? 0 : a / b) on lanes of a vector in that pass.
@@ -22,28 +21,40 @@ std::vector<std::string> CompileOptions(const TuningParameters& parameters) {
                                       "-lm"};
   // gcc would carry what neighbouring iterations load as well in registers that tiles need: most of
   // a convolution's accumulators would be in memory.
-  if (parameters.compiler == Compiler::kGcc) {
+  if (unit.compiler == Compiler::kGcc) {
     options.insert(options.end() - 1, "-fno-predictive-commoning");
   }
-  if (parameters.threads != 1) options.insert(options.begin() + 3, "-fopenmp");
+  if (unit.threads != 1) options.insert(options.begin() + 3, "-fopenmp");
   return options;
 }
 
 }  // namespace
 
+KernelUnit UnitOf(const LowLevelExpression& low_level, const KernelProgram& built) {
+  const TuningParameters& parameters = low_level.parameters();
+  return {.entry = EntryName(low_level.expression().name()),
+          .description = DescribeKernel(low_level, built.arguments),
+          .numerics = parameters.numerics,
+          .early_launches = parameters.early_launches,
+          .threads = parameters.threads,
+          .compiler = parameters.compiler};
+}
+
+Kernel PrintOpenMp(const KernelProgram& built, const KernelUnit& unit) {
+  Kernel kernel = PrintCKernel(built.program, {.entry = unit.entry,
+                                               .description = unit.description,
+                                               .arguments = built.arguments,
+                                               .threads = unit.threads,
+                                               .numerics = unit.numerics});
+  kernel.compiler = unit.compiler;
+  kernel.compile_options = CompileOptions(unit);
+  return kernel;
+}
+
 Result<Kernel> GenerateOpenMp(const LowLevelExpression& low_level,
                               const DeviceDescription& device) {
-  MDH_ASSIGN_OR_RETURN(KernelProgram built, BuildProgram(low_level, device));
-  const TuningParameters& parameters = low_level.parameters();
-  Kernel kernel =
-      PrintCKernel(built.program, {.entry = EntryName(low_level.expression()),
-                                   .description = DescribeKernel(low_level, built.arguments),
-                                   .arguments = built.arguments,
-                                   .threads = parameters.threads,
-                                   .numerics = parameters.numerics});
-  kernel.compiler = parameters.compiler;
-  kernel.compile_options = CompileOptions(parameters);
-  return kernel;
+  MDH_ASSIGN_OR_RETURN(const KernelProgram built, BuildProgram(low_level, device));
+  return PrintOpenMp(built, UnitOf(low_level, built));
 }
 
 }  // namespace mdh

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -99,6 +100,29 @@ bool AwaitsStages(const Stage& stage) {
   return awaits;
 }
 
+// What the stage uses and does not write: arguments and what it declares itself.
+std::set<std::string> OnlyReadNames(const Stage& stage) {
+  std::set<std::string> used, written;
+  CollectUsedNames(stage.body, used);
+  const auto write = [&](const Statement& statement) {
+    std::visit(Overloaded{[&](const StoreElements& s) { written.insert(s.pointer); },
+                          [&](const AddElements& s) { written.insert(s.pointer); },
+                          [&](const CombineElement& s) { written.insert(s.pointer); },
+                          [&](const DeclareLast& s) { written.insert(s.counter); },
+                          [&](const DeclarePointer& s) {
+                            if (!s.is_const) written.insert(s.base);
+                          },
+                          [&](const DeclareView& s) {
+                            if (!s.is_const) written.insert(s.base);
+                          },
+                          [](const auto&) {}},
+               statement.form);
+  };
+  Visit(stage.body, {.statement = write});
+  for (const std::string& name : written) used.erase(name);
+  return used;
+}
+
 // Prints one unit; collects what its kernel needs beside the source.
 class BlockUnitPrinter {
  public:
@@ -145,9 +169,9 @@ bool BlockUnitPrinter::StartsEarly(size_t number) const {
 
 // A pointer that is the only one to memory that the function does not write makes the compiler take
 // that memory for constant as long as the function runs. If it starts early, that is not so: the
-// stage before writes scratch memory until the wait ends, and what is in front of the first stage
-// may write inputs. Outputs are written wherever they are read, and inputs are constant in all
-// other stages.
+// stage before writes scratch memory until the wait ends, or an output that this one only reads,
+// and what is in front of the first stage may write inputs. Inputs are constant in all other
+// stages.
 absl::string_view BlockUnitPrinter::InputRestrict(size_t number) const {
   return number == 0 && StartsEarly(0) ? "" : dialect_.parameter_restrict;
 }
@@ -157,8 +181,11 @@ absl::string_view BlockUnitPrinter::ScratchRestrict(size_t number) const {
 }
 
 std::string BlockUnitPrinter::PrintParameters(size_t number) const {
-  std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
-                                          InputRestrict(number), dialect_.parameter_restrict);
+  std::set<std::string> only_read;
+  if (StartsEarly(number)) only_read = OnlyReadNames(program_.stages[number]);
+  std::string text =
+      ArgumentDeclarations(options_.arguments, options_.entry, dialect_, InputRestrict(number),
+                           dialect_.parameter_restrict, only_read);
   if (!program_.scratch.empty()) {
     absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
                     ScratchRestrict(number), " scratch");

@@ -154,20 +154,27 @@ constexpr char kHeapScratch[] = R"(  void* own = NULL;
 )";
 
 // One line per stage: `form` with its number as $0 and its call as $1.
-std::string PerStage(const CUnitOptions& options, absl::string_view form) {
+std::string PerStage(const LoopProgram& program, const CUnitOptions& options,
+                     absl::string_view form) {
   std::string lines;
-  for (int n = 0; n < options.stages; ++n) {
-    const std::string call =
-        absl::StrCat("stage_", n, options.threads == 1 ? "(" : "(thread, threads, ",
-                     ArgumentNames(options), ", (char*)scratch);");
+  for (size_t n = 0; n < program.stages.size(); ++n) {
+    const int most = options.threads == 1 ? 0 : program.stages[n].most_threads;
+    std::string condition, threads = options.threads == 1 ? "" : "thread, threads, ";
+    if (most > 0) {
+      condition = absl::StrCat("if (thread < ", most, ") ");
+      threads = most == 1 ? "0, 1, " : absl::StrCat("thread, (int)mdh_min(threads, ", most, "), ");
+    }
+    const std::string call = absl::StrCat(condition, "stage_", n, "(", threads,
+                                          ArgumentNames(options), ", (char*)scratch);");
     lines += absl::Substitute(form, n, call);
   }
   return lines;
 }
 
-std::string EntryPoints(const ScratchLayout& layout, const CUnitOptions& options) {
+std::string EntryPoints(const LoopProgram& program, const ScratchLayout& layout,
+                        const CUnitOptions& options) {
   const std::string arguments = Declarations(options, "");
-  const std::string cases = PerStage(options, "    case $0: $1 break;\n");
+  const std::string cases = PerStage(program, options, "    case $0: $1 break;\n");
   if (options.threads != 1) {
     return absl::Substitute(kEntryPoints, options.entry, arguments, ArgumentNames(options),
                             layout.shared_bytes, layout.thread_bytes, options.stages, cases,
@@ -181,7 +188,7 @@ std::string EntryPoints(const ScratchLayout& layout, const CUnitOptions& options
   if (bytes > 0) make = absl::Substitute(is_small ? kStackScratch : kHeapScratch, bytes);
   if (!is_small) release = "  free(own);\n";
   return absl::Substitute(kEntryPointsOfOneThread, options.entry, arguments, cases, bytes, make,
-                          release, PerStage(options, "  $1\n"));
+                          release, PerStage(program, options, "  $1\n"));
 }
 
 std::string WhoComputes(int threads) {
@@ -200,8 +207,7 @@ std::string ThreadLimit(const CUnitOptions& options) {
 
 }  // namespace
 
-std::string EntryName(const Expression& expression) {
-  const std::string& name = expression.name();
+std::string EntryName(const std::string& name) {
   // Functions of the prelude, and of who calls the kernel.
   bool is_taken = name == "call" || absl::StartsWith(name, "call_");
   for (const absl::string_view taken : {"min", "share", "clamp", "inside", "shared"}) {
@@ -279,7 +285,7 @@ std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) 
       "  return items * thread / threads;\n}\n",
       NeedsBoundaryFunctions(functions + stages) ? kBoundaryFunctions : "",
       RecordDefinitions(options.arguments, options.entry, GnuC()), prelude.ToString(), "\n",
-      functions, stages, EntryPoints(layout, options));
+      functions, stages, EntryPoints(program, layout, options));
 }
 
 std::string PrintCHeader(const CUnitOptions& options) {

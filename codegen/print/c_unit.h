@@ -19,8 +19,9 @@ struct CUnitOptions {
   NumericsPolicy numerics = NumericsPolicy::kExactOrder;
 };
 
-// "mdh_" and the expression's name; with "_" behind it where the prelude has that name.
-std::string EntryName(const Expression& expression);
+// "mdh_" and the name of an expression or a pipeline; with "_" behind it where the prelude has that
+// name.
+std::string EntryName(const std::string& name);
 // Lines that say which element of which array each access means.
 std::string DescribeIndexMap(const Expression& expression,
                              const std::vector<KernelArgument>& arguments);

@@ -1,6 +1,7 @@
 #include "codegen/print/c_unit_parts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -16,16 +17,51 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t AlignedBytes(const ScratchBuffer& buffer) {
+  const int64_t bytes = buffer.elements * SizeBytes(buffer.type);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+bool IsUsedForAWhile(const ScratchBuffer& buffer) {
+  return buffer.first_stage > 0 || buffer.last_stage < ScratchBuffer::kLastOfAll;
+}
+
+bool AreUsedTogether(const ScratchBuffer& a, const ScratchBuffer& b) {
+  return a.per_thread == b.per_thread && a.first_stage <= b.last_stage &&
+         b.first_stage <= a.last_stage;
+}
 
 }  // namespace
 
+// The largest first where some may share memory, else in their order: every one at the lowest place
+// that is free as long as it is used.
 ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
   ScratchLayout layout;
-  for (const ScratchBuffer& buffer : scratch) {
+  layout.offsets.resize(scratch.size());
+  std::vector<size_t> order(scratch.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (std::any_of(scratch.begin(), scratch.end(), IsUsedForAWhile)) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return AlignedBytes(scratch[a]) > AlignedBytes(scratch[b]);
+    });
+  }
+  for (size_t n = 0; n < order.size(); ++n) {
+    const ScratchBuffer& buffer = scratch[order[n]];
+    std::vector<std::pair<int64_t, int64_t>> taken;  // from, to
+    for (size_t m = 0; m < n; ++m) {
+      const int64_t from = layout.offsets[order[m]];
+      if (AreUsedTogether(buffer, scratch[order[m]])) {
+        taken.push_back({from, from + AlignedBytes(scratch[order[m]])});
+      }
+    }
+    std::sort(taken.begin(), taken.end());
+    int64_t& offset = layout.offsets[order[n]];
+    for (const auto& [from, to] : taken) {
+      if (offset + std::max<int64_t>(AlignedBytes(buffer), 1) <= from) break;
+      offset = std::max(offset, to);
+    }
     int64_t& bytes = buffer.per_thread ? layout.thread_bytes : layout.shared_bytes;
-    layout.offsets.push_back(bytes);
-    bytes += Aligned(buffer.elements * SizeBytes(buffer.type));
+    bytes = std::max(bytes, offset + AlignedBytes(buffer));
   }
   return layout;
 }
@@ -101,12 +137,15 @@ std::string RecordDefinitions(const std::vector<KernelArgument>& arguments,
 std::string ArgumentDeclarations(const std::vector<KernelArgument>& arguments,
                                  const std::string& entry, const CDialect& dialect,
                                  absl::string_view input_restrict,
-                                 absl::string_view output_restrict) {
+                                 absl::string_view output_restrict,
+                                 const std::set<std::string>& unrestricted) {
   return absl::StrJoin(arguments, ", ", [&](std::string* out, const KernelArgument& argument) {
+    const absl::string_view of_output =
+        unrestricted.contains(argument.name) ? absl::string_view() : output_restrict;
     absl::StrAppend(out,
                     CPointer(dialect, AddressSpace::kGlobal, !argument.is_output,
                              ArgumentType(argument, entry, dialect)),
-                    argument.is_output ? output_restrict : input_restrict, " ", argument.name);
+                    argument.is_output ? of_output : input_restrict, " ", argument.name);
   });
 }
 

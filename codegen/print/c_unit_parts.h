@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 namespace mdh {
 
 // Byte offsets of scratch buffers, multiples of 64: those for all threads first, then one block of
-// memory per thread, in which the others have theirs.
+// memory per thread, in which the others have theirs. Where no stage uses two of them together,
+// they may share memory.
 struct ScratchLayout {
   int64_t shared_bytes = 0;
   int64_t thread_bytes = 0;
@@ -41,11 +43,12 @@ std::string ArgumentType(const KernelArgument& argument, const std::string& entr
 std::string RecordDefinitions(const std::vector<KernelArgument>& arguments,
                               const std::string& entry, const CDialect& dialect);
 // Pointers to global memory, separated by commas; the keywords are behind the stars of inputs and
-// of outputs.
+// of outputs, but for the outputs in `unrestricted`.
 std::string ArgumentDeclarations(const std::vector<KernelArgument>& arguments,
                                  const std::string& entry, const CDialect& dialect,
                                  absl::string_view input_restrict,
-                                 absl::string_view output_restrict);
+                                 absl::string_view output_restrict,
+                                 const std::set<std::string>& unrestricted = {});
 
 // One line comment per line.
 std::string CommentLines(absl::string_view text);

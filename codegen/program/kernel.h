@@ -48,9 +48,9 @@ struct KernelLaunch {
 //       runs all stages in an OpenMP parallel region, or on the calling thread if that is the only
 //       one (TuningParameters::threads); scratch: 64-byte aligned, or NULL to allocate
 //       and free it within the call. Returns 0, or 1 if that allocation failed.
-// Inputs are `const T*`, outputs `T*`, in the order of the expression's views, laid out as its
-// buffers say. fp16 and the like are unsigned integers; records are structs called
-// <entry>_<buffer>.
+// Inputs are `const T*`, outputs `T*`, in the order of the expression's views or the pipeline's
+// buffers, laid out as these say. fp16 and the like are unsigned integers; records are structs
+// called <entry>_<buffer>.
 //
 // Kernels in other languages define one kernel function per stage (`launches`), called
 // <entry>_<stage>; each takes the inputs, the outputs, and, if scratch_bytes > 0, a pointer to

@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -414,6 +415,11 @@ struct ScratchBuffer {
   ScalarType type;
   int64_t elements;
   bool per_thread;
+  // The stages from the first to the last one that uses it, whose number may be beyond that of all
+  // stages. Buffers that no stage uses together may lie in the same memory.
+  static constexpr int kLastOfAll = std::numeric_limits<int>::max();
+  int first_stage = 0;
+  int last_stage = kLastOfAll;
 };
 
 // Blocks of a grid and threads of a block, along x, y, z.
@@ -439,6 +445,8 @@ struct Stage {
   // Blocks that a multiprocessor shall have room for, which bounds the registers of a thread; 0: as
   // the target's compiler likes.
   int resident_blocks = 0;
+  // CPUs: threads that run it at most, those with the lowest numbers; 0: all.
+  int most_threads = 0;
 };
 
 struct LoopProgram {

@@ -2,14 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <string>
+
+#include "tests/core/pipeline/sample_pipelines.h"
 
 namespace mdh::lower_program_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -76,6 +83,56 @@ TEST(LowerProgramTest, ReadsItsOwnParameters) {
       MatMul("--model CUDA --device sm_90 --print parameters --parameters '" + line + "'"));
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(again.output, parameters);
+}
+
+// A layer of a network, as a file.
+class LowerPipelineTest : public testing::Test {
+ protected:
+  LowerPipelineTest() {
+    std::string pattern = testing::TempDir() + "layer-XXXXXX";
+    close(mkstemp(pattern.data()));
+    path_ = pattern;
+    std::ofstream(path_) << kLayer;
+  }
+  ~LowerPipelineTest() override { std::remove(path_.c_str()); }
+  Ended Layer(const std::string& arguments) const { return MdhLower(path_ + " " + arguments); }
+
+  std::string path_;
+};
+
+TEST_F(LowerPipelineTest, PrintsPipelinesAndTheirPartitions) {
+  const std::string cuda = "--model CUDA --device sm_90 ";
+  EXPECT_THAT(Layer(cuda + "--print launches").output,
+              AllOf(StartsWith("mdh_layer_0: grid"), HasSubstr("\nmdh_layer_1: grid"),
+                    HasSubstr("may start early\nscratch: 128 bytes\ninput x: 24")));
+  EXPECT_THAT(Layer("--print program").output, HasSubstr("    tile_i4_j5_1(h, b, y)"));
+  EXPECT_THAT(Layer("").output, HasSubstr("int mdh_layer(const float* x"));
+  EXPECT_THAT(
+      Layer("--print partitions").output,
+      StartsWith("partition 0: 1 steps, 316 bytes, 280 operations\n  step 1 to step 2 in the "
+                 "store function\npartition 1: 2 steps"));
+  EXPECT_THAT(Layer("--partition 0 --print pipeline").output,
+              HasSubstr("{\n  y = matmul(x, w, b)"));
+  EXPECT_THAT(Layer(cuda + "--partition 0 --print launches").output,
+              AllOf(Not(HasSubstr("mdh_layer_1")), HasSubstr("scratch: 0 bytes")));
+}
+
+TEST_F(LowerPipelineTest, ReadsParametersOfEveryStep) {
+  const std::string parameters = Layer("--print parameters").output;
+  EXPECT_EQ(std::count(parameters.begin(), parameters.end(), '\n'), 2);
+  EXPECT_EQ(Layer("--print parameters --parameters '" + parameters + "'").output, parameters);
+  const std::string line = parameters.substr(0, parameters.find('\n'));
+  EXPECT_EQ(Layer("--parameters '" + line + "'").output,
+            "mdh-lower: error: the pipeline has 2 steps, but there are parameters of 1, one line "
+            "each\n");
+}
+
+TEST_F(LowerPipelineTest, ErrorsSayWhatThereIs) {
+  EXPECT_EQ(Layer("--partition 2").output,
+            "mdh-lower: error: there is no partition 2: layer has 2, the first is 0\n");
+  EXPECT_THAT(Layer("--partition best").output, HasSubstr("needs a number, the first is 0, not"));
+  EXPECT_THAT(Layer("--print nest").output, HasSubstr("expected pipeline, partitions, parameters"));
+  EXPECT_THAT(Layer("--model CUDA --device host").output, HasSubstr("does not fit device host"));
 }
 
 TEST(LowerProgramTest, ErrorsAreOneLineThatHelps) {

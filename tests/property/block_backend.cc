@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "codegen/generate_kernel.h"
 #include "tests/nvidia_under_opencl.h"
-#include "tests/property/output_judge.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/opencl/opencl_driver.h"
 #include "tuner/device/program.h"
@@ -57,6 +56,7 @@ Result<std::unique_ptr<JudgedBackend>> JudgedBackend::Open(const BackendOptions&
   switch (options.backend) {
     case Backend::kOpenMp:
       backend->directory_.emplace();
+      backend->has_clang_ = ClangWorks(backend->directory_->path());
       break;
     case Backend::kNvrtc: {
       MDH_ASSIGN_OR_RETURN(Nvrtc nvrtc, Nvrtc::Load(options.toolkit_folders));
@@ -153,12 +153,12 @@ Result<Kernel> JudgedBackend::Generate(const LowLevelExpression& low_level,
   return GenerateKernel(low_level, device);
 }
 
-Status JudgedBackend::JudgeOnCpu(const Expression& expression, const Kernel& kernel,
+Status JudgedBackend::JudgeOnCpu(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
                                  const std::vector<BufferBytes>& inputs,
                                  const std::vector<BufferBytes>& expected) {
   const std::string stem = absl::StrCat(directory_->path(), "/kernel");
   Status status = CompileKernel(kernel, directory_->path(), "kernel");
-  if (status.ok()) status = JudgeKernel(expression, kernel, stem + ".so", inputs, expected);
+  if (status.ok()) status = JudgeKernel(outputs, kernel, stem + ".so", inputs, expected);
   for (const char* suffix : {".so", ".c", ".log"}) std::remove((stem + suffix).c_str());
   return status;
 }
@@ -174,11 +174,11 @@ Status JudgedBackend::CompileToPtx(const Kernel& kernel) const {
   return is_right ? absl::OkStatus() : absl::InvalidArgumentError(log.str());
 }
 
-Status JudgedBackend::Judge(const Expression& expression, const Kernel& kernel,
+Status JudgedBackend::Judge(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
                             const std::vector<BufferBytes>& inputs,
                             const std::vector<BufferBytes>& expected) {
   if (options_.backend == Backend::kOpenMp) {
-    return JudgeOnCpu(expression, kernel, inputs, expected);
+    return JudgeOnCpu(outputs, kernel, inputs, expected);
   }
   if (options_.backend == Backend::kPtx) return CompileToPtx(kernel);
   if (options_.backend == Backend::kNvrtc) {
@@ -189,13 +189,12 @@ Status JudgedBackend::Judge(const Expression& expression, const Kernel& kernel,
     }
     return absl::OkStatus();
   }
-  return JudgeOnDevice(*device_, expression, kernel, inputs, expected, options_.guard_bytes);
+  return JudgeOnDevice(*device_, outputs, kernel, inputs, expected, options_.guard_bytes);
 }
 
-Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const Kernel& kernel,
-                     const std::vector<BufferBytes>& inputs,
+Status JudgeOnDevice(ComputeDevice& device, const std::vector<JudgedOutput>& judged,
+                     const Kernel& kernel, const std::vector<BufferBytes>& inputs,
                      const std::vector<BufferBytes>& expected, int64_t guard_bytes) {
-  const std::vector<std::vector<ElementContent>> contents = ContentsOfOutputs(expression);
   KernelRunOptions options;
   options.guard_bytes = guard_bytes;
   MDH_ASSIGN_OR_RETURN(KernelRun run, KernelRun::Create(device, kernel, inputs, options));
@@ -205,8 +204,9 @@ Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const 
     MDH_RETURN_IF_ERROR(run.Run());
     MDH_ASSIGN_OR_RETURN(const std::vector<BufferBytes> outputs, run.Outputs());
     for (size_t b = 0; b < outputs.size(); ++b) {
-      const std::string difference = DifferenceOf(expression.outputs()[b], outputs[b].data(),
-                                                  expected[b].data(), contents[b], options.poison);
+      const std::string difference =
+          DifferenceOf(judged[b].buffer, outputs[b].data(), expected[b].data(), judged[b].contents,
+                       options.poison);
       if (!difference.empty()) return absl::InternalError(difference);
     }
   }

@@ -40,8 +40,8 @@ struct BackendOptions {
 // Compiles and runs `kernel` twice on `device` and compares its outputs bit by bit with `expected`;
 // elements that no index function reaches must be zero, those that are kept, inputs and guard zones
 // untouched. Errors: what differs, or what KernelRun says.
-Status JudgeOnDevice(ComputeDevice& device, const Expression& expression, const Kernel& kernel,
-                     const std::vector<BufferBytes>& inputs,
+Status JudgeOnDevice(ComputeDevice& device, const std::vector<JudgedOutput>& outputs,
+                     const Kernel& kernel, const std::vector<BufferBytes>& inputs,
                      const std::vector<BufferBytes>& expected, int64_t guard_bytes);
 
 // An open device with everything that judges kernels for it. Not thread-safe; opens nothing that
@@ -54,6 +54,8 @@ class JudgedBackend {
   // "NVIDIA H200 (CUDA, driver 13.0)".
   std::string Name() const;
   ComputeDevice* device() { return device_.get(); }  // of kOpenCl and kCuda, else null
+  // Whether clang, too, compiles for kOpenMp.
+  bool has_clang() const { return has_clang_; }
 
   // For random configurations: one of the backend's system models, and the device with some of its
   // limits lowered at random.
@@ -65,13 +67,17 @@ class JudgedBackend {
                           const DeviceDescription& device) const;
   // Compiles and runs `kernel` and compares its outputs bit by bit with `expected`. Errors: what is
   // wrong; Internal, InvalidArgument with a compiler's log.
-  Status Judge(const Expression& expression, const Kernel& kernel,
+  Status Judge(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
                const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected);
+  Status Judge(const Expression& expression, const Kernel& kernel,
+               const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected) {
+    return Judge(OutputsOf(expression), kernel, inputs, expected);
+  }
 
  private:
   explicit JudgedBackend(const BackendOptions& options) : options_(options) {}
   Status OpenDevice();
-  Status JudgeOnCpu(const Expression& expression, const Kernel& kernel,
+  Status JudgeOnCpu(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
                     const std::vector<BufferBytes>& inputs,
                     const std::vector<BufferBytes>& expected);
 
@@ -79,6 +85,7 @@ class JudgedBackend {
 
   BackendOptions options_;
   std::optional<TemporaryDirectory> directory_;  // of kOpenMp and kPtx
+  bool has_clang_ = false;
   std::unique_ptr<ComputeDevice> device_;
   std::optional<Nvrtc> nvrtc_;
 };

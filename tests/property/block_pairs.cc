@@ -7,14 +7,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "codegen/choose/default_parameters.h"
-#include "core/decomposition/fuse_dimensions.h"
-#include "core/decomposition/nest_shape.h"
-#include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
+#include "tests/property/pair_parameters.h"
+#include "tests/property/pipeline_pairs.h"
 #include "tests/property/worker_pool.h"
 #include "tests/random_keyed.h"
-#include "tests/random_parameters.h"
-#include "tuner/decompositions/mdh_space.h"
 
 namespace mdh {
 namespace {
@@ -23,73 +20,6 @@ namespace {
 constexpr absl::string_view kRight = "right ";  // and the pair's features
 constexpr absl::string_view kWrong = "wrong ";  // and everything to reproduce it
 constexpr absl::string_view kNone = "none";     // no valid configuration
-
-// What of the lowering a pair exercises.
-std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
-                                 const TuningParameters& p) {
-  if (separate.is_empty()) return {"empty dimensions"};
-  if (p.lowering == Lowering::kTiles) return {"register tiles"};
-  const Expression expression = *WithFusedDimensions(separate, p);
-  const NestShape shape(expression, model, p);
-  std::set<std::string> features;
-  const auto add = [&](bool has, const char* name) {
-    if (has) features.insert(name);
-  };
-  add(!p.fused.empty(), "fused dimensions");
-  for (int b = 0; b < static_cast<int>(separate.outputs().size()); ++b) {
-    const UnreachedElements unreached = FindUnreached(separate, b);
-    const bool is_kept = separate.outputs()[b].keeps_unreached;
-    add(is_kept, "kept elements");
-    add(!is_kept && !unreached.runs.empty(), "unreached elements");
-    add(!is_kept && !unreached.is_exact, "unreached elements without a form");
-  }
-  add(!IsNested(p.phase), "interleaved");
-  add(p.scalar_phase.has_value() || p.recomposition_phase.has_value(), "phases");
-  for (int d = 0; d < expression.rank(); ++d) add(shape.IsGuarded(d), "guards");
-  if (model.memory != MemoryKind::kExplicit) return features;
-  add(p.scan.threads > 0, "scans in registers");
-  add(p.keyed.threads > 0, "results by key");
-  add(shape.Slots() > 1, "slots");
-  add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
-  add(p.combine_blocks == CombineBlocks::kLastBlock, "last blocks");
-  add(p.combine_blocks == CombineBlocks::kCluster, "clusters");
-  add(p.resident_blocks > 0, "resident blocks");
-  add(p.early_launches == EarlyLaunches::kCalls, "early calls");
-  add(!p.lanes.empty(), "tiles of lanes");
-  add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
-  add(expression.store() != nullptr, "store functions");
-  add(shape.SharedReductionThreads() > 1, "shared reduction");
-  add(shape.ShuffledThreads() > 1, "shuffles");
-  add(shape.AccumulatorPlace() < shape.count(), "accumulators");
-  add(shape.AccumulatesInSharedMemory(), "accumulators in shared memory");
-  add(shape.ThreadsPerBlock() > 1, "threads");
-  for (int n = 0; n < shape.count(); ++n) {
-    const bool has_parts = shape.levels()[n].parts > 1;
-    add(has_parts && shape.is_parallel(n) &&
-            expression.is_prefix_sum(shape.levels()[n].level.dimension),
-        "parallel prefix sums");
-    add(shape.levels()[n].assigned.layer != shape.levels()[n].level.layer, "swapped layers");
-  }
-  for (int b = 0; b < static_cast<int>(p.inputs.size()); ++b) {
-    for (const int place : shape.CopyPlaces(b)) {
-      const bool is_shared = shape.InputRegion(b, place) == shape.shared_region();
-      add(is_shared, "shared copies");
-      add(!is_shared, "private copies");
-      const bool is_asynchronous = p.inputs[b].copy_mode == CopyMode::kAsynchronous;
-      add(is_shared && !is_asynchronous && p.inputs[b].copy_stages > 1, "double buffering");
-      add(is_shared && is_asynchronous, "asynchronous copies");
-      add(is_shared && p.inputs[b].copy_width > 1, "wide copies");
-    }
-  }
-  return features;
-}
-
-NumericsPolicy RandomNumerics(Rng& rng) {
-  const uint64_t choice = Below(rng, 8);
-  return choice == 0   ? NumericsPolicy::kExactOrder
-         : choice == 1 ? NumericsPolicy::kFixedTree
-                       : NumericsPolicy::kReassociate;
-}
 
 // One pair, and its code as far as there is some.
 struct Pair {
@@ -102,24 +32,6 @@ struct Pair {
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");
 };
-
-// A sample of the search space; nullopt if there is no valid configuration. Errors: why there is no
-// space, with everything to reproduce it.
-Result<std::optional<TuningParameters>> SampleOfSpace(Rng& rng, const Expression& expression,
-                                                      const SystemModel& model,
-                                                      const DeviceDescription& device,
-                                                      NumericsPolicy numerics) {
-  const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics);
-  if (space.ok()) return space->Decode(space->space().Sample(rng));
-  // An empty space is right only where a walk finds nothing either.
-  const bool is_empty = absl::IsFailedPrecondition(space.status());
-  if (is_empty && !RandomNestParameters(rng, expression, model, device, numerics)) {
-    return std::nullopt;
-  }
-  return absl::InternalError(
-      absl::StrCat("no search space: ", space.status().message(), "\n", ToText(expression), "\n",
-                   model.name, " numerics=", Name(numerics), "\n", device.Fingerprint()));
-}
 
 // Every third has nan, infinities and other special values in its inputs.
 bool HasSpecialValues(uint64_t seed) { return seed % 3 == 1; }
@@ -160,22 +72,12 @@ Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t se
                 .has_special_values = false,
                 .inputs = std::move(inputs)};
   }
-  // One third is what is searched, which the walk may never come to.
   const bool is_of_space = seed % 3 == 0;
-  std::optional<TuningParameters> parameters;
-  FusedDimensions groups;
-  if (seed % 4 == 1) {
-    const bool reductions = numerics == NumericsPolicy::kReassociate;
-    groups = ContiguousDimensions(expression, /*plain=*/false, reductions);
-  }
-  MDH_ASSIGN_OR_RETURN(const Expression fused, FuseDimensions(expression, groups));
-  if (is_of_space) {
-    MDH_ASSIGN_OR_RETURN(parameters, SampleOfSpace(rng, fused, model, device, numerics));
-  } else {
-    parameters = RandomNestParameters(rng, fused, model, device, numerics);
-  }
+  MDH_ASSIGN_OR_RETURN(
+      std::optional<TuningParameters> parameters,
+      RandomPairParameters(rng, expression, model, device, numerics,
+                           {.is_of_space = is_of_space, .fuses_dimensions = seed % 4 == 1}));
   if (!parameters) return std::nullopt;
-  parameters->fused = std::move(groups);
   std::vector<BufferBytes> inputs =
       HasSpecialValues(seed) ? RandomSpecialInputs(rng, expression) : RandomInputs(rng, expression);
   return Pair{.expression = std::move(expression),
@@ -192,15 +94,12 @@ void GenerateKernelOf(const JudgedBackend& backend, Pair* pair) {
   pair->kernel = low.ok() ? backend.Generate(*low, pair->device) : low.status();
 }
 
-// "" or what is wrong, for people.
-std::string JudgePair(JudgedBackend& backend, Pair* pair) {
-  GenerateKernelOf(backend, pair);
-  if (!pair->kernel.ok()) return absl::StrCat("generating: ", pair->kernel.status().message());
+std::string JudgeKernelOf(JudgedBackend& backend, const Pair& pair) {
   const auto expected =
-      Interpret(pair->expression, pair->inputs, AccumulationOf(pair->parameters.numerics));
+      Interpret(pair.expression, pair.inputs, AccumulationOf(pair.parameters.numerics));
   if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
   return std::string(
-      backend.Judge(pair->expression, *pair->kernel, pair->inputs, *expected).message());
+      backend.Judge(pair.expression, *pair.kernel, pair.inputs, *expected).message());
 }
 
 std::string Reproduction(const Pair& pair) {
@@ -209,17 +108,37 @@ std::string Reproduction(const Pair& pair) {
                       pair.device.Fingerprint(), "\n", pair.kernel.ok() ? pair.kernel->source : "");
 }
 
-std::string JudgeOne(JudgedBackend& backend, uint64_t seed, const BlockPairOptions& options) {
-  Result<std::optional<Pair>> random = RandomPair(backend, seed, options);
-  if (!random.ok()) return absl::StrCat(kWrong, random.status().message());
-  if (!*random) return std::string(kNone);
-  Pair& pair = **random;
-  const std::string wrong = JudgePair(backend, &pair);
-  if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(pair));
+std::set<std::string> FeaturesOf(const Pair& pair) {
   auto features = FeaturesOf(pair.expression, pair.model, pair.parameters);
   if (pair.is_of_space) features.insert("samples of the search space");
   if (pair.has_special_values) features.insert("special values");
-  return absl::StrCat(kRight, absl::StrJoin(features, ","));
+  return features;
+}
+
+template <typename AnyPair>
+std::string JudgeOne(JudgedBackend& backend, Result<std::optional<AnyPair>> random) {
+  if (!random.ok()) return absl::StrCat(kWrong, random.status().message());
+  if (!*random) return std::string(kNone);
+  AnyPair& pair = **random;
+  GenerateKernelOf(backend, &pair);
+  const std::string wrong = pair.kernel.ok()
+                                ? JudgeKernelOf(backend, pair)
+                                : absl::StrCat("generating: ", pair.kernel.status().message());
+  if (!wrong.empty()) return absl::StrCat(kWrong, wrong, Reproduction(pair));
+  return absl::StrCat(kRight, absl::StrJoin(FeaturesOf(pair), ","));
+}
+
+std::string JudgeOne(JudgedBackend& backend, uint64_t seed, const BlockPairOptions& options) {
+  return options.pipelines ? JudgeOne(backend, RandomPipelinePair(backend, seed))
+                           : JudgeOne(backend, RandomPair(backend, seed, options));
+}
+
+template <typename AnyPair>
+std::string DescribeOne(const JudgedBackend& backend, Result<std::optional<AnyPair>> pair) {
+  if (!pair.ok()) return std::string(pair.status().message());
+  if (!*pair) return "";
+  GenerateKernelOf(backend, &**pair);
+  return Reproduction(**pair);
 }
 
 uint64_t SeedOf(const BlockPairOptions& options, int pair) {
@@ -234,11 +153,9 @@ std::string Describe(const BlockPairOptions& options, int number) {
     return [&options](int job) -> std::string {
       const auto backend = JudgedBackend::Open(options.backend);
       if (!backend.ok()) return std::string(backend.status().message());
-      Result<std::optional<Pair>> pair = RandomPair(**backend, SeedOf(options, job), options);
-      if (!pair.ok()) return std::string(pair.status().message());
-      if (!*pair) return "";
-      GenerateKernelOf(**backend, &**pair);
-      return Reproduction(**pair);
+      const uint64_t seed = SeedOf(options, job);
+      return options.pipelines ? DescribeOne(**backend, RandomPipelinePair(**backend, seed))
+                               : DescribeOne(**backend, RandomPair(**backend, seed, options));
     };
   };
   const auto on_end = [&](const JobEnd& end) {
@@ -286,7 +203,8 @@ BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
   const auto fail = [&](int pair, absl::string_view what) {
     ++report.failures;
     on_failure(absl::StrCat(options.only_scans ? "--only-scans 1 " : "",
-                            options.only_keyed ? "--only-keyed 1 " : "", "--seed ", options.seed,
+                            options.only_keyed ? "--only-keyed 1 " : "",
+                            options.pipelines ? "--pipelines 1 " : "", "--seed ", options.seed,
                             " --first ", pair, " 1: ", what));
   };
   const auto on_end = [&](const JobEnd& end) {

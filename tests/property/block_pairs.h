@@ -1,5 +1,5 @@
-// Random expressions with random configurations of the level-by-level lowering: generated code of a
-// backend against the interpreter.
+// Random expressions with random configurations of the level-by-level lowering, and random
+// pipelines of steps in all lowerings: generated code of a backend against the interpreter.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,12 @@ struct BlockPairOptions {
   BackendOptions backend;
   int count = 100;
   uint64_t seed = 1;
-  int first = 0;            // number of the first pair of that seed
-  bool only_scans = false;  // expressions with prefix sums
+  int first = 0;             // number of the first pair of that seed
+  bool only_scans = false;   // expressions with prefix sums
   bool only_stores = false;  // expressions with store functions
-  bool only_keyed = false;  // expressions whose results have keys
-  int processes = 2;        // 0: none of their own, for tools that watch this process
+  bool only_keyed = false;   // expressions whose results have keys
+  bool pipelines = false;    // pipelines, one configuration per step, instead of expressions
+  int processes = 2;         // 0: none of their own, for tools that watch this process
   int patience_s = 300;
 };
 

@@ -17,8 +17,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-BlockPairOptions OptionsFor(Backend backend, int count) {
+enum class Judged { kExpressions, kPipelines };
+
+BlockPairOptions OptionsFor(Backend backend, int count, Judged judged) {
   BlockPairOptions options;
+  options.pipelines = judged == Judged::kPipelines;
   options.backend.backend = backend;
   options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
   options.count = count;
@@ -26,16 +29,16 @@ BlockPairOptions OptionsFor(Backend backend, int count) {
   if (backend != Backend::kOpenCl) return options;
   // PoCL 3.1 takes minutes to compile number 94 of seed 1, and in number 92 of seed 2 it takes the
   // indices of all threads for that of the first one after a barrier. It is right on the first
-  // kKnownPairs of this seed.
-  constexpr uint64_t kKnownPairs = 300;
-  options.first = static_cast<int>(options.seed % (kKnownPairs - static_cast<uint64_t>(count)));
-  options.seed = 5;
+  // `known` pairs of this seed, or of that for pipelines.
+  const uint64_t known = options.pipelines ? 200 : 300;
+  options.first = static_cast<int>(options.seed % (known - static_cast<uint64_t>(count)));
+  options.seed = options.pipelines ? 1 : 5;
   return options;
 }
 
 // Judges `count` pairs on the backend, if there is one.
-void JudgeOn(Backend backend, int count) {
-  const BlockPairOptions options = OptionsFor(backend, count);
+void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
+  const BlockPairOptions options = OptionsFor(backend, count, judged);
   const Result<std::string> name = FindBackend(options.backend);
   if (!name.ok()) GTEST_SKIP() << name.status().message();
   const TemporaryDirectory cache;
@@ -53,6 +56,20 @@ TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 80); }
 
 TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 40); }
+
+// One kernel for all steps.
+TEST(PipelinePairsTest, OpenMpComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kOpenMp, 40, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, OpenClComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kOpenCl, 20, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, CudaComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kCuda, 100, Judged::kPipelines);
+}
+TEST(PipelinePairsTest, CudaCompilesForTwoArchitectures) {
+  JudgeOn(Backend::kNvrtc, 8, Judged::kPipelines);
+}
 
 TEST(BlockBackendTest, NamesAnUnknownBackendAndDevice) {
   EXPECT_THAT(

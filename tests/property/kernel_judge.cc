@@ -11,10 +11,10 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tests/property/output_judge.h"
 
 namespace mdh {
 namespace {
@@ -81,19 +81,29 @@ class LoadedKernel {
 
  private:
   // Pointer arguments beyond those a function declares are ignored by the calling convention.
-  int CallEntry(std::vector<void*> a) const {
-    a.resize(16, nullptr);
-    using F = int (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                      void*, void*, void*, void*, void*);
-    return reinterpret_cast<F>(entry_)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
-                                       a[10], a[11], a[12], a[13], a[14], a[15]);
+  static constexpr size_t kMostArguments = 64;
+  template <size_t>
+  using Pointer = void*;
+
+  int CallEntry(const std::vector<void*>& a) const {
+    return CallEntry(a, std::make_index_sequence<kMostArguments>());
   }
-  void CallBody(int stage, int thread, int threads, std::vector<void*> a) const {
-    a.resize(16, nullptr);
-    using F = void (*)(int, int, int, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                       void*, void*, void*, void*, void*, void*, void*);
-    reinterpret_cast<F>(body_)(stage, thread, threads, a[0], a[1], a[2], a[3], a[4], a[5], a[6],
-                               a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
+  template <size_t... N>
+  int CallEntry(std::vector<void*> a, std::index_sequence<N...>) const {
+    if (a.size() > kMostArguments) std::abort();
+    a.resize(kMostArguments, nullptr);
+    return reinterpret_cast<int (*)(Pointer<N>...)>(entry_)(a[N]...);
+  }
+  void CallBody(int stage, int thread, int threads, const std::vector<void*>& a) const {
+    CallBody(stage, thread, threads, a, std::make_index_sequence<kMostArguments>());
+  }
+  template <size_t... N>
+  void CallBody(int stage, int thread, int threads, std::vector<void*> a,
+                std::index_sequence<N...>) const {
+    if (a.size() > kMostArguments) std::abort();
+    a.resize(kMostArguments, nullptr);
+    reinterpret_cast<void (*)(int, int, int, Pointer<N>...)>(body_)(stage, thread, threads,
+                                                                    a[N]...);
   }
 
   int stages_;
@@ -103,17 +113,16 @@ class LoadedKernel {
 };
 
 // What is wrong with one run, or an empty string.
-std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, int threads,
-                    const std::vector<BufferBytes>& inputs,
-                    const std::vector<BufferBytes>& expected,
-                    const std::vector<std::vector<ElementContent>>& contents, int units) {
+std::string RunOnce(const std::vector<JudgedOutput>& judged, const LoadedKernel& kernel,
+                    int threads, const std::vector<BufferBytes>& inputs,
+                    const std::vector<BufferBytes>& expected, int units) {
   std::vector<void*> buffers;
   for (const BufferBytes& input : inputs) {
     buffers.push_back(const_cast<std::byte*>(input.data()));
   }
   std::vector<std::unique_ptr<GuardedBytes>> outputs;
-  for (const Buffer& buffer : expression.outputs()) {
-    outputs.push_back(std::make_unique<GuardedBytes>(buffer.size_bytes()));
+  for (const JudgedOutput& output : judged) {
+    outputs.push_back(std::make_unique<GuardedBytes>(output.buffer.size_bytes()));
     buffers.push_back(outputs.back()->data());
   }
   GuardedBytes scratch(static_cast<size_t>(kernel.scratch_bytes(threads == 0 ? 2 : threads)));
@@ -122,11 +131,11 @@ std::string RunOnce(const Expression& expression, const LoadedKernel& kernel, in
   if (!scratch.GuardsIntact()) return "wrote outside its scratch memory";
   for (size_t b = 0; b < outputs.size(); ++b) {
     if (!outputs[b]->GuardsIntact()) {
-      return absl::StrCat("wrote outside ", expression.outputs()[b].name);
+      return absl::StrCat("wrote outside ", judged[b].buffer.name);
     }
-    const std::string wrong = DifferenceOf(
-        expression.outputs()[b], reinterpret_cast<const std::byte*>(outputs[b]->data()),
-        expected[b].data(), contents[b], std::byte{kPoison}, units);
+    const std::string wrong =
+        DifferenceOf(judged[b].buffer, reinterpret_cast<const std::byte*>(outputs[b]->data()),
+                     expected[b].data(), judged[b].contents, std::byte{kPoison}, units);
     if (!wrong.empty()) {
       return absl::StrCat(
           wrong, threads == 0 ? " (OpenMP entry)" : absl::StrCat(" (body, ", threads, " threads)"));
@@ -167,10 +176,9 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
   return absl::OkStatus();
 }
 
-Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
-                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
-                   int units) {
-  const std::vector<std::vector<ElementContent>> contents = ContentsOfOutputs(expression);
+Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
+                   const std::string& library, const std::vector<BufferBytes>& inputs,
+                   const std::vector<BufferBytes>& expected, int units) {
   int channel[2];
   if (pipe(channel) != 0) return absl::InternalError("no pipe");
   const pid_t child = fork();
@@ -185,8 +193,7 @@ Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std
       const LoadedKernel runnable(kernel, loaded);
       if (!runnable.complete()) wrong = "a function is missing";
       for (const int threads : {0, 1, 3, 7}) {
-        if (wrong.empty())
-          wrong = RunOnce(expression, runnable, threads, inputs, expected, contents, units);
+        if (wrong.empty()) wrong = RunOnce(outputs, runnable, threads, inputs, expected, units);
       }
     }
     const ssize_t written = write(channel[1], wrong.data(), wrong.size());

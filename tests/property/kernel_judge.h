@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
+#include "tests/property/output_judge.h"
 
 namespace mdh {
 
@@ -37,8 +38,13 @@ Status CompileKernel(const Kernel& kernel, const std::string& directory, const s
 // scratch. Runs it through its OpenMP entry and through
 // its body with 1, 3 and 7 threads. `units`: see DifferenceOf. Errors: Internal, saying what
 // differs.
-Status JudgeKernel(const Expression& expression, const Kernel& kernel, const std::string& library,
-                   const std::vector<BufferBytes>& inputs, const std::vector<BufferBytes>& expected,
-                   int units = 0);
+Status JudgeKernel(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
+                   const std::string& library, const std::vector<BufferBytes>& inputs,
+                   const std::vector<BufferBytes>& expected, int units = 0);
+inline Status JudgeKernel(const Expression& expression, const Kernel& kernel,
+                          const std::string& library, const std::vector<BufferBytes>& inputs,
+                          const std::vector<BufferBytes>& expected, int units = 0) {
+  return JudgeKernel(OutputsOf(expression), kernel, library, inputs, expected, units);
+}
 
 }  // namespace mdh

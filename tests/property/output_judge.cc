@@ -50,6 +50,26 @@ std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& exp
   return all;
 }
 
+std::vector<JudgedOutput> OutputsOf(const Expression& expression) {
+  std::vector<std::vector<ElementContent>> contents = ContentsOfOutputs(expression);
+  std::vector<JudgedOutput> outputs;
+  for (size_t b = 0; b < contents.size(); ++b) {
+    outputs.push_back({expression.outputs()[b], std::move(contents[b])});
+  }
+  return outputs;
+}
+
+std::vector<JudgedOutput> OutputsOf(const Pipeline& pipeline) {
+  std::vector<JudgedOutput> outputs;
+  for (const int b : pipeline.BuffersOf(PipelineBuffer::Role::kOutput)) {
+    const PipelineStep& step = pipeline.steps()[pipeline.writer(b)];
+    const auto found = std::find(step.outputs.begin(), step.outputs.end(), b);
+    outputs.push_back(std::move(OutputsOf(step.expression)[found - step.outputs.begin()]));
+    outputs.back().buffer.name = pipeline.buffers()[b].name;
+  }
+  return outputs;
+}
+
 std::string DifferenceOf(const Buffer& buffer, const std::byte* got, const std::byte* expected,
                          const std::vector<ElementContent>& contents, std::byte poison, int units) {
   const int size = buffer.type.size_bytes();

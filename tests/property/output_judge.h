@@ -7,11 +7,20 @@
 
 #include "core/expression/expression.h"
 #include "core/expression/unreached_elements.h"
+#include "core/pipeline/pipeline.h"
 
 namespace mdh {
 
 // Of every output and element, point by point.
 std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& expression);
+
+// An output of a kernel, and what becomes of its elements.
+struct JudgedOutput {
+  Buffer buffer;
+  std::vector<ElementContent> contents;
+};
+std::vector<JudgedOutput> OutputsOf(const Expression& expression);
+std::vector<JudgedOutput> OutputsOf(const Pipeline& pipeline);
 
 // The first element of an output that is not bit by bit (but for the sign of zeros) what is
 // expected; that no index function reaches and is not zero, or not as before where it is kept; or

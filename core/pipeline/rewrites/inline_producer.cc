@@ -12,7 +12,10 @@
 namespace mdh {
 namespace {
 
+// Whether the access may be outside of the extents. Where nothing is said about that, it is inside
+// at every point, even if ranges say otherwise, as there are no points.
 bool Leaves(const Buffer& view, int access, const std::vector<Dimension>& dimensions) {
+  if (view.boundary.kind == Boundary::Kind::kNone) return false;
   for (size_t x = 0; x < view.extents.size(); ++x) {
     const std::optional<ReadRange> range = RangeOf(view.accesses[access].indices[x], dimensions);
     if (!range.has_value() || range->smallest < 0 || range->largest >= view.extents[x]) return true;

@@ -67,6 +67,10 @@ std::optional<IndexFunction> Composed(const IndexFunction& outer,
 std::optional<std::vector<AffineIndex>> InversePoint(
     const IndexFunction& written, const std::vector<Dimension>& from, const IndexFunction& read,
     const std::vector<Dimension>& to, const std::vector<int64_t>& extents, bool only_inside) {
+  // A producer without points writes nothing.
+  for (const Dimension& dimension : from) {
+    if (dimension.size == 0) return std::nullopt;
+  }
   const AffineIndex zero{std::vector<int64_t>(to.size(), 0), 0};
   std::vector<AffineIndex> point(from.size(), zero);
   std::vector<bool> is_known(from.size(), false);

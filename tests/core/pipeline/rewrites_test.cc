@@ -58,6 +58,7 @@ void CheckPairs(const Rewrite& rewrite, int wanted, RandomPipelineOptions option
     wanted *= std::atoi(times);
   }
   options.max_steps = 4;
+  options.expression.empty_one_in = 20;
   options.expression.max_points = 256;
   options.expression.max_rank = 3;
   int legal = 0;
@@ -148,6 +149,26 @@ TEST(InlineProducer, StencilsAndBorders) {
   const Pipeline clamped = Parsed(Stencil("h[9] else clamp: (i) -> (i-1), (i), (i+1)"));
   EXPECT_EQ(ErrorMessage(InlineProducer(clamped, 0, 1)),
             "'around' reads 'h' clamped at its border, which is no affine index");
+}
+
+// What a producer without points has in its buffer is zero.
+TEST(InlineProducer, NoPoints) {
+  const Pipeline without = Parsed(R"(p := pipeline(x) -> y { h = step(x); y = step(h) }
+step := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<0,3>( f, (++,++) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x + 1 }
+)");
+  EXPECT_EQ(
+      ErrorMessage(InlineProducer(without, 0, 1)),
+      "which point of 'step' writes what 'step' reads of 'x' does not follow from its indices");
+  const Pipeline zeros = Parsed(R"(p := pipeline(x) -> y { h = nothing(x); y = more(h) }
+nothing := out_view<fp32>( h[1,3]: (i,j) -> (i + 1,j) ) o md_hom<0,3>( f, (++,++) ) o
+  inp_view<fp32>( x: (i,j) -> (j) ) where f(x) -> h { h = x }
+more := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<1,3>( f, (++,++) ) o
+  inp_view<fp32>( h: (i,j) -> (i,j) ) where f(h) -> y { y = h + 1 }
+)");
+  EXPECT_EQ(
+      ErrorMessage(InlineProducer(zeros, 0, 1)),
+      "which point of 'nothing' writes what 'more' reads of 'h' does not follow from its indices");
 }
 
 TEST(InlineProducer, Obstacles) {

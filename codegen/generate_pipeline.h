@@ -1,0 +1,38 @@
+// The door to code generation for pipelines: one kernel for all steps.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "codegen/backends/build_program.h"
+#include "codegen/program/kernel.h"
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/pipeline/pipeline.h"
+
+namespace mdh {
+
+// One kernel for all steps: stages of the steps one after the other, temporaries in scratch memory.
+// Its arguments are the inputs of the pipeline, then its outputs. `parameters`: one per step. What
+// a source has but once is chosen so that it is right for every step: multiply-adds are fused and
+// calls start early if all steps allow it, a call has as many threads as the step with the most,
+// the compiler is that of the step with the most points. Errors: InvalidArgument if the number of
+// parameters is wrong; those of Lower and GenerateKernel, naming the step (PlaceOfPipeline).
+Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemModel& model,
+                                      const DeviceDescription& device,
+                                      absl::Span<const TuningParameters> parameters);
+
+// The loop program that it prints. Errors: as there.
+Result<KernelProgram> PipelineProgramOf(const Pipeline& pipeline, const SystemModel& model,
+                                        const DeviceDescription& device,
+                                        absl::Span<const TuningParameters> parameters,
+                                        ProgramForm form = ProgramForm::kOptimized);
+
+// DefaultParameters of every step; each keeps to the policy as far as PolicyFor says.
+std::vector<TuningParameters> DefaultParameters(
+    const Pipeline& pipeline, const SystemModel& model, const DeviceDescription& device,
+    NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+}  // namespace mdh

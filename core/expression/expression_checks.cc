@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -300,9 +302,13 @@ Status CheckNothingReducedIsUsed(const ExpressionSpec& spec) {
                          "input of the store function", kOncePerResult);
 }
 
+// What is given of the layout of an input and of the store function's buffer of that name, by the
+// number of the latter.
+using JoinedStrides = std::map<int, std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
+
 // What the store function reads, too, under the name of an input: one buffer, whose extents cover
 // the accesses of both.
-Status JoinWithInputs(ExpressionSpec* spec) {
+Status JoinWithInputs(ExpressionSpec* spec, JoinedStrides* strides) {
   if (!spec->store.has_value()) return absl::OkStatus();
   for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
     Buffer& read = spec->store->inputs[b];
@@ -314,22 +320,26 @@ Status JoinWithInputs(ExpressionSpec* spec) {
                                     ", but the input of this name is of type ",
                                     input->type.ToString()));
     }
-    if (read.extents_given || !read.is_dense()) continue;
-    read.extents_given = input->extents_given;
-    read.extents = input->extents;
-    read.given_strides = input->given_strides;
-    read.boundary = input->boundary;
+    if (!read.extents_given && read.is_dense()) {
+      read.extents_given = input->extents_given;
+      read.extents = input->extents;
+      read.given_strides = input->given_strides;
+      read.boundary = input->boundary;
+    }
+    (*strides)[b] = {input->given_strides, read.given_strides};
   }
   return absl::OkStatus();
 }
 
 // Expects that the views are checked.
-Status CheckJoinedInputs(ExpressionSpec* spec) {
+Status CheckJoinedInputs(const JoinedStrides& strides, ExpressionSpec* spec) {
   if (!spec->store.has_value()) return absl::OkStatus();
   for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
     Buffer& read = spec->store->inputs[b];
     Buffer* input = FindBuffer(spec->inputs, read.name);
     if (input == nullptr) continue;
+    // As given: what is dense for the extents of one need not be for the common ones.
+    std::tie(input->given_strides, read.given_strides) = strides.at(b);
     bool is_same = read.extents.size() == input->extents.size();
     for (size_t x = 0; is_same && x < read.extents.size(); ++x) {
       int64_t& of_read = read.extents[x];
@@ -350,7 +360,6 @@ Status CheckJoinedInputs(ExpressionSpec* spec) {
     for (Buffer& buffer : joined) buffer.extents_given = true;
     const Status fits = CheckView(PlaceKind::kInput, spec->dimensions, &joined);
     if (!fits.ok()) return AtPlace(fits, {PlaceKind::kStoreInput, b});
-    // Strides that are not dense for the extents of one may be for the common ones.
     input->given_strides = joined[0].given_strides;
     read.given_strides = joined[1].given_strides;
   }
@@ -415,13 +424,14 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
     return absl::InvalidArgumentError(absl::StrCat("expression '", spec.name, "' has no output"));
   }
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
-  MDH_RETURN_IF_ERROR(JoinWithInputs(&spec));
+  JoinedStrides joined_strides;
+  MDH_RETURN_IF_ERROR(JoinWithInputs(&spec, &joined_strides));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kInput, spec.dimensions, &spec.inputs));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kOutput, spec.dimensions, &spec.outputs));
   if (spec.store.has_value()) {
     MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kStoreInput, spec.dimensions, &spec.store->inputs));
   }
-  MDH_RETURN_IF_ERROR(CheckJoinedInputs(&spec));
+  MDH_RETURN_IF_ERROR(CheckJoinedInputs(joined_strides, &spec));
   MDH_RETURN_IF_ERROR(CheckParameters(spec));
   MDH_RETURN_IF_ERROR(CheckStoredResults(spec));
   MDH_RETURN_IF_ERROR(CheckCombineOperators(&spec));

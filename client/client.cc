@@ -16,8 +16,8 @@
 #include "mdh/v1/study.grpc.pb.h"
 #include "mdh/v1/tuning.grpc.pb.h"
 #include "proto/error_details.h"
-#include "proto/expression_conversion.h"
 #include "proto/grpc_status.h"
+#include "proto/pipeline_conversion.h"
 
 namespace mdh {
 namespace {
@@ -36,7 +36,10 @@ class GrpcClient : public Client {
 
   Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key, v1::MatchKind weakest_match,
                                           const v1::DeviceSelection& device) override;
-  Result<v1::LookupKernelResponse> LookupAndTune(const Expression& expression,
+  Result<v1::LookupKernelResponse> Lookup(const Pipeline& pipeline, v1::MatchKind weakest_match,
+                                          const v1::DeviceSelection& device,
+                                          v1::NumericsPolicy numerics_policy) override;
+  Result<v1::LookupKernelResponse> LookupAndTune(const ComputationView& computation,
                                                  const BackgroundTuning& tuning,
                                                  const v1::DeviceSelection& device,
                                                  v1::NumericsPolicy numerics_policy) override;
@@ -44,16 +47,16 @@ class GrpcClient : public Client {
       const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) override;
   Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
                       std::stop_token stop) override;
-  Result<v1::GetKernelResponse> GetKernelAndTune(const Expression& expression,
+  Result<v1::GetKernelResponse> GetKernelAndTune(const ComputationView& computation,
                                                  const v1::DeviceSelection& device,
                                                  const BackgroundTuning& tuning,
                                                  v1::NumericsPolicy numerics_policy) override;
-  Result<v1::GetKernelResponse> GetBestKernel(const Expression& expression,
+  Result<v1::GetKernelResponse> GetBestKernel(const ComputationView& computation,
                                               const v1::DeviceSelection& device,
                                               v1::MatchKind weakest_match,
                                               v1::NumericsPolicy numerics_policy) override;
   Result<v1::Kernel> GetKernel(const std::string& name) override;
-  Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
+  Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
                                                 const TuneOptions& options) override;
   Status Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,
                int64_t limit_ns) override;
@@ -110,6 +113,19 @@ Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
                     options_.call_limit_ns);
 }
 
+Result<v1::LookupKernelResponse> GrpcClient::Lookup(const Pipeline& pipeline,
+                                                    v1::MatchKind weakest_match,
+                                                    const v1::DeviceSelection& device,
+                                                    v1::NumericsPolicy numerics_policy) {
+  v1::LookupKernelRequest request;
+  *request.mutable_expression() = ToProto(ComputationView(pipeline));
+  request.set_weakest_match(weakest_match);
+  request.set_numerics_policy(numerics_policy);
+  if (IsGiven(device)) *request.mutable_device() = device;
+  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
+                    options_.call_limit_ns);
+}
+
 v1::BackgroundTuning TuningToProto(const BackgroundTuning& tuning) {
   v1::BackgroundTuning proto;
   proto.mutable_options()->set_budget_ns(tuning.budget_ns);
@@ -118,12 +134,12 @@ v1::BackgroundTuning TuningToProto(const BackgroundTuning& tuning) {
   return proto;
 }
 
-Result<v1::LookupKernelResponse> GrpcClient::LookupAndTune(const Expression& expression,
+Result<v1::LookupKernelResponse> GrpcClient::LookupAndTune(const ComputationView& computation,
                                                            const BackgroundTuning& tuning,
                                                            const v1::DeviceSelection& device,
                                                            v1::NumericsPolicy numerics_policy) {
   v1::LookupKernelRequest request;
-  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  *request.mutable_expression() = ToProto(computation);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
   *request.mutable_tune_in_background() = TuningToProto(tuning);
@@ -170,12 +186,12 @@ Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges
   return wants_more ? end : absl::OkStatus();
 }
 
-Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const Expression& expression,
+Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const ComputationView& computation,
                                                            const v1::DeviceSelection& device,
                                                            const BackgroundTuning& tuning,
                                                            v1::NumericsPolicy numerics_policy) {
   v1::GetKernelRequest request;
-  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  *request.mutable_expression() = ToProto(computation);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
   *request.mutable_tune_in_background() = TuningToProto(tuning);
@@ -193,12 +209,12 @@ Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
   return std::move(*response.mutable_kernel());
 }
 
-Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const Expression& expression,
+Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const ComputationView& computation,
                                                         const v1::DeviceSelection& device,
                                                         v1::MatchKind weakest_match,
                                                         v1::NumericsPolicy numerics_policy) {
   v1::GetKernelRequest request;
-  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  *request.mutable_expression() = ToProto(computation);
   request.set_weakest_match(weakest_match);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
@@ -206,11 +222,10 @@ Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const Expression& expres
                     options_.call_limit_ns);
 }
 
-Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const Expression& expression,
+Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const ComputationView& computation,
                                                           const TuneOptions& options) {
   v1::CreateTuningJobRequest request;
-  // As a structure: the text form of an expression with large tables is large.
-  *request.mutable_expression()->mutable_structured() = ToProto(expression);
+  *request.mutable_expression() = ToProto(computation);
   request.mutable_options()->set_budget_ns(options.budget_ns);
   request.mutable_options()->set_max_trials(options.max_trials);
   request.mutable_options()->set_seed(options.seed);
@@ -416,6 +431,21 @@ Result<v1::TuningRecord> Client::Tune(const Expression& expression, const TuneOp
                        WaitForJob(*this, created.job().name(), {}, on_progress));
   MDH_RETURN_IF_ERROR(ErrorOf(ended.job()));
   return std::move(*ended.mutable_record());
+}
+
+Result<v1::GetKernelResponse> Client::Tune(const Pipeline& pipeline, const TuneOptions& options,
+                                           const OnProgress& on_progress) {
+  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created, CreateJob(pipeline, options));
+  v1::DeviceSelection device;
+  if (!options.devices.empty()) device.set_name(options.devices.front());
+  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+    MDH_ASSIGN_OR_RETURN(const v1::GetTuningJobResponse ended,
+                         WaitForJob(*this, step.job().name(), {}, on_progress));
+    MDH_RETURN_IF_ERROR(ErrorOf(ended.job()));
+    // The first of all devices of a kind stands for them.
+    if (ended.job().devices_size() > 0) device.set_name(ended.job().devices(0));
+  }
+  return GetBestKernel(pipeline, device, v1::MATCH_KIND_EXACT, options.numerics_policy);
 }
 
 }  // namespace mdh

@@ -19,6 +19,7 @@
 #include "client/client_options.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
@@ -82,12 +83,18 @@ class Client {
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
+  // Of a pipeline: the kernel that the records of its steps give, and which steps it is made of.
+  // Errors: NotFound, naming steps without records.
+  virtual Result<v1::LookupKernelResponse> Lookup(
+      const Pipeline& pipeline, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
+      const v1::DeviceSelection& device = {},
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
   // The best that is known, at once and from the daemon's memory where it can; unless it was
   // measured for exactly this, a tuning job is created, or joined, in the background. The response
   // has the kernel itself where parameters were not measured, and says where they come from.
   // Errors: those of the expression; what keeps the job from being created is in the response.
   virtual Result<v1::LookupKernelResponse> LookupAndTune(
-      const Expression& expression, const BackgroundTuning& tuning,
+      const ComputationView& computation, const BackgroundTuning& tuning,
       const v1::DeviceSelection& device = {},
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
   // Many at once, in the order of the keys; each fails alone. Errors: InvalidArgument for too many.
@@ -106,13 +113,14 @@ class Client {
   // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the
   // weakest match there is one for every device, measured or not. Errors: NotFound.
   virtual Result<v1::GetKernelResponse> GetBestKernel(
-      const Expression& expression, const v1::DeviceSelection& device, v1::MatchKind weakest_match,
+      const ComputationView& computation, const v1::DeviceSelection& device,
+      v1::MatchKind weakest_match,
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
   // The best kernel that is known, at once; unless it was measured for exactly this, a tuning job
   // is created, or joined, in the background. The response says where the kernel comes from.
   // Errors: as GetBestKernel; what keeps the job from being created is in the response.
   virtual Result<v1::GetKernelResponse> GetKernelAndTune(
-      const Expression& expression, const v1::DeviceSelection& device,
+      const ComputationView& computation, const v1::DeviceSelection& device,
       const BackgroundTuning& tuning,
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
 
@@ -121,8 +129,12 @@ class Client {
   // record was stored; what the job failed with.
   Result<v1::TuningRecord> Tune(const Expression& expression, const TuneOptions& options,
                                 const OnProgress& on_progress = {});
-  // Returns at once.
-  virtual Result<v1::CreateTuningJobResponse> CreateJob(const Expression& expression,
+  // Of a pipeline: creates a job for each distinct step, waits for their ends, and gives the kernel
+  // that their records give. Errors: as above, of the first job that has one.
+  Result<v1::GetKernelResponse> Tune(const Pipeline& pipeline, const TuneOptions& options,
+                                     const OnProgress& on_progress = {});
+  // Returns at once. Of a pipeline the response has a job for each distinct step.
+  virtual Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
                                                         const TuneOptions& options) = 0;
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
   // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
+#include "proto/pipeline_conversion.h"
 #include "proto/scalar_conversion.h"
 
 namespace mdh {
@@ -300,6 +301,16 @@ Result<Expression> FromText(const v1::TextExpression& text, const ExpressionLimi
   return expression;
 }
 
+Result<Expression> OnlyExpression(const v1::ExpressionSource& source,
+                                  const ExpressionLimits& limits) {
+  MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, FromProto(source, PipelineLimits::Of(limits)));
+  const Expression* const expression = pipeline.AsExpression();
+  if (expression != nullptr) return *expression;
+  return Invalid(absl::StrCat("'", pipeline.name(), "' is a pipeline of ", pipeline.steps().size(),
+                              pipeline.steps().size() == 1 ? " step" : " steps",
+                              ", and only an expression is taken here: give each step by itself"));
+}
+
 }  // namespace
 
 ExpressionLimits ExpressionLimits::None() {
@@ -308,11 +319,13 @@ ExpressionLimits ExpressionLimits::None() {
 }
 
 Result<Expression> FromProto(const v1::ExpressionSource& source, const ExpressionLimits& limits) {
+  if (HoldsPipeline(source)) return OnlyExpression(source, limits);
   switch (source.source_case()) {
     case v1::ExpressionSource::kText:
       return FromText(source.text(), limits);
     case v1::ExpressionSource::kStructured:
       return FromProto(source.structured(), limits);
+    case v1::ExpressionSource::kPipeline:
     case v1::ExpressionSource::SOURCE_NOT_SET:
       break;
   }

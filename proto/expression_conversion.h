@@ -24,6 +24,7 @@ struct ExpressionLimits {
   static ExpressionLimits None();
 };
 
+// A pipeline that is no expression (ReadComputation takes it) is an error that says so.
 // Takes time and memory in proportion to the size of the message, but for the checks of
 // Expression::Create, which have bounds of their own. Errors: InvalidArgument or OutOfRange; the
 // message names what is wrong. ResourceExhausted if the buffers are larger than the limit.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/pipeline/plan/search_plan.h"
 #include "core/text/pipeline_parser.h"
 #include "proto/scalar_conversion.h"
 
@@ -15,6 +16,18 @@ namespace {
 // Enums of the wire have the numbers of core's, which this makes sure of.
 static_assert(static_cast<int>(PipelineBuffer::Role::kInput) == v1::PIPELINE_ROLE_INPUT);
 static_assert(static_cast<int>(PipelineBuffer::Role::kTemporary) == v1::PipelineRole_MAX);
+
+v1::PipelineEdgeKind ToProto(EdgeKind kind) {
+  switch (kind) {
+    case EdgeKind::kStage:
+      return v1::PIPELINE_EDGE_KIND_STAGE;
+    case EdgeKind::kInline:
+      return v1::PIPELINE_EDGE_KIND_INLINE;
+    case EdgeKind::kEpilogue:
+      return v1::PIPELINE_EDGE_KIND_EPILOGUE;
+  }
+  return v1::PIPELINE_EDGE_KIND_UNSPECIFIED;
+}
 
 Status CheckPipelineCount(int64_t count, int64_t limit, const char* what) {
   if (count <= limit) return absl::OkStatus();
@@ -44,7 +57,7 @@ Status CheckPipelineBytes(const Pipeline& pipeline, const PipelineLimits& limits
   return absl::OkStatus();
 }
 
-Result<Pipeline> PipelineFromText(const v1::TextPipeline& text, const PipelineLimits& limits) {
+Result<Pipeline> PipelineFromText(const v1::TextExpression& text, const PipelineLimits& limits) {
   if (static_cast<int64_t>(text.text().size()) > limits.text_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the text has ", text.text().size(),
                                                    " bytes, at most ", limits.text_bytes,
@@ -64,13 +77,39 @@ PipelineLimits PipelineLimits::None() {
   return {ExpressionLimits::None(), kNone, kNone, kNone, kNone};
 }
 
-Result<Pipeline> FromProto(const v1::PipelineSource& source, const PipelineLimits& limits) {
+PipelineLimits PipelineLimits::Of(const ExpressionLimits& limits) {
+  PipelineLimits result{.step = limits};
+  result.buffer_bytes = limits.buffer_bytes;
+  return result;
+}
+
+bool HoldsPipeline(const v1::ExpressionSource& source) {
+  if (source.has_pipeline()) return true;
+  return source.has_text() &&
+         (!source.text().name().empty() || HoldsPipeline(source.text().text()));
+}
+
+Result<Computation> ReadComputation(const v1::ExpressionSource& source,
+                                    const ExpressionLimits& limits) {
+  if (!HoldsPipeline(source)) {
+    MDH_ASSIGN_OR_RETURN(Expression expression, FromProto(source, limits));
+    return expression;
+  }
+  MDH_ASSIGN_OR_RETURN(Pipeline pipeline, FromProto(source, PipelineLimits::Of(limits)));
+  return ToComputation(std::move(pipeline));
+}
+
+Result<Pipeline> FromProto(const v1::ExpressionSource& source, const PipelineLimits& limits) {
   switch (source.source_case()) {
-    case v1::PipelineSource::kText:
+    case v1::ExpressionSource::kText:
       return PipelineFromText(source.text(), limits);
-    case v1::PipelineSource::kStructured:
-      return FromProto(source.structured(), limits);
-    case v1::PipelineSource::SOURCE_NOT_SET:
+    case v1::ExpressionSource::kPipeline:
+      return FromProto(source.pipeline(), limits);
+    case v1::ExpressionSource::kStructured: {
+      MDH_ASSIGN_OR_RETURN(Expression expression, FromProto(source.structured(), limits.step));
+      return Pipeline::Of(std::move(expression));
+    }
+    case v1::ExpressionSource::SOURCE_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError("the request has no pipeline");
@@ -128,6 +167,32 @@ v1::Pipeline ToProto(const Pipeline& pipeline) {
     to->mutable_inputs()->Add(step.inputs.begin(), step.inputs.end());
     to->mutable_outputs()->Add(step.outputs.begin(), step.outputs.end());
   }
+  return proto;
+}
+
+v1::ExpressionSource ToProto(const ComputationView& computation) {
+  v1::ExpressionSource source;
+  if (computation.pipeline() != nullptr) {
+    *source.mutable_pipeline() = ToProto(*computation.pipeline());
+  } else {
+    // As a structure: the text form of an expression with large tables is large.
+    *source.mutable_structured() = ToProto(*computation.expression());
+  }
+  return source;
+}
+
+v1::PipelinePartition ToProto(const Pipeline& pipeline, const Partition& partition) {
+  v1::PipelinePartition proto;
+  proto.set_text(Describe(pipeline, partition));
+  for (const PlannedEdge& edge : partition.edges) {
+    v1::PipelineEdge* to = proto.add_edges();
+    to->set_producer(edge.producer);
+    to->set_consumer(edge.consumer);
+    to->set_kind(ToProto(edge.kind));
+  }
+  proto.set_bytes(partition.bytes);
+  proto.set_operations(partition.operations);
+  *proto.mutable_pipeline() = ToProto(partition.pipeline);
   return proto;
 }
 

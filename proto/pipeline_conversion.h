@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "core/base/status.h"
+#include "core/pipeline/computation.h"
 #include "core/pipeline/pipeline.h"
-#include "mdh/v1/pipeline.pb.h"
+#include "core/pipeline/plan/plan.h"
+#include "mdh/v1/expression.pb.h"
 #include "proto/expression_conversion.h"
 
 namespace mdh {
@@ -19,17 +21,31 @@ struct PipelineLimits {
   // Of all buffers together, temporaries too.
   int64_t buffer_bytes = int64_t{4} << 30;
 
+  // With these on each step and on the bytes of all buffers.
+  static PipelineLimits Of(const ExpressionLimits& limits);
   // For pipelines of the user's own: only the limits of core.
   static PipelineLimits None();
 };
 
+// Errors: as those of FromProto.
+Result<Computation> ReadComputation(const v1::ExpressionSource& source,
+                                    const ExpressionLimits& limits);
+
+// Whether a source has, or names, a pipeline, of one step, too; at next to no cost.
+bool HoldsPipeline(const v1::ExpressionSource& source);
+
 // Takes time and memory in proportion to the size of the message, but for the checks of
 // Expression::Create, which have bounds of their own. Errors: InvalidArgument or OutOfRange; the
 // message names what is wrong. ResourceExhausted if the buffers are larger than the limit.
-Result<Pipeline> FromProto(const v1::PipelineSource& source, const PipelineLimits& limits);
+Result<Pipeline> FromProto(const v1::ExpressionSource& source, const PipelineLimits& limits);
 Result<Pipeline> FromProto(const v1::Pipeline& pipeline, const PipelineLimits& limits);
 
 // With all types and extents. FromProto of the result gives the same pipeline.
 v1::Pipeline ToProto(const Pipeline& pipeline);
+
+v1::ExpressionSource ToProto(const ComputationView& computation);
+
+// A partition of `pipeline`.
+v1::PipelinePartition ToProto(const Pipeline& pipeline, const Partition& partition);
 
 }  // namespace mdh

@@ -64,7 +64,7 @@ mdh_code mdh_client_kernel(mdh_client* client, const mdh_query* query, mdh_match
     MDH_ASSIGN_OR_RETURN(const mdh::v1::MatchKind kind, mdh::ToMatchKind(weakest));
     MDH_ASSIGN_OR_RETURN(
         mdh::v1::GetKernelResponse found,
-        client->client->GetBestKernel(query->expression, query->device, kind, query->numerics));
+        client->client->GetBestKernel(query->computation, query->device, kind, query->numerics));
     *kernel = mdh::NewKernel(std::move(found));
     return absl::OkStatus();
   });
@@ -75,8 +75,8 @@ mdh_code mdh_client_kernel_and_tune(mdh_client* client, const mdh_query* query, 
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(
         mdh::v1::GetKernelResponse found,
-        client->client->GetKernelAndTune(query->expression, query->device, {.budget_ns = budget_ns},
-                                         query->numerics));
+        client->client->GetKernelAndTune(query->computation, query->device,
+                                         {.budget_ns = budget_ns}, query->numerics));
     *kernel = mdh::NewKernel(std::move(found));
     return absl::OkStatus();
   });
@@ -111,6 +111,8 @@ void mdh_cache_free(mdh_cache* cache) { delete cache; }
 mdh_code mdh_cache_lookup(mdh_cache* cache, const mdh_query* query, mdh_match weakest,
                           mdh_record** record, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
+    MDH_RETURN_IF_ERROR(mdh::CheckIsExpression(
+        *query, "caches have records of single expressions; mdh_client_kernel has its kernel"));
     if (query->key.device_fingerprint().empty() && query->device.has_name()) {
       return absl::InvalidArgumentError("a cache needs the fingerprint of the device");
     }

@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "client/bundle.h"
 #include "client/c/mdh.h"
 #include "client/client.h"
 #include "client/cpu_kernel.h"
 #include "client/lookup_cache.h"
 #include "core/base/status.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 
 struct mdh_error {
   mdh_code code;
@@ -20,11 +21,11 @@ struct mdh_error {
 };
 
 struct mdh_query {
-  mdh::Expression expression;
+  mdh::Computation computation;
   mdh::v1::NumericsPolicy numerics;
   mdh::v1::DeviceSelection device;  // of calls to a daemon
   mdh::v1::KernelKey key;           // of caches
-  // Of bundles; an error if this machine does not say what its CPU is.
+  // Of bundles; an error if this machine does not say what its CPU is, and of pipelines.
   mdh::Result<mdh::BundleQuery> in_bundle;
 };
 
@@ -65,6 +66,10 @@ struct mdh_record {
 };
 
 namespace mdh {
+
+// Of what is kept for single expressions only. Errors: FailedPrecondition for a pipeline, with
+// `instead`.
+Status CheckIsExpression(const mdh_query& query, absl::string_view instead);
 
 // A new handle.
 mdh_kernel* NewKernel(v1::GetKernelResponse response);

@@ -46,9 +46,11 @@ mdh_code mdh_job_start(mdh_client* client, const mdh_query* query, const mdh_tun
                        mdh_job** job, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(const mdh_tune_options read, mdh::ReadOptions(options));
+    MDH_RETURN_IF_ERROR(mdh::CheckIsExpression(
+        *query, "its steps are jobs of their own, which mdh_client_kernel_and_tune starts"));
     MDH_ASSIGN_OR_RETURN(
         const mdh::v1::CreateTuningJobResponse created,
-        client->client->CreateJob(query->expression, mdh::ToTuneOptions(read, *query)));
+        client->client->CreateJob(query->computation, mdh::ToTuneOptions(read, *query)));
     *job = new mdh_job{client, created.job().name(), created.note()};
     return absl::OkStatus();
   });

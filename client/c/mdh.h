@@ -108,11 +108,15 @@ typedef struct mdh_query_options {
   const char* device_fingerprint;
 } mdh_query_options;
 
-/* An expression with sizes, for a device. Made once, used for many lookups. Immutable. */
+/* An expression, or a pipeline, with sizes, for a device. Made once, used for many lookups.
+ * Immutable. Of a pipeline, mdh_client_kernel and mdh_client_kernel_and_tune give one kernel for
+ * all steps; bundles, caches and jobs are of single expressions, and refuse it with
+ * MDH_FAILED_PRECONDITION. */
 typedef struct mdh_query mdh_query;
 
-/* `text`: in the text form (.mdh files). `bindings`: "NAME=VALUE" for its parameters, NULL at the
- * end; or NULL. `options`: NULL for defaults. */
+/* `text`: in the text form (.mdh files): a definition, or a pipeline with those that it calls.
+ * `bindings`: "NAME=VALUE" for its parameters, NULL at the end; or NULL. `options`: NULL for
+ * defaults. */
 MDH_API mdh_code mdh_query_create(const char* text, const char* const* bindings,
                                   const mdh_query_options* options, mdh_query** query,
                                   mdh_error** error);

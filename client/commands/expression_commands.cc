@@ -6,6 +6,7 @@
 #include "client/commands/call/command.h"
 #include "client/commands/call/expression_arguments.h"
 #include "client/commands/format/explain.h"
+#include "client/commands/format/explain_pipeline.h"
 #include "client/commands/format/expression_format.h"
 #include "client/text/text_table.h"
 
@@ -18,24 +19,28 @@ struct PrintArguments {
 };
 
 ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
-  const Result<Expression> expression = LoadExpression(arguments);
-  if (!expression.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  const Result<Computation> computation = LoadComputation(arguments);
+  if (!computation.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
   }
-  if (options.json) {
-    std::printf("%s\n", ExplainAsJson(*expression).dump(2).c_str());
-  } else {
-    PrintWrapped(ExplainAsText(*expression), 13);
-  }
+  std::visit(
+      [&options](const auto& one) {
+        if (options.json) {
+          std::printf("%s\n", ExplainAsJson(one).dump(2).c_str());
+        } else {
+          PrintWrapped(ExplainAsText(one), 13);
+        }
+      },
+      *computation);
   return ExitCode::kOk;
 }
 
 ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
-  const Result<Expression> expression = LoadExpression(arguments.expression);
-  if (!expression.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  const Result<Computation> computation = LoadComputation(arguments.expression);
+  if (!computation.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
   }
-  std::string bytes = WriteExpression(*expression, arguments.format);
+  std::string bytes = WriteComputation(*computation, arguments.format);
   if (options.json && arguments.format == ExpressionFormat::kText) {
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
@@ -48,15 +53,16 @@ ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arg
 
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto check_arguments = std::make_shared<ExpressionArguments>();
-  CLI::App* check = app.add_subcommand("check", "parse an expression and explain it; no daemon");
+  CLI::App* check =
+      app.add_subcommand("check", "parse an expression or a pipeline and explain it; no daemon");
   AddExpressionArguments(*check, *check_arguments);
   check->callback([&options, &selected, check_arguments] {
     selected = [&options, check_arguments] { return CheckExpression(options, *check_arguments); };
   });
 
   auto print_arguments = std::make_shared<PrintArguments>();
-  CLI::App* print =
-      app.add_subcommand("print", "print an expression with its sizes and types; no daemon");
+  CLI::App* print = app.add_subcommand(
+      "print", "print an expression or a pipeline with its sizes and types; no daemon");
   AddExpressionArguments(*print, print_arguments->expression);
   print
       ->add_option_function<std::string>(
@@ -64,7 +70,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
           [print_arguments](const std::string& name) {
             print_arguments->format = *FormatFromName(name);
           },
-          "text, binpb (binary mdh.v1.Expression) or json (the same as protobuf's JSON) [text]")
+          "text, binpb (binary mdh.v1.Expression or Pipeline) or json (the same as protobuf's "
+          "JSON) [text]")
       ->check([](const std::string& name) {
         return std::string(FormatFromName(name).status().message());
       });

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/call/command.h"
 #include "client/commands/call/output_file.h"
+#include "client/commands/format/explain_pipeline.h"
 #include "client/commands/format/launch_information.h"
 #include "client/commands/lookup_command.h"
 
@@ -28,17 +29,17 @@ ExitCode GetUnmeasured(const GlobalOptions& options, const KernelArguments& kern
   if (IsDigest(arguments.expression.file)) {
     return Fail(ExitCode::kUsage, "a kernel that was not measured needs the expression itself");
   }
-  const Result<Expression> expression = LoadExpression(arguments.expression);
-  if (!expression.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  const Result<Computation> computation = LoadComputation(arguments.expression);
+  if (!computation.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
   }
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   Result<v1::GetKernelResponse> kernel =
       kernel_arguments.tune
-          ? (*client)->GetKernelAndTune(*expression, arguments.device.selection, {},
+          ? (*client)->GetKernelAndTune(*computation, arguments.device.selection, {},
                                         arguments.numerics_policy)
-          : (*client)->GetBestKernel(*expression, arguments.device.selection,
+          : (*client)->GetBestKernel(*computation, arguments.device.selection,
                                      v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
   if (!kernel.ok()) return Fail(kernel.status());
   found = *std::move(kernel);
@@ -51,11 +52,17 @@ ExitCode GetMeasured(const GlobalOptions& options, const LookupArguments& argume
   v1::LookupKernelResponse lookup;
   const ExitCode code = ConnectAndLookup(options, arguments, client, lookup);
   if (code != ExitCode::kOk) return code;
+  found.set_match(lookup.match());
+  if (lookup.has_pipeline()) {
+    *found.mutable_kernel() = std::move(*lookup.mutable_kernel());
+    *found.mutable_record() = std::move(*lookup.mutable_record());
+    *found.mutable_pipeline() = std::move(*lookup.mutable_pipeline());
+    return ExitCode::kOk;
+  }
   Result<v1::Kernel> kernel = client->GetKernel(lookup.record().name());
   if (!kernel.ok()) return Fail(kernel.status());
   *found.mutable_kernel() = *std::move(kernel);
   *found.mutable_record() = std::move(*lookup.mutable_record());
-  found.set_match(lookup.match());
   return ExitCode::kOk;
 }
 
@@ -80,7 +87,10 @@ ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& argumen
     if (!options.json) std::printf("%s\n", path.c_str());
   }
   if (options.json) {
-    const nlohmann::ordered_json result = {{"kernel", found.kernel().name()}, {"files", written}};
+    nlohmann::ordered_json result = {{"kernel", found.kernel().name()}, {"files", written}};
+    if (found.has_pipeline()) {
+      result["pipeline"] = nlohmann::ordered_json::parse(ToJson(found.pipeline()));
+    }
     std::printf("%s\n", result.dump(2).c_str());
   }
   return ExitCode::kOk;
@@ -93,12 +103,18 @@ ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& argume
   const ExitCode code = may_be_unmeasured ? GetUnmeasured(options, arguments, found)
                                           : GetMeasured(options, arguments.lookup, found);
   if (code != ExitCode::kOk) return code;
-  if (found.match() == v1::MATCH_KIND_PREDICTED && !options.json) {
+  if (found.has_pipeline() && !options.json) {
+    std::printf("%s",
+                FormatPipelineKernel(found.record().expression_name(), found.pipeline()).c_str());
+  } else if (found.match() == v1::MATCH_KIND_PREDICTED && !options.json) {
     std::printf("not measured on this device: made from %s\n",
                 found.made_from().empty() ? "rules" : found.made_from().c_str());
   }
   if (!found.tuning_job().empty() && !options.json) {
     std::printf("tuning goes on: %s\n", found.tuning_job().c_str());
+  }
+  for (const std::string& job : found.pipeline().tuning_jobs()) {
+    if (!options.json) std::printf("tuning goes on: %s\n", job.c_str());
   }
   if (found.has_tuning_error()) {
     std::fprintf(stderr, "mdh: no tuning: %s\n", found.tuning_error().message().c_str());
@@ -110,10 +126,11 @@ ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& argume
 
 void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto arguments = std::make_shared<KernelArguments>();
-  CLI::App* kernel = app.add_subcommand(
-      "kernel",
-      "write the best known kernel: NAME.c and NAME.h, NAME.cu or NAME.cl, and NAME.json, how to "
-      "launch it");
+  CLI::App* kernel =
+      app.add_subcommand("kernel",
+                         "write the best known kernel of an expression or a pipeline: NAME.c and "
+                         "NAME.h, NAME.cu or NAME.cl, and NAME.json, how to "
+                         "launch it");
   AddLookupArguments(*kernel, arguments->lookup);
   kernel->add_flag("--unmeasured", arguments->unmeasured,
                    "accept a kernel that was not measured on the device: made from the record of a "

@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/strip.h"
+#include "client/commands/format/explain_pipeline.h"
 #include "client/commands/format/record_format.h"
 #include "client/text/terminal.h"
 #include "client/text/text_table.h"
@@ -18,10 +20,10 @@ namespace {
 
 constexpr size_t kDigestDigits = 64;
 
-// The words that make another command find the same record.
-std::vector<std::string> NamingWords(const LookupArguments& arguments, const v1::KernelKey& key) {
+// The words that make another command find the same record. `digest`: of the expression.
+std::vector<std::string> NamingWords(const LookupArguments& arguments, const std::string& digest) {
   std::vector<std::string> words = WordsOf(arguments.expression);
-  if (words.empty()) words.push_back(key.expression_digest());
+  if (words.empty()) words.push_back(digest);
   const auto add = [&words](const char* option, const std::string& value) {
     words.insert(words.end(), {option, value});
   };
@@ -53,6 +55,10 @@ ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments,
   if (code != ExitCode::kOk) return code;
   if (options.json) {
     PrintJson(found);
+    return ExitCode::kOk;
+  }
+  if (found.has_pipeline()) {
+    PrintWrapped(FormatPipelineKernel(found.record().expression_name(), found.pipeline()), 4);
     return ExitCode::kOk;
   }
   if (found.match() == v1::MATCH_KIND_COMPATIBLE) {
@@ -87,13 +93,20 @@ void PrintRecord(const v1::TuningRecord& record, RecordDetail detail,
     std::printf("%s", FormatRecordDetails(record, columns).c_str());
     return;
   }
-  const std::vector<std::string> words = NamingWords(arguments, record.key());
+  const std::vector<std::string> words = NamingWords(arguments, record.key().expression_digest());
   std::vector<std::vector<std::string>> next = {{"mdh", "kernel"}};
   next[0].insert(next[0].end(), words.begin(), words.end());
   if (!job.empty()) {
     next.push_back({"mdh", "report", std::string(absl::StripPrefix(job, "tuningJobs/"))});
   }
   std::printf("%s", FormatNextCommands(next, columns).c_str());
+}
+
+std::vector<std::string> KernelCommand(const LookupArguments& arguments) {
+  std::vector<std::string> words = NamingWords(arguments, "");
+  if (words.front().empty()) return {};
+  words.insert(words.begin(), {"mdh", "kernel"});
+  return words;
 }
 
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
@@ -115,8 +128,9 @@ void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
 }
 
 void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
-  AddExpressionArguments(command, arguments.expression,
-                         "expression, or the digest of one; -: standard input");
+  AddExpressionArguments(
+      command, arguments.expression,
+      "expression or pipeline, or the digest of an expression; -: standard input");
   command.add_flag("--compatible", arguments.compatible,
                    "accept results of another compiler or generator version");
   AddNumericsOption(command, arguments.numerics_policy);
@@ -125,25 +139,35 @@ void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
 
 ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
                           std::unique_ptr<Client>& client, v1::LookupKernelResponse& found) {
-  v1::KernelKey key;
-  key.set_numerics_policy(arguments.numerics_policy);
-  if (IsDigest(arguments.expression.file)) {
-    key.set_expression_digest(arguments.expression.file);
-  } else {
-    const Result<Expression> expression = LoadExpression(arguments.expression);
-    if (!expression.ok()) {
-      return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  std::optional<Computation> computation;
+  if (!IsDigest(arguments.expression.file)) {
+    Result<Computation> loaded = LoadComputation(arguments.expression);
+    if (!loaded.ok()) {
+      return Fail(ExitCode::kBadExpression, std::string(loaded.status().message()));
     }
-    key = Client::KeyOf(*expression, arguments.numerics_policy);
+    computation = *std::move(loaded);
   }
   Result<std::unique_ptr<Client>> connected = Client::Connect(options.server, options.client);
   if (!connected.ok()) {
     return Fail(ExitCode::kCannotConnect, std::string(connected.status().message()));
   }
   client = *std::move(connected);
-  Result<v1::LookupKernelResponse> response =
-      client->Lookup(key, arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT,
-                     arguments.device.selection);
+  const v1::MatchKind weakest =
+      arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT;
+  const auto look_up = [&]() -> Result<v1::LookupKernelResponse> {
+    v1::KernelKey key;
+    if (!computation) {
+      key.set_numerics_policy(arguments.numerics_policy);
+      key.set_expression_digest(arguments.expression.file);
+    } else if (const auto* const pipeline = std::get_if<Pipeline>(&*computation)) {
+      return client->Lookup(*pipeline, weakest, arguments.device.selection,
+                            arguments.numerics_policy);
+    } else {
+      key = Client::KeyOf(std::get<Expression>(*computation), arguments.numerics_policy);
+    }
+    return client->Lookup(key, weakest, arguments.device.selection);
+  };
+  Result<v1::LookupKernelResponse> response = look_up();
   if (!response.ok()) return Fail(response.status());
   found = *std::move(response);
   return ExitCode::kOk;
@@ -151,7 +175,8 @@ ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& a
 
 void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto arguments = std::make_shared<LookupArguments>();
-  CLI::App* lookup = app.add_subcommand("lookup", "show the best known result for an expression");
+  CLI::App* lookup =
+      app.add_subcommand("lookup", "show the best known result for an expression or a pipeline");
   AddLookupArguments(*lookup, *arguments);
   auto detail = std::make_shared<RecordDetail>(RecordDetail::kShort);
   AddTableOption(*lookup, *detail);

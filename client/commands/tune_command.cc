@@ -17,6 +17,7 @@
 #include "client/commands/call/job_name.h"
 #include "client/commands/format/progress_display.h"
 #include "client/commands/lookup_command.h"
+#include "client/commands/pipeline_tuning.h"
 #include "client/text/terminal.h"
 #include "client/wait_for_job.h"
 #include "tuner/search/techniques/search_technique.h"
@@ -80,15 +81,27 @@ ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments
               absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
+// Of the job, or of those of the steps.
+void ShowNames(const GlobalOptions& options, const v1::CreateTuningJobResponse& created) {
+  if (options.json) {
+    PrintJson(created);
+    return;
+  }
+  if (created.has_job()) std::printf("%s\n", created.job().name().c_str());
+  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+    std::printf("%s\n", step.job().name().c_str());
+  }
+}
+
 ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
-  const Result<Expression> expression = LoadExpression(arguments.expression);
-  if (!expression.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(expression.status().message()));
+  const Result<Computation> computation = LoadComputation(arguments.expression);
+  if (!computation.ok()) {
+    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
   }
   const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
   if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
   const Result<v1::CreateTuningJobResponse> created =
-      (*client)->CreateJob(*expression, arguments.options);
+      (*client)->CreateJob(*computation, arguments.options);
   if (!created.ok()) return Fail(created.status());
   if (!created->note().empty()) std::fprintf(stderr, "%s\n", created->note().c_str());
   if (arguments.options.validate_only) {
@@ -99,15 +112,19 @@ ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
     }
     return ExitCode::kOk;
   }
-  const std::string& job = created->job().name();
   if (arguments.detach) {
-    if (options.json) {
-      PrintJson(*created);
-    } else {
-      std::printf("%s\n", job.c_str());
-    }
+    ShowNames(options, *created);
     return ExitCode::kOk;
   }
+  if (const auto* const pipeline = std::get_if<Pipeline>(&*computation)) {
+    return WaitForPipeline(options, **client,
+                           {.pipeline = *pipeline,
+                            .options = arguments.options,
+                            .created = *created,
+                            .kernel_command = KernelCommand(
+                                LookupOf(arguments.expression, created->step_jobs(0).job()))});
+  }
+  const std::string& job = created->job().name();
   // A job that others asked for first is theirs: then Ctrl-C only stops watching.
   std::optional<CancelOnInterrupt> cancel;
   if (!created->joined()) {
@@ -128,7 +145,8 @@ ExitCode Watch(const GlobalOptions& options, const std::string& job, RecordDetai
 
 void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto tune_arguments = std::make_shared<TuneArguments>();
-  CLI::App* tune = app.add_subcommand("tune", "search the best kernel for an expression");
+  CLI::App* tune = app.add_subcommand(
+      "tune", "search the best kernel for an expression, or for the steps of a pipeline");
   AddExpressionArguments(*tune, tune_arguments->expression);
   tune->add_option_function<std::string>(
           "--budget",
@@ -137,8 +155,9 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
                 ParseDurationArgument(text, tune_arguments->options.budget_ns);
             if (!wrong.empty()) throw CLI::ValidationError("--budget", wrong);
           },
-          "time of the search, that behind the result that there is included [any result will do; "
-          "if there is none, 60s]")
+          "time of the search, that behind the result that there is included; of a pipeline for "
+          "all "
+          "steps together [any result will do; if there is none, 60s]")
       ->type_name("DURATION");
   tune->add_option("--trials", tune_arguments->options.max_trials, "most configurations to try")
       ->check(CLI::PositiveNumber);
@@ -187,7 +206,7 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   tune->add_option("--request-id", tune_arguments->options.request_id,
                    "the same id gives the same job");
   AddTableOption(*tune, tune_arguments->detail);
-  tune->add_flag("--detach", tune_arguments->detach, "print the job's name and do not wait");
+  tune->add_flag("--detach", tune_arguments->detach, "print the names of the jobs and do not wait");
   tune->callback([&options, &selected, tune_arguments] {
     selected = [&options, tune_arguments] { return Tune(options, *tune_arguments); };
   });

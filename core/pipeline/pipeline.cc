@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/expression/progression.h"
+
 namespace mdh {
 
 int64_t PipelineBuffer::elements() const {
@@ -55,6 +57,20 @@ std::vector<int> Pipeline::Readers(int buffer) const {
     if (std::count(inputs.begin(), inputs.end(), buffer) > 0) readers.push_back(s);
   }
   return readers;
+}
+
+const Expression* Pipeline::AsExpression() const {
+  if (steps().size() > 1) return nullptr;
+  const PipelineStep& step = steps().front();
+  const bool passes_on = step.inputs == BuffersOf(PipelineBuffer::Role::kInput) &&
+                         step.outputs == BuffersOf(PipelineBuffer::Role::kOutput);
+  return passes_on ? &step.expression : nullptr;
+}
+
+int64_t Pipeline::BytesOf(PipelineBuffer::Role role) const {
+  int64_t bytes = 0;
+  for (const int b : BuffersOf(role)) bytes = AddOrLargest(bytes, buffers()[b].size_bytes());
+  return bytes;
 }
 
 int64_t Pipeline::FloatingPointOperations() const {

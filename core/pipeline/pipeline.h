@@ -79,6 +79,12 @@ class Pipeline {
   // The steps that read a buffer, ascending.
   std::vector<int> Readers(int buffer) const;
 
+  // The only step, if it reads the inputs and writes the outputs, in their order: then the pipeline
+  // is this expression, but for the names of buffers. nullptr: it is more than that.
+  const Expression* AsExpression() const;
+
+  // Of all buffers of a role; at most the largest int64_t.
+  int64_t BytesOf(PipelineBuffer::Role role) const;
   // Of all steps; at most the largest int64_t.
   int64_t FloatingPointOperations() const;
 

@@ -268,6 +268,17 @@ Result<Pipeline> ParsePipeline(std::string_view text, const Bindings& bindings,
   return Pipeline::Of(std::move(expression));
 }
 
+bool HoldsPipeline(std::string_view text) {
+  if (text.find("pipeline") == std::string_view::npos) return false;
+  const Source source("<text>", View(text));
+  Result<std::vector<Token>> tokens = Tokenize(source);
+  if (!tokens.ok()) return false;
+  TokenStream stream(source, *std::move(tokens));
+  const Result<std::vector<TextItem>> items = FindItems(&stream);
+  return items.ok() && std::any_of(items->begin(), items->end(),
+                                   [](const TextItem& item) { return item.is_pipeline; });
+}
+
 Result<DefinitionHeader> ParsePipelineHeader(std::string_view text, std::string_view source_name,
                                              std::string_view name) {
   const Source source(View(source_name), View(text));

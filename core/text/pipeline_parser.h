@@ -18,6 +18,10 @@ namespace mdh {
 Result<Pipeline> ParsePipeline(std::string_view text, const Bindings& bindings = {},
                                std::string_view source_name = "<text>", std::string_view name = "");
 
+// Whether a text has the definition of a pipeline. Costs the search for a word where there is none;
+// texts with errors in their headers have none.
+bool HoldsPipeline(std::string_view text);
+
 // Name and parameters of what ParsePipeline takes, without instantiating it.
 Result<DefinitionHeader> ParsePipelineHeader(std::string_view text,
                                              std::string_view source_name = "<text>",

@@ -7,7 +7,10 @@
 #include "absl/time/time.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
+#include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
+#include "server/jobs/pipeline_jobs.h"
+#include "server/lookup/pipeline_kernel.h"
 #include "server/lookup/record_check.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
@@ -45,6 +48,11 @@ v1::LookupKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v
   return response;
 }
 
+KernelFinder::Computation Of(Expression expression, v1::NumericsPolicy numerics) {
+  v1::KernelKey key = KeyOfExpression(expression, numerics);
+  return {std::move(expression), std::move(key)};
+}
+
 v1::CallStatus ToCallStatus(const Status& error) {
   v1::CallStatus status;
   // The same fields by number.
@@ -53,13 +61,6 @@ v1::CallStatus ToCallStatus(const Status& error) {
 }
 
 }  // namespace
-
-Result<KernelFinder::Computation> KernelFinder::Parse(const v1::ExpressionSource& expression,
-                                                      v1::NumericsPolicy numerics) const {
-  MDH_ASSIGN_OR_RETURN(Expression parsed, InField("expression", FromProto(expression, limits_)));
-  v1::KernelKey key = KeyOfExpression(parsed, numerics);
-  return Computation{std::move(parsed), std::move(key)};
-}
 
 Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) const {
   KeyEnvironment environment = lookup_table_.environment();
@@ -74,18 +75,35 @@ Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) 
   }
   if (!request.has_expression()) {
     v1::KernelKey key = request.key();
-    return Query{std::move(request), std::nullopt, std::move(key)};
+    return Query{std::move(request), std::nullopt, std::nullopt, std::move(key)};
   }
   if (!request.key().expression_digest().empty()) {
     return InvalidField("expression", "the request has both an expression and a digest");
   }
-  MDH_ASSIGN_OR_RETURN(Computation computation,
-                       Parse(request.expression(), request.numerics_policy()));
+  MDH_ASSIGN_OR_RETURN(mdh::Computation given,
+                       InField("expression", ReadComputation(request.expression(), limits_)));
+  if (auto* const pipeline = std::get_if<Pipeline>(&given)) {
+    return Query{std::move(request), std::nullopt, std::move(*pipeline), {}};
+  }
+  Computation computation = Of(std::get<Expression>(std::move(given)), request.numerics_policy());
   v1::KernelKey key = CompleteKey(computation.key, {environment});
-  return Query{std::move(request), std::move(computation), std::move(key)};
+  return Query{std::move(request), std::move(computation), std::nullopt, std::move(key)};
 }
 
 Result<SerializedReply> KernelFinder::Lookup(const Query& query) const {
+  if (query.pipeline) {
+    const v1::MatchKind weakest = query.request.weakest_match();
+    const Asked asked = {
+        .device = query.request.device(),
+        .numerics = query.request.numerics_policy(),
+        .weakest = weakest == v1::MATCH_KIND_COMPATIBLE ? weakest : v1::MATCH_KIND_EXACT,
+        .tuning = nullptr,
+        .has_measured_kernel = false,
+        .patience = kPatienceOfLookups};
+    MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
+                         Best(*query.pipeline, asked, Requester()));
+    return SerializedReply(best);
+  }
   Result<SerializedReply> found = lookup_table_.Find(query.key, query.request.weakest_match());
   return query.computation ? std::move(found) : InField("key", std::move(found));
 }
@@ -99,14 +117,15 @@ Result<SerializedReply> KernelFinder::LookupAndTune(const Query& query,
                        .has_measured_kernel = false,  // it can be had by its name
                        .patience = kPatienceOfLookups};
   MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
-                       Best(*query.computation, asked, requester));
+                       query.pipeline ? Best(*query.pipeline, asked, requester)
+                                      : Best(*query.computation, asked, requester));
   return SerializedReply(best);
 }
 
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
                                                     const Requester& requester) const {
-  MDH_ASSIGN_OR_RETURN(const Computation computation,
-                       Parse(request.expression(), request.numerics_policy()));
+  MDH_ASSIGN_OR_RETURN(const mdh::Computation given,
+                       InField("expression", ReadComputation(request.expression(), limits_)));
   const bool is_tuning = request.has_tune_in_background();
   const Asked asked = {.device = request.device(),
                        .numerics = request.numerics_policy(),
@@ -114,7 +133,11 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
                        .tuning = is_tuning ? &request.tune_in_background() : nullptr,
                        .has_measured_kernel = true,
                        .patience = kPatience};
-  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best, Best(computation, asked, requester));
+  const auto* const pipeline = std::get_if<Pipeline>(&given);
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best,
+                       pipeline != nullptr ? Best(*pipeline, asked, requester)
+                                           : Best(Of(std::get<Expression>(given), asked.numerics),
+                                                  asked, requester));
   v1::GetKernelResponse response;
   response.set_match(best.match());
   response.mutable_record()->Swap(best.mutable_record());
@@ -125,6 +148,7 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
   response.set_distance(best.distance());
   response.set_tuning_job(best.tuning_job());
   if (best.has_tuning_error()) *response.mutable_tuning_error() = best.tuning_error();
+  if (best.has_pipeline()) response.mutable_pipeline()->Swap(best.mutable_pipeline());
   return response;
 }
 
@@ -207,34 +231,73 @@ Result<v1::LookupKernelResponse> KernelFinder::Predicted(const Wanted& wanted) c
   return Made(std::move(made), v1::MATCH_KIND_PREDICTED, wanted.key, device, similar);
 }
 
-Result<v1::TuningJob> KernelFinder::MakeJob(const Wanted& wanted,
+Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, const Asked& asked,
+                                                    const Requester& requester) const {
+  const bool may_be_made =
+      asked.weakest == v1::MATCH_KIND_NEAREST || asked.weakest == v1::MATCH_KIND_PREDICTED;
+  if (may_be_made) catalogue_.AwaitOpen(asked.patience).IgnoreError();
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
+                       InField("device", catalogue_.Resolve(asked.device)));
+  const FindStep find = [&](const Expression& step, v1::MatchKind weakest) {
+    const Asked of_step = {.device = asked.device,
+                           .numerics = asked.numerics,
+                           .weakest = weakest,
+                           .tuning = nullptr,
+                           .has_measured_kernel = false,
+                           .patience = asked.patience};
+    return Best(Of(step, asked.numerics), of_step, requester);
+  };
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best,
+                       BestOfPipeline({pipeline, device, asked.numerics, asked.weakest}, find));
+  if (asked.tuning == nullptr || best.match() == v1::MATCH_KIND_EXACT) return best;
+  const auto tune = [&]() -> Result<v1::CreateTuningJobResponse> {
+    MDH_ASSIGN_OR_RETURN(const JobRequest request,
+                         RequestFor(KeyEnvironment::Of(device).device_fingerprint, asked.numerics,
+                                    *asked.tuning, requester));
+    return CreatePipelineJobs(pipeline, request, catalogue_, jobs_);
+  };
+  const Result<v1::CreateTuningJobResponse> created = tune();
+  if (!created.ok()) *best.mutable_tuning_error() = ToCallStatus(created.status());
+  for (int s = 0; created.ok() && s < created->step_jobs_size(); ++s) {
+    best.mutable_pipeline()->add_tuning_jobs(created->step_jobs(s).job().name());
+  }
+  return best;
+}
+
+Result<JobRequest> KernelFinder::RequestFor(const std::string& device_fingerprint,
+                                            v1::NumericsPolicy numerics,
                                             const v1::BackgroundTuning& tuning,
                                             const Requester& requester) const {
   MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen(absl::ZeroDuration()));
   JobRequest request = {
       .options = tuning.options(), .priority = tuning.priority(), .requester = requester};
   // The policy is a part of what was asked for.
-  request.options.set_numerics_policy(wanted.key.numerics_policy());
+  request.options.set_numerics_policy(numerics);
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
-    if (device->fingerprint() == wanted.key.device_fingerprint()) {
+    if (device->fingerprint() == device_fingerprint) {
       request.devices.push_back(device->name());
     }
   }
   if (request.devices.empty()) {
     return absl::FailedPreconditionError("no attached device is of the kind that is meant");
   }
-  MDH_ASSIGN_OR_RETURN(CreateJob create, CheckJobRequest(wanted.expression, request, catalogue_));
-  MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse created, jobs_.Create(std::move(create)));
-  return std::move(*created.mutable_job());
+  return request;
 }
 
 void KernelFinder::Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning,
                         const Requester& requester, v1::LookupKernelResponse& response) const {
-  Result<v1::TuningJob> job = MakeJob(wanted, tuning, requester);
-  if (job.ok()) {
-    response.set_tuning_job(job->name());
+  const auto make = [&]() -> Result<v1::CreateTuningJobResponse> {
+    MDH_ASSIGN_OR_RETURN(const JobRequest request,
+                         RequestFor(wanted.key.device_fingerprint(), wanted.key.numerics_policy(),
+                                    tuning, requester));
+    MDH_ASSIGN_OR_RETURN(CreateJob create, CheckJobRequest(wanted.expression, request, catalogue_));
+    return jobs_.Create(std::move(create));
+  };
+  const Result<v1::CreateTuningJobResponse> created = make();
+  if (created.ok()) {
+    response.set_tuning_job(created->job().name());
   } else {
-    *response.mutable_tuning_error() = ToCallStatus(job.status());
+    *response.mutable_tuning_error() = ToCallStatus(created.status());
   }
 }
 

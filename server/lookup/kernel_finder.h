@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/status.h"
+#include "core/pipeline/pipeline.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/devices/device_catalogue.h"
@@ -38,16 +39,19 @@ class KernelFinder {
   struct Query {
     v1::LookupKernelRequest request;
     std::optional<Computation> computation;  // if the request has an expression
+    std::optional<Pipeline> pipeline;        // or a pipeline
     v1::KernelKey key;                       // that is looked up
   };
   // Errors: see KernelService.LookupKernel.
   Result<Query> Read(v1::LookupKernelRequest request) const;
-  // What is measured; without regard to tune_in_background. Errors: see KernelService.LookupKernel.
+  // What is measured, of pipelines for all steps; without regard to tune_in_background. Errors: see
+  // KernelService.LookupKernel.
   Result<SerializedReply> Lookup(const Query& query) const;
-  // The best that is known of an expression with tune_in_background, and a job. `requester`: of
-  // that. Errors: see KernelService.LookupKernel.
+  // The best that is known of an expression or a pipeline with tune_in_background, and a job.
+  // `requester`: of that. Errors: see KernelService.LookupKernel.
   Result<SerializedReply> LookupAndTune(const Query& query, const Requester& requester) const;
-  // Of a request with an expression. `requester`: of a job. Errors: see KernelService.GetKernel.
+  // Of a request with an expression or a pipeline. `requester`: of a job. Errors: see
+  // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,
                                         const Requester& requester) const;
   // The kernel of a record, by its id. Errors: as KernelOfRecord.
@@ -69,12 +73,13 @@ class KernelFinder {
     const v1::KernelKey key;
     const bool has_measured_kernel;
   };
-  Result<Computation> Parse(const v1::ExpressionSource& expression,
-                            v1::NumericsPolicy numerics) const;
   // Errors: InvalidArgument, Unavailable.
   Result<Wanted> On(const Computation& computation, const Asked& asked) const;
   // Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Computation& computation, const Asked& asked,
+                                        const Requester& requester) const;
+  // The kernel of all steps. Errors: see KernelService.GetKernel.
+  Result<v1::LookupKernelResponse> Best(const Pipeline& pipeline, const Asked& asked,
                                         const Requester& requester) const;
   // A measured one. Errors: NotFound.
   Result<v1::LookupKernelResponse> Measured(const Wanted& wanted, v1::MatchKind weakest) const;
@@ -84,7 +89,9 @@ class KernelFinder {
   // Creates or joins a job, and notes it in the response.
   void Tune(const Wanted& wanted, const v1::BackgroundTuning& tuning, const Requester& requester,
             v1::LookupKernelResponse& response) const;
-  Result<v1::TuningJob> MakeJob(const Wanted& wanted, const v1::BackgroundTuning& tuning,
+  // On the attached devices of this fingerprint. Errors: FailedPrecondition if there are none.
+  Result<JobRequest> RequestFor(const std::string& device_fingerprint, v1::NumericsPolicy numerics,
+                                const v1::BackgroundTuning& tuning,
                                 const Requester& requester) const;
 
   const LookupTable& lookup_table_;

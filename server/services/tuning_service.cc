@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
 #include "proto/grpc_status.h"
+#include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
+#include "server/jobs/pipeline_jobs.h"
 #include "server/records/resource_names.h"
 #include "server/services/reply.h"
 
@@ -64,19 +66,21 @@ class JobWatch {
 
 Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
     const v1::CreateTuningJobRequest& request, const Requester& requester) {
-  MDH_ASSIGN_OR_RETURN(Expression expression,
-                       InField("expression", FromProto(request.expression(), limits_)));
+  MDH_ASSIGN_OR_RETURN(Computation given,
+                       InField("expression", ReadComputation(request.expression(), limits_)));
   MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
-  MDH_ASSIGN_OR_RETURN(
-      CreateJob create,
-      CheckJobRequest(std::move(expression),
-                      {.options = request.options(),
-                       .devices = {request.devices().begin(), request.devices().end()},
-                       .force = request.force(),
-                       .request_id = request.request_id(),
-                       .priority = request.priority(),
-                       .requester = requester},
-                      catalogue_));
+  JobRequest asked = {.options = request.options(),
+                      .devices = {request.devices().begin(), request.devices().end()},
+                      .force = request.force(),
+                      .request_id = request.request_id(),
+                      .priority = request.priority(),
+                      .requester = requester};
+  if (const auto* const pipeline = std::get_if<Pipeline>(&given)) {
+    return request.validate_only() ? ValidatePipelineJobs(*pipeline, asked, catalogue_, jobs_)
+                                   : CreatePipelineJobs(*pipeline, asked, catalogue_, jobs_);
+  }
+  MDH_ASSIGN_OR_RETURN(CreateJob create, CheckJobRequest(std::get<Expression>(std::move(given)),
+                                                         std::move(asked), catalogue_));
   return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
 }
 

@@ -85,6 +85,33 @@ TEST_F(CInterfaceTest, AKernelIsThereAtOnceAndTunedInTheBackground) {
   EXPECT_GT(mdh_kernel_time_ns(tuned.get()), 0);
 }
 
+constexpr char kPipeline[] = R"(p<| N> := pipeline(x) -> z { y = twice<| N>(x); z = sums<| N>(y) }
+twice<| N> := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<N,N>( f, (++,++) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x + x }
+sums<| N> := out_view<fp32>( z: (i,j) -> (i) ) o md_hom<N,N>( f, (++,+) ) o
+  inp_view<fp32>( y: (i,j) -> (i,j) ) where f(y) -> z { z = y }
+)";
+
+TEST_F(CInterfaceTest, APipelineIsOneKernel) {
+  const CClient client = Connect();
+  const char* const sizes[] = {"N=48", nullptr};
+  const CQuery query = MakeHandle<CQuery, mdh_query>(mdh_query_create, kPipeline, sizes, nullptr);
+  const CKernel kernel = MakeHandle<CKernel, mdh_kernel>(mdh_client_kernel_and_tune, client.get(),
+                                                         query.get(), int64_t{1'000'000'000});
+  EXPECT_EQ(mdh_kernel_match(kernel.get()), MDH_MATCH_PREDICTED);
+  ASSERT_EQ(mdh_kernel_argument_count(kernel.get()), 2u);
+  const CFunction function = Load(kernel);
+  std::vector<float> x(kSize * kSize, 3), z(kSize);
+  void* const arguments[] = {x.data(), z.data()};
+  EXPECT_EQ(mdh_function_run(function.get(), arguments, 2, nullptr), MDH_OK);
+  EXPECT_EQ(z, std::vector<float>(kSize, 6 * kSize));
+
+  mdh_job* job = nullptr;
+  const auto refused = Ask(mdh_job_start, client.get(), query.get(), nullptr, &job);
+  EXPECT_EQ(refused.code, MDH_FAILED_PRECONDITION);
+  EXPECT_THAT(refused.message, HasSubstr("'p' is a pipeline of 2 steps: its steps are jobs"));
+}
+
 TEST_F(CInterfaceTest, WhatSearchThereWasIsTold) {
   const CClient client = Connect();
   const CQuery query = MatMulQuery(kSize);

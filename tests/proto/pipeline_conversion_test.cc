@@ -43,7 +43,7 @@ TEST_F(PipelineConversionTest, WhatFollowsFromTheStepsIsNotNeeded) {
 }
 
 TEST_F(PipelineConversionTest, Text) {
-  v1::PipelineSource source;
+  v1::ExpressionSource source;
   EXPECT_EQ(ErrorMessage(FromProto(source, limits_)), "the request has no pipeline");
   source.mutable_text()->set_text(kLayer);
   (*source.mutable_text()->mutable_bindings())["M"] = "9";
@@ -59,6 +59,41 @@ TEST_F(PipelineConversionTest, Text) {
   source.mutable_text()->set_name("activation");
   (*source.mutable_text()->mutable_bindings()) = {};
   EXPECT_THAT(ErrorMessage(FromProto(source, limits_)), HasSubstr("parameter 'T' has no value"));
+}
+
+TEST_F(PipelineConversionTest, SourcesStandForExpressionsOrPipelines) {
+  v1::ExpressionSource source;
+  EXPECT_FALSE(HoldsPipeline(source));
+  EXPECT_EQ(ErrorMessage(ReadComputation(source, {})), "the request has no expression");
+  source.mutable_text()->set_text(kLayer);
+  EXPECT_TRUE(HoldsPipeline(source));
+  const Result<Computation> read = ReadComputation(source, {});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(CanonicalForm(std::get<Pipeline>(*read)), CanonicalForm(pipeline_));
+  EXPECT_EQ(
+      ErrorMessage(FromProto(source, ExpressionLimits())),
+      "'layer' is a pipeline of 2 steps, and only an expression is taken here: give each step "
+      "by itself");
+  source = ToProto(ComputationView(*read));
+  EXPECT_TRUE(source.has_pipeline());
+  EXPECT_EQ(CanonicalForm(std::get<Pipeline>(*ReadComputation(source, {}))),
+            CanonicalForm(pipeline_));
+  // A step by itself, and a pipeline of one step, are expressions.
+  const Expression& step = pipeline_.steps()[1].expression;
+  EXPECT_FALSE(HoldsPipeline(ToProto(ComputationView(step))));
+  *source.mutable_pipeline() = ToProto(Pipeline::Of(step));
+  EXPECT_EQ(std::get<Expression>(*ReadComputation(source, {})).name(), "activation");
+  EXPECT_EQ(FromProto(source, ExpressionLimits())->name(), "activation");
+  // One whose step reads the inputs in another order is none.
+  std::swap(*source.mutable_pipeline()->mutable_buffers(0),
+            *source.mutable_pipeline()->mutable_buffers(1));
+  source.mutable_pipeline()->mutable_steps(0)->set_inputs(0, 1);
+  source.mutable_pipeline()->mutable_steps(0)->set_inputs(1, 0);
+  ASSERT_TRUE(ReadComputation(source, {}).ok()) << ReadComputation(source, {}).status();
+  EXPECT_TRUE(std::holds_alternative<Pipeline>(*ReadComputation(source, {})));
+  ExpressionLimits small;
+  small.buffer_bytes = 10;
+  EXPECT_THAT(ErrorMessage(ReadComputation(source, small)), HasSubstr("limit of 10"));
 }
 
 TEST_F(PipelineConversionTest, Limits) {

@@ -172,6 +172,41 @@ def test_bindings_of_text(client):
     assert checked.compulsory_bytes == 24
 
 
+LAYER = """
+layer<T = fp32 | M = 12, N = 10, K = 8> := pipeline(x, w, b) -> y {
+  h = product<T | M, N, K>(x, w);
+  y = activation<T | M, N>(h, b)
+}
+product<T | I, J, K> := out_view<T>( C: (i,j,k) -> (i,j) ) o md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }
+activation<T | I, J> := out_view<T>( y: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, ++) ) o
+  inp_view<T,T>( x: (i,j) -> (i,j), b: (i,j) -> (j) ) where f(x, b) -> y { y = max(x + b, 0) }
+"""
+
+
+def test_a_pipeline_is_one_kernel(client, tmp_path):
+    numpy = pytest.importorskip("numpy")
+    layer = mdh.parse(LAYER)
+    checked = client.check(layer)
+    assert (checked.pipeline.name, checked.temporary_bytes) == ("layer", 4 * 12 * 10)
+    assert [b.name for b in checked.pipeline.buffers if b.role == 1] == ["x", "w", "b"]
+    with pytest.raises(mdh.NotFoundError, match="none for: activation, product"):
+        client.lookup(layer)
+    notes = []
+    tuned = client.tune(layer, max_trials=3, budget_seconds=30, on_note=notes.append)
+    assert tuned.time_ns > 0 and tuned.digest == checked.digest
+    assert notes == ["3 distinct steps of 2 partitions: activation in the epilogue of product; unfused"]
+    found = client.lookup(layer)
+    assert found.pipeline.unfused_time_ns >= found.pipeline.time_ns == tuned.time_ns
+    assert "partition" in found._repr_html_()
+    best = client.best_kernel(layer)
+    assert client.kernel(found) == best.kernel
+    x, w = numpy.arange(96, dtype="f4").reshape(12, 8) % 5 - 2, numpy.arange(80, dtype="f4").reshape(8, 10) % 3 - 1
+    b, y = numpy.arange(10, dtype="f4") - 5, numpy.empty((12, 10), dtype="f4")
+    mdh.CpuKernel(best.kernel, cache_directory=tmp_path)(x, w, b, y)
+    assert (y == numpy.maximum(x @ w + b, 0)).all()
+
+
 def test_not_found(client):
     with pytest.raises(mdh.NotFoundError):
         client.kernel("kernels/0")

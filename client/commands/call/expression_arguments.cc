@@ -12,6 +12,7 @@
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
+#include "core/text/pipeline_parser.h"
 
 namespace mdh {
 namespace {
@@ -153,7 +154,7 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
   return words;
 }
 
-Result<Expression> LoadExpression(const ExpressionArguments& arguments) {
+Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
   if (!arguments.einsum.empty()) return LoadEinsum(arguments);
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
   const ExpressionFormat format = FormatOfFile(arguments.file);
@@ -171,7 +172,10 @@ Result<Expression> LoadExpression(const ExpressionArguments& arguments) {
     return ParseCLoops(text, {.bindings = bindings, .function = arguments.function},
                        arguments.file);
   }
-  return ParseExpression(text, bindings, arguments.file == "-" ? "<stdin>" : arguments.file);
+  const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
+  if (!HoldsPipeline(text)) return ParseExpression(text, bindings, source);
+  MDH_ASSIGN_OR_RETURN(Pipeline pipeline, ParsePipeline(text, bindings, source));
+  return ToComputation(std::move(pipeline));
 }
 
 }  // namespace mdh

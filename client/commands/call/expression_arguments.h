@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "core/text/parser.h"
 
 namespace mdh {
 
-// An expression comes from a file or from a summation string.
+// An expression comes from a file or from a summation string, a pipeline from a file.
 struct ExpressionArguments {
   // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
   // input.
@@ -31,13 +31,14 @@ struct ExpressionArguments {
 // `file_help`: what the positional argument may be.
 void AddExpressionArguments(
     CLI::App& command, ExpressionArguments& arguments,
-    const std::string& file_help = "expression (.mdh, .c, .h, .binpb, .json); -: standard input");
+    const std::string& file_help =
+        "expression or pipeline (.mdh, .c, .h, .binpb, .json); -: standard input");
 
 // The words that give the same expression to another command; none if it comes from standard input.
 std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one.
-Result<Expression> LoadExpression(const ExpressionArguments& arguments);
+Result<Computation> LoadComputation(const ExpressionArguments& arguments);
 
 }  // namespace mdh

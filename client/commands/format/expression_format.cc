@@ -4,28 +4,47 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/text/pipeline_printer.h"
 #include "core/text/printer.h"
-#include "proto/expression_conversion.h"
+#include "proto/pipeline_conversion.h"
 
 namespace mdh {
 namespace {
 
-Result<v1::Expression> ParseMessage(const std::string& bytes, ExpressionFormat format,
-                                    const std::string& source) {
-  v1::Expression message;
+// Errors: InvalidArgument.
+Status ParseMessage(const std::string& bytes, ExpressionFormat format, const std::string& source,
+                    google::protobuf::Message& message) {
+  const std::string name = message.GetDescriptor()->full_name();
   if (format == ExpressionFormat::kBinary) {
-    if (message.ParseFromString(bytes)) return message;
-    return absl::InvalidArgumentError(
-        absl::StrCat(source, ": this is no binary message mdh.v1.Expression"));
+    if (message.ParseFromString(bytes)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(source, ": this is no binary message ", name));
   }
   const auto status = google::protobuf::util::JsonStringToMessage(bytes, &message);
-  if (status.ok()) return message;
+  if (status.ok()) return absl::OkStatus();
   const std::string reason(status.message().data(), status.message().size());
   return absl::InvalidArgumentError(
-      absl::StrCat(source, ": this is no mdh.v1.Expression in protobuf's JSON: ", reason));
+      absl::StrCat(source, ": this is no ", name, " in protobuf's JSON: ", reason));
 }
 
-std::string WriteJson(const v1::Expression& message) {
+// A message says nothing of its type: only pipelines have steps, and only expressions have a
+// function.
+bool IsPipeline(const std::string& bytes, ExpressionFormat format) {
+  v1::Expression expression;
+  v1::Pipeline pipeline;
+  const bool is_expression =
+      ParseMessage(bytes, format, "", expression).ok() && expression.has_function();
+  return !is_expression && ParseMessage(bytes, format, "", pipeline).ok() &&
+         pipeline.steps_size() > 0;
+}
+
+// With the source in front of what is wrong.
+template <typename Value>
+Result<Computation> From(const std::string& source, Result<Value> read) {
+  if (read.ok()) return *std::move(read);
+  return Status(read.status().code(), absl::StrCat(source, ": ", read.status().message()));
+}
+
+std::string WriteJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
@@ -51,29 +70,38 @@ Result<ExpressionFormat> FormatFromName(const std::string& name) {
       absl::StrCat("'", name, "' is no format; there are text, binpb, json"));
 }
 
-Result<Expression> ReadMessage(const std::string& bytes, ExpressionFormat format,
-                               const std::string& source) {
-  MDH_ASSIGN_OR_RETURN(const v1::Expression message, ParseMessage(bytes, format, source));
-  Result<Expression> expression = FromProto(message, ExpressionLimits::None());
-  if (expression.ok()) return expression;
-  return Status(expression.status().code(),
-                absl::StrCat(source, ": ", expression.status().message()));
+Result<Computation> ReadMessage(const std::string& bytes, ExpressionFormat format,
+                                const std::string& source) {
+  if (IsPipeline(bytes, format)) {
+    v1::Pipeline message;
+    MDH_RETURN_IF_ERROR(ParseMessage(bytes, format, source, message));
+    Result<Pipeline> pipeline = FromProto(message, PipelineLimits::None());
+    if (pipeline.ok()) return ToComputation(*std::move(pipeline));
+    return From(source, std::move(pipeline));
+  }
+  v1::Expression message;
+  MDH_RETURN_IF_ERROR(ParseMessage(bytes, format, source, message));
+  return From(source, FromProto(message, ExpressionLimits::None()));
 }
 
-std::string WriteExpression(const Expression& expression, ExpressionFormat format) {
-  std::string bytes;
-  switch (format) {
-    case ExpressionFormat::kText:
-      bytes = ToText(expression);
-      break;
-    case ExpressionFormat::kBinary:
-      return ToProto(expression).SerializeAsString();
-    case ExpressionFormat::kJson:
-      bytes = WriteJson(ToProto(expression));
-      break;
-  }
-  if (!absl::EndsWith(bytes, "\n")) bytes.push_back('\n');
-  return bytes;
+std::string WriteComputation(const Computation& computation, ExpressionFormat format) {
+  return std::visit(
+      [format](const auto& one) {
+        std::string bytes;
+        switch (format) {
+          case ExpressionFormat::kText:
+            bytes = ToText(one);
+            break;
+          case ExpressionFormat::kBinary:
+            return ToProto(one).SerializeAsString();
+          case ExpressionFormat::kJson:
+            bytes = WriteJson(ToProto(one));
+            break;
+        }
+        if (!absl::EndsWith(bytes, "\n")) bytes.push_back('\n');
+        return bytes;
+      },
+      computation);
 }
 
 }  // namespace mdh

@@ -1,10 +1,10 @@
-// Expressions in files: text, binary messages, messages as JSON.
+// Expressions and pipelines in files: text, binary messages, messages as JSON.
 #pragma once
 
 #include <string>
 
 #include "core/base/status.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 
 namespace mdh {
 
@@ -16,12 +16,12 @@ ExpressionFormat FormatOfFile(const std::string& file);
 // "text", "binpb" or "json". Errors: InvalidArgument, naming them.
 Result<ExpressionFormat> FormatFromName(const std::string& name);
 
-// An expression from a message mdh.v1.Expression; `format` is not kText. `source` is for messages.
-// Errors: InvalidArgument or OutOfRange.
-Result<Expression> ReadMessage(const std::string& bytes, ExpressionFormat format,
-                               const std::string& source);
+// From a message mdh.v1.Expression or mdh.v1.Pipeline; `format` is not kText. `source` is for
+// messages. Errors: InvalidArgument or OutOfRange.
+Result<Computation> ReadMessage(const std::string& bytes, ExpressionFormat format,
+                                const std::string& source);
 
 // Ends with a newline unless it is binary.
-std::string WriteExpression(const Expression& expression, ExpressionFormat format);
+std::string WriteComputation(const Computation& computation, ExpressionFormat format);
 
 }  // namespace mdh

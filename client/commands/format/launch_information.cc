@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/substitute.h"
+#include "client/commands/format/explain_pipeline.h"
 #include "client/text/formatting.h"
 #include "client/text/text_table.h"
 #include "core/base/wrap_lines.h"
@@ -83,6 +84,21 @@ const BackendInfo& KnownBackend(const v1::Kernel& kernel) {
   return known == nullptr ? BackendOf(Language::kOpenMpC) : *known;
 }
 
+Json PipelineJson(const v1::PipelineKernel& pipeline) {
+  Json steps = Json::array();
+  for (const v1::PipelineKernelStep& step : pipeline.steps()) {
+    Json json = {{"name", step.expression_name()},
+                 {"expression_digest", step.expression_digest()},
+                 {"made_from", step.record().empty() ? "rules" : step.record()},
+                 {"parameters", step.parameters()}};
+    if (step.time_ns() > 0) json["time_ns"] = step.time_ns();
+    steps.push_back(std::move(json));
+  }
+  Json json = {{"partition", pipeline.partition().text()}, {"steps", std::move(steps)}};
+  if (pipeline.unfused_time_ns() > 0) json["unfused_time_ns"] = pipeline.unfused_time_ns();
+  return json;
+}
+
 // Empty where drivers compile when the program is built. Libraries are for those who link the
 // object: clang warns of them where nothing is linked.
 std::string CompileCommand(const std::string& name, const v1::Kernel& kernel) {
@@ -115,6 +131,14 @@ std::string InComment(std::string text) {
 
 std::string Origin(const v1::GetKernelResponse& response) {
   const v1::TuningRecord& record = response.record();
+  if (response.has_pipeline()) {
+    std::vector<std::string> steps;
+    for (const v1::PipelineKernelStep& step : response.pipeline().steps()) {
+      steps.push_back(absl::StrCat(step.expression_name(), " ", OriginOfStep(step)));
+    }
+    return absl::StrCat("Pipeline, ", response.pipeline().partition().text(),
+                        "; steps by themselves: ", absl::StrJoin(steps, "; "));
+  }
   if (response.match() == v1::MATCH_KIND_PREDICTED) {
     return absl::StrCat("Not measured; made from ",
                         response.made_from().empty() ? "rules" : response.made_from());
@@ -175,7 +199,10 @@ nlohmann::ordered_json LaunchInformation(const std::string& name,
     json["arguments"].push_back(ArgumentJson(argument));
   }
   json.update(CompileJson(name, kernel));
-  if (response.match() == v1::MATCH_KIND_PREDICTED) {
+  if (response.has_pipeline()) {
+    json["pipeline"] = PipelineJson(response.pipeline());
+    if (record.time_ns() > 0) json["time_ns"] = record.time_ns();
+  } else if (response.match() == v1::MATCH_KIND_PREDICTED) {
     json["made_from"] = response.made_from().empty() ? "rules" : response.made_from();
   } else {
     json["time_ns"] = record.time_ns();

@@ -79,11 +79,16 @@ class AsyncClient:
         if on_note is not None and job.note:
             on_note(job.note)
         try:
-            ended = await self.wait(job.name, on_progress=on_progress)
+            ended = [await self.wait(name, on_progress=on_progress) for name in job.names]
         except asyncio.CancelledError:
-            await asyncio.shield(self.cancel(job.name))
+            for name in job.names:
+                await asyncio.shield(self.cancel(name))
             raise
-        return ended.result(expression.location)
+        found = [one.result(expression.location) for one in ended]
+        if not job.steps:
+            return found[0]
+        best = await self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics)
+        return best.tuned
 
     async def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,
                    max_silence_seconds: float = 30.0) -> Job:
@@ -127,7 +132,8 @@ class AsyncClient:
 
     async def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
         """As Client.kernel."""
-        return await self._run(calls.kernel(tuned))
+        known = calls.known_kernel(tuned)
+        return known if known is not None else await self._run(calls.kernel(tuned))
 
     async def best_kernel(self, expression: Source, *, device: Device = "", weakest: str = "exact",
                           numerics: str = "", tune_seconds: Optional[float] = None) -> BestKernel:

@@ -84,6 +84,12 @@ def cancel(name: str) -> Call[None]:
                 tuning_pb2.CancelTuningJobResponse, lambda response: None)
 
 
+def known_kernel(tuned: Union[str, TunedKernel, Lookup]) -> Optional[Kernel]:
+    """That of a lookup which came with it and has no name to get it by."""
+    is_here = isinstance(tuned, Lookup) and tuned.kernel is not None and not tuned.tuned.name
+    return tuned.kernel if isinstance(tuned, Lookup) and is_here else None
+
+
 def kernel(tuned: Union[str, TunedKernel, Lookup]) -> Call[Kernel]:
     if isinstance(tuned, Lookup):
         tuned = tuned.tuned

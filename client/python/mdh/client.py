@@ -123,7 +123,9 @@ class Client:
         on_progress: Optional[Callable[[Progress], None]] = None,
         on_note: Optional[Callable[[str], None]] = None,
     ) -> TunedKernel:
-        """Creates a job, waits for its end and gives the best that it found.
+        """Creates a job, waits for its end and gives the best that it found. Of a pipeline: a job for
+        each of its steps, alone and as they can be fused, and gives the sum of their times; best_kernel
+        has the kernel.
 
         Zero and empty stand for the daemon's defaults. `budget_seconds`: time of the search, that which
         stands behind the record that there is included: a request for more goes on from there, one for
@@ -151,10 +153,15 @@ class Client:
         if on_note is not None and job.note:
             on_note(job.note)
         try:
-            return self.wait(job.name, on_progress=on_progress).result(expression.location)
+            ended = [self.wait(name, on_progress=on_progress) for name in job.names]
         except KeyboardInterrupt:
-            self.cancel(job.name)
+            for name in job.names:
+                self.cancel(name)
             raise
+        found = [one.result(expression.location) for one in ended]
+        if not job.steps:
+            return found[0]
+        return self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics).tuned
 
     def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,
              max_silence_seconds: float = 30.0) -> Job:
@@ -199,7 +206,8 @@ class Client:
 
     def kernel(self, tuned: Union[str, TunedKernel, Lookup]) -> Kernel:
         """The kernel of a record (or its name, or that of a kernel). Errors: NotFoundError."""
-        return self._run(calls.kernel(tuned))
+        known = calls.known_kernel(tuned)
+        return known if known is not None else self._run(calls.kernel(tuned))
 
     def best_kernel(self, expression: Source, *, device: Device = "", measured: bool = True,
                     exact: bool = True, weakest: str = "", numerics: str = "",

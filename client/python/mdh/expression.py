@@ -46,7 +46,7 @@ class Expression:
 
 
 class TextExpression:
-    """An expression in the text form, which the daemon parses."""
+    """An expression, or a pipeline, in the text form, which the daemon parses."""
 
     def __init__(self, text: str, **bindings: object):
         """`bindings`: values of the definition's parameters, e.g. T="fp32", I=1024."""
@@ -61,5 +61,5 @@ class TextExpression:
 
 
 def parse(text: str, **bindings: object) -> TextExpression:
-    """An expression of the text form (.mdh); errors in it are found when the daemon gets it."""
+    """An expression, or a pipeline with the definitions that it calls, of the text form (.mdh); errors in it are found when the daemon gets it."""
     return TextExpression(text, **bindings)

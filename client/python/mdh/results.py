@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Tuple, Union
 
 from .errors import MdhError, SourceLocation, from_code, wrong
 from .kernel_file import KernelArgument, KernelLaunch
@@ -23,10 +23,12 @@ class CheckedExpression(Shown):
     canonical_form: str  # equal for equal meanings
     flops: int  # floating-point operations of one execution
     compulsory_bytes: int  # of the elements of inputs and outputs that are touched, at most
-    expression: expression_pb2.Expression  # with all extents
+    expression: expression_pb2.Expression  # with all extents; empty if it is a pipeline
+    pipeline: Optional[expression_pb2.Pipeline] = None  # with all extents, if it is one
+    temporary_bytes: int = 0  # of a pipeline
 
     def _title(self) -> str:
-        return self.expression.name
+        return self.expression.name if self.pipeline is None else self.pipeline.name
 
     def _facts(self) -> Facts:
         return [("operations", scaled(self.flops, ("FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"))),
@@ -36,7 +38,9 @@ class CheckedExpression(Shown):
     @staticmethod
     def from_proto(proto: expression_pb2.CheckExpressionResponse) -> "CheckedExpression":
         return CheckedExpression(proto.digest, proto.text, proto.canonical_form, proto.flops,
-                                 proto.compulsory_bytes, proto.expression)
+                                 proto.compulsory_bytes, proto.expression,
+                                 proto.pipeline if proto.HasField("pipeline") else None,
+                                 proto.temporary_bytes)
 
 
 @dataclass(frozen=True)
@@ -117,15 +121,16 @@ class Lookup(Shown):
     match: str = "EXACT"  # as that of BestKernel
     provenance: str = ""  # as that of BestKernel
     made_from: str = ""  # as that of BestKernel
-    kernel: Optional[Kernel] = None  # of parameters that were not measured
+    kernel: Optional[Kernel] = None  # of parameters that were not measured, and of pipelines
     tuning_job: str = ""  # that was begun, or joined, in the background
     tuning_error: Optional[MdhError] = None  # why none was
+    pipeline: Optional[kernel_pb2.PipelineKernel] = None  # of a pipeline: what `kernel` is made of
 
     def _title(self) -> str:
         return f"{self.match.lower()} {self.tuned.expression_name}"
 
     def _facts(self) -> Facts:
-        return self.tuned._facts() + _origin(self.provenance, self.made_from, self.tuning_job)
+        return _facts_of(self)
 
     @staticmethod
     def from_proto(proto: kernel_pb2.LookupKernelResponse) -> "Lookup":
@@ -137,7 +142,8 @@ class Lookup(Shown):
             proto.made_from,
             Kernel.from_proto(proto.kernel) if proto.HasField("kernel") else None,
             proto.tuning_job,
-            from_code(proto.tuning_error.code, proto.tuning_error.message) if has_error else None)
+            from_code(proto.tuning_error.code, proto.tuning_error.message) if has_error else None,
+            proto.pipeline if proto.HasField("pipeline") else None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,6 +156,8 @@ class Job(Shown):
     tuned: Optional[TunedKernel]  # of an ended job that has a record
     error: Optional[MdhError]  # what it failed with
     note: str = ""  # of a job that was just asked for: what search there was, whether it was joined
+    devices: Tuple[str, ...] = ()  # that it may run on
+    steps: "Tuple[Job, ...]" = ()  # of a pipeline: a job for each distinct step; it is none itself
 
     def _title(self) -> str:
         return self.name
@@ -159,6 +167,11 @@ class Job(Shown):
         return [("state", self.state.lower()), ("trials", f"{self.progress.trials} trials"),
                 ("best", f"best {best}" if best else ""), ("note", self.note),
                 ("error", str(self.error) if self.error is not None else "")]
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """Its own, or those of the jobs of the steps."""
+        return tuple(step.name for step in self.steps) or (self.name,)
 
     @property
     def has_ended(self) -> bool:
@@ -186,7 +199,8 @@ class Job(Shown):
             Progress.from_proto(job.progress),
             TunedKernel.from_proto(proto.record) if has_record else None,
             from_code(job.error.code, job.error.message) if job.HasField("error") else None,
-            getattr(proto, "note", ""))
+            getattr(proto, "note", ""), tuple(job.devices),
+            tuple(Job.from_proto(step) for step in getattr(proto, "step_jobs", ())))
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,12 +259,13 @@ class BestKernel(Shown):
     made_from: str  # of a nearest or predicted one: "records/{id}"; empty: from rules
     provenance: str = ""  # "MEASURED", "REPAIRED": from `made_from`, or "RULES"
     tuning_job: str = ""  # that was begun, or joined, in the background
+    pipeline: Optional[kernel_pb2.PipelineKernel] = None  # of a pipeline: what it is made of
 
     def _title(self) -> str:
         return f"{self.match.lower()} {self.kernel.entry}"
 
     def _facts(self) -> Facts:
-        return self.tuned._facts() + _origin(self.provenance, self.made_from, self.tuning_job)
+        return _facts_of(self)
 
     @staticmethod
     def from_proto(proto: kernel_pb2.GetKernelResponse) -> "BestKernel":
@@ -258,11 +273,21 @@ class BestKernel(Shown):
         provenance = kernel_pb2.KernelProvenance.Name(proto.provenance)[len(_PROVENANCE):]
         return BestKernel(match, Kernel.from_proto(proto.kernel),
                           TunedKernel.from_proto(proto.record), proto.made_from, provenance,
-                          proto.tuning_job)
+                          proto.tuning_job,
+                          proto.pipeline if proto.HasField("pipeline") else None)
 
 
-def _origin(provenance: str, made_from: str, tuning_job: str) -> Facts:
-    return [("provenance", provenance.lower()), ("made from", made_from), ("tuning", tuning_job)]
+def _facts_of(found: Union[Lookup, BestKernel]) -> Facts:
+    facts = found.tuned._facts() + [
+        ("provenance", found.provenance.lower()), ("made from", found.made_from),
+        ("tuning", found.tuning_job)]
+    if found.pipeline is None:
+        return facts
+    steps = ", ".join(f"{step.expression_name} {time_text(step.time_ns) or 'not measured'}"
+                      for step in found.pipeline.steps)
+    return facts + [("partition", found.pipeline.partition.text), ("steps", steps),
+                    ("unfused", time_text(found.pipeline.unfused_time_ns)),
+                    ("tuning", ", ".join(found.pipeline.tuning_jobs))]
 
 
 def match_kind(name: str) -> int:

@@ -1,6 +1,7 @@
 // mdh check and mdh print, as the command line calls them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/expression_conversion.h"
+#include "tests/core/pipeline/sample_pipelines.h"
 
 namespace mdh::expression_commands_test {
 namespace {
@@ -109,6 +111,48 @@ TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
   EXPECT_THAT(Mdh({"print", "--einsum", "i->", "--size", "i=3", "--out-type", "fp8"}).err,
               HasSubstr("'fp8' is no type"));
   EXPECT_EQ(Mdh({"print", kMatMul, "--shape", "8"}).code, ExitCode::kUsage);
+}
+
+class PipelineCommands : public ::testing::Test {
+ protected:
+  PipelineCommands() { std::ofstream(file_) << kLayer; }
+  ~PipelineCommands() override { std::remove(file_.c_str()); }
+
+  const std::string file_ = ::testing::TempDir() + "/pipeline_commands_layer.mdh";
+};
+
+TEST_F(PipelineCommands, CheckExplainsAPipeline) {
+  const Ended checked = Mdh({"check", file_});
+  ASSERT_EQ(checked.code, ExitCode::kOk) << checked.err;
+  for (const char* line :
+       {"layer\n  buffers\n    x        input, fp32 (4, 6), 96 bytes\n",
+        "    h        temporary, fp32 (4, 5), 80 bytes\n",
+        "    1        h = matmul(x, w): 120 points, 240 FLOP, digest ", "80 bytes of temporaries\n",
+        "    activation in the epilogue of matmul: 1 step, 316 bytes, saves 160 bytes\n",
+        "    unfused: 2 steps, 476 bytes\n", "  digest\n    "}) {
+    EXPECT_THAT(checked.out, HasSubstr(line));
+  }
+  const nlohmann::json json = nlohmann::json::parse(Mdh({"check", file_, "--json"}).out);
+  EXPECT_EQ(json["name"], "layer");
+  EXPECT_EQ(json["buffers"][3]["role"], "output");
+  EXPECT_EQ(json["steps"][1]["inputs"], (std::vector<std::string>{"h", "b"}));
+  EXPECT_EQ(json["temporary_bytes"], 80);
+  EXPECT_EQ(json["compulsory_bytes"], 316);
+  EXPECT_EQ(json["partitions"][0]["saved_bytes"], 160);
+  EXPECT_EQ(json["partitions"][1]["is_unfused"], true);
+  EXPECT_EQ(json["digest"].get<std::string>().size(), 64u);
+}
+
+TEST_F(PipelineCommands, PrintWritesAPipelineThatIsTheSame) {
+  const Ended text = Mdh({"print", file_, "M=8"});
+  ASSERT_EQ(text.code, ExitCode::kOk) << text.err;
+  EXPECT_THAT(text.out, StartsWith("layer := pipeline("));
+  v1::Pipeline message;
+  ASSERT_TRUE(message.ParseFromString(Mdh({"print", file_, "M=8", "--format", "binpb"}).out));
+  EXPECT_EQ(message.buffers(0).extents(0), 8);
+  const Ended wrong = Mdh({"check", file_, "Q=8"});
+  EXPECT_EQ(wrong.code, ExitCode::kBadExpression);
+  EXPECT_THAT(wrong.err, HasSubstr("'Q'"));
 }
 
 }  // namespace

@@ -151,5 +151,15 @@ TEST(PipelineParser, DamagedTextsAreNoDanger) {
   }
 }
 
+TEST(PipelineParser, TellsTextsWithPipelines) {
+  EXPECT_TRUE(HoldsPipeline(kLayer));
+  const std::string text = kLayer;
+  EXPECT_FALSE(HoldsPipeline(text.substr(text.find("matmul<T | I"))));
+  EXPECT_FALSE(
+      HoldsPipeline("pipeline := out_view<fp32>( y: (i) -> (i) ) o md_hom<4>( f, (++) ) o "
+                    "inp_view<fp32>( x: (i) -> (i) ) where f(x) -> y { y = x }"));
+  EXPECT_FALSE(HoldsPipeline("a pipeline that is none"));
+}
+
 }  // namespace
 }  // namespace mdh::pipeline_parser_test

@@ -6,8 +6,11 @@
 
 #include "client/commands/call/expression_arguments.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/pipeline_canonical.h"
+#include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/sample_pipelines.h"
 
 namespace mdh::expression_format_test {
 namespace {
@@ -32,7 +35,7 @@ class ExpressionFormatTest : public ::testing::Test {
   }
 
   std::string ErrorOf(const ExpressionArguments& arguments) {
-    const Status status = LoadExpression(arguments).status();
+    const Status status = LoadComputation(arguments).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     return std::string(status.message());
   }
@@ -46,18 +49,39 @@ TEST_F(ExpressionFormatTest, EveryFormatIsReadFromItsFile) {
     const Result<ExpressionFormat> format = FormatFromName(name);
     ASSERT_TRUE(format.ok());
     const std::string extension = std::string(name) == "text" ? "mdh" : name;
-    const std::string file = Write("scale." + extension, WriteExpression(scale_, *format));
+    const std::string file = Write("scale." + extension, WriteComputation(scale_, *format));
     EXPECT_EQ(FormatOfFile(file), *format);
-    const Result<Expression> read = LoadExpression({file, {}});
+    const Result<Computation> read = LoadComputation({file, {}});
     ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(Digest(*read), Digest(scale_));
-    EXPECT_EQ(read->name(), "scale");
+    EXPECT_EQ(Digest(std::get<Expression>(*read)), Digest(scale_));
+    EXPECT_EQ(std::get<Expression>(*read).name(), "scale");
   }
   EXPECT_EQ(FormatOfFile("-"), ExpressionFormat::kText);
 }
 
+TEST_F(ExpressionFormatTest, PipelinesAreReadFromEveryFormat) {
+  const Pipeline layer = *ParsePipeline(kLayer);
+  for (const char* name : {"text", "binpb", "json"}) {
+    const Result<ExpressionFormat> format = FormatFromName(name);
+    const std::string extension = std::string(name) == "text" ? "mdh" : name;
+    const std::string file = Write("layer." + extension, WriteComputation(layer, *format));
+    const Result<Computation> read = LoadComputation({file, {}});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(Digest(std::get<Pipeline>(*read)), Digest(layer)) << name;
+  }
+  const Result<Computation> set = LoadComputation({Write("layer.mdh", kLayer), {"M=9"}});
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_EQ(std::get<Pipeline>(*set).buffers()[0].extents[0], 9);
+  EXPECT_THAT(ErrorOf({Write("wrong.mdh", "p := pipeline(x) -> y { y = f(x) }"), {}}),
+              HasSubstr("wrong.mdh:1:"));
+  std::string json = WriteComputation(layer, ExpressionFormat::kJson);
+  json.replace(json.find("PIPELINE_ROLE_INPUT"), 19, "PIPELINE_ROLE_UNSPECIFIED");
+  EXPECT_THAT(ErrorOf({Write("role.json", json), {}}),
+              HasSubstr("role.json: buffer 'x' has no role"));
+}
+
 TEST_F(ExpressionFormatTest, JsonNamesFieldsAsTheMessageDoes) {
-  const std::string json = WriteExpression(scale_, ExpressionFormat::kJson);
+  const std::string json = WriteComputation(scale_, ExpressionFormat::kJson);
   EXPECT_THAT(json, HasSubstr("\"combine_operators\""));
   EXPECT_THAT(json, HasSubstr("SCALAR_TYPE_FLOAT32"));
 }
@@ -77,7 +101,7 @@ TEST_F(ExpressionFormatTest, WhatCoreRefusesIsNamedWithTheFile) {
 }
 
 TEST_F(ExpressionFormatTest, MessagesHaveNoParameters) {
-  const std::string file = Write("scale.json", WriteExpression(scale_, ExpressionFormat::kJson));
+  const std::string file = Write("scale.json", WriteComputation(scale_, ExpressionFormat::kJson));
   EXPECT_THAT(ErrorOf({file, {"I=4"}}), HasSubstr("messages have no parameters"));
 }
 

@@ -1,0 +1,135 @@
+#include "client/commands/pipeline_tuning.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/commands/call/cancel_on_interrupt.h"
+#include "client/commands/format/explain_pipeline.h"
+#include "client/commands/format/progress_display.h"
+#include "client/commands/format/record_format.h"
+#include "client/text/formatting.h"
+#include "client/text/terminal.h"
+#include "client/text/text_table.h"
+#include "client/wait_for_job.h"
+
+namespace mdh {
+namespace {
+
+using StepEnds = std::vector<v1::GetTuningJobResponse>;
+
+// Errors: as those of WaitForJob.
+Result<StepEnds> AwaitSteps(Client& client, const v1::CreateTuningJobResponse& created) {
+  StepEnds ends;
+  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+    const std::string& job = step.job().name();
+    ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
+    display.ShowLine(absl::StrCat("step ", ends.size() + 1, " of ", created.step_jobs_size(), ", ",
+                                  step.job().expression_name(), ": ", job,
+                                  step.note().empty() ? "" : "; ", step.note()));
+    display.Finish();
+    WaitOptions wait;
+    wait.on_silence = [&] {
+      display.ShowLine(absl::StrCat("the daemon does not answer; ", job, " goes on with the next"));
+    };
+    Result<v1::GetTuningJobResponse> ended = WaitForJob(
+        client, job, wait, [&](const v1::TuningProgress& progress) { display.Show(progress); });
+    display.Finish();
+    MDH_RETURN_IF_ERROR(ended.status());
+    ends.push_back(*std::move(ended));
+  }
+  return ends;
+}
+
+void PrintSteps(const v1::CreateTuningJobResponse& created, const StepEnds& ends) {
+  std::vector<std::vector<std::string>> rows;
+  for (size_t s = 0; s < ends.size(); ++s) {
+    std::string partitions;
+    for (const int number : created.step_jobs(static_cast<int>(s)).partitions()) {
+      absl::StrAppend(&partitions, partitions.empty() ? "" : "; ",
+                      created.partitions(number).text());
+    }
+    const v1::TuningJob& job = ends[s].job();
+    rows.push_back(
+        {job.expression_name(), std::string(absl::StripPrefix(job.name(), "tuningJobs/")),
+         ends[s].has_record() ? FormatTime(ends[s].record().time_ns()) : "no result", partitions});
+  }
+  PrintTable({{.heading = "STEP", .least = 12},
+              {.heading = "JOB", .is_number = true},
+              {.heading = "TIME", .is_number = true},
+              {.heading = "OF", .least = 12}},
+             rows);
+}
+
+// Why the first of them that has none has no result.
+Status ErrorOfSteps(const StepEnds& ends) {
+  for (const v1::GetTuningJobResponse& end : ends) {
+    const Status error = ErrorOf(end.job());
+    if (error.ok()) continue;
+    return Status(error.code(), absl::StrCat(end.job().name(), ", ", end.job().expression_name(),
+                                             ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const StepEnds& ends,
+                       const Result<v1::GetKernelResponse>& best) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"note", created.note()}, {"steps", Json::array()}};
+  for (size_t s = 0; s < ends.size(); ++s) {
+    Json step = Json::parse(ToJson(ends[s]));
+    for (const int number : created.step_jobs(static_cast<int>(s)).partitions()) {
+      step["partitions"].push_back(created.partitions(number).text());
+    }
+    json["steps"].push_back(std::move(step));
+  }
+  if (best.ok()) json["pipeline"] = Json::parse(ToJson(best->pipeline()));
+  std::printf("%s\n", json.dump(2).c_str());
+}
+
+}  // namespace
+
+ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
+                         const PipelineTuning& tuning) {
+  Result<StepEnds> ends = StepEnds();
+  {
+    const CancelOnInterrupt cancel([&] {
+      for (const v1::PipelineStepJob& step : tuning.created.step_jobs()) {
+        if (!step.joined()) (void)client.Cancel(step.job().name());
+      }
+    });
+    ends = AwaitSteps(client, tuning.created);
+  }
+  if (!ends.ok()) {
+    return IsOfConnection(ends.status())
+               ? Fail(ExitCode::kCannotConnect, std::string(ends.status().message()))
+               : Fail(ends.status());
+  }
+  v1::DeviceSelection device;
+  device.set_name(ends->front().job().devices(0));
+  const Result<v1::GetKernelResponse> best = client.GetBestKernel(
+      tuning.pipeline, device, v1::MATCH_KIND_EXACT, tuning.options.numerics_policy);
+  if (options.json) {
+    PrintPipelineJson(tuning.created, *ends, best);
+  } else {
+    PrintSteps(tuning.created, *ends);
+    if (best.ok()) {
+      std::printf("%s", FormatPipelineKernel(tuning.pipeline.name(), best->pipeline()).c_str());
+    }
+    if (best.ok() && !tuning.kernel_command.empty()) {
+      std::printf(
+          "%s",
+          FormatNextCommands({tuning.kernel_command}, ColumnsOfOutput(STDOUT_FILENO)).c_str());
+    }
+  }
+  if (const Status error = ErrorOfSteps(*ends); !error.ok()) {
+    return absl::IsCancelled(error) ? Fail(ExitCode::kCancelled, std::string(error.message()))
+                                    : Fail(ExitCode::kServerError, std::string(error.message()));
+  }
+  return best.ok() ? ExitCode::kOk : Fail(best.status());
+}
+
+}  // namespace mdh

@@ -1,0 +1,26 @@
+// mdh tune of a pipeline: waits for the jobs of its steps, and shows what they give together.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+#include "client/commands/call/command.h"
+#include "core/pipeline/pipeline.h"
+
+namespace mdh {
+
+struct PipelineTuning {
+  const Pipeline& pipeline;
+  const TuneOptions& options;
+  // What the daemon said to the request.
+  const v1::CreateTuningJobResponse& created;
+  // The words of the command that writes the kernel; none: not known.
+  std::vector<std::string> kernel_command = {};
+};
+
+// Shows every step's progress and result. Ctrl-C cancels the jobs that this request has begun.
+ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
+                         const PipelineTuning& tuning);
+
+}  // namespace mdh

@@ -1,0 +1,44 @@
+// What a search for the best kernel of a pipeline tunes: distinct steps of a few partitions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/pipeline/plan/plan.h"
+
+namespace mdh {
+
+// An expression that partitions have as a step.
+struct SearchedStep {
+  Expression expression;
+  std::vector<int> partitions;  // their numbers, ascending
+  double cost;                  // bytes, and operations by the exchange rate, of one execution
+};
+
+struct SearchPlan {
+  // The cheapest ones and the unfused one, the cheapest first.
+  std::vector<Partition> partitions;
+  // With different canonical forms, and with points. In the order in which partitions have them.
+  std::vector<SearchedStep> steps;
+};
+
+struct SearchPlanOptions {
+  PlanOptions plan = {};
+  int fused_partitions = 3;  // at most
+};
+
+// The same pipeline gives the same plan on every machine.
+SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options = {});
+
+// What each step gets of something that is for all of them: half is divided equally, as every
+// search has a part that does not shrink with its problem, and half by the costs. Each gets at
+// least 1 of what is more than 0; 0 means no limit, and stays 0.
+std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan);
+
+// What is fused, for people: "activation in the epilogue of matmul"; "unfused". Of many edges the
+// first are named. `partition` is one
+// of `pipeline`.
+std::string Describe(const Pipeline& pipeline, const Partition& partition);
+
+}  // namespace mdh

@@ -1,0 +1,122 @@
+#include "server/jobs/pipeline_jobs.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/pipeline/plan/search_plan.h"
+#include "proto/error_details.h"
+#include "proto/pipeline_conversion.h"
+#include "server/records/resource_names.h"
+
+namespace mdh {
+namespace {
+
+// A number of the step is added for the id of its job.
+constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
+
+struct PipelineJobs {
+  SearchPlan plan;
+  std::vector<CreateJob> jobs;  // one per step of the plan
+};
+
+Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
+                                          const DeviceCatalogue& catalogue) {
+  PipelineJobs checked{PlanSearch(pipeline), {}};
+  const std::vector<SearchedStep>& steps = checked.plan.steps;
+  if (steps.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there is nothing to tune: every step of ", pipeline.name(), " has an empty dimension"));
+  }
+  if (request.request_id.size() > kMaxPipelineRequestIdBytes) {
+    return InvalidField("request_id", absl::StrCat("request_id of a pipeline is longer than ",
+                                                   kMaxPipelineRequestIdBytes, " bytes"));
+  }
+  MDH_ASSIGN_OR_RETURN(const CreateJob whole,
+                       CheckJobRequest(steps.front().expression, request, catalogue));
+  const std::vector<int64_t> budgets = Shares(whole.options.budget_ns(), checked.plan);
+  const std::vector<int64_t> trials = Shares(whole.options.max_trials(), checked.plan);
+  const std::vector<int64_t> device_times =
+      Shares(whole.options.max_device_time_ns(), checked.plan);
+  for (size_t s = 0; s < steps.size(); ++s) {
+    CreateJob& job = checked.jobs.emplace_back(whole);
+    job.expression = steps[s].expression;
+    job.options.set_budget_ns(budgets[s]);
+    job.options.set_max_trials(trials[s]);
+    job.options.set_max_device_time_ns(device_times[s]);
+    if (!request.request_id.empty()) job.request_id = absl::StrCat(request.request_id, "/", s);
+  }
+  return checked;
+}
+
+v1::PipelineStepJob ToStepJob(v1::CreateTuningJobResponse created, const SearchedStep& step) {
+  v1::PipelineStepJob proto;
+  proto.mutable_job()->Swap(created.mutable_job());
+  proto.set_joined(created.joined());
+  proto.set_extended(created.extended());
+  proto.set_search_time_ns(created.search_time_ns());
+  proto.set_note(created.note());
+  proto.mutable_partitions()->Add(step.partitions.begin(), step.partitions.end());
+  return proto;
+}
+
+void AddPlan(const Pipeline& pipeline, const SearchPlan& plan,
+             v1::CreateTuningJobResponse& response) {
+  std::vector<std::string> texts;
+  for (const Partition& partition : plan.partitions) {
+    *response.add_partitions() = ToProto(pipeline, partition);
+    texts.push_back(response.partitions().rbegin()->text());
+  }
+  response.set_note(absl::StrCat(
+      plan.steps.size(), plan.steps.size() == 1 ? " distinct step of " : " distinct steps of ",
+      texts.size(), texts.size() == 1 ? " partition: " : " partitions: ",
+      absl::StrJoin(texts, "; ")));
+}
+
+// Those that this request has begun.
+void CancelBegun(const v1::CreateTuningJobResponse& response, JobQueue& jobs) {
+  for (const v1::PipelineStepJob& begun : response.step_jobs()) {
+    const Result<int64_t> number = ParseJobName(begun.job().name());
+    if (begun.joined() || !number.ok()) continue;
+    jobs.Cancel(*number).IgnoreError();
+  }
+}
+
+}  // namespace
+
+Result<v1::CreateTuningJobResponse> ValidatePipelineJobs(const Pipeline& pipeline,
+                                                         const JobRequest& request,
+                                                         const DeviceCatalogue& catalogue,
+                                                         JobQueue& jobs) {
+  MDH_ASSIGN_OR_RETURN(const PipelineJobs checked,
+                       CheckPipelineRequest(pipeline, request, catalogue));
+  v1::CreateTuningJobResponse response;
+  for (size_t s = 0; s < checked.jobs.size(); ++s) {
+    MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse valid, jobs.Validate(checked.jobs[s]));
+    *response.add_step_jobs() = ToStepJob(std::move(valid), checked.plan.steps[s]);
+  }
+  AddPlan(pipeline, checked.plan, response);
+  return response;
+}
+
+Result<v1::CreateTuningJobResponse> CreatePipelineJobs(const Pipeline& pipeline,
+                                                       const JobRequest& request,
+                                                       const DeviceCatalogue& catalogue,
+                                                       JobQueue& jobs) {
+  MDH_ASSIGN_OR_RETURN(PipelineJobs checked, CheckPipelineRequest(pipeline, request, catalogue));
+  v1::CreateTuningJobResponse response;
+  for (size_t s = 0; s < checked.jobs.size(); ++s) {
+    Result<v1::CreateTuningJobResponse> created = jobs.Create(std::move(checked.jobs[s]));
+    if (!created.ok()) {
+      CancelBegun(response, jobs);
+      return created.status();
+    }
+    *response.add_step_jobs() = ToStepJob(*std::move(created), checked.plan.steps[s]);
+  }
+  AddPlan(pipeline, checked.plan, response);
+  return response;
+}
+
+}  // namespace mdh

@@ -104,19 +104,20 @@ Status CheckParametersOf(const ScalarFunction& function, PlaceKind place,
   int previous = -1;
   for (const int d : index_dimensions) {
     if (d <= previous || d >= static_cast<int>(rank)) {
-      return InvalidAt({place}, absl::StrCat("the dimensions whose indices ", function.name(),
-                                             " takes must be ascending numbers below ", rank,
-                                             ", not (", absl::StrJoin(index_dimensions, ", "), ")"));
+      return InvalidAt({place},
+                       absl::StrCat("the dimensions whose indices ", function.name(),
+                                    " takes must be ascending numbers below ", rank, ", not (",
+                                    absl::StrJoin(index_dimensions, ", "), ")"));
     }
     previous = d;
     entries.push_back({nullptr, ScalarType::kInt64});
   }
   const std::vector<TypedName>& names = function.parameters();
   if (names.size() != entries.size()) {
-    return InvalidAt({place},
-                     absl::StrCat("function '", function.name(), "' has ", names.size(),
-                                  " parameters, but ", view, " ", entries.size(),
-                                  index_dimensions.empty() ? " accesses" : " accesses and indices"));
+    return InvalidAt(
+        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
+                              " parameters, but ", view, " ", entries.size(),
+                              index_dimensions.empty() ? " accesses" : " accesses and indices"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     if (names[n].type == entries[n].type) continue;
@@ -144,11 +145,11 @@ Status CheckParameters(const ExpressionSpec& spec) {
   }
   const std::vector<SignatureEntry> accesses = EntriesOf(spec.store->inputs);
   entries.insert(entries.end(), accesses.begin(), accesses.end());
-  return CheckParametersOf(spec.store->function, PlaceKind::kStoreFunction, std::move(entries),
-                           spec.store->index_dimensions, rank,
-                           absl::StrCat("'", spec.function.name(), "' has ",
-                                        spec.function.results().size(),
-                                        " results, which together with what it reads makes"));
+  return CheckParametersOf(
+      spec.store->function, PlaceKind::kStoreFunction, std::move(entries),
+      spec.store->index_dimensions, rank,
+      absl::StrCat("'", spec.function.name(), "' has ", spec.function.results().size(),
+                   " results, which together with what it reads makes"));
 }
 
 // What is stored are the accesses of out_view, in order. Numbers of any type can be stored as
@@ -156,13 +157,12 @@ Status CheckParameters(const ExpressionSpec& spec) {
 Status CheckStoredResults(const ExpressionSpec& spec) {
   const std::vector<SignatureEntry> entries = EntriesOf(spec.outputs);
   const ScalarFunction& function = spec.store.has_value() ? spec.store->function : spec.function;
-  const PlaceKind place =
-      spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
+  const PlaceKind place = spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
   const std::vector<TypedName>& names = function.results();
   if (names.size() != entries.size()) {
-    return InvalidAt({place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
-                                           " results, but the output view has ", entries.size(),
-                                           " accesses"));
+    return InvalidAt(
+        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
+                              " results, but the output view has ", entries.size(), " accesses"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     const bool is_bool = names[n].type == ScalarType::kBool;
@@ -293,10 +293,10 @@ Status CheckNothingReducedIsUsed(const ExpressionSpec& spec) {
   if (!spec.store.has_value()) return absl::OkStatus();
   for (const int d : spec.store->index_dimensions) {
     if (!spec.combine_operators[d].is_point_wise()) continue;
-    return InvalidAt({PlaceKind::kStoreFunction},
-                     absl::StrCat("store function '", spec.store->function.name(),
-                                  "' takes the index of ", ReducedDimension(spec, d),
-                                  kOncePerResult));
+    return InvalidAt(
+        {PlaceKind::kStoreFunction},
+        absl::StrCat("store function '", spec.store->function.name(), "' takes the index of ",
+                     ReducedDimension(spec, d), kOncePerResult));
   }
   return CheckNotReduced(spec, spec.store->inputs, PlaceKind::kStoreInput,
                          "input of the store function", kOncePerResult);
@@ -315,10 +315,10 @@ Status JoinWithInputs(ExpressionSpec* spec, JoinedStrides* strides) {
     const Buffer* input = FindBuffer(spec->inputs, read.name);
     if (input == nullptr) continue;
     if (!(read.type == input->type)) {
-      return InvalidAt({PlaceKind::kStoreInput, b},
-                       absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
-                                    ", but the input of this name is of type ",
-                                    input->type.ToString()));
+      return InvalidAt(
+          {PlaceKind::kStoreInput, b},
+          absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
+                       ", but the input of this name is of type ", input->type.ToString()));
     }
     if (!read.extents_given && read.is_dense()) {
       read.extents_given = input->extents_given;

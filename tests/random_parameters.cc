@@ -363,6 +363,10 @@ class Walk {
   }
 
   void ChooseCode() {
+    // The usual assignment, given or not: levels are a lowering of their own.
+    if (m_.memory == MemoryKind::kCaches && OneIn(3)) {
+      Try([](TuningParameters& p) { p.phase.assignment.clear(); });
+    }
     if (m_.memory == MemoryKind::kCaches && OneIn(2)) {
       p_.threads = 1 + static_cast<int>(Below(rng_, 3));
     }

@@ -138,6 +138,9 @@ typedef struct mdh_einsum_options {
    * element fits any size of its letter. "..." in `einsum` stands for the dimensions of an operand
    * that have no letter, aligned at the last one, and needs shapes. */
   const char* const* shapes;
+  /* What is made of the sums, `out`, before they are stored, as "max(out + bias[j], 0) +
+   * skip[i,j]"; NULL: nothing. Buffers that it names follow the operands in a call. */
+  const char* epilogue;
 } mdh_einsum_options;
 
 MDH_API mdh_code mdh_query_create_einsum_with(const char* einsum, const mdh_einsum_options* with,

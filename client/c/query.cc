@@ -97,6 +97,7 @@ Result<EinsumOptions> ReadEinsum(const mdh_einsum_options* given) {
     MDH_ASSIGN_OR_RETURN(std::vector<int64_t> extents, ParseShape(*shape));
     options.shapes.push_back(std::move(extents));
   }
+  options.epilogue = TextOr(read.epilogue, "");
   return options;
 }
 

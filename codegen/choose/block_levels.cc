@@ -27,7 +27,7 @@ BlockLevels::BlockLevels(const Expression& e, const SystemModel& m, NumericsPoli
       threads(m.LayerWith(LayerRole::kThreads)),
       outer(LoopLayer(m, blocks)),
       inner(LoopLayer(m, warps >= 0 ? warps : threads)),
-      registers(static_cast<int>(m.memory_regions().size()) - 1),
+      registers(m.num_memory_layers() - 1),
       shared(registers - 1) {
   parameters.system_model = m.name;
   parameters.numerics = numerics;

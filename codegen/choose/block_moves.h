@@ -1,4 +1,5 @@
-// Small changes of designs for devices with blocks of threads: the steps of searches among them.
+// The neighbourhood of a design for devices with blocks of threads: small changes, the steps of
+// local searches.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Which dimensions a configuration from rules runs through as one
+// Loop collapsing: which dimensions a configuration from rules runs through as one
 // (core/decomposition/fuse_dimensions.h).
 #pragma once
 

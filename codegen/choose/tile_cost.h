@@ -1,4 +1,5 @@
-// The cycles that a register tile should need on one core, by counting its instructions.
+// The throughput model of CPUs: the cycles that a register tile should need on one core, by
+// counting its instructions.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// A pass: vectors that are loaded once and used several times stay in registers.
+// No load folding: vectors that are loaded once and used several times stay in registers.
 #pragma once
 
 #include "codegen/program/loop_program.h"

@@ -1,4 +1,4 @@
-// Conditions that hold wherever another one holds, and take less to evaluate.
+// Implied conditions: those that hold wherever another one holds, and take less to evaluate.
 #pragma once
 
 #include <functional>

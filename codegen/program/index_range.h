@@ -1,4 +1,4 @@
-// What is known of index arithmetic from the ranges of its variables.
+// Range analysis: what is known of index arithmetic from the ranges of its variables.
 #pragma once
 
 #include <map>

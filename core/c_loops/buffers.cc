@@ -13,20 +13,6 @@ namespace {
 
 using Kind = CNode::Kind;
 
-void FindAssigned(const CNode& node, std::set<std::string>* assigned,
-                  std::set<std::string>* declared) {
-  if (node.kind == Kind::kDeclaration) declared->insert(node.declaration);
-  const bool steps = node.kind == Kind::kUnary && (node.text == "++" || node.text == "--");
-  if ((node.kind == Kind::kAssign || steps) && !node.children.empty()) {
-    const CNode* target = &node.children[0];
-    while (target->kind != Kind::kReference && !target->children.empty()) {
-      target = &target->children[0];
-    }
-    assigned->insert(target->declaration);
-  }
-  for (const CNode& child : node.children) FindAssigned(child, assigned, declared);
-}
-
 // What pointers and arrays consist of in the end.
 const CType& ElementOf(const CType& type) {
   const CType* element = &type;
@@ -75,9 +61,13 @@ bool Flatten(const CNode& node, const CType& type, std::vector<ScalarValue>* val
 
 }  // namespace
 
-void BufferMemory::FindOutputs(const CNode& body) {
+void BufferMemory::FindOutputs(const CLoopNest& nest) {
   std::set<std::string> declared;
-  FindAssigned(body, &outputs_, &declared);
+  for (const CLoopNest::Before& before : nest.before) {
+    FindAssigned(*before.statement, &outputs_, &declared);
+  }
+  FindAssigned(*nest.body, &outputs_, &declared);
+  for (const CNode* statement : nest.after) FindAssigned(*statement, &outputs_, &declared);
   for (const std::string& local : declared) outputs_.erase(local);
 }
 
@@ -180,6 +170,7 @@ Result<CValue> BufferMemory::Read(const CNode& lvalue, Evaluator* evaluator) {
   MDH_ASSIGN_OR_RETURN(const Place place, PlaceOf(lvalue));
   const std::string& declaration = place.variable->declaration;
   if (const auto loop = integers_.LoopOf(declaration); loop.has_value()) {
+    MDH_RETURN_IF_ERROR(integers_.CheckNotEnded(*place.variable, *loop));
     return ReadLoopVariable(*loop, evaluator);
   }
   if (const auto bound = integers_.BoundValue(declaration); bound.has_value()) {
@@ -192,6 +183,11 @@ Result<CValue> BufferMemory::Read(const CNode& lvalue, Evaluator* evaluator) {
     return ReadConstant(place, *variable, evaluator);
   }
   MDH_ASSIGN_OR_RETURN(CBuffer * buffer, BufferOf(place, *variable));
+  if (buffer->is_output && part_ == Part::kBefore) {
+    return ErrorAt(*place.variable, absl::StrCat("'", buffer->name,
+                                                 "' is read before a loop, but "
+                                                 "former contents of outputs do not count"));
+  }
   MDH_ASSIGN_OR_RETURN(CAccess * access, AccessOf(place, *variable, buffer, evaluator));
   CValue value;
   const std::vector<ScalarType> types = buffer->element.ScalarTypes();
@@ -305,11 +301,15 @@ Result<CAccess*> BufferMemory::AccessOf(const Place& place, const CVariable& var
     function.indices.push_back(std::move(affine));
   }
   for (CAccess& access : buffer->accesses) {
-    if (access.index == function) return &access;
+    if (access.index != function) continue;
+    access.is_in_body = access.is_in_body || part_ == Part::kBody;
+    access.is_behind = access.is_behind || part_ == Part::kBehind;
+    return &access;
   }
   const std::vector<ScalarType> types = buffer->element.ScalarTypes();
-  CAccess access{std::move(function), node.begin, parameters_, ""};
-  parameters_ += static_cast<int>(types.size());
+  CAccess access{std::move(function), node.begin, NewParameters(types.size()), ""};
+  access.is_in_body = part_ == Part::kBody;
+  access.is_behind = part_ == Part::kBehind;
   if (buffer->is_output) {
     access.state = absl::StrCat("=", access.first_parameter);
     CValue& former = former_[access.state];

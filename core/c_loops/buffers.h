@@ -19,6 +19,9 @@ struct CAccess {
   size_t offset;        // of its first appearance
   int first_parameter;  // number of the parameter that stands for its first field
   std::string state;    // outputs: its name in Evaluator::state()
+  // Where it stands; in neither if it is in what stands before loops only.
+  bool is_in_body = false;
+  bool is_behind = false;
 };
 
 struct CBuffer {
@@ -35,8 +38,18 @@ class BufferMemory : public CMemory {
  public:
   BufferMemory(ClangUnit* unit, IntegerEvaluator* integers) : unit_(*unit), integers_(*integers) {}
 
-  // Variables that `body` assigns to are outputs.
-  void FindOutputs(const CNode& body);
+  // Variables that the statements assign to, but not declare, are outputs.
+  void FindOutputs(const CLoopNest& nest);
+
+  // Which statements are evaluated next: those before inner loops, the innermost body, or those
+  // behind inner loops.
+  enum class Part : uint8_t { kBefore, kBody, kBehind };
+  void Enter(Part part) { part_ = part; }
+  // The number of the first of so many parameters that stand for something else than accesses.
+  int NewParameters(size_t count) {
+    parameters_ += static_cast<int>(count);
+    return parameters_ - static_cast<int>(count);
+  }
 
   Result<CValue> Read(const CNode& lvalue, Evaluator* evaluator) override;
   Status Write(const CNode& lvalue, CValue value, Evaluator* evaluator) override;
@@ -84,6 +97,7 @@ class BufferMemory : public CMemory {
   std::map<std::string, int> buffer_of_;  // declaration
   std::map<std::string, CValue> former_;  // by CAccess::state
   int parameters_ = 0;
+  Part part_ = Part::kBody;
 };
 
 }  // namespace mdh

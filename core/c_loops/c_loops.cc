@@ -120,8 +120,10 @@ Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const C
                    "' has several annotated loops; there can be one in a function"));
 }
 
+// Or a block.
 const CNode* FindLoop(const CNode& node, size_t offset) {
-  if (node.kind == CNode::Kind::kFor && node.begin == offset) return &node;
+  const bool is_either = node.kind == CNode::Kind::kFor || node.kind == CNode::Kind::kCompound;
+  if (is_either && node.begin == offset) return &node;
   for (const CNode& child : node.children) {
     if (const CNode* found = FindLoop(child, offset); found != nullptr) return found;
   }

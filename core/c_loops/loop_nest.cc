@@ -1,4 +1,4 @@
-// Bounds, steps and affine arithmetic.
+// Bounds, steps, and what stands beside inner loops.
 #include "core/c_loops/loop_nest.h"
 
 #include <algorithm>
@@ -13,13 +13,6 @@ namespace {
 using Kind = CNode::Kind;
 
 constexpr char kForm[] = "loops have the form for (int i = START; i < END; ++i)";
-
-// False if the result does not fit.
-bool Combine(const std::string& op, int64_t a, int64_t b, int64_t* result) {
-  if (op == "+") return !__builtin_add_overflow(a, b, result);
-  if (op == "-") return !__builtin_sub_overflow(a, b, result);
-  return !__builtin_mul_overflow(a, b, result);
-}
 
 bool IsReferenceTo(const CNode& node, const std::string& declaration) {
   const CNode& inner = Unwrapped(node);
@@ -231,23 +224,84 @@ class LoopParser {
   AffineIndex first_;  // the start
 };
 
-// The only statement of the body if that is a loop; null for the body of the innermost loop.
-Result<const CNode*> InnerLoop(const CNode& body, const Source& source) {
-  const CNode* only = &body;
-  while (only->kind == Kind::kCompound && only->children.size() == 1) only = &only->children[0];
-  if (only->kind == Kind::kFor) return only;
-  if (only->kind != Kind::kCompound) return nullptr;
-  for (const CNode& statement : only->children) {
-    if (statement.kind != Kind::kFor) continue;
-    const CNode& other = &statement == &only->children[0] ? only->children[1] : only->children[0];
-    return source.ErrorAt(other.begin,
-                          "this stands beside a loop; all statements must be in the innermost loop "
-                          "(results need no initial value: they start at that of the operator)");
+// Takes apart the body of a loop: what stands before and behind an inner loop.
+class InnerLoops {
+ public:
+  InnerLoops(const Source& source, CLoopNest* nest) : source_(source), nest_(*nest) {}
+
+  // Makes nest.body the inner loop; false if there is none.
+  Result<bool> Enter() {
+    const CNode* only = nest_.body;
+    while (only->kind == Kind::kCompound && only->children.size() == 1) only = &only->children[0];
+    if (only->kind == Kind::kFor) {
+      nest_.body = only;
+      return true;
+    }
+    const auto is_loop = [](const CNode& statement) { return statement.kind == Kind::kFor; };
+    if (only->kind != Kind::kCompound) return false;
+    const std::vector<CNode>& statements = only->children;
+    const auto loop = std::find_if(statements.begin(), statements.end(), is_loop);
+    if (loop == statements.end()) return false;
+    for (auto before = statements.begin(); before != loop; ++before) {
+      MDH_RETURN_IF_ERROR(Before(*before));
+    }
+    for (auto behind = loop + 1; behind != statements.end(); ++behind) {
+      MDH_RETURN_IF_ERROR(Behind(*behind));
+    }
+    nest_.body = &*loop;
+    return true;
   }
-  return nullptr;
-}
+
+ private:
+  Status Before(const CNode& statement) {
+    std::set<std::string> assigned;
+    FindAssigned(statement, &assigned, &locals_);
+    for (const std::string& name : assigned) {
+      if (locals_.count(name) > 0) continue;
+      return source_.ErrorAt(statement.begin,
+                             "this stands beside a loop; only local variables are set there "
+                             "(results need no initial value: they start at that of the operator)");
+    }
+    if (statement.kind != Kind::kEmpty) nest_.before.push_back({nest_.loops.size(), &statement});
+    return absl::OkStatus();
+  }
+
+  Status Behind(const CNode& statement) {
+    if (statement.kind == Kind::kEmpty) return absl::OkStatus();
+    if (statement.kind == Kind::kFor) {
+      return source_.ErrorAt(statement.begin,
+                             "this stands beside a loop; there is one loop in each");
+    }
+    if (nest_.has_after() && nest_.outer != nest_.loops.size()) {
+      return source_.ErrorAt(statement.begin,
+                             "statements stand behind an outer loop already; only those behind one "
+                             "loop can make outputs of its results");
+    }
+    nest_.outer = nest_.loops.size();
+    nest_.after.push_back(&statement);
+    return absl::OkStatus();
+  }
+
+  const Source& source_;
+  CLoopNest& nest_;
+  std::set<std::string> locals_;
+};
 
 }  // namespace
+
+void FindAssigned(const CNode& node, std::set<std::string>* assigned,
+                  std::set<std::string>* declared) {
+  if (node.kind == Kind::kDeclaration) declared->insert(node.declaration);
+  const bool steps = node.kind == Kind::kUnary && (node.text == "++" || node.text == "--");
+  if ((node.kind == Kind::kAssign || steps) && !node.children.empty()) {
+    const CNode* target = &node.children[0];
+    while (target->kind != Kind::kReference && !target->children.empty()) {
+      target = &target->children[0];
+    }
+    assigned->insert(target->declaration);
+  }
+  for (const CNode& child : node.children) FindAssigned(child, assigned, declared);
+}
 
 const CNode& Unwrapped(const CNode& node) {
   const CNode* inner = &node;
@@ -255,145 +309,13 @@ const CNode& Unwrapped(const CNode& node) {
   return *inner;
 }
 
-std::optional<int> IntegerEvaluator::LoopOf(const std::string& declaration) const {
-  for (size_t d = 0; d < loops_.size(); ++d) {
-    if (loops_[d].declaration == declaration) return static_cast<int>(d);
-  }
-  return std::nullopt;
-}
-
-std::optional<int64_t> IntegerEvaluator::BoundValue(const std::string& declaration) const {
-  const auto value = bound_.find(declaration);
-  return value == bound_.end() ? std::nullopt : std::optional<int64_t>(value->second);
-}
-
-void IntegerEvaluator::Declare(const std::string& declaration, const CNode& value) {
-  Forget(declaration);
-  if (!value.type.is_scalar() || !IsInteger(value.type.scalar)) return;
-  const Result<AffineIndex> index = Affine(value);
-  if (index.ok()) locals_[declaration] = *index;
-}
-
-std::optional<int64_t> IntegerEvaluator::Integer(const CNode& node) const {
-  if (node.constant.has_value()) return node.constant;
-  if (!node.type.is_scalar() || IsFloatingPoint(node.type.scalar)) return std::nullopt;
-  switch (node.kind) {
-    case Kind::kReference:
-      return BoundValue(node.declaration);
-    case Kind::kConvert:
-      return Integer(node.children[0]);
-    case Kind::kUnary: {
-      const std::optional<int64_t> value = Integer(node.children[0]);
-      int64_t negative = 0;
-      if (node.text == "+") return value;
-      if (node.text != "-" || !value.has_value() || !Combine("-", 0, *value, &negative)) break;
-      return negative;
-    }
-    case Kind::kBinary: {
-      const std::optional<int64_t> a = Integer(node.children[0]), b = Integer(node.children[1]);
-      if (!a.has_value() || !b.has_value()) break;
-      const bool divides = node.text == "/" || node.text == "%";
-      if (divides && (*b == 0 || *b == -1)) break;
-      if (divides) return node.text == "/" ? *a / *b : *a % *b;
-      int64_t result = 0;
-      if (node.text != "+" && node.text != "-" && node.text != "*") break;
-      if (Combine(node.text, *a, *b, &result)) return result;
-      break;
-    }
-    default:
-      break;
-  }
-  return std::nullopt;
-}
-
-AffineIndex IntegerEvaluator::Constant(int64_t value) const {
-  return {std::vector<int64_t>(loops_.size(), 0), value};
-}
-
-Status IntegerEvaluator::NotAffine(const CNode& node) const {
-  return source_.ErrorAt(
-      node.begin,
-      "this index is not affine: only sums of multiples of loop variables and of constants "
-      "are");
-}
-
-Status IntegerEvaluator::TooLarge(const CNode& node) const {
-  return source_.ErrorAt(node.begin, "a coefficient of this index does not fit in 63 bits");
-}
-
-Result<AffineIndex> IntegerEvaluator::Affine(const CNode& node) const {
-  if (const std::optional<int64_t> value = Integer(node); value.has_value()) {
-    return Constant(*value);
-  }
-  if (!node.type.is_scalar() || !IsInteger(node.type.scalar)) return NotAffine(node);
-  switch (node.kind) {
-    case Kind::kReference:
-      return AffineReference(node);
-    case Kind::kConvert:
-      return Affine(node.children[0]);
-    case Kind::kBinary:
-      return AffineBinary(node);
-    case Kind::kUnary: {
-      if (node.text != "-" && node.text != "+") return NotAffine(node);
-      MDH_ASSIGN_OR_RETURN(AffineIndex index, Affine(node.children[0]));
-      if (node.text == "+") return index;
-      for (int64_t& coefficient : index.coefficients) {
-        if (!Combine("*", coefficient, -1, &coefficient)) return TooLarge(node);
-      }
-      if (!Combine("*", index.constant, -1, &index.constant)) return TooLarge(node);
-      return index;
-    }
-    default:
-      return NotAffine(node);
-  }
-}
-
-Result<AffineIndex> IntegerEvaluator::AffineReference(const CNode& node) const {
-  if (const std::optional<int> loop = LoopOf(node.declaration); loop.has_value()) {
-    AffineIndex index = Constant(loops_[*loop].start);
-    index.coefficients[*loop] = loops_[*loop].step;
-    return index;
-  }
-  if (const auto local = locals_.find(node.declaration); local != locals_.end()) {
-    return local->second;
-  }
-  return source_.ErrorAt(node.begin, absl::StrCat("'", node.text,
-                                                  "' in an index is neither a loop variable nor a "
-                                                  "constant, nor an affine function of them"));
-}
-
-Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
-  const std::string& op = node.text;
-  if (op != "+" && op != "-" && op != "*") return NotAffine(node);
-  MDH_ASSIGN_OR_RETURN(AffineIndex a, Affine(node.children[0]));
-  MDH_ASSIGN_OR_RETURN(AffineIndex b, Affine(node.children[1]));
-  if (op == "*") {
-    // One side must be a number.
-    const auto number = [](const AffineIndex& index) {
-      for (const int64_t coefficient : index.coefficients) {
-        if (coefficient != 0) return false;
-      }
-      return true;
-    };
-    if (!number(b)) std::swap(a, b);
-    if (!number(b)) return NotAffine(node);
-    for (int64_t& coefficient : a.coefficients) {
-      if (!Combine("*", coefficient, b.constant, &coefficient)) return TooLarge(node);
-    }
-    if (!Combine("*", a.constant, b.constant, &a.constant)) return TooLarge(node);
-    return a;
-  }
-  for (size_t d = 0; d < loops_.size(); ++d) {
-    if (!Combine(op, a.coefficients[d], b.coefficients[d], &a.coefficients[d])) {
-      return TooLarge(node);
-    }
-  }
-  if (!Combine(op, a.constant, b.constant, &a.constant)) return TooLarge(node);
-  return a;
-}
-
 Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers) {
   CLoopNest nest{{}, &node};
+  InnerLoops inner(integers.source(), &nest);
+  if (node.kind == Kind::kCompound) {
+    MDH_ASSIGN_OR_RETURN(const bool has_loop, inner.Enter());
+    if (!has_loop) return integers.source().ErrorAt(node.begin, "there is no loop in this block");
+  }
   while (nest.body->kind == Kind::kFor) {
     MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
     for (const Loop& outer : nest.loops) {
@@ -403,8 +325,7 @@ Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integ
     }
     nest.loops.push_back(std::move(loop));
     nest.body = &nest.body->children[3];
-    MDH_ASSIGN_OR_RETURN(const CNode* inner, InnerLoop(*nest.body, integers.source()));
-    if (inner != nullptr) nest.body = inner;
+    MDH_RETURN_IF_ERROR(inner.Enter().status());
   }
   return nest;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,17 @@ struct Loop {
 struct CLoopNest {
   std::vector<Loop> loops;  // the outermost first
   const CNode* body;        // of the innermost
+  // Local variables that stand before an inner loop, and how many loops are around them.
+  struct Before {
+    size_t loops;
+    const CNode* statement;
+  };
+  std::vector<Before> before = {};
+  // Statements behind inner loops, which are reduced; `outer` loops are around them.
+  std::vector<const CNode*> after = {};
+  size_t outer = 0;
+
+  bool has_after() const { return !after.empty(); }
 };
 
 // Integers whose value is known before the loops run, and affine functions of the loop variables.
@@ -46,6 +58,10 @@ class IntegerEvaluator {
   const Source& source() const { return source_; }
   const std::vector<Loop>& loops() const { return loops_; }
   void SetLoops(std::vector<Loop> loops) { loops_ = std::move(loops); }
+  // What follows stands behind the inner loops, from number `first` on.
+  void EndLoops(size_t first) { first_ended_ = first; }
+  // Errors: InvalidArgument at `node`, a use of the variable of a loop that has ended.
+  Status CheckNotEnded(const CNode& node, int loop) const;
   // The number of the loop with this variable.
   std::optional<int> LoopOf(const std::string& declaration) const;
   std::optional<int64_t> BoundValue(const std::string& declaration) const;
@@ -69,10 +85,17 @@ class IntegerEvaluator {
   const Source& source_;
   std::map<std::string, int64_t> bound_;
   std::vector<Loop> loops_;
+  std::optional<size_t> first_ended_;
   std::map<std::string, AffineIndex> locals_;
 };
 
-// The perfect nest that starts with the loop `node`. Errors: InvalidArgument with position.
+// Adds the declarations of what `node` assigns to, and of what it declares.
+void FindAssigned(const CNode& node, std::set<std::string>* assigned,
+                  std::set<std::string>* declared);
+
+// The nest that starts with `node`, a loop or a block with one: one loop in each, statements in the
+// innermost one and, where inner loops are reduced, behind these. Errors: InvalidArgument with
+// position.
 Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integers);
 
 // `node` without parentheses and conversions.

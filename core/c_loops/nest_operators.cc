@@ -21,11 +21,6 @@ struct CodeReduction {
   std::vector<int> values;
 };
 
-bool Uses(const CAccess& access, int d) {
-  return std::any_of(access.index.indices.begin(), access.index.indices.end(),
-                     [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
-}
-
 class OperatorDerivation {
  public:
   OperatorDerivation(const Annotation& annotation, const std::vector<Loop>& loops,
@@ -58,11 +53,11 @@ class OperatorDerivation {
 
   Status FindReduced() {
     for (int d = 0; d < static_cast<int>(loops_.size()); ++d) {
-      const bool used = Uses(*results_[0].access, d);
+      const bool used = results_[0].uses[d];
       for (const NestResult& result : results_) {
-        if (Uses(*result.access, d) == used) continue;
+        if (result.uses[d] == used) continue;
         return ErrorAt(
-            result.access->offset,
+            result.offset,
             absl::StrCat("'", results_[0].buffer, "' and '", result.buffer,
                          "' differ: the index of only one of them uses '", loops_[d].name, "'"));
       }
@@ -112,7 +107,7 @@ class OperatorDerivation {
   Status CheckNoReduction() const {
     const NestResult* result = ThatUsesFormer();
     if (result == nullptr) return absl::OkStatus();
-    return ErrorAt(result->access->offset,
+    return ErrorAt(result->offset,
                    absl::StrCat("'", result->buffer,
                                 "' keeps or uses its former value, but no loop "
                                 "reduces; assign it in all cases, and from other buffers"));
@@ -165,7 +160,7 @@ class OperatorDerivation {
   }
 
   Status NotRecognised(const NestResult& result) const {
-    return ErrorAt(result.access->offset,
+    return ErrorAt(result.offset,
                    absl::StrCat("the way in which '", result.buffer,
                                 "' combines values is not recognised; assign the value of one "
                                 "iteration with '=' and name the operator in combine_ops"));
@@ -180,8 +175,8 @@ class OperatorDerivation {
     }
     std::optional<CombineOperator> combine;
     if (!code->function.empty()) {
-      MDH_ASSIGN_OR_RETURN(
-          combine, CombineFunction(code->function, results_[0].access->offset, types_, &unit_));
+      MDH_ASSIGN_OR_RETURN(combine,
+                           CombineFunction(code->function, results_[0].offset, types_, &unit_));
     } else {
       std::vector<PointWiseKind> kinds;
       for (size_t r = 0; r < results_.size(); ++r) {
@@ -199,7 +194,7 @@ class OperatorDerivation {
 
   Status NoOperator(const NestResult& result) const {
     const size_t d = std::find(is_reduced_.begin(), is_reduced_.end(), true) - is_reduced_.begin();
-    return ErrorAt(result.access->offset,
+    return ErrorAt(result.offset,
                    absl::StrCat("'", result.buffer, "' is assigned anew in every iteration of '",
                                 loops_[d].name,
                                 "'; combine the values, as with +=, or name the operator in "

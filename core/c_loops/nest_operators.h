@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "core/c_loops/annotation.h"
-#include "core/c_loops/buffers.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/evaluator.h"
+#include "core/c_loops/loop_nest.h"
 #include "core/expression/combine_operator.h"
 
 namespace mdh {
 
-// A field of an access of an output, after the innermost body has run once.
+// A field of an access of an output, or of an accumulator, after the innermost body has run once.
 struct NestResult {
   std::string buffer;
-  const CAccess* access;
+  size_t offset;           // where it appears first
+  std::vector<bool> uses;  // per loop: whether there is another one for every value of its variable
   ScalarType type;
   int value;   // instruction
   int former;  // instruction that stands for the value before

@@ -1,6 +1,6 @@
-// Dimensions that follow each other in memory, run through as one (fusion of contiguous
-// dimensions): loops over the rows and columns of an array whose rows lie one behind the other are
-// one loop over all its elements.
+// Dimensions that follow each other in memory, run through as one (loop collapsing): loops over the
+// rows and columns of an array whose rows lie one behind the other are one loop over all its
+// elements.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,10 @@ int64_t ResultBytes(const TypedName& result) { return SizeBytes(Info(result.type
 
 NestShape::NestShape(const Expression& expression, const SystemModel& model,
                      const TuningParameters& parameters)
-    : expression_(&expression), model_(&model), parameters_(&parameters) {
+    : expression_(&expression),
+      model_(&model),
+      parameters_(&parameters),
+      shared_region_(model.num_memory_layers() - 2) {
   const PhaseParameters& phase = parameters.phase;
   std::vector<int> next(model.layers.size(), 0);  // dimension of a layer in its own order
   for (const MdhLevel& level : phase.order) {
@@ -185,20 +188,16 @@ int64_t NestShape::Lanes(int n) const {
                                     : parameters_->lanes[levels_[n].assigned.dimension];
 }
 
-int64_t NestShape::Slots() const {
-  int64_t slots = 1;
+int64_t NestShape::PartsOf(bool (NestShape::*has)(int n) const) const {
+  int64_t parts = 1;
   for (int n = 0; n < count(); ++n) {
-    if (IsSlot(n)) slots *= levels_[n].parts;
+    if ((this->*has)(n)) parts *= levels_[n].parts;
   }
-  return slots;
+  return parts;
 }
 
 bool NestShape::IsSlot(int n) const {
   return is_reduced(n) && is_parallel(n) && (!is_thread(n) || OutputRegion(0, n) < shared_region());
-}
-
-int NestShape::shared_region() const {
-  return static_cast<int>(model_->memory_regions().size()) - 2;
 }
 
 bool NestShape::IsSharedReduction(int n) const {
@@ -207,22 +206,6 @@ bool NestShape::IsSharedReduction(int n) const {
 
 bool NestShape::IsShuffled(int n) const {
   return is_reduced(n) && is_thread(n) && OutputRegion(0, n) > shared_region();
-}
-
-int64_t NestShape::SharedReductionThreads() const {
-  int64_t threads = 1;
-  for (int n = 0; n < count(); ++n) {
-    if (IsSharedReduction(n)) threads *= levels_[n].parts;
-  }
-  return threads;
-}
-
-int64_t NestShape::ShuffledThreads() const {
-  int64_t threads = 1;
-  for (int n = 0; n < count(); ++n) {
-    if (IsShuffled(n)) threads *= levels_[n].parts;
-  }
-  return threads;
 }
 
 int64_t NestShape::ExchangedResults() const {

@@ -54,7 +54,7 @@ class NestShape {
   // The places in front of which copies of an input are made: where region or layout change.
   std::vector<int> CopyPlaces(int buffer) const;
   // Numbers of the shared memory's region (LM, SM); registers come after it, device memory before.
-  int shared_region() const;
+  int shared_region() const { return shared_region_; }
   // Order of the buffer's dimensions at place n, outermost first (D4).
   std::vector<int> LayoutAt(int buffer, int n) const;
   // The first sequential level whose results are kept in registers or shared memory, which means
@@ -89,13 +89,13 @@ class NestShape {
 
   // Parts along reduced dimensions whose results meet in device memory: blocks, and threads whose
   // R3 is the outermost region.
-  int64_t Slots() const;
+  int64_t Slots() const { return PartsOf(&NestShape::IsSlot); }
   bool IsSlot(int n) const;
   bool IsSharedReduction(int n) const;
   bool IsShuffled(int n) const;
   // Threads of a block that combine their results in shared memory, and by shuffles.
-  int64_t SharedReductionThreads() const;
-  int64_t ShuffledThreads() const;
+  int64_t SharedReductionThreads() const { return PartsOf(&NestShape::IsSharedReduction); }
+  int64_t ShuffledThreads() const { return PartsOf(&NestShape::IsShuffled); }
   // How many of a thread's results are exchanged through shared memory at once: a divisor of
   // AccumulatorElements().
   int64_t ExchangedResults() const;
@@ -105,11 +105,14 @@ class NestShape {
   int64_t SharedBytes() const;
 
  private:
+  // Product of the parts of the levels that have it.
+  int64_t PartsOf(bool (NestShape::*has)(int n) const) const;
   bool is_explicit() const { return model_->memory == MemoryKind::kExplicit; }
 
   const Expression* expression_;
   const SystemModel* model_;
   const TuningParameters* parameters_;
+  int shared_region_;
   std::vector<Level> levels_;
 };
 

@@ -92,11 +92,12 @@ Result<NestShape> ValidateUnfused(const Expression& expression, const SystemMode
     const std::string obstacle = choice.Obstacle(target, parameters);
     if (!obstacle.empty()) return InvalidParameters(obstacle);
   }
-  if (target.lowering != LoweringTarget::kRegisterTiles) {
-    return ValidateNest(expression, model, device, parameters);
-  }
-  MDH_RETURN_IF_ERROR(ValidateRegisterTiles(expression, model, device, parameters));
-  return NestShape(expression, model, parameters);
+  MDH_RETURN_IF_ERROR(ValidateShapes(expression, model, parameters));
+  MDH_RETURN_IF_ERROR(ValidateExtents(expression, model, parameters));
+  NestShape nest(expression, model, parameters);
+  MDH_RETURN_IF_ERROR(parameters.lowering == Lowering::kTiles ? ValidateRegisterTiles(nest, device)
+                                                              : ValidateNest(nest, device));
+  return nest;
 }
 
 }  // namespace mdh

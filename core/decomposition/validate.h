@@ -37,8 +37,7 @@ Result<NestShape> ValidateUnfused(const Expression& expression, const SystemMode
                                   const TuningParameters& parameters);
 
 // Configurations of register tiles (Lowering::kTiles).
-Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
-                             const DeviceDescription& device, const TuningParameters& parameters);
+Status ValidateRegisterTiles(const NestShape& nest, const DeviceDescription& device);
 
 // Extents of parts: 1 <= tile <= that around it, which it divides unless that is the whole
 // dimension; the innermost is 1. Expects one extent per layer and dimension.
@@ -46,10 +45,9 @@ Status ValidateExtents(const Expression& expression, const SystemModel& model,
                        const TuningParameters& parameters);
 
 // Configurations that are lowered level by level.
-Result<NestShape> ValidateNest(const Expression& expression, const SystemModel& model,
-                               const DeviceDescription& device, const TuningParameters& parameters);
+Status ValidateNest(const NestShape& nest, const DeviceDescription& device);
 
-// Their tables and permutations are complete (Table 1): what NestShape expects.
+// Tables and permutations are complete (Table 1): what NestShape expects.
 Status ValidateShapes(const Expression& expression, const SystemModel& model,
                       const TuningParameters& parameters);
 // D3, D4 and the parameters of copies. Expects valid shapes.

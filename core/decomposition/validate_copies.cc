@@ -142,12 +142,12 @@ class Copies {
 Status ValidateRegions(const SystemModel& model, const PhaseParameters& phase,
                        const MemoryParameters& memory, const std::string& name) {
   if (memory.regions.empty()) return absl::OkStatus();
-  const std::vector<std::string> regions = model.memory_regions();
   for (size_t n = 1; n < phase.order.size(); ++n) {
     const MdhLevel outer = phase.order[n - 1], inner = phase.order[n];
     const int before = memory.regions[outer.layer][outer.dimension];
     const int after = memory.regions[inner.layer][inner.dimension];
     if (after >= before) continue;
+    const std::vector<std::string> regions = model.memory_regions();
     return InvalidParameters(name, ": ", regions[after], " at level ", LevelText(inner),
                              " inside of ", regions[before], " at level ", LevelText(outer),
                              ", regions must get faster inwards");

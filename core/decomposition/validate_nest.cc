@@ -377,14 +377,8 @@ class Nest {
 
 }  // namespace
 
-Result<NestShape> ValidateNest(const Expression& expression, const SystemModel& model,
-                               const DeviceDescription& device,
-                               const TuningParameters& parameters) {
-  MDH_RETURN_IF_ERROR(ValidateShapes(expression, model, parameters));
-  MDH_RETURN_IF_ERROR(ValidateExtents(expression, model, parameters));
-  NestShape shape(expression, model, parameters);
-  MDH_RETURN_IF_ERROR(Nest(shape, device).Run());
-  return shape;
+Status ValidateNest(const NestShape& nest, const DeviceDescription& device) {
+  return Nest(nest, device).Run();
 }
 
 }  // namespace mdh

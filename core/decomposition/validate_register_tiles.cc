@@ -10,13 +10,15 @@ namespace {
 
 class Validator {
  public:
-  Validator(const Expression& e, const SystemModel& m, const DeviceDescription& device,
-            const TuningParameters& p)
-      : e_(e), m_(m), device_(device), p_(p) {}
+  Validator(const NestShape& nest, const DeviceDescription& device)
+      : e_(nest.expression()), m_(nest.model()), device_(device), p_(nest.parameters()) {}
 
   Status Run() const {
-    MDH_RETURN_IF_ERROR(Shapes());
-    MDH_RETURN_IF_ERROR(ValidateExtents(e_, m_, p_));
+    if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
+      return InvalidParameters(
+          "model ", m_.name,
+          " cannot be lowered to OpenMP: cores must be outermost, around memory");
+    }
     MDH_RETURN_IF_ERROR(LanesAndRegisters());
     if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
     for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
@@ -24,36 +26,6 @@ class Validator {
   }
 
  private:
-  Status Shapes() const {
-    const size_t layers = m_.layers.size(), rank = e_.rank();
-    if (p_.tile.size() != layers) {
-      return InvalidParameters("model ", m_.name, " has ", layers, " layers, tile has ",
-                               p_.tile.size());
-    }
-    for (size_t l = 0; l < layers; ++l) {
-      if (p_.tile[l].size() != rank)
-        return InvalidParameters("tile of layer ", m_.layers[l].name, " needs ", rank, " extents");
-      if (!IsPermutation(OrderOfLayer(p_.phase, static_cast<int>(l)), rank)) {
-        return InvalidParameters("order of layer ", m_.layers[l].name, " is no permutation of ",
-                                 rank, " dimensions");
-      }
-    }
-    if (p_.phase.order.size() != layers * rank) {
-      return InvalidParameters("order has ", p_.phase.order.size(), " levels, there are ",
-                               layers * rank);
-    }
-    if (p_.inputs.size() != e_.inputs().size()) {
-      return InvalidParameters("there are ", e_.inputs().size(), " inputs, parameters for ",
-                               p_.inputs.size());
-    }
-    if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
-      return InvalidParameters(
-          "model ", m_.name,
-          " cannot be lowered to OpenMP: cores must be outermost, around memory");
-    }
-    return absl::OkStatus();
-  }
-
   Status LanesAndRegisters() const {
     const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
     bool has_lanes = false;
@@ -208,9 +180,8 @@ class Validator {
 
 }  // namespace
 
-Status ValidateRegisterTiles(const Expression& expression, const SystemModel& model,
-                             const DeviceDescription& device, const TuningParameters& parameters) {
-  return Validator(expression, model, device, parameters).Run();
+Status ValidateRegisterTiles(const NestShape& nest, const DeviceDescription& device) {
+  return Validator(nest, device).Run();
 }
 
 }  // namespace mdh

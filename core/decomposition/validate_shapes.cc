@@ -133,7 +133,8 @@ class Shapes {
                                p_.inputs.size());
     }
     for (size_t b = 0; b < p_.inputs.size(); ++b) {
-      if (p_.inputs[b].stage_layer != InputParameters::kInPlace) {
+      if (p_.lowering == Lowering::kLevels &&
+          p_.inputs[b].stage_layer != InputParameters::kInPlace) {
         return InvalidParameters("input ", e_.inputs()[b].name, " is packed at layer ",
                                  p_.inputs[b].stage_layer,
                                  ", which is for register tiles; level by level, D3 says what is "

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/text_view.h"
+#include "core/einsum/einsum_epilogue.h"
 #include "core/einsum/einsum_syntax.h"
 #include "core/text/source.h"
 
@@ -200,13 +202,21 @@ Result<Expression> Build(const EinsumSyntax& syntax, const EinsumOptions& option
           {accumulate}));
   std::vector<CombineOperator> operators(syntax.output.size(), CombineOperator::Concat());
   operators.resize(letters.size(), sum);
+  std::optional<StoreFunction> store;
+  if (!options.epilogue.empty()) {
+    std::vector<bool> reduced;
+    for (const CombineOperator& combine : operators) reduced.push_back(combine.is_point_wise());
+    MDH_ASSIGN_OR_RETURN(
+        store, ParseEpilogue(options.epilogue, dimensions, reduced, options.type, accumulate));
+  }
   Buffer output = BufferOf("out", syntax.output, dimensions, nullptr, out_type);
   return Expression::Create({.name = "einsum",
                              .dimensions = std::move(dimensions),
                              .inputs = std::move(inputs),
                              .outputs = {std::move(output)},
                              .function = std::move(function),
-                             .combine_operators = std::move(operators)});
+                             .combine_operators = std::move(operators),
+                             .store = std::move(store)});
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ struct EinsumOptions {
   // In which products are computed and added up; none: of `type` and `out_type` the one that holds
   // more: floating point before integers before bool, then more bytes (fp32 for fp16 with bf16).
   std::optional<ScalarType> accumulate = {};
+  // What is made of the sums before they are stored, as "max(out + bias[j], 0) + skip[i,j]" (see
+  // core/einsum/einsum_epilogue.h); empty: nothing. Buffers have the type of the operands; one that
+  // is called as an operand (A, B, ...) is that operand, the others follow the operands in a call.
+  std::string epilogue = {};
 };
 
 // "OPERAND{,OPERAND}[->OUTPUT]": each operand is a word of letters, one per dimension of a buffer;
@@ -41,8 +45,8 @@ struct EinsumOptions {
 // Errors: InvalidArgument with position and caret for anything else than letters and "...", "..."
 // without shapes or missing in the output, letters of the output that are unknown or occur twice,
 // shapes that do not fit the operands or one another, letters without a size or with one that is no
-// integer from 0 on; InvalidArgument for sizes of letters that do not occur; what
-// Expression::Create says.
+// integer from 0 on; InvalidArgument for sizes of letters that do not occur, and for an epilogue
+// that uses a letter that is summed over; what Expression::Create says.
 Result<Expression> ParseEinsum(std::string_view text, const EinsumOptions& options,
                                std::string_view source_name = "<einsum>");
 // All in one type, with a value for each letter.

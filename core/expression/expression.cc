@@ -157,8 +157,8 @@ Expression::AccessRef Expression::store_access(int parameter) const {
 }
 
 int Expression::store_index_dimension(int parameter) const {
-  return spec_.store->index_dimensions[parameter - spec_.function.results().size() -
-                                       store_accesses_.size()];
+  return spec_.store
+      ->index_dimensions[parameter - spec_.function.results().size() - store_accesses_.size()];
 }
 
 ScalarType Expression::stored_type(int n) const {
@@ -195,9 +195,9 @@ int64_t Expression::FloatingPointOperations() const {
   }
   const int64_t operations = MultiplyOrLargest(points(), per_point);
   if (!spec_.store.has_value()) return operations;
-  return AddOrLargest(operations,
-                      MultiplyOrLargest(result_points(),
-                                        spec_.store->function.FloatingPointOperations()));
+  return AddOrLargest(
+      operations,
+      MultiplyOrLargest(result_points(), spec_.store->function.FloatingPointOperations()));
 }
 
 int64_t Expression::CompulsoryBytes() const { return TouchedBytes(*this).upper; }

@@ -70,8 +70,8 @@ struct Dimension {
   int64_t size;
 };
 
-// The store function of md_hom (an epilogue): at every point of the dimensions that are not reduced,
-// once its results are final,
+// The store function of md_hom (an epilogue): at every point of the dimensions that are not
+// reduced, once its results are final,
 //   stored = s(results, what `inputs` hold for the point, its indices).
 struct StoreFunction {
   // Parameters: the results of f, in their types; then the accesses of `inputs` in order of (b, a),

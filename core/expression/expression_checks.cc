@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,19 +104,20 @@ Status CheckParametersOf(const ScalarFunction& function, PlaceKind place,
   int previous = -1;
   for (const int d : index_dimensions) {
     if (d <= previous || d >= static_cast<int>(rank)) {
-      return InvalidAt({place}, absl::StrCat("the dimensions whose indices ", function.name(),
-                                             " takes must be ascending numbers below ", rank,
-                                             ", not (", absl::StrJoin(index_dimensions, ", "), ")"));
+      return InvalidAt({place},
+                       absl::StrCat("the dimensions whose indices ", function.name(),
+                                    " takes must be ascending numbers below ", rank, ", not (",
+                                    absl::StrJoin(index_dimensions, ", "), ")"));
     }
     previous = d;
     entries.push_back({nullptr, ScalarType::kInt64});
   }
   const std::vector<TypedName>& names = function.parameters();
   if (names.size() != entries.size()) {
-    return InvalidAt({place},
-                     absl::StrCat("function '", function.name(), "' has ", names.size(),
-                                  " parameters, but ", view, " ", entries.size(),
-                                  index_dimensions.empty() ? " accesses" : " accesses and indices"));
+    return InvalidAt(
+        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
+                              " parameters, but ", view, " ", entries.size(),
+                              index_dimensions.empty() ? " accesses" : " accesses and indices"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     if (names[n].type == entries[n].type) continue;
@@ -142,11 +145,11 @@ Status CheckParameters(const ExpressionSpec& spec) {
   }
   const std::vector<SignatureEntry> accesses = EntriesOf(spec.store->inputs);
   entries.insert(entries.end(), accesses.begin(), accesses.end());
-  return CheckParametersOf(spec.store->function, PlaceKind::kStoreFunction, std::move(entries),
-                           spec.store->index_dimensions, rank,
-                           absl::StrCat("'", spec.function.name(), "' has ",
-                                        spec.function.results().size(),
-                                        " results, which together with what it reads makes"));
+  return CheckParametersOf(
+      spec.store->function, PlaceKind::kStoreFunction, std::move(entries),
+      spec.store->index_dimensions, rank,
+      absl::StrCat("'", spec.function.name(), "' has ", spec.function.results().size(),
+                   " results, which together with what it reads makes"));
 }
 
 // What is stored are the accesses of out_view, in order. Numbers of any type can be stored as
@@ -154,13 +157,12 @@ Status CheckParameters(const ExpressionSpec& spec) {
 Status CheckStoredResults(const ExpressionSpec& spec) {
   const std::vector<SignatureEntry> entries = EntriesOf(spec.outputs);
   const ScalarFunction& function = spec.store.has_value() ? spec.store->function : spec.function;
-  const PlaceKind place =
-      spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
+  const PlaceKind place = spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
   const std::vector<TypedName>& names = function.results();
   if (names.size() != entries.size()) {
-    return InvalidAt({place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
-                                           " results, but the output view has ", entries.size(),
-                                           " accesses"));
+    return InvalidAt(
+        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
+                              " results, but the output view has ", entries.size(), " accesses"));
   }
   for (size_t n = 0; n < names.size(); ++n) {
     const bool is_bool = names[n].type == ScalarType::kBool;
@@ -291,45 +293,53 @@ Status CheckNothingReducedIsUsed(const ExpressionSpec& spec) {
   if (!spec.store.has_value()) return absl::OkStatus();
   for (const int d : spec.store->index_dimensions) {
     if (!spec.combine_operators[d].is_point_wise()) continue;
-    return InvalidAt({PlaceKind::kStoreFunction},
-                     absl::StrCat("store function '", spec.store->function.name(),
-                                  "' takes the index of ", ReducedDimension(spec, d),
-                                  kOncePerResult));
+    return InvalidAt(
+        {PlaceKind::kStoreFunction},
+        absl::StrCat("store function '", spec.store->function.name(), "' takes the index of ",
+                     ReducedDimension(spec, d), kOncePerResult));
   }
   return CheckNotReduced(spec, spec.store->inputs, PlaceKind::kStoreInput,
                          "input of the store function", kOncePerResult);
 }
 
+// What is given of the layout of an input and of the store function's buffer of that name, by the
+// number of the latter.
+using JoinedStrides = std::map<int, std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
+
 // What the store function reads, too, under the name of an input: one buffer, whose extents cover
 // the accesses of both.
-Status JoinWithInputs(ExpressionSpec* spec) {
+Status JoinWithInputs(ExpressionSpec* spec, JoinedStrides* strides) {
   if (!spec->store.has_value()) return absl::OkStatus();
   for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
     Buffer& read = spec->store->inputs[b];
     const Buffer* input = FindBuffer(spec->inputs, read.name);
     if (input == nullptr) continue;
     if (!(read.type == input->type)) {
-      return InvalidAt({PlaceKind::kStoreInput, b},
-                       absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
-                                    ", but the input of this name is of type ",
-                                    input->type.ToString()));
+      return InvalidAt(
+          {PlaceKind::kStoreInput, b},
+          absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
+                       ", but the input of this name is of type ", input->type.ToString()));
     }
-    if (read.extents_given || !read.is_dense()) continue;
-    read.extents_given = input->extents_given;
-    read.extents = input->extents;
-    read.given_strides = input->given_strides;
-    read.boundary = input->boundary;
+    if (!read.extents_given && read.is_dense()) {
+      read.extents_given = input->extents_given;
+      read.extents = input->extents;
+      read.given_strides = input->given_strides;
+      read.boundary = input->boundary;
+    }
+    (*strides)[b] = {input->given_strides, read.given_strides};
   }
   return absl::OkStatus();
 }
 
 // Expects that the views are checked.
-Status CheckJoinedInputs(ExpressionSpec* spec) {
+Status CheckJoinedInputs(const JoinedStrides& strides, ExpressionSpec* spec) {
   if (!spec->store.has_value()) return absl::OkStatus();
   for (int b = 0; b < static_cast<int>(spec->store->inputs.size()); ++b) {
     Buffer& read = spec->store->inputs[b];
     Buffer* input = FindBuffer(spec->inputs, read.name);
     if (input == nullptr) continue;
+    // As given: what is dense for the extents of one need not be for the common ones.
+    std::tie(input->given_strides, read.given_strides) = strides.at(b);
     bool is_same = read.extents.size() == input->extents.size();
     for (size_t x = 0; is_same && x < read.extents.size(); ++x) {
       int64_t& of_read = read.extents[x];
@@ -350,7 +360,6 @@ Status CheckJoinedInputs(ExpressionSpec* spec) {
     for (Buffer& buffer : joined) buffer.extents_given = true;
     const Status fits = CheckView(PlaceKind::kInput, spec->dimensions, &joined);
     if (!fits.ok()) return AtPlace(fits, {PlaceKind::kStoreInput, b});
-    // Strides that are not dense for the extents of one may be for the common ones.
     input->given_strides = joined[0].given_strides;
     read.given_strides = joined[1].given_strides;
   }
@@ -415,13 +424,14 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
     return absl::InvalidArgumentError(absl::StrCat("expression '", spec.name, "' has no output"));
   }
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
-  MDH_RETURN_IF_ERROR(JoinWithInputs(&spec));
+  JoinedStrides joined_strides;
+  MDH_RETURN_IF_ERROR(JoinWithInputs(&spec, &joined_strides));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kInput, spec.dimensions, &spec.inputs));
   MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kOutput, spec.dimensions, &spec.outputs));
   if (spec.store.has_value()) {
     MDH_RETURN_IF_ERROR(CheckView(PlaceKind::kStoreInput, spec.dimensions, &spec.store->inputs));
   }
-  MDH_RETURN_IF_ERROR(CheckJoinedInputs(&spec));
+  MDH_RETURN_IF_ERROR(CheckJoinedInputs(joined_strides, &spec));
   MDH_RETURN_IF_ERROR(CheckParameters(spec));
   MDH_RETURN_IF_ERROR(CheckStoredResults(spec));
   MDH_RETURN_IF_ERROR(CheckCombineOperators(&spec));

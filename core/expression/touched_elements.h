@@ -21,9 +21,10 @@ CountBounds TouchedElements(const Buffer& buffer, absl::Span<const int> accesses
                             const std::vector<Dimension>& dimensions);
 
 // Bytes of the elements of passed input b that f and the store function need: of records, those of
-// the fields that they read, without padding. `upper` counts every access whose value is used. `lower` is what no right
-// kernel can do without: it leaves out what is used only as an operand of a selection that may not
-// be taken, and everything where the combine operator may ignore an operand.
+// the fields that they read, without padding. `upper` counts every access whose value is used.
+// `lower` is what no right kernel can do without: it leaves out what is used only as an operand of
+// a selection that may not be taken, and everything where the combine operator may ignore an
+// operand.
 CountBounds InputBytes(const Expression& expression, int b);
 
 // Bytes of output b. `lower`: of the elements that accesses write; `upper`: of all elements, for

@@ -63,9 +63,9 @@ class ViewChecker {
       accesses += (*buffers)[b].accesses.size();
     }
     if (accesses > Expression::kMaxAccesses) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(view_name(), " has ", accesses,
-                       " accesses; at most ", Expression::kMaxAccesses, " are allowed"));
+      return absl::InvalidArgumentError(absl::StrCat(view_name(), " has ", accesses,
+                                                     " accesses; at most ",
+                                                     Expression::kMaxAccesses, " are allowed"));
     }
     return absl::OkStatus();
   }

@@ -14,8 +14,9 @@
 namespace mdh {
 
 // Checks names, shapes, indices, boundaries, layouts and sizes of all buffers of inp_view
-// (kInput), out_view (kOutput) or the store function (kStoreInput); computes the extents that are not given, and brings layouts and boundaries
-// to one form per meaning. Errors: InvalidArgument or OutOfRange with a place.
+// (kInput), out_view (kOutput) or the store function (kStoreInput); computes the extents that are
+// not given, and brings layouts and boundaries to one form per meaning. Errors: InvalidArgument or
+// OutOfRange with a place.
 Status CheckView(ExpressionPlace::Kind kind, const std::vector<Dimension>& dimensions,
                  std::vector<Buffer>* buffers);
 

@@ -35,6 +35,21 @@ class FunctionParser {
     return std::move(function_);
   }
 
+  Result<FunctionSyntax> ParseValue(const Token& name, const std::vector<Token>& parameters,
+                                    const Token& result) {
+    function_.name = name;
+    function_.parameters = parameters;
+    for (size_t n = 0; n < parameters.size(); ++n) {
+      MDH_RETURN_IF_ERROR(Declare(parameters[n], Meaning::kParameter, static_cast<int>(n)));
+    }
+    function_.results.push_back({.name = result});
+    MDH_RETURN_IF_ERROR(Declare(result, Meaning::kResult, 0));
+    MDH_ASSIGN_OR_RETURN(const int node, Ternary());
+    if (stream_.Peek().kind != Token::Kind::kEnd) return stream_.Unexpected("the end of the value");
+    function_.assignments.push_back({0, std::nullopt, node, result});
+    return std::move(function_);
+  }
+
  private:
   enum class Meaning { kParameter, kLet, kResult };
   struct Name {
@@ -387,6 +402,12 @@ class FunctionParser {
 
 Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context) {
   return FunctionParser(stream, context).Parse();
+}
+
+Result<FunctionSyntax> ParseValueFunction(const Token& name, const std::vector<Token>& parameters,
+                                          const Token& result, TokenStream* stream,
+                                          const FunctionContext& context) {
+  return FunctionParser(stream, context).ParseValue(name, parameters, result);
 }
 
 }  // namespace mdh

@@ -80,4 +80,10 @@ struct FunctionContext {
 // with position.
 Result<FunctionSyntax> ParseFunction(TokenStream* stream, const FunctionContext& context);
 
+// The function of `parameters` whose result is the value that the rest of the text is. Errors:
+// InvalidArgument with position.
+Result<FunctionSyntax> ParseValueFunction(const Token& name, const std::vector<Token>& parameters,
+                                          const Token& result, TokenStream* stream,
+                                          const FunctionContext& context);
+
 }  // namespace mdh

@@ -126,10 +126,11 @@ class Instantiation {
     for (const FunctionSyntax::ResultSyntax& result : function.results) {
       if (result.type == nullptr && types.size() >= outputs.size()) {
         return stream_.ErrorAt(
-            result.name, absl::StrCat("the type of result '", result.name.text, "' of '",
-                                      function.name.text, "' is not known, as no output stands in "
-                                      "its place; write it behind the name, as in (",
-                                      result.name.text, ": fp32)"));
+            result.name,
+            absl::StrCat("the type of result '", result.name.text, "' of '", function.name.text,
+                         "' is not known, as no output stands in "
+                         "its place; write it behind the name, as in (",
+                         result.name.text, ": fp32)"));
       }
       types.push_back(result.type != nullptr ? result.type : outputs[types.size()]);
     }
@@ -142,13 +143,15 @@ class Instantiation {
     std::vector<TypePointer> parameters = results_;
     const std::vector<TypePointer> read = AccessTypes(syntax_.store->inputs);
     parameters.insert(parameters.end(), read.begin(), read.end());
-    MDH_RETURN_IF_ERROR(CheckCount(
-        *function, "parameters", function->parameters.size(), parameters.size(),
-        absl::StrCat("one for each result of '", syntax_.function.text, "', then one for each "
-                     "access of 'store ", function->name.text, "'")));
+    MDH_RETURN_IF_ERROR(CheckCount(*function, "parameters", function->parameters.size(),
+                                   parameters.size(),
+                                   absl::StrCat("one for each result of '", syntax_.function.text,
+                                                "', then one for each "
+                                                "access of 'store ",
+                                                function->name.text, "'")));
     MDH_ASSIGN_OR_RETURN(const std::vector<TypePointer> stored, StoredResults(*function));
-    MDH_ASSIGN_OR_RETURN(TypedFunction typed, TypeFunction(*function, stream_,
-                                                           {parameters, stored}, DimensionNames()));
+    MDH_ASSIGN_OR_RETURN(TypedFunction typed,
+                         TypeFunction(*function, stream_, {parameters, stored}, DimensionNames()));
     return std::optional<StoreFunction>({.function = std::move(typed.function),
                                          .inputs = syntax_.store->inputs.buffers,
                                          .index_dimensions = std::move(typed.index_dimensions)});

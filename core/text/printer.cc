@@ -358,9 +358,8 @@ std::string ToText(const ScalarFunction& function) {
 
 std::string ToText(const Expression& expression) {
   const StoreFunction* store = expression.store();
-  const std::vector<ElementType> results = store != nullptr
-                                               ? ResultsToFinish(expression.function())
-                                               : TypesOfAccesses(expression.outputs());
+  const std::vector<ElementType> results = store != nullptr ? ResultsToFinish(expression.function())
+                                                            : TypesOfAccesses(expression.outputs());
   const std::string f = FunctionName(expression.function().name(), "f", {});
   std::string functions =
       FunctionText(expression.function(), TypesOfAccesses(expression.inputs()), results,

@@ -19,7 +19,7 @@
 #include "server/records/timestamp.h"
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/process/clock.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {

@@ -27,8 +27,8 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
   PipelineJobs checked{PlanSearch(pipeline), {}};
   const std::vector<SearchedStep>& steps = checked.plan.steps;
   if (steps.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "there is nothing to tune: every step of ", pipeline.name(), " has an empty dimension"));
+    return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
+                                                      pipeline.name(), " has an empty dimension"));
   }
   if (request.request_id.size() > kMaxPipelineRequestIdBytes) {
     return InvalidField("request_id", absl::StrCat("request_id of a pipeline is longer than ",
@@ -71,8 +71,8 @@ void AddPlan(const Pipeline& pipeline, const SearchPlan& plan,
   }
   response.set_note(absl::StrCat(
       plan.steps.size(), plan.steps.size() == 1 ? " distinct step of " : " distinct steps of ",
-      texts.size(), texts.size() == 1 ? " partition: " : " partitions: ",
-      absl::StrJoin(texts, "; ")));
+      texts.size(),
+      texts.size() == 1 ? " partition: " : " partitions: ", absl::StrJoin(texts, "; ")));
 }
 
 // Those that this request has begun.

@@ -11,7 +11,7 @@
 #include "server/jobs/job.h"
 #include "server/records/resource_names.h"
 #include "server/records/timestamp.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {

@@ -54,7 +54,7 @@ class TrialJournal {
   std::vector<v1::TuningTrial> TakeUnwritten() { return std::move(unwritten_); }
 
  private:
-  // Of a kernel's identity (tuner/run/trial_book.h) and the key, 32 hexadecimal digits.
+  // Of a kernel's identity (tuner/run/trial_history.h) and the key, 32 hexadecimal digits.
   std::string Digest(const std::string& identity) const;
   void Write(const v1::TuningTrial& trial);
 

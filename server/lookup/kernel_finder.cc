@@ -90,7 +90,7 @@ Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) 
   return Query{std::move(request), std::move(computation), std::nullopt, std::move(key)};
 }
 
-Result<ReadyReply> KernelFinder::Lookup(const Query& query) const {
+Result<SerializedReply> KernelFinder::Lookup(const Query& query) const {
   if (query.pipeline) {
     const v1::MatchKind weakest = query.request.weakest_match();
     const Asked asked = {
@@ -102,14 +102,14 @@ Result<ReadyReply> KernelFinder::Lookup(const Query& query) const {
         .patience = kPatienceOfLookups};
     MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
                          Best(*query.pipeline, asked, Requester()));
-    return ReadyReply(best);
+    return SerializedReply(best);
   }
-  Result<ReadyReply> found = lookup_table_.Find(query.key, query.request.weakest_match());
+  Result<SerializedReply> found = lookup_table_.Find(query.key, query.request.weakest_match());
   return query.computation ? std::move(found) : InField("key", std::move(found));
 }
 
-Result<ReadyReply> KernelFinder::LookupAndTune(const Query& query,
-                                               const Requester& requester) const {
+Result<SerializedReply> KernelFinder::LookupAndTune(const Query& query,
+                                                    const Requester& requester) const {
   const Asked asked = {.device = query.request.device(),
                        .numerics = query.request.numerics_policy(),
                        .weakest = v1::MATCH_KIND_PREDICTED,
@@ -119,7 +119,7 @@ Result<ReadyReply> KernelFinder::LookupAndTune(const Query& query,
   MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
                        query.pipeline ? Best(*query.pipeline, asked, requester)
                                       : Best(*query.computation, asked, requester));
-  return ReadyReply(best);
+  return SerializedReply(best);
 }
 
 Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& request,
@@ -196,7 +196,7 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Computation& computati
 
 Result<v1::LookupKernelResponse> KernelFinder::Measured(const Wanted& wanted,
                                                         v1::MatchKind weakest) const {
-  MDH_ASSIGN_OR_RETURN(const ReadyReply reply, lookup_table_.Find(wanted.key, weakest));
+  MDH_ASSIGN_OR_RETURN(const SerializedReply reply, lookup_table_.Find(wanted.key, weakest));
   const grpc::Slice found = reply.response();
   v1::LookupKernelResponse response;
   if (!response.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {

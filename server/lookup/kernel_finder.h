@@ -13,7 +13,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_request.h"
 #include "server/records/lookup_table.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 #include "server/store/store.h"
 
 namespace mdh {
@@ -46,10 +46,10 @@ class KernelFinder {
   Result<Query> Read(v1::LookupKernelRequest request) const;
   // What is measured, of pipelines for all steps; without regard to tune_in_background. Errors: see
   // KernelService.LookupKernel.
-  Result<ReadyReply> Lookup(const Query& query) const;
+  Result<SerializedReply> Lookup(const Query& query) const;
   // The best that is known of an expression or a pipeline with tune_in_background, and a job.
   // `requester`: of that. Errors: see KernelService.LookupKernel.
-  Result<ReadyReply> LookupAndTune(const Query& query, const Requester& requester) const;
+  Result<SerializedReply> LookupAndTune(const Query& query, const Requester& requester) const;
   // Of a request with an expression or a pipeline. `requester`: of a job. Errors: see
   // KernelService.GetKernel.
   Result<v1::GetKernelResponse> GetBest(const v1::GetKernelRequest& request,

@@ -20,13 +20,13 @@ Result<std::vector<std::string_view>> RequestsOfBatch(std::string_view request) 
 }
 
 // Whether a job may find something better than what a lookup found.
-bool IsToBeTuned(const Result<ReadyReply>& found) {
+bool IsToBeTuned(const Result<SerializedReply>& found) {
   return found.ok() ? found->is_provisional() : absl::IsNotFound(found.status());
 }
 
 }  // namespace
 
-std::optional<Result<ReadyReply>> LookupAnswers::FindAtOnce(std::string_view request) {
+std::optional<Result<SerializedReply>> LookupAnswers::FindAtOnce(std::string_view request) {
   if (const std::optional<KeyLookup> lookup = KeyLookup::Parse(request)) {
     return table_.Find(lookup->key, lookup->weakest);
   }
@@ -46,14 +46,14 @@ LookupAnswers::Found LookupAnswers::Find(std::string_view request,
   if (is_tuning) message.clear_weakest_match();  // the best that is known comes anyway
   const Result<KernelFinder::Query> query = finder_.Read(std::move(message));
   if (!query.ok()) return {query.status(), /*is_lasting=*/!is_tuning};
-  Result<ReadyReply> exact = finder_.Lookup(*query);
+  Result<SerializedReply> exact = finder_.Lookup(*query);
   if (!is_tuning || !IsToBeTuned(exact)) return {std::move(exact)};
   const Result<Requester> tuner = requester(query->request.tune_in_background().source());
   if (!tuner.ok()) return {tuner.status(), /*is_lasting=*/false};
   return {finder_.LookupAndTune(*query, *tuner), /*is_lasting=*/false};
 }
 
-Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {
+Result<grpc::ByteBuffer> LookupAnswers::Single(Result<SerializedReply> reply) const {
   metrics_.CountOutcome(reply.status().code());
   if (!reply.ok()) return reply.status();
   const grpc::Slice response = reply->response();
@@ -61,10 +61,10 @@ Result<grpc::ByteBuffer> LookupAnswers::Single(Result<ReadyReply> reply) const {
 }
 
 Result<grpc::ByteBuffer> LookupAnswers::Batch(
-    const std::vector<Result<ReadyReply>>& replies) const {
+    const std::vector<Result<SerializedReply>>& replies) const {
   std::vector<grpc::Slice> pieces;
   pieces.reserve(replies.size() + 1);
-  for (const Result<ReadyReply>& reply : replies) {
+  for (const Result<SerializedReply>& reply : replies) {
     metrics_.CountOutcome(reply.status().code());
     if (reply.ok()) {
       pieces.push_back(reply->batch_result());
@@ -82,7 +82,7 @@ Result<grpc::ByteBuffer> LookupAnswers::Batch(
 std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod method,
                                                                     std::string_view request) {
   if (method == LookupMethod::kLookup) {
-    std::optional<Result<ReadyReply>> reply = FindAtOnce(request);
+    std::optional<Result<SerializedReply>> reply = FindAtOnce(request);
     if (!reply) return std::nullopt;
     return Single(*std::move(reply));
   }
@@ -91,10 +91,10 @@ std::optional<Result<grpc::ByteBuffer>> LookupAnswers::AnswerAtOnce(LookupMethod
     metrics_.CountOutcome(requests.status().code());
     return Result<grpc::ByteBuffer>(requests.status());
   }
-  std::vector<Result<ReadyReply>> replies;
+  std::vector<Result<SerializedReply>> replies;
   replies.reserve(requests->size());
   for (const std::string_view one : *requests) {
-    std::optional<Result<ReadyReply>> reply = FindAtOnce(one);
+    std::optional<Result<SerializedReply>> reply = FindAtOnce(one);
     if (!reply) return std::nullopt;
     replies.push_back(*std::move(reply));
   }
@@ -117,7 +117,7 @@ LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view 
     slow.reply = requests.status();
     return slow;
   }
-  std::vector<Result<ReadyReply>> replies;
+  std::vector<Result<SerializedReply>> replies;
   for (const std::string_view one : *requests) {
     Found found = Find(one, requester);
     if (found.is_lasting && !KeyLookup::Parse(one)) slow.seen.emplace_back(one, found.reply);

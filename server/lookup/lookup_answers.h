@@ -15,7 +15,7 @@
 #include "server/lookup/lookup_metrics.h"
 #include "server/lookup/reply_cache.h"
 #include "server/records/lookup_table.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 
 namespace mdh {
 
@@ -43,7 +43,7 @@ class LookupAnswers {
   struct Slow {
     Result<grpc::ByteBuffer> reply = grpc::ByteBuffer();
     int64_t version = 0;
-    std::vector<std::pair<std::string, Result<ReadyReply>>> seen;
+    std::vector<std::pair<std::string, Result<SerializedReply>>> seen;
   };
   // Thread-safe.
   Slow Answer(LookupMethod method, std::string_view request,
@@ -55,16 +55,16 @@ class LookupAnswers {
   // Bytes of requests.
   static constexpr size_t kMaxSeenBytes = 16 << 20;
 
-  std::optional<Result<ReadyReply>> FindAtOnce(std::string_view request);
+  std::optional<Result<SerializedReply>> FindAtOnce(std::string_view request);
   // A reply, and whether the same request gets the same one while the table does not change.
   struct Found {
-    Result<ReadyReply> reply;
+    Result<SerializedReply> reply;
     bool is_lasting = true;
   };
   Found Find(std::string_view request, const TuningRequesterOf& requester) const;
   // Of one call; counts it.
-  Result<grpc::ByteBuffer> Single(Result<ReadyReply> reply) const;
-  Result<grpc::ByteBuffer> Batch(const std::vector<Result<ReadyReply>>& replies) const;
+  Result<grpc::ByteBuffer> Single(Result<SerializedReply> reply) const;
+  Result<grpc::ByteBuffer> Batch(const std::vector<Result<SerializedReply>>& replies) const;
 
   const KernelFinder& finder_;
   const LookupTable& table_;

@@ -20,8 +20,8 @@ struct WantedPipeline {
 
 // The best that is known of a step on the device, as KernelService.LookupKernel says. Errors:
 // NotFound if nothing is as good as `weakest`.
-using FindStep = std::function<Result<v1::LookupKernelResponse>(const Expression& step,
-                                                                v1::MatchKind weakest)>;
+using FindStep =
+    std::function<Result<v1::LookupKernelResponse>(const Expression& step, v1::MatchKind weakest)>;
 
 // Of the partitions whose steps all have records, that with the least sum of their times; if there
 // is none, and NEAREST or PREDICTED is accepted, the cheapest by the plan. Errors: NotFound, naming

@@ -20,17 +20,18 @@ void ReplyCache::KeepOnly(int64_t version) {
   older_.clear();
 }
 
-std::optional<Result<ReadyReply>> ReplyCache::Find(std::string_view request, int64_t version) {
+std::optional<Result<SerializedReply>> ReplyCache::Find(std::string_view request, int64_t version) {
   KeepOnly(version);
   if (const auto found = recent_.find(KeyOf(request)); found != recent_.end()) return found->second;
   const auto found = older_.find(KeyOf(request));
   if (found == older_.end()) return std::nullopt;
-  const Result<ReadyReply> reply = found->second;
+  const Result<SerializedReply> reply = found->second;
   Put(request, reply, version);
   return reply;
 }
 
-void ReplyCache::Put(std::string_view request, const Result<ReadyReply>& reply, int64_t version) {
+void ReplyCache::Put(std::string_view request, const Result<SerializedReply>& reply,
+                     int64_t version) {
   KeepOnly(version);
   if (request.size() > max_bytes_) return;
   if (recent_bytes_ + request.size() > max_bytes_) {

@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/base/status.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 
 namespace mdh {
 
@@ -21,11 +21,11 @@ class ReplyCache {
   explicit ReplyCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // `version`: of what answers are made from; those that were made from another one are none.
-  std::optional<Result<ReadyReply>> Find(std::string_view request, int64_t version);
-  void Put(std::string_view request, const Result<ReadyReply>& reply, int64_t version);
+  std::optional<Result<SerializedReply>> Find(std::string_view request, int64_t version);
+  void Put(std::string_view request, const Result<SerializedReply>& reply, int64_t version);
 
  private:
-  using Replies = absl::flat_hash_map<std::string, Result<ReadyReply>>;
+  using Replies = absl::flat_hash_map<std::string, Result<SerializedReply>>;
   // Forgets all if they are of another version.
   void KeepOnly(int64_t version);
 

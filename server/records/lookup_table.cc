@@ -14,7 +14,7 @@
 namespace mdh {
 namespace {
 
-ReadyReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
+SerializedReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) {
   v1::LookupKernelResponse response;
   response.set_match(v1::MATCH_KIND_COMPATIBLE);
   response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
@@ -22,7 +22,7 @@ ReadyReply CompatibleReply(const v1::KernelKey& asked, v1::TuningRecord record) 
     *response.add_differences() = std::move(difference);
   }
   *response.mutable_record() = std::move(record);
-  return ReadyReply(response);
+  return SerializedReply(response);
 }
 
 bool Accepts(v1::MatchKind weakest, v1::MatchKind match) {
@@ -40,9 +40,9 @@ size_t ShardNumber(std::string_view digest) {
   return absl::Hash<std::string_view>()(digest) >> (8 * sizeof(size_t) - 8);
 }
 
-std::vector<v1::TuningRecord> Parsed(const std::vector<ReadyRecordPtr>& records) {
+std::vector<v1::TuningRecord> Parsed(const std::vector<SerializedRecordPtr>& records) {
   std::vector<v1::TuningRecord> parsed;
-  for (const ReadyRecordPtr& record : records) parsed.push_back(record->Parse());
+  for (const SerializedRecordPtr& record : records) parsed.push_back(record->Parse());
   return parsed;
 }
 
@@ -87,9 +87,9 @@ LookupTable::Records LookupTable::RecordsOf(std::string_view digest) const {
 }
 
 void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
-  auto ready = std::make_shared<const ReadyRecord>(record, slab);
+  auto ready = std::make_shared<const SerializedRecord>(record, slab);
   structures_.Add(ready);
-  ReadyRecordPtr replaced;
+  SerializedRecordPtr replaced;
   Shard& shard = ShardOf(ready->key().expression_digest);
   {
     absl::MutexLock lock(&shard.mutex);
@@ -113,7 +113,7 @@ void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
 
 void LookupTable::Remove(const v1::KernelKey& key) {
   const KernelKeyView wanted = KernelKeyView::Of(key);
-  ReadyRecordPtr removed;
+  SerializedRecordPtr removed;
   Shard& shard = ShardOf(wanted.expression_digest);
   {
     absl::MutexLock lock(&shard.mutex);
@@ -144,23 +144,23 @@ void LookupTable::Apply(v1::KernelChangeKind kind, const v1::TuningRecord& recor
   }
 }
 
-Result<ReadyReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind weakest) const {
+Result<SerializedReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind weakest) const {
   if (asked.expression_digest.empty()) {
     return absl::InvalidArgumentError("the key has no expression digest");
   }
   const KernelKeyView key = CompleteKey(asked, *environments_.load(std::memory_order_acquire));
   if (key.device_fingerprint.empty()) return DeviceUnknown();
-  ReadyRecordPtr exact;
-  ReadyRecordPtr compatible;
+  SerializedRecordPtr exact;
+  SerializedRecordPtr compatible;
   const Shard& shard = ShardOf(key.expression_digest);
   {
     absl::MutexLock lock(&shard.mutex);
     const auto found = shard.records.find(key.expression_digest);
     if (found != shard.records.end()) {
-      for (const ReadyRecordPtr& record : found->second) {
+      for (const SerializedRecordPtr& record : found->second) {
         const std::optional<v1::MatchKind> match = Match(key, record->key());
         if (!match.has_value()) continue;
-        ReadyRecordPtr& best = *match == v1::MATCH_KIND_EXACT ? exact : compatible;
+        SerializedRecordPtr& best = *match == v1::MATCH_KIND_EXACT ? exact : compatible;
         if (best == nullptr || record->time_ns() < best->time_ns()) best = record;
       }
     }
@@ -174,7 +174,7 @@ Result<ReadyReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchKind w
 
 Result<v1::TuningRecord> LookupTable::FindRecord(const v1::KernelKey& key) const {
   const KernelKeyView wanted = KernelKeyView::Of(key);
-  for (const ReadyRecordPtr& record : RecordsOf(key.expression_digest())) {
+  for (const SerializedRecordPtr& record : RecordsOf(key.expression_digest())) {
     if (record->key() == wanted) return record->Parse();
   }
   return Missing(wanted);
@@ -205,7 +205,7 @@ Status LookupTable::Missing(const KernelKeyView& asked) const {
     miss.set_reason(structures_.WhyUnknown(asked));
   } else {
     bool has_same_numerics = false;
-    for (const ReadyRecordPtr& record : records) {
+    for (const SerializedRecordPtr& record : records) {
       const KernelKeyView& known = record->key();
       const bool is_for_device = known.device_fingerprint == asked.device_fingerprint;
       if (is_for_device) {

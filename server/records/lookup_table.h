@@ -16,8 +16,8 @@
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/records/kernel_key.h"
-#include "server/records/ready_record.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_record.h"
+#include "server/records/serialized_reply.h"
 #include "server/records/structure_index.h"
 
 namespace mdh {
@@ -47,8 +47,8 @@ class LookupTable {
   // The best match for `asked`. Of several equally good
   // matches, the fastest. Errors: InvalidArgument without a digest; NotFound with a v1::LookupMiss,
   // saying what there is instead.
-  Result<ReadyReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
-  Result<ReadyReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
+  Result<SerializedReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
+  Result<SerializedReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
     return Find(KernelKeyView::Of(asked), weakest);
   }
 
@@ -70,7 +70,7 @@ class LookupTable {
 
  private:
   // Of one expression: mostly one.
-  using Records = absl::InlinedVector<ReadyRecordPtr, 1>;
+  using Records = absl::InlinedVector<SerializedRecordPtr, 1>;
   // Keys are digests in the bytes of the first record.
   struct alignas(64) Shard {
     mutable absl::Mutex mutex;

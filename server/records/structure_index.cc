@@ -16,7 +16,7 @@ class DeviceDistances {
   DeviceDistances(const std::string& wanted, const v1::DeviceDescription& device)
       : wanted_(wanted), device_(device) {}
 
-  std::optional<double> Of(const ReadyRecord& record) {
+  std::optional<double> Of(const SerializedRecord& record) {
     const std::string_view fingerprint = record.key().device_fingerprint;
     if (fingerprint == wanted_) return 0;
     const auto [place, is_new] = known_.try_emplace(fingerprint);
@@ -34,14 +34,14 @@ class DeviceDistances {
 };
 
 // Two structures may share a hash.
-bool HasStructure(const ReadyRecord& record, const std::string& structure) {
+bool HasStructure(const SerializedRecord& record, const std::string& structure) {
   const auto shape = ExpressionShape::Of(record.key().canonical_form);
   return shape && shape->structure == structure;
 }
 
 }  // namespace
 
-void StructureIndex::Add(const ReadyRecordPtr& record) {
+void StructureIndex::Add(const SerializedRecordPtr& record) {
   if (record->structure() == 0) return;
   {
     absl::MutexLock lock(&counts_mutex_);
@@ -51,7 +51,7 @@ void StructureIndex::Add(const ReadyRecordPtr& record) {
   records_[record->structure()].insert(record);
 }
 
-void StructureIndex::Remove(const ReadyRecordPtr& record) {
+void StructureIndex::Remove(const SerializedRecordPtr& record) {
   if (record->structure() == 0) return;
   {
     absl::MutexLock lock(&counts_mutex_);
@@ -77,18 +77,18 @@ v1::MissReason StructureIndex::WhyUnknown(const KernelKeyView& asked) const {
              : v1::MISS_REASON_OTHER_DEVICE;
 }
 
-std::vector<ReadyRecordPtr> StructureIndex::FindNearest(const v1::KernelKey& key, size_t limit,
-                                                        const v1::DeviceDescription& device,
-                                                        Devices devices) const {
+std::vector<SerializedRecordPtr> StructureIndex::FindNearest(const v1::KernelKey& key, size_t limit,
+                                                             const v1::DeviceDescription& device,
+                                                             Devices devices) const {
   const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key.canonical_form());
   if (!wanted) return {};
   DeviceDistances of_devices(key.device_fingerprint(), device);
-  std::vector<std::pair<double, ReadyRecordPtr>> similar;
+  std::vector<std::pair<double, SerializedRecordPtr>> similar;
   {
     absl::ReaderMutexLock lock(&records_mutex_);
     const auto alike = records_.find(HashOfStructure(wanted->structure));
     if (alike == records_.end()) return {};
-    for (const ReadyRecordPtr& record : alike->second) {
+    for (const SerializedRecordPtr& record : alike->second) {
       const KernelKeyView& known = record->key();
       const bool is_wanted =
           devices == Devices::kAlike || (known.device_fingerprint == key.device_fingerprint() &&
@@ -104,7 +104,7 @@ std::vector<ReadyRecordPtr> StructureIndex::FindNearest(const v1::KernelKey& key
     return std::forward_as_tuple(a.first, a.second->name()) <
            std::forward_as_tuple(b.first, b.second->name());
   });
-  std::vector<ReadyRecordPtr> nearest;
+  std::vector<SerializedRecordPtr> nearest;
   for (const auto& candidate : similar) {
     if (nearest.size() == limit) break;
     if (HasStructure(*candidate.second, wanted->structure)) nearest.push_back(candidate.second);

@@ -11,15 +11,15 @@
 #include "absl/synchronization/mutex.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
-#include "server/records/ready_record.h"
+#include "server/records/serialized_record.h"
 
 namespace mdh {
 
 // Thread-safe. WhyUnknown never waits for a search; Add and Remove do.
 class StructureIndex {
  public:
-  void Add(const ReadyRecordPtr& record) ABSL_LOCKS_EXCLUDED(counts_mutex_, records_mutex_);
-  void Remove(const ReadyRecordPtr& record) ABSL_LOCKS_EXCLUDED(counts_mutex_, records_mutex_);
+  void Add(const SerializedRecordPtr& record) ABSL_LOCKS_EXCLUDED(counts_mutex_, records_mutex_);
+  void Remove(const SerializedRecordPtr& record) ABSL_LOCKS_EXCLUDED(counts_mutex_, records_mutex_);
 
   // Of a key whose expression has no records.
   v1::MissReason WhyUnknown(const KernelKeyView& asked) const ABSL_LOCKS_EXCLUDED(counts_mutex_);
@@ -27,9 +27,9 @@ class StructureIndex {
   enum class Devices { kOneOnly, kAlike };
   // Records of the structure of `key`, the nearest first: for the same device and numerics policy,
   // or for all devices of the kind of `device`. It takes time in proportion to their number.
-  std::vector<ReadyRecordPtr> FindNearest(const v1::KernelKey& key, size_t limit,
-                                          const v1::DeviceDescription& device,
-                                          Devices devices) const
+  std::vector<SerializedRecordPtr> FindNearest(const v1::KernelKey& key, size_t limit,
+                                               const v1::DeviceDescription& device,
+                                               Devices devices) const
       ABSL_LOCKS_EXCLUDED(records_mutex_);
 
  private:
@@ -38,7 +38,7 @@ class StructureIndex {
   mutable absl::Mutex counts_mutex_;
   absl::flat_hash_map<uint64_t, CountByDevice> counts_ ABSL_GUARDED_BY(counts_mutex_);
   mutable absl::Mutex records_mutex_;
-  absl::flat_hash_map<uint64_t, absl::flat_hash_set<ReadyRecordPtr>> records_
+  absl::flat_hash_map<uint64_t, absl::flat_hash_set<SerializedRecordPtr>> records_
       ABSL_GUARDED_BY(records_mutex_);
 };
 

@@ -27,7 +27,7 @@
 #include "tests/tuner/busy_loops.h"
 #include "tuner/measure/runner.h"
 #include "tuner/run/finalists.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {

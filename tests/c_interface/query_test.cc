@@ -49,6 +49,27 @@ TEST(CQueryTest, EinsumHasTypesAndShapes) {
   EXPECT_EQ(digest("ik,kj->ij", typed), to_fp32) << "the wider of both";
 }
 
+TEST(CQueryTest, EinsumHasAnEpilogue) {
+  mdh_einsum_options with = EinsumWith();
+  with.sizes = "i=48,j=48,k=48";
+  with.epilogue = "max(out + bias[j], 0)";
+  const CQuery query =
+      MakeHandle<CQuery, mdh_query>(mdh_query_create_einsum_with, "ik,kj->ij", &with, nullptr);
+  const CQuery text = MakeHandle<CQuery, mdh_query>(
+      mdh_query_create,
+      "e := out_view<fp32>( c: (i,j,k) -> (i,j) ) o "
+      "md_hom<48,48,48>( f, (++, ++, +), store s<fp32>( bias: (i,j,k) -> (j) ) ) o "
+      "inp_view<fp32,fp32>( a: (i,j,k) -> (i,k), b: (i,j,k) -> (k,j) ) "
+      "where f(a, b) -> c { c = a * b }, s(c, bias) -> y { y = max(c + bias, 0) }",
+      nullptr, nullptr);
+  EXPECT_STREQ(mdh_query_digest(query.get()), mdh_query_digest(text.get()));
+  // Who knows nothing of epilogues has smaller options.
+  with.struct_bytes = offsetof(mdh_einsum_options, epilogue);
+  const CQuery older =
+      MakeHandle<CQuery, mdh_query>(mdh_query_create_einsum_with, "ik,kj->ij", &with, nullptr);
+  EXPECT_STREQ(mdh_query_digest(older.get()), mdh_query_digest(MatMulQuery(48).get()));
+}
+
 TEST(CQueryTest, EinsumSaysWhatDoesNotFit) {
   mdh_query* query = nullptr;
   const auto message = [&](const char* einsum, const mdh_einsum_options& with) {
@@ -66,6 +87,9 @@ TEST(CQueryTest, EinsumSaysWhatDoesNotFit) {
   with.sizes = "i=4";
   with.accumulate = "fp31";
   EXPECT_EQ(message("i->i", with), "there is no type 'fp31'");
+  with.accumulate = nullptr;
+  with.epilogue = "out +";
+  EXPECT_THAT(message("i->i", with), HasSubstr("<epilogue>:1:6: expected a value"));
   with.struct_bytes = 0;
   EXPECT_THAT(message("i->i", with), HasSubstr("struct_bytes must be"));
   EXPECT_EQ(query, nullptr);

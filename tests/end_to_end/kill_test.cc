@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/end_to_end/narrow_matmul.h"
-#include "tuner/run/pace.h"
+#include "tuner/run/trial_limits.h"
 
 namespace mdh::kill_test {
 namespace {
@@ -39,7 +39,7 @@ struct Oracle {
 };
 
 // Kernels in work at once: one runs, the others are compiled.
-int MostInWork() { return Pace::For(*DescribeHostCpu()).lookahead; }
+int MostInWork() { return TrialLimits::For(*DescribeHostCpu()).lookahead; }
 
 class KillTest : public DaemonTest {
  protected:

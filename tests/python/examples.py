@@ -4,7 +4,7 @@ import mdh
 from mdh import (
     CC, PW, BasicType, Buffer, Record, Scalar, ScalarType, add, cc, combine_ops, constant, einsum,
     fp32, int32, int64, inp, inp_view, literal, md_hom, mul, out, out_view, ps, pw, pw_custom_func,
-    scalar_function, scalar_plus, where,
+    scalar_function, scalar_plus, store, where,
 )
 
 
@@ -90,6 +90,86 @@ def matmul_loops(I, J, K):
                 for k in range(K):
                     C[i, j] = C[i, j] + A[i, k] * B[k, j]
     return matmul
+
+
+def dense_dsl(T, I, J, K):
+    """A matrix product, a bias, a rectifier and a residual."""
+    @mdh.mdh(out(y=Buffer[T, [I, J]]),
+             inp(x=Buffer[T, [I, K]], w=Buffer[T, [K, J]], bias=Buffer[T, [J]], skip=Buffer[T, [I, J]]))
+    def dense():
+        def f(out, inp):
+            out['c'] = fp32(inp['x']) * fp32(inp['w'])
+
+        def s(out, res, inp):
+            out['y'] = T(mdh.max(res['c'] + fp32(inp['bias']), 0)) + inp['skip']
+
+        return (
+            out_view(y=[lambda i, j, k: (i, j)]),
+            md_hom[I, J, K](f, (cc, cc, pw(add)),
+                            store(s, bias=[lambda i, j, k: (j)], skip=[lambda i, j, k: (i, j)])),
+            inp_view(x=[lambda i, j, k: (i, k)], w=[lambda i, j, k: (k, j)]),
+        )
+    return dense
+
+
+def dense_loops(T, I, J, K):
+    @mdh.mdh(out(y=Buffer[T]), inp(x=Buffer[T], w=Buffer[T], bias=Buffer[T], skip=Buffer[T]))
+    def dense(y, x, w, bias, skip):
+        for i in range(I):
+            for j in range(J):
+                c = 0
+                for k in range(K):
+                    c += fp32(x[i, k]) * fp32(w[k, j])
+                y[i, j] = T(max(c + fp32(bias[j]), 0)) + skip[i, j]
+    return dense
+
+
+def dense_gelu(I, J, K):
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32], w=Buffer[fp32], bias=Buffer[fp32]))
+    def dense_gelu(y, x, w, bias):
+        for i in range(I):
+            for j in range(J):
+                c = 0
+                for k in range(K):
+                    c += x[i, k] * w[k, j]
+                z = c + bias[j]
+                y[i, j] = 0.5 * z * (1 + mdh.erf(z * 0.7071067811865476))
+    return dense_gelu
+
+
+def conv_bn_relu(N, P, Q, K, R, S, C):
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer(fp32, [N, P, Q, C], boundary=constant(0)), w=Buffer[fp32],
+                                      scale=Buffer[fp32], shift=Buffer[fp32], skip=Buffer[fp32]))
+    def conv_bn_relu(y, x, w, scale, shift, skip):
+        for n in range(N):
+            for p in range(P):
+                for q in range(Q):
+                    for k in range(K):
+                        a = 0
+                        for r in range(R):
+                            for s in range(S):
+                                for c in range(C):
+                                    a += x[n, p + r - 1, q + s - 1, c] * w[k, r, s, c]
+                        y[n, p, q, k] = max(a * scale[k] + shift[k] + skip[n, p, q, k], 0)
+    return conv_bn_relu
+
+
+def log_sum_exp(I, K):
+    def combine(res, lhs, rhs):
+        larger = mdh.max(lhs['m'], rhs['m'])
+        res['m'] = larger
+        res['s'] = (lhs['s'] * where(lhs['m'] == larger, 1, mdh.exp(lhs['m'] - larger))
+                    + rhs['s'] * where(rhs['m'] == larger, 1, mdh.exp(rhs['m'] - larger)))
+
+    @mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]),
+             combine_ops(cc, pw(combine, identity=dict(m=float("-inf"), s=0))))
+    def log_sum_exp(y, x):
+        for i in range(I):
+            for k in range(K):
+                m = x[i, k]
+                s = 1 if x[i, k] == x[i, k] else x[i, k]
+            y[i] = m + mdh.log(s)
+    return log_sum_exp
 
 
 def conv2d(P, Q, R, S):

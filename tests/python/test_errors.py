@@ -55,6 +55,13 @@ def reduce(operator, f=mul):
     return hom(f, out_view[fp32](y=[lambda i: ()]), inp_view[fp32](x=[lambda i: (i)]), operator)
 
 
+def rows(store, f=mul):
+    """y[i] = store(the sum of row i)."""
+    return mdh.mdh(lambda: (
+        out_view[fp32](y=[lambda i, k: (i)]), md_hom[8, 8](f, (mdh.cc, mdh.pw(mdh.add)), store),
+        inp_view[fp32](x=[lambda i, k: (i, k)])))
+
+
 def loops(function):
     return mdh.mdh(out(y=Buffer[fp32]), inp(x=Buffer[fp32]))(function)
 
@@ -71,7 +78,7 @@ def message_of(code):
     names = {"__name__": "case", "N": 8}
     exec("from mdh import *", names)
     names.update((n, globals()[n]) for n in (
-        "build", "copy", "hom", "stencil", "twice", "pairs", "reduce", "loops", "Pair"))
+        "build", "copy", "hom", "stencil", "twice", "pairs", "reduce", "rows", "loops", "Pair"))
     with pytest.raises(MdhError) as caught:
         exec(compile(code, file, "exec"), names)
     assert isinstance(caught.value, mdh.ExpressionError)

@@ -10,6 +10,7 @@ import figure16
 import pytest
 
 import mdh
+from mdh import fp32
 
 torch = pytest.importorskip("torch")
 if not hasattr(torch.library, "register_fake"):
@@ -116,6 +117,12 @@ def test_an_expression_of_several_outputs_and_types(client):
         mdh.torch.operator("mdh_test::none", figure16.mandelbrot(4, 6), client=client)
     with pytest.raises(mdh.ExpressionError, match="has elements that tensors do not have"):
         mdh.torch.operator("mdh_test::records", examples.heaviest(3, 4), client=client)
+
+
+def test_what_only_a_store_function_reads_is_an_input_behind_the_others(client):
+    function = mdh.torch.operator("mdh_test::dense", examples.dense_loops(fp32, 3, 4, 5), client=client)
+    x, w, bias, skip = torch.rand(3, 5), torch.rand(5, 4), torch.rand(4), torch.rand(3, 4)
+    torch.testing.assert_close(function(x, w, bias, skip), (x @ w + bias).relu() + skip)
 
 
 def test_tensors_that_do_not_fit(matmul):

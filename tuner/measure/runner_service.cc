@@ -10,8 +10,8 @@
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compiler_folders.h"
-#include "tuner/measure/cpu_bench.h"
-#include "tuner/measure/device_bench.h"
+#include "tuner/measure/cpu_harness.h"
+#include "tuner/measure/device_harness.h"
 #include "tuner/measure/results/plausibility.h"
 #include "tuner/measure/results/runner_messages.h"
 #include "tuner/measure/trial/verdict.h"
@@ -38,7 +38,8 @@ RunnerService::RunnerService(RunnerChannel& channel, RunnerProcessOptions option
   channel_.set_background(
       {.on_submit = [this](const auto& request) { Submit(request); },
        .advance = [this] { Advance(); },
-       .sockets = [this] { return bench_ == nullptr ? std::vector<int>() : bench_->Sockets(); }});
+       .sockets =
+           [this] { return harness_ == nullptr ? std::vector<int>() : harness_->Sockets(); }});
 }
 
 void RunnerService::Answer(const v1::RunnerRequest& request) {
@@ -53,13 +54,13 @@ void RunnerService::Answer(const v1::RunnerRequest& request) {
 
 Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse& response) {
   if (request.call_case() == v1::RunnerRequest::kHello) return Hello(request.hello(), response);
-  if (bench_ == nullptr) return absl::FailedPreconditionError("the runner was not greeted");
+  if (harness_ == nullptr) return absl::FailedPreconditionError("the runner was not greeted");
   switch (request.call_case()) {
     case v1::RunnerRequest::kSetProblem:
       return SetProblem(request.set_problem());
     case v1::RunnerRequest::kLoopNestTime: {
       MDH_ASSIGN_OR_RETURN(const int64_t time_ns,
-                           bench_->LoopNestTime(request.loop_nest_time().time_limit_ns()));
+                           harness_->LoopNestTime(request.loop_nest_time().time_limit_ns()));
       response.set_loop_nest_time_ns(time_ns);
       return absl::OkStatus();
     }
@@ -69,7 +70,7 @@ Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse&
       return absl::OkStatus();
     }
     case v1::RunnerRequest::kHealth:
-      return bench_->Health();
+      return harness_->Health();
     default:
       return absl::InvalidArgumentError("the runner does not know this request");
   }
@@ -115,21 +116,21 @@ Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& re
   MDH_RETURN_IF_ERROR(RestrictToCores({hello.cores().begin(), hello.cores().end()}));
   if (hello.has_peaks()) peaks_ = FromMessage(hello.peaks());
   if (selector.kind == DeviceKind::kCpu) {
-    MDH_ASSIGN_OR_RETURN(bench_, MakeCpuBench({.path = options_.path,
-                                               .directory = hello.directory(),
-                                               .threads = hello.threads()},
-                                              channel_));
+    MDH_ASSIGN_OR_RETURN(harness_, MakeCpuHarness({.path = options_.path,
+                                                   .directory = hello.directory(),
+                                                   .threads = hello.threads()},
+                                                  channel_));
   } else {
-    MDH_ASSIGN_OR_RETURN(bench_, MakeDeviceBench({.selector = selector,
-                                                  .path = options_.path,
-                                                  .cuda_root = options_.cuda_root,
-                                                  .directory = hello.directory(),
-                                                  .restricted_cores = hello.cores_size()},
-                                                 channel_));
+    MDH_ASSIGN_OR_RETURN(harness_, MakeDeviceHarness({.selector = selector,
+                                                      .path = options_.path,
+                                                      .cuda_root = options_.cuda_root,
+                                                      .directory = hello.directory(),
+                                                      .restricted_cores = hello.cores_size()},
+                                                     channel_));
   }
-  *response.mutable_ready()->mutable_device() = ToMessage(bench_->device());
+  *response.mutable_ready()->mutable_device() = ToMessage(harness_->device());
   response.mutable_ready()->set_confinement(confinement_);
-  for (std::string& path : bench_->CompilerPaths()) {
+  for (std::string& path : harness_->CompilerPaths()) {
     response.mutable_ready()->add_compilers(std::move(path));
   }
   return absl::OkStatus();
@@ -141,7 +142,7 @@ Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
   std::string text = without_limit.SerializeAsString();
   if (!problem_.empty() && problem_ == text) return absl::OkStatus();
   problem_.clear();
-  has_yardstick_ = false;
+  has_reference_ = false;
   MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(request.expression()));
   expression_ = expression;
   const ProblemOptions options = {
@@ -153,14 +154,14 @@ Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
         response.set_step(static_cast<int>(step));
         channel_.Send(channel_.current(), std::move(response));
       }};
-  MDH_RETURN_IF_ERROR(bench_->SetProblem(std::move(expression), options));
+  MDH_RETURN_IF_ERROR(harness_->SetProblem(std::move(expression), options));
   problem_ = std::move(text);
   return absl::OkStatus();
 }
 
 Result<MachinePeaks> RunnerService::Peaks(bool again) {
   if (peaks_ && !again) return *peaks_;
-  MDH_ASSIGN_OR_RETURN(const MachinePeaks measured, bench_->Peaks());
+  MDH_ASSIGN_OR_RETURN(const MachinePeaks measured, harness_->Peaks());
   peaks_ = peaks_ ? Better(*peaks_, measured) : measured;
   return *peaks_;
 }
@@ -173,16 +174,16 @@ void RunnerService::Submit(const v1::RunnerRequest& request) {
 }
 
 void RunnerService::StartCompilations() {
-  if (bench_ == nullptr || problem_.empty()) return;
+  if (harness_ == nullptr || problem_.empty()) return;
   for (; compiling_ < std::min(submitted_.size(), kMostCompiling); ++compiling_) {
     const Submitted& next = submitted_[compiling_];
-    bench_->Compile(next.number, next.kernel, next.options);
+    harness_->Compile(next.number, next.kernel, next.options);
   }
 }
 
 void RunnerService::Advance() {
-  if (bench_ == nullptr) return;
-  if (Status status = bench_->Advance(); !status.ok() && background_.ok()) background_ = status;
+  if (harness_ == nullptr) return;
+  if (Status status = harness_->Advance(); !status.ok() && background_.ok()) background_ = status;
 }
 
 void RunnerService::MeasureNext() {
@@ -197,8 +198,9 @@ void RunnerService::MeasureNext() {
     return GiveUp(std::exchange(background_, absl::OkStatus()), submitted_.front().request_id);
   }
   const auto with_bench = submitted_.begin() + static_cast<std::ptrdiff_t>(compiling_);
-  const auto next = std::find_if(submitted_.begin(), with_bench,
-                                 [&](const Submitted& s) { return bench_->IsCompiled(s.number); });
+  const auto next = std::find_if(submitted_.begin(), with_bench, [&](const Submitted& s) {
+    return harness_->IsCompiled(s.number);
+  });
   if (next == with_bench) return channel_.Wait(kPatience);
   const Submitted submitted = std::move(*next);
   submitted_.erase(next);
@@ -210,7 +212,7 @@ void RunnerService::MeasureNext() {
   channel_.Send(submitted.request_id, std::move(started));
   const int64_t before_ns = NowNs();
   Result<Measurement> measurement = MeasureSteadily(submitted);
-  bench_->Forget(submitted.number);
+  harness_->Forget(submitted.number);
   if (!measurement.ok()) return GiveUp(measurement.status(), submitted.request_id);
   measurement->device_ns = NowNs() - before_ns;
   SendMeasured(submitted, *measurement);
@@ -220,13 +222,13 @@ Result<Measurement> RunnerService::MeasureSteadily(const Submitted& submitted) {
   std::optional<Measurement> fastest;
   for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
     MDH_ASSIGN_OR_RETURN(Measurement measurement,
-                         bench_->Measure(submitted.number, submitted.kernel, submitted.options));
+                         harness_->Measure(submitted.number, submitted.kernel, submitted.options));
     MDH_RETURN_IF_ERROR(CheckPlausible(submitted, measurement));
     if (measurement.outcome != TrialOutcome::kOk) return measurement;
-    if (!has_yardstick_) {
-      bench_->MakeYardstick(submitted.number, submitted.kernel);
-      has_yardstick_ = true;
-      MDH_ASSIGN_OR_RETURN(least_yardstick_ns_, bench_->TimeYardstick());
+    if (!has_reference_) {
+      harness_->SetReference(submitted.number, submitted.kernel);
+      has_reference_ = true;
+      MDH_ASSIGN_OR_RETURN(least_reference_ns_, harness_->TimeReference());
       next_check_ns_ = NowNs() + kDriftPeriod;
     }
     if (attempt > 1 || NowNs() >= next_check_ns_) {
@@ -242,13 +244,13 @@ Result<Measurement> RunnerService::MeasureSteadily(const Submitted& submitted) {
 }
 
 Result<double> RunnerService::Drift() {
-  MDH_ASSIGN_OR_RETURN(const double now_ns, bench_->TimeYardstick());
+  MDH_ASSIGN_OR_RETURN(const double now_ns, harness_->TimeReference());
   next_check_ns_ = NowNs() + kDriftPeriod;
   if (now_ns <= 0) return 1;
   // The first time, too, may have been taken on a busy machine.
-  const bool is_least = least_yardstick_ns_ <= 0 || now_ns < least_yardstick_ns_;
-  if (is_least) least_yardstick_ns_ = now_ns;
-  return now_ns / least_yardstick_ns_;
+  const bool is_least = least_reference_ns_ <= 0 || now_ns < least_reference_ns_;
+  if (is_least) least_reference_ns_ = now_ns;
+  return now_ns / least_reference_ns_;
 }
 
 Status RunnerService::CheckPlausible(const Submitted& submitted, Measurement& measurement) {
@@ -256,14 +258,14 @@ Status RunnerService::CheckPlausible(const Submitted& submitted, Measurement& me
   if (!is_contradiction) return absl::OkStatus();
   const int64_t first_ns = measurement.time_ns();
   MDH_ASSIGN_OR_RETURN(measurement,
-                       bench_->Measure(submitted.number, submitted.kernel, submitted.options));
+                       harness_->Measure(submitted.number, submitted.kernel, submitted.options));
   MDH_ASSIGN_OR_RETURN(is_contradiction, ContradictsPeaks(submitted, measurement));
   if (!is_contradiction) return absl::OkStatus();
   const auto time_ns = static_cast<double>(std::max(first_ns, measurement.time_ns()));
   std::optional<std::string> reason =
-      WhyImpossible(*expression_, time_ns, bench_->device(), *peaks_);
+      WhyImpossible(*expression_, time_ns, harness_->device(), *peaks_);
   if (!reason) {
-    peaks_ = RaisedBy(*expression_, time_ns, submitted.options.cache, bench_->device(), *peaks_);
+    peaks_ = RaisedBy(*expression_, time_ns, submitted.options.cache, harness_->device(), *peaks_);
     has_new_peaks_ = true;
     return absl::OkStatus();
   }
@@ -278,7 +280,7 @@ Result<bool> RunnerService::ContradictsPeaks(const Submitted& submitted,
   if (measurement.outcome != TrialOutcome::kOk || !peaks_) return false;
   const auto contradicts = [&] {
     return WhyImplausible(*expression_, static_cast<double>(measurement.time_ns()),
-                          submitted.options.cache, bench_->device(), *peaks_)
+                          submitted.options.cache, harness_->device(), *peaks_)
         .has_value();
   };
   if (!contradicts()) return false;
@@ -288,7 +290,7 @@ Result<bool> RunnerService::ContradictsPeaks(const Submitted& submitted,
 
 Result<bool> RunnerService::RaisePeaks() {
   if (NowNs() < next_peaks_ns_) return false;
-  const Result<MachinePeaks> measured = bench_->Peaks();
+  const Result<MachinePeaks> measured = harness_->Peaks();
   if (!measured.ok()) return measured.status();
   next_peaks_ns_ = NowNs() + kPeaksPeriod;
   peaks_ = Better(*peaks_, *measured);
@@ -317,7 +319,7 @@ void RunnerService::AnswerCancelled() {
   }
   submitted_ = std::move(others);
   compiling_ = 0;
-  if (bench_ != nullptr) bench_->CancelCompilations();
+  if (harness_ != nullptr) harness_->CancelCompilations();
   StartCompilations();
 }
 
@@ -330,7 +332,7 @@ void RunnerService::GiveUp(const Status& status, uint64_t request_id) {
                 std::move(response));
   submitted_.clear();
   compiling_ = 0;
-  if (bench_ != nullptr) bench_->CancelCompilations();
+  if (harness_ != nullptr) harness_->CancelCompilations();
 }
 
 }  // namespace mdh

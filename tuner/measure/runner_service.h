@@ -10,8 +10,8 @@
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/bench.h"
 #include "tuner/measure/confine/confinement.h"
+#include "tuner/measure/harness.h"
 #include "tuner/measure/runner_process.h"
 #include "tuner/process/runner_channel.h"
 
@@ -68,18 +68,18 @@ class RunnerService {
   RunnerChannel& channel_;
   const RunnerProcessOptions options_;
   std::string confinement_;  // what is in force
-  std::unique_ptr<Bench> bench_;
+  std::unique_ptr<Harness> harness_;
   std::optional<MachinePeaks> peaks_;
   int64_t next_peaks_ns_ = 0;   // when they may be measured again
   bool has_new_peaks_ = false;  // that were not sent yet
   std::optional<Expression> expression_;
   std::string problem_;  // the latest request's text; empty: there is no problem
   std::deque<Submitted> submitted_;
-  size_t compiling_ = 0;  // the first of submitted_ are with the bench
+  size_t compiling_ = 0;  // the first of submitted_ are with the harness
   Status background_ = absl::OkStatus();
   // Drift.
-  bool has_yardstick_ = false;
-  double least_yardstick_ns_ = 0;
+  bool has_reference_ = false;
+  double least_reference_ns_ = 0;
   int64_t next_check_ns_ = 0;
 };
 

@@ -23,9 +23,9 @@ BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) :
   }
 }
 
-Result<MdhSpace> BackgroundSpace::Take(const TrialBook& book) {
+Result<MdhSpace> BackgroundSpace::Take(const TrialHistory& history) {
   if (building_.valid()) return building_.get();
-  return SpaceWith(book.best().empty() ? fused_ : book.best().front().parameters.fused);
+  return SpaceWith(history.best().empty() ? fused_ : history.best().front().parameters.fused);
 }
 
 Result<MdhSpace> BackgroundSpace::SpaceWith(const FusedDimensions& fused) const {

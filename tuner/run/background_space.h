@@ -7,7 +7,7 @@
 #include "core/decomposition/fuse_dimensions.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/run/first_points.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 
@@ -19,7 +19,7 @@ class BackgroundSpace {
   BackgroundSpace(const SearchTarget& target, std::launch when);
   // Waits for it. Where rules do not agree the best of what was measured says which dimensions to
   // fuse. Once.
-  Result<MdhSpace> Take(const TrialBook& book);
+  Result<MdhSpace> Take(const TrialHistory& history);
 
  private:
   Result<MdhSpace> SpaceWith(const FusedDimensions& fused) const;

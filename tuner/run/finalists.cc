@@ -7,7 +7,7 @@
 
 #include "tuner/process/clock.h"
 #include "tuner/run/interleaved_times.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {
@@ -98,17 +98,17 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
 }
 
 Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKernel& by_rules,
-                        TrialBook& book, const std::atomic<bool>& cancelled) {
+                        TrialHistory& history, const std::atomic<bool>& cancelled) {
   if (finals.tries_nvcc) {
-    Kernel kernel = book.best().front().kernel;
+    Kernel kernel = history.best().front().kernel;
     kernel.compiler = Compiler::kNvcc;
-    book.AddVariantOfBest(std::move(kernel));
+    history.AddVariantOfBest(std::move(kernel));
   }
-  book.AddKept();
+  history.AddKept();
   Status status = absl::OkStatus();
   while (Runner* runner = pool.idle()) {
     std::vector<Finalist> finalists;
-    for (const Candidate& candidate : book.best()) {
+    for (const Candidate& candidate : history.best()) {
       finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
     }
     Result<std::vector<Measurement>> measured = MeasureFinalists(
@@ -119,8 +119,8 @@ Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKe
         const bool is_default = IdentityOf(finalists[k].kernel) == by_rules.identity;
         if (is_default && (*measured)[k].time_ns() > 0) by_rules.time_ns = (*measured)[k].time_ns();
       }
-      MDH_RETURN_IF_ERROR(book.Replace(*std::move(measured)));
-      if (KnowsDisturbanceRoughly(runner->device())) book.PreferIfUnsettled(by_rules.identity);
+      MDH_RETURN_IF_ERROR(history.Replace(*std::move(measured)));
+      if (KnowsDisturbanceRoughly(runner->device())) history.PreferIfUnsettled(by_rules.identity);
       return absl::OkStatus();
     }
     // Without time for new inputs what the trials have shown stands.

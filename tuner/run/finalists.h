@@ -13,7 +13,7 @@
 #include "tuner/measure/results/measurement.h"
 #include "tuner/measure/runner.h"
 #include "tuner/run/runner_pool.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -48,12 +48,12 @@ struct FinalsOptions {
   bool tries_nvcc;  // the best one's kernel, compiled by nvcc, is compared, too
 };
 
-// Measures the best of `book` once more, all on one device, as they are compared; another one takes
-// over if it gives up. Leaves them in `book`, sorted by these times, and the default's time in
-// `by_rules`. Errors: those of the last device, and what the trials have shown stands then; as
-// TrialBook::Replace.
+// Measures the best of `history` once more, all on one device, as they are compared; another one
+// takes over if it gives up. Leaves them in `history`, sorted by these times, and the default's
+// time in `by_rules`. Errors: those of the last device, and what the trials have shown stands then;
+// as TrialHistory::Replace.
 Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKernel& by_rules,
-                        TrialBook& book, const std::atomic<bool>& cancelled);
+                        TrialHistory& history, const std::atomic<bool>& cancelled);
 
 // Whether others' work is noticed only roughly: of a driver of OpenCL whose threads are the device.
 // They sleep between calls, and from how long they queue, all in all, one guesses whether others

@@ -20,11 +20,11 @@ constexpr int64_t kCallsOfFinalist = 10;
 
 }  // namespace
 
-TuningBudget::TuningBudget(const TuningOptions& options, const TrialBook& book, int lookahead,
+TuningBudget::TuningBudget(const TuningOptions& options, const TrialHistory& history, int lookahead,
                            size_t finalists)
     : options_(options),
       abort_(options.abort),
-      book_(book),
+      history_(history),
       lookahead_(lookahead),
       finalists_(finalists),
       start_ns_(NowNs()) {}
@@ -35,13 +35,13 @@ void TuningBudget::BeginSearch() { search_start_ns_ = NowNs(); }
 
 SearchProgress TuningBudget::Progress(const State& state) const {
   return {.elapsed_ns = elapsed_ns(),
-          .evaluations = book_.trials() - state.known + state.in_work,
-          .valid_evaluations = book_.trials() - book_.failed_trials() + state.in_work,
-          .best_cost = book_.best().empty()
+          .evaluations = history_.trials() - state.known + state.in_work,
+          .valid_evaluations = history_.trials() - history_.failed_trials() + state.in_work,
+          .best_cost = history_.best().empty()
                            ? std::nullopt
-                           : std::optional<double>(static_cast<double>(book_.best_ns())),
+                           : std::optional<double>(static_cast<double>(history_.best_ns())),
           .space_count = state.space_count,
-          .improvements = book_.improvements()};
+          .improvements = history_.improvements()};
 }
 
 int64_t TuningBudget::deadline_ns() const {
@@ -58,11 +58,11 @@ int64_t TuningBudget::remaining_ns() const {
 
 int64_t TuningBudget::TimeOfTheEnd() const {
   int64_t all_ns = problem_ns_;
-  for (const Candidate& candidate : book_.best()) {
+  for (const Candidate& candidate : history_.best()) {
     all_ns +=
         std::max(FinalistTime(options_), kCallsOfFinalist * SearchTime(candidate.measurement));
   }
-  const int64_t to_come = static_cast<int64_t>(finalists_) - std::ssize(book_.best());
+  const int64_t to_come = static_cast<int64_t>(finalists_) - std::ssize(history_.best());
   return all_ns + std::max<int64_t>(0, to_come) * FinalistTime(options_);
 }
 
@@ -73,12 +73,12 @@ bool TuningBudget::HasTimeForTheEnd() const {
 
 int64_t TuningBudget::ReservedTime(const State& state) const {
   const int64_t searching_ns = NowNs() - search_start_ns_;
-  const int64_t trial_ns = book_.trials() == 0 ? 0 : searching_ns / book_.trials();
+  const int64_t trial_ns = history_.trials() == 0 ? 0 : searching_ns / history_.trials();
   return TimeOfTheEnd() + trial_ns * state.in_work;
 }
 
 bool TuningBudget::IsTimeUp(const State& state) const {
-  if (book_.best().empty()) return false;
+  if (history_.best().empty()) return false;
   SearchProgress progress = Progress(state);
   progress.evaluations -= state.in_work;
   progress.valid_evaluations -= state.in_work;
@@ -87,7 +87,7 @@ bool TuningBudget::IsTimeUp(const State& state) const {
 }
 
 int TuningBudget::Room(const State& state) const {
-  const int most = book_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
+  const int most = history_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
   return most - static_cast<int>(state.in_work);
 }
 

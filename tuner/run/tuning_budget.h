@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -16,13 +16,13 @@ class TuningBudget {
   // What else a run knows of itself.
   struct State {
     int64_t in_work = 0;
-    int64_t known = 0;      // trials in the book that an earlier run has made
+    int64_t known = 0;      // trials in the history that an earlier run has made
     Count space_count = 0;  // members of the space; 0 if that is not known
   };
 
   // `lookahead`: kernels in work at a time. `finalists`: kernels that are measured again at the
   // end.
-  TuningBudget(const TuningOptions& options, const TrialBook& book, int lookahead,
+  TuningBudget(const TuningOptions& options, const TrialHistory& history, int lookahead,
                size_t finalists);
 
   int64_t elapsed_ns() const;
@@ -56,7 +56,7 @@ class TuningBudget {
 
   const TuningOptions& options_;
   AbortCondition abort_;
-  const TrialBook& book_;
+  const TrialHistory& history_;
   const int lookahead_;
   const size_t finalists_;
   const int64_t start_ns_;

@@ -23,9 +23,9 @@
 #include "tuner/run/finalists.h"
 #include "tuner/run/first_points.h"
 #include "tuner/run/loop_nest_time.h"
-#include "tuner/run/pace.h"
 #include "tuner/run/runner_pool.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
+#include "tuner/run/trial_limits.h"
 #include "tuner/run/tuning_budget.h"
 #include "tuner/search/search.h"
 
@@ -52,8 +52,8 @@ class TuningRun {
         cancelled_(cancelled),
         device_(runners.front()->device()),
         model_(TuningModel(device_.kind)),
-        pace_(Pace::For(device_)),
-        lookahead_(options.lookahead > 0 ? options.lookahead : pace_.lookahead),
+        limits_(TrialLimits::For(device_)),
+        lookahead_(options.lookahead > 0 ? options.lookahead : limits_.lookahead),
         runners_(runners.begin(), runners.end()),
         pool_(runners, lookahead_) {}
 
@@ -75,13 +75,13 @@ class TuningRun {
     const bool is_cut_short = absl::IsCancelled(searched) && IsLate();
     if (!searched.ok() && !is_cut_short) {
       // An hour's search is not thrown away because its last runner went.
-      if (book_.best().empty()) return searched;
+      if (history_.best().empty()) return searched;
       result.incomplete = searched;
     }
     MDH_RETURN_IF_ERROR(CheckThatSomethingIsValid());
     if (result.incomplete.ok() && !cancelled_ && budget_.HasTimeForTheEnd()) {
       result.incomplete = MeasureBest();
-      if (book_.best().empty()) {
+      if (history_.best().empty()) {
         return Refuted(std::string(CheckThatSomethingIsValid().message()));
       }
     }
@@ -104,7 +104,7 @@ class TuningRun {
   // first result its time is no reason to give up.
   int64_t Deadline() const {
     const int64_t deadline_ns = budget_.deadline_ns();
-    const bool is_patient = book_.best().empty() && expression_.points() <= kMostPointsOfSmall;
+    const bool is_patient = history_.best().empty() && expression_.points() <= kMostPointsOfSmall;
     return deadline_ns > 0 && is_patient ? deadline_ns + kExtensionOfSmall : deadline_ns;
   }
 
@@ -163,10 +163,10 @@ class TuningRun {
   // Waits for it, and finds the places of the trials until now.
   Status TakeSpace() {
     if (space_.has_value()) return absl::OkStatus();
-    MDH_ASSIGN_OR_RETURN(space_, building_->Take(book_));
+    MDH_ASSIGN_OR_RETURN(space_, building_->Take(history_));
     for (const auto& [parameters, cost] : unplaced_) {
       const std::optional<Configuration> configuration = space_->Encode(parameters);
-      if (configuration.has_value()) book_.Place(*configuration, cost);
+      if (configuration.has_value()) history_.Place(*configuration, cost);
     }
     unplaced_.clear();
     return absl::OkStatus();
@@ -197,9 +197,9 @@ class TuningRun {
     std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_RETURN_IF_ERROR(SearchDesigns());
-    if (book_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
+    if (history_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(TakeSpace());
-    if (!book_.best().empty()) first.push_back({book_.best().front().parameters});
+    if (!history_.best().empty()) first.push_back({history_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
     while (true) {
@@ -288,7 +288,7 @@ class TuningRun {
       if (proposals.empty()) break;
       for (const Proposal& proposal : proposals) {
         // Known before the search began.
-        if (const Cost* cost = book_.CostOf(proposal.configuration); cost != nullptr) {
+        if (const Cost* cost = history_.CostOf(proposal.configuration); cost != nullptr) {
           MDH_RETURN_IF_ERROR(search_->Tell(proposal.number, *cost));
           continue;
         }
@@ -312,7 +312,7 @@ class TuningRun {
     }
     candidate.kernel = *std::move(kernel);
     const std::string identity = IdentityOf(candidate.kernel);
-    if (const Measurement* known = book_.MeasurementOf(identity); known != nullptr) {
+    if (const Measurement* known = history_.MeasurementOf(identity); known != nullptr) {
       candidate.measurement = *known;
       candidate.is_repeated = true;
       return RecordTrial(candidate);
@@ -328,7 +328,7 @@ class TuningRun {
       return absl::OkStatus();
     }
     if (options_.on_start) options_.on_start(candidate.parameters, identity);
-    const MeasureOptions limited = LimitedOptions(options_.measure, pace_, book_);
+    const MeasureOptions limited = LimitedOptions(options_.measure, limits_, history_);
     const Candidate& added = in_work_.Add(identity, std::move(candidate));
     pool_.Submit(in_work_.last_number(), added.kernel, limited);
     return absl::OkStatus();
@@ -364,13 +364,13 @@ class TuningRun {
     MDH_RETURN_IF_ERROR(Tell(candidate));
     if (!on_trial_) return absl::OkStatus();
     const Trial trial{
-        book_.trials() - known_, candidate.parameters, candidate.measurement,
+        history_.trials() - known_, candidate.parameters, candidate.measurement,
         candidate.kernel.source.empty() ? std::string() : IdentityOf(candidate.kernel)};
     on_trial_({.trial = &trial,
-               .trials = book_.trials() - known_,
-               .failed_trials = book_.failed_trials() - known_failed_,
-               .best_ns = book_.best_ns(),
-               .best = book_.best().empty() ? nullptr : &book_.best().front().parameters,
+               .trials = history_.trials() - known_,
+               .failed_trials = history_.failed_trials() - known_failed_,
+               .best_ns = history_.best_ns(),
+               .best = history_.best().empty() ? nullptr : &history_.best().front().parameters,
                .elapsed_ns = budget_.elapsed_ns()});
     return absl::OkStatus();
   }
@@ -384,13 +384,13 @@ class TuningRun {
 
   // Everyone within the search.
   Status Tell(const Candidate& candidate) {
-    const bool had_none = book_.best().empty();
+    const bool had_none = history_.best().empty();
     if (candidate.is_default) {
       default_.time_ns = candidate.measurement.time_ns();
       default_.identity = IdentityOf(candidate.kernel);
     }
-    const Cost cost = book_.Record(candidate, budget_.elapsed_ns());
-    if (had_none && !book_.best().empty()) SetDeadline();
+    const Cost cost = history_.Record(candidate, budget_.elapsed_ns());
+    if (had_none && !history_.best().empty()) SetDeadline();
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
     if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
       designs_->TellRepeated();
@@ -405,11 +405,11 @@ class TuningRun {
   }
 
   Status CheckThatSomethingIsValid() const {
-    const Status status = book_.CheckThatSomethingIsValid(expression_.name());
+    const Status status = history_.CheckThatSomethingIsValid(expression_.name());
     if (!status.ok() && cancelled_) {
       return absl::CancelledError("cancelled before any configuration was measured");
     }
-    if (book_.trials() == 0 && IsLate()) return BudgetTooShort("nothing had been measured");
+    if (history_.trials() == 0 && IsLate()) return BudgetTooShort("nothing had been measured");
     return status;
   }
 
@@ -417,17 +417,17 @@ class TuningRun {
 
   Status MeasureBest() {
     Tell(SearchPhase::kFinals);
-    check_ = book_.best().front().measurement.check;
-    const bool tries_nvcc = book_.best().front().kernel.language == Language::kCudaCxx &&
+    check_ = history_.best().front().measurement.check;
+    const bool tries_nvcc = history_.best().front().kernel.language == Language::kCudaCxx &&
                             budget_.elapsed_ns() >= options_.least_search_for_nvcc_ns;
     const int64_t patience_ns =
         budget_.TimeOfTheEnd() + options_.patience_ns + budget_.elapsed_ns() / kPatiencePart;
     return MeasureBestAgain(pool_, {expression_, options_, patience_ns, tries_nvcc}, default_,
-                            book_, cancelled_);
+                            history_, cancelled_);
   }
 
   Result<TuningResult> Finish(TuningResult result) const {
-    const Candidate& best = book_.best().front();
+    const Candidate& best = history_.best().front();
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
                          Lower(expression_, model_, device_, best.parameters));
     result.parameters = best.parameters;
@@ -435,8 +435,8 @@ class TuningRun {
     result.measurement = best.measurement;
     result.measurement.check = std::min(check_, best.measurement.check);
     result.default_ns = default_.time_ns;
-    result.trials = book_.trials();
-    result.failed_trials = book_.failed_trials();
+    result.trials = history_.trials();
+    result.failed_trials = history_.failed_trials();
     result.elapsed_ns = budget_.elapsed_ns();
     result.low_level_table = low_level.ToTable();
     result.is_exhausted = is_exhausted_;
@@ -450,7 +450,7 @@ class TuningRun {
   const DeviceDescription device_;
   const SystemModel model_;
   const SearchTarget target_{expression_, model_, device_, policy()};
-  const Pace pace_;
+  const TrialLimits limits_;
   const int lookahead_;
   const std::vector<Runner*> runners_;  // that it begins with
   absl::Mutex step_mutex_;              // so that the caller hears of one step at a time
@@ -463,11 +463,11 @@ class TuningRun {
   DefaultKernel default_;
   bool is_exhausted_ = false;
   ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
-  int64_t known_ = 0;         // of the trials in the book: those that an earlier run has made
+  int64_t known_ = 0;         // of the trials in the history: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these
   KernelsInWork in_work_;
-  TrialBook book_{kFinalists};
-  TuningBudget budget_{options_, book_, lookahead_, kFinalists + kKept};
+  TrialHistory history_{kFinalists};
+  TuningBudget budget_{options_, history_, lookahead_, kFinalists + kKept};
 };
 
 }  // namespace

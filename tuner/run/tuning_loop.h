@@ -86,7 +86,8 @@ struct Trial {
   int64_t number = 0;  // from 1
   TuningParameters parameters;
   Measurement measurement;
-  std::string identity = "";  // of the kernel (tuner/run/trial_book.h); empty if there was no code
+  std::string identity =
+      "";  // of the kernel (tuner/run/trial_history.h); empty if there was no code
 };
 
 struct TuningResult {

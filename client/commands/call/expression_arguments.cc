@@ -60,6 +60,7 @@ Result<Expression> LoadEinsum(const ExpressionArguments& arguments) {
   if (!arguments.accumulate.empty()) {
     MDH_ASSIGN_OR_RETURN(options.accumulate, TypeFromArgument(arguments.accumulate));
   }
+  options.epilogue = arguments.epilogue;
   return ParseEinsum(arguments.einsum, options);
 }
 
@@ -93,6 +94,11 @@ void AddOtherSources(CLI::App& command, ExpressionArguments& arguments) {
   command
       .add_option("--accumulate", arguments.accumulate,
                   "type in which its products are added up [the wider one of both]")
+      ->needs(einsum);
+  command
+      .add_option(
+          "--epilogue", arguments.epilogue,
+          "what is made of its sums, out, before they are stored, as \"max(out + bias[j], 0)\"")
       ->needs(einsum);
   command.parse_complete_callback([&arguments] {
     if (arguments.file.empty() == arguments.einsum.empty()) {
@@ -143,6 +149,7 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
   for (const std::string& shape : arguments.shapes) add("--shape", shape);
   if (!arguments.out_type.empty()) add("--out-type", arguments.out_type);
   if (!arguments.accumulate.empty()) add("--accumulate", arguments.accumulate);
+  if (!arguments.epilogue.empty()) add("--epilogue", arguments.epilogue);
   if (arguments.type != ExpressionArguments().type) add("--type", arguments.type);
   return words;
 }

@@ -25,6 +25,7 @@ struct ExpressionArguments {
   std::string type = "fp32";             // of the operands
   std::string out_type = {};             // of the output; empty: that of the operands
   std::string accumulate = {};           // of sums; empty: the wider one of both
+  std::string epilogue = {};             // what is made of sums; empty: nothing
 };
 
 // `file_help`: what the positional argument may be.

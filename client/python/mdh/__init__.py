@@ -24,7 +24,7 @@ from .client import Client, default_address
 from .cpu_kernel import CpuKernel
 from .cuda_driver import CudaDriver, CudaError
 from .cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
-from .dsl import combine_ops, inp, md_hom, out
+from .dsl import combine_ops, inp, md_hom, out, store
 from .einsum import einsum
 from .elements import identity, index
 from .errors import (
@@ -76,7 +76,7 @@ __all__ = [
     "PermissionDeniedError", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
     "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
     "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
-    "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "Table", "table",
+    "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
     "tanh", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
     "UnauthenticatedError", "UnavailableError", "UnimplementedError", "where",
 ]

@@ -22,6 +22,19 @@ _RESERVED = ("true", "false", "inf", "nan", "let")
 
 
 @dataclass
+class StoreParts:
+    """The store function before it is put together."""
+
+    results: List[Any]  # one element per result of f: what `parameter` gave
+    inputs: List[BufferUse]
+    arguments: List[Any]  # one element per access of them
+    stored: List[Value]  # one per output access and field
+    indices: Dict[int, Value] = field(default_factory=dict)  # by dimension
+    function_name: str = "s"
+    location: Optional[SourceLocation] = None
+
+
+@dataclass
 class Parts:
     """An expression before it is put together."""
 
@@ -30,13 +43,20 @@ class Parts:
     inputs: List[BufferUse]
     outputs: List[BufferUse]
     arguments: List[Any]  # one element per input access: what `parameter` gave
-    results: List[Value]  # one per output access and field
+    results: List[Value]  # one per field of result_slots
     operators: List[CombineOperator]
     indices: Dict[int, Value] = field(default_factory=dict)  # of f, by dimension
     accumulate: Dict[str, Any] = field(default_factory=dict)
     function_name: str = "f"
     location: Optional[SourceLocation] = None  # of the whole
     operators_location: Optional[SourceLocation] = None
+    store: Optional[StoreParts] = None
+    finished: Sequence[Slot] = ()  # results with names and types of their own, for a store function
+
+    @property
+    def result_slots(self) -> Sequence[Slot]:
+        """What f gives: one per output access without a store function."""
+        return self.finished or slots(self.outputs)
 
 
 def slots(buffers: Sequence[BufferUse]) -> List[Slot]:
@@ -76,15 +96,50 @@ def assemble(parts: Parts) -> Expression:
                         buffer.location)
         proto.outputs.append(_buffer(buffer))
     results = _results(parts)
-    used = parameters_used([value for _, value, _ in results])
-    dimensions = sorted(d for d, value in parts.indices.items() if id(value) in used)
-    proto.index_dimensions.extend(dimensions)
-    parameters = _parameters(parts, dimensions)
+    proto.index_dimensions.extend(_indices_used(parts.indices, results))
+    elements = list(zip(slots(parts.inputs), parts.arguments))
+    parameters = _parameters(parts, parts.result_slots, elements, parts.indices, results)
     function_name = _name_of_function(parts.function_name)
     proto.function.CopyFrom(to_function(function_name, parameters, results, parts.location))
     for combine in parts.operators:
         proto.combine_operators.append(_combine_operator(combine, results, parts))
+    if parts.store is not None:
+        _write_store(proto.store, parts, parts.store)
     return Expression(proto, parts.location)
+
+
+def _write_store(proto: pb.StoreFunction, parts: Parts, store: StoreParts) -> None:
+    for buffer in store.inputs:
+        _check_not_reduced(parts, buffer)
+        proto.inputs.append(_buffer(buffer))
+    stored = [(slot.identifier + suffix, value, declared) for (slot, suffix, declared), value in zip(
+        ((s, *f) for s in slots(parts.outputs) for f in fields_of(s.type)), store.stored)]
+    for dimension in _indices_used(store.indices, stored):
+        if parts.operators[dimension].kind == "pw":
+            raise wrong(_used_once(f"takes '{parts.dimensions[dimension][0]}'",
+                                   parts.dimensions[dimension][0]),
+                        store.indices[dimension].location)
+        proto.index_dimensions.append(dimension)
+    elements = list(zip(parts.finished, store.results))
+    elements += zip(slots(store.inputs), store.arguments)
+    parameters = _parameters(parts, slots(parts.outputs), elements, store.indices, stored)
+    name = _name_of_function(store.function_name, "s")
+    proto.function.CopyFrom(to_function(name, parameters, stored, store.location))
+
+
+def _check_not_reduced(parts: Parts, buffer: BufferUse) -> None:
+    for number, access in enumerate(buffer.accesses):
+        for index in access:
+            for dimension in index.dimensions():
+                if parts.operators[dimension].kind == "pw":
+                    name = parts.dimensions[dimension][0]
+                    raise wrong(_used_once(f"reads '{buffer.name}' at '{name}'", name),
+                                buffer.location_of(number))
+
+
+def _used_once(what: str, dimension: str) -> str:
+    return (f"the store function {what}, along which results are reduced: there is one result for all "
+            f"'{dimension}', and what depends on '{dimension}' belongs in the scalar function")
 
 
 def _check_names(parts: Parts) -> None:
@@ -92,7 +147,9 @@ def _check_names(parts: Parts) -> None:
     if parts.name != "<lambda>":
         named.append((parts.name, "an expression", parts.location))
     buffers = set()
-    for buffer in parts.inputs + parts.outputs:
+    read = {buffer.name for buffer in parts.inputs}
+    only_stored = [b for b in parts.store.inputs if b.name not in read] if parts.store else []
+    for buffer in parts.inputs + parts.outputs + only_stored:
         named.append((buffer.name, "a buffer", buffer.location))
         if isinstance(buffer.type, Record):
             named += [(name, "a field", buffer.location) for name in buffer.type.fields]
@@ -106,8 +163,13 @@ def _check_names(parts: Parts) -> None:
         raise wrong("an expression needs at least one dimension", parts.location)
 
 
-def _name_of_function(name: str) -> str:
-    return name if _IDENTIFIER.match(name) and name not in _RESERVED else "f"
+def _name_of_function(name: str, instead: str = "f") -> str:
+    return name if _IDENTIFIER.match(name) and name not in _RESERVED else instead
+
+
+def _indices_used(indices: Dict[int, Value], results: Sequence[Result]) -> List[int]:
+    used = parameters_used([value for _, value, _ in results])
+    return sorted(d for d, value in indices.items() if id(value) in used)
 
 
 def _buffer(use: BufferUse) -> pb.Buffer:
@@ -147,7 +209,7 @@ def _results(parts: Parts) -> List[Result]:
     """Name, value and declared type of every result of f, converted as `accumulate` says."""
     results = []
     values = iter(parts.results)
-    for slot in slots(parts.outputs):
+    for slot in parts.result_slots:
         for suffix, declared in fields_of(slot.type):
             value = next(values)
             wanted = accumulated_type(parts.accumulate, slot.buffer, suffix)
@@ -169,8 +231,13 @@ def accumulated_type(
     return as_scalar_type(type_, f"accumulate's '{buffer}'")
 
 
-def _parameters(parts: Parts, dimensions: Sequence[int]) -> List[Tuple[str, Value]]:
-    taken = {slot.identifier for slot in slots(parts.outputs)}
+def _parameters(
+    parts: Parts, targets: Sequence[Slot], elements: Sequence[Tuple[Slot, Any]],
+    indices: Dict[int, Value], results: Sequence[Result],
+) -> List[Tuple[str, Value]]:
+    """Of a function of `elements` and of the indices that `results` use, under names of their own.
+    `targets`: what it assigns."""
+    taken = {slot.identifier for slot in targets}
     parameters = []
 
     def distinct(name: str) -> str:
@@ -179,12 +246,12 @@ def _parameters(parts: Parts, dimensions: Sequence[int]) -> List[Tuple[str, Valu
         taken.add(name)
         return name
 
-    for slot, element in zip(slots(parts.inputs), parts.arguments):
+    for slot, element in elements:
         name = distinct(slot.identifier)
         parameters += [(name + suffix, value) for suffix, value in scalars(element)]
-    for dimension in dimensions:
+    for dimension in _indices_used(indices, results):
         name = distinct(parts.dimensions[dimension][0])
-        parameters.append((name, parts.indices[dimension]))
+        parameters.append((name, indices[dimension]))
     return parameters
 
 
@@ -243,7 +310,7 @@ def _trace_operator(
     name, location = getattr(plain, "__name__", "combine"), start_of(plain)
     types = iter(results)
     operand_slots = []
-    for slot in slots(parts.outputs):
+    for slot in parts.result_slots:
         scalar_types = {suffix[1:]: result_type(next(types)) for suffix, _ in fields_of(slot.type)}
         type_ = Record(**scalar_types) if isinstance(slot.type, Record) else scalar_types[""]
         operand_slots.append(Slot(slot.buffer, slot.number, slot.count, type_))
@@ -267,7 +334,7 @@ def _trace_operator(
 
 def _identity(identity: Any, parts: Parts, location: Optional[SourceLocation]) -> List[Any]:
     """One number per result from a number, a tuple, or a dict by output (and field)."""
-    outputs = slots(parts.outputs)
+    outputs = parts.result_slots
     if isinstance(identity, dict):
         elements: List[Any] = []
         for slot in outputs:

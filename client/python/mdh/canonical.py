@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
 from .types import TYPE_OF_CODE
 from .v1 import expression_pb2 as pb
@@ -35,7 +35,8 @@ def canonical_form(expression: pb.Expression) -> str:
     result_types = [result.type for result in expression.function.results]
     lines += [f"combine {_combine(combine, result_types)}"
               for combine in expression.combine_operators]
-    lines += [f"input {_buffer(buffer, sizes)}" for buffer in expression.inputs]
+    inputs, read, passed = _joined_inputs(expression, sizes)
+    lines += [f"input {_buffer(buffer, sizes)}" for buffer in inputs]
     results = math.prod(
         size for size, combine in zip(sizes, expression.combine_operators)
         if not combine.HasField("point_wise"))
@@ -43,12 +44,53 @@ def canonical_form(expression: pb.Expression) -> str:
     if expression.index_dimensions:
         lines.append(f"indices {_join(expression.index_dimensions)}")
     lines.append(f"function {_function(expression.function)}")
+    if expression.HasField("store"):
+        lines += [f"store_input {passed[buffer.name]} {_buffer(buffer, sizes)}" for buffer in read]
+        if expression.store.index_dimensions:
+            lines.append(f"store_indices {_join(expression.store.index_dimensions)}")
+        lines.append(f"store {_function(expression.store.function)}")
     return "\n".join(lines) + "\n"
 
 
 def digest(expression: pb.Expression) -> str:
     """SHA-256 of the canonical form, 64 hexadecimal digits."""
     return hashlib.sha256(canonical_form(expression).encode()).hexdigest()
+
+
+def passed_inputs(expression: pb.Expression) -> List[pb.Buffer]:
+    """What a caller passes: the inputs, then those that only the store function reads."""
+    sizes = [dimension.size for dimension in expression.dimensions]
+    inputs, read, passed = _joined_inputs(expression, sizes)
+    return inputs + [buffer for buffer in read if passed[buffer.name] >= len(inputs)]
+
+
+def _joined_inputs(expression: pb.Expression, sizes: Sequence[int]
+                   ) -> Tuple[List[pb.Buffer], List[pb.Buffer], Dict[str, int]]:
+    """Inputs, what the store function reads, and the place of all of them in a call. One that is
+    called as an input is that input, of which it takes what it does not say itself."""
+    inputs, read = list(expression.inputs), list(expression.store.inputs)
+    passed = {buffer.name: number for number, buffer in enumerate(inputs)}
+    for number, buffer in enumerate(read):
+        place = passed.setdefault(buffer.name, len(passed))
+        if place < len(inputs):
+            inputs[place], read[number] = _joined(inputs[place], buffer, sizes)
+    return inputs, read, passed
+
+
+def _joined(input_: pb.Buffer, read: pb.Buffer, sizes: Sequence[int]) -> Tuple[pb.Buffer, pb.Buffer]:
+    as_input, as_read = pb.Buffer(), pb.Buffer()
+    as_input.CopyFrom(input_)
+    as_read.CopyFrom(read)
+    if not read.extents and not read.strides:
+        as_read.extents.extend(input_.extents)
+        as_read.strides.extend(input_.strides)
+        if input_.HasField("boundary"):
+            as_read.boundary.CopyFrom(input_.boundary)
+    covering = [max(pair) for pair in zip(extents_of(as_input, sizes), extents_of(as_read, sizes))]
+    for buffer in (as_input, as_read):
+        if not buffer.extents:
+            buffer.extents.extend(covering)
+    return as_input, as_read
 
 
 def _join(values: Any) -> str:

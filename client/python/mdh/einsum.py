@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .assemble import Parts, assemble, slots
 from .elements import parameter
+from .epilogue import epilogue_of
 from .errors import count, here, wrong
 from .expression import Expression
 from .operators import add, and_, cc, mul, or_, pw
@@ -20,7 +21,7 @@ Word = List[str]  # letters, and "...", or what that stands for: "e1", "e2", ...
 
 def einsum(
     subscripts: str, *shapes: Any, dtype: Any = fp32, out_dtype: Any = None, accumulate: Any = None,
-    name: str = "einsum", **sizes: int,
+    epilogue: Optional[str] = None, name: str = "einsum", **sizes: int,
 ) -> Expression:
     """The sum of products over all letters that are not in the output.
 
@@ -33,6 +34,10 @@ def einsum(
     no letter, aligned at the last one, and needs shapes. `sizes`: one per letter that no shape gives.
     `dtype`: of the operands. `out_dtype`: of the output, if it is another one. `accumulate`: the type
     in which products are computed and added, by default the one of both that holds more.
+
+    `epilogue`: what is made of the sums, `out`, before they are stored, as an expression of Python:
+    "max(out + bias[j], 0) + skip[i, j]". Buffers that it names have the type of the operands, are read
+    in that of the sums, and follow the operands in a call, unless they are called A, B, ... as these are.
 
     Errors: ExpressionError.
     """
@@ -61,9 +66,13 @@ def einsum(
         factors = [cast(combined, argument) for argument in arguments]
     times, plus = (and_, or_) if combined is bool_ else (mul, add)
     product = factors[0] if len(factors) == 1 else times(*factors)
-    return assemble(Parts(
+    parts = Parts(
         name, [(c, known[c]) for c in letters], inputs, [use("out", out_type, output, None)], arguments,
-        [product], [cc if c in output else pw(plus) for c in letters], location=here()))
+        [product], [cc if c in output else pw(plus) for c in letters], location=here())
+    if epilogue is not None:
+        parts.store, parts.finished = epilogue_of(
+            epilogue, letters, [known[c] for c in letters], len(output), type_, combined)
+    return assemble(parts)
 
 
 def without_ellipsis(subscripts: str, shapes: Sequence[Sequence[int]]) -> Tuple[str, List[List[int]]]:

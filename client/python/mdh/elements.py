@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NoReturn, Optional, Sequence, Tupl
 
 from .errors import SourceLocation, count, wrong
 from .trace import RecordValue, Value, as_value
-from .types import ElementType, Record, fields_of, int64
+from .types import ElementType, Record, as_element_type, fields_of, int64
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,16 @@ def scalars(element: Any) -> List[Tuple[str, Value]]:
 class Arguments:
     """Values by buffer: one, or a list if there are several accesses."""
 
-    def __init__(self, slots: Sequence[Slot], values: Sequence[Any]):
+    def __init__(self, slots: Sequence[Slot], values: Sequence[Any], what: str = "buffer"):
+        """`what`: a word for them in messages."""
+        self._what = what
         self._by_buffer: Dict[str, List[Any]] = {}
         for slot, value in zip(slots, values):
             self._by_buffer.setdefault(slot.buffer, []).append(value)
 
     def __getitem__(self, buffer: Any) -> Any:
         if buffer not in self._by_buffer:
-            raise wrong(f"there is no buffer {buffer!r} here, but {_listed(self._by_buffer)}")
+            raise wrong(f"there is no {self._what} {buffer!r} here, but {_listed(self._by_buffer)}")
         values = self._by_buffer[buffer]
         return values[0] if len(values) == 1 else _Accesses(buffer, values)
 
@@ -172,6 +174,42 @@ class Results:
                     raise wrong(f"'{function}' does not assign {slot.label}{suffix}", location)
                 values.append(value)
         return values
+
+
+class NamedResults:
+    """Takes what a scalar function gives to a store function, under any names: out['c'] = ..."""
+
+    def __init__(self) -> None:
+        self._elements: Dict[str, Any] = {}
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        if not isinstance(name, str):
+            raise wrong(f"a result for the store function has a name, as in out['c'], not {name!r}")
+        self._elements[name] = value if isinstance(value, RecordValue) else as_value(value)
+
+    def __getitem__(self, name: Any) -> Any:
+        if name not in self._elements:
+            raise wrong(f"{name!r} is read before it is assigned; a record for the store function is "
+                        "assigned as a whole")
+        return self._elements[name]
+
+    def collect(self, function: str, accumulate: Dict[str, Any], location: Optional[SourceLocation]
+                ) -> Tuple[List[Slot], List[Value]]:
+        """All results in the order of assignment, and the types in which they are combined: their own,
+        or those of `accumulate`. Errors: ExpressionError if there are none, or one has no type."""
+        if not self._elements:
+            raise wrong(f"'{function}' gives the store function no result", location)
+        slots, values = [], []
+        for name, element in self._elements.items():
+            type_ = accumulate.get(name)
+            if type_ is None:
+                type_ = element.record if isinstance(element, RecordValue) else element.type
+            if type_ is None:
+                raise wrong(f"the result '{name}' of '{function}' is a number without a type: give it "
+                            "one, as in fp32(1)", element.location)
+            slots.append(Slot(name, 0, 1, as_element_type(type_, f"accumulate's '{name}'")))
+            values += [value for _, value in scalars(element)]
+        return slots, values
 
 
 class _Numbered:

@@ -1,156 +1,110 @@
-"""The body of sequential loops: accesses to buffers and the scalar function."""
+"""The statements of sequential loops: what the innermost one gives, and what is made of its results."""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from . import arithmetic, functions, operators, trace
-from .elements import Indices, Slot, parameter
-from .errors import ExpressionError, SourceLocation, reading
-from .loop_source import LoopSource, Nest, names_in
-from .trace import RecordValue, Table, Value
-from .types import Record, int64
-from .views import Affine, Buffer, BufferUse, as_integer
+from . import operators, trace
+from .assemble import accumulated_type
+from .elements import Indices, Slot, parameter, scalars
+from .errors import ExpressionError, SourceLocation, reading, wrong
+from .loop_source import Nest
+from .loop_values import LoopValues, Place, same_access
+from .program import parameters_used
+from .trace import Value
+from .types import Record, ScalarType, fields_of
+from .views import Buffer, BufferUse
 
-_BINARY = {
-    ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__",
-    ast.Mod: "__mod__", ast.Pow: "__pow__", ast.BitAnd: "__and__", ast.BitOr: "__or__",
-    ast.BitXor: "__xor__", ast.FloorDiv: "__floordiv__", ast.LShift: "__lshift__",
-    ast.RShift: "__rshift__",
-}
-_COMPARE = {ast.Lt: "LT", ast.LtE: "LE", ast.Gt: "GT", ast.GtE: "GE", ast.Eq: "EQ", ast.NotEq: "NE"}
 # Operations that `w[i] = w[i] op value`, `w[i] op= value` and `w[i] = max(w[i], value)` combine by.
 _COMBINING = {ast.Add: operators.add, ast.Mult: operators.mul, ast.BitAnd: operators.bit_and,
               ast.BitOr: operators.bit_or, ast.BitXor: operators.bit_xor}
-_PYTHON_FUNCTIONS: Dict[Any, Any] = {
-    builtins.min: operators.min, builtins.max: operators.max, builtins.abs: functions.abs,
-    builtins.round: functions.round, builtins.pow: arithmetic.power, math.fabs: functions.abs,
-    **{getattr(math, name): getattr(functions, name) for name in (
-        "sqrt", "exp", "log", "log2", "tanh", "floor", "ceil", "sin", "cos", "trunc", "erf",
-        "pow", "fmod", "log1p", "expm1", "atan2", "copysign")},
-    **({math.cbrt: functions.cbrt} if hasattr(math, "cbrt") else {}),  # from Python 3.11 on
-}
-
-# Without names of the loops Python computes these, with its own numbers.
-_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Call)
 
 
 @dataclass
 class Write:
-    """An assignment to a scalar of an output."""
+    """An assignment to a scalar of an output or of an accumulator."""
 
     value: Value
     combining: Optional[operators.NamedOperation]  # None: plain assignment
     location: SourceLocation
 
 
-class LoopBody:
-    """Runs the statements of the innermost loop on symbolic values.
-
-    Accesses to one buffer with equal index functions are one access.
-    """
+class LoopBody(LoopValues):
+    """The statements of the innermost loop. They write outputs, and accumulators: local variables that
+    statements behind the loop read."""
 
     def __init__(
-        self, nest: Nest, outputs: Dict[str, Buffer], inputs: Dict[str, Buffer], indices: Indices
+        self, nest: Nest, outputs: Dict[str, BufferUse], inputs: Dict[str, Buffer], indices: Indices
     ):
-        self.nest = nest
-        self.source: LoopSource = nest.source
-        self.outputs = {n: self._use(n, b) for n, b in outputs.items()}
-        self.inputs = {n: self._use(n, b) for n, b in inputs.items()}
-        self.arguments: Dict[str, List[Any]] = {name: [] for name in inputs}
-        self.writes: Dict[Tuple[str, int, str], Write] = {}
-        self.indices = indices
-        self._locals: Dict[str, Any] = {}
-        self._affine_locals: Dict[str, Affine] = {}
-        for statement in nest.body:
-            with reading(self.source.locate(statement)):
-                self._run(statement)
+        super().__init__(nest, len(nest.names), outputs, inputs, indices)
+        self.writes: Dict[Place, Write] = {}
+        self.run(nest.before_body())
+        self.run(nest.body)
 
-    def _use(self, name: str, buffer: Buffer) -> BufferUse:
-        return BufferUse(name, buffer.type, [], location=self.source.location).declared(buffer)
+    def results(self, accumulate: Dict[str, Any]) -> Tuple[List[Slot], List[Write]]:
+        """What statements behind the loop can read, in order of the first assignments; the types are
+        those in which it is combined."""
+        found: List[Slot] = []
+        writes: List[Write] = []
+        for name, number in dict.fromkeys(place[:2] for place in self.writes):
+            suffixes = [suffix for other, n, suffix in self.writes if (other, n) == (name, number)]
+            types: Dict[str, ScalarType] = {}
+            if name in self.outputs:
+                types = dict(fields_of(self.outputs[name].type))
+                suffixes = list(types)
+            count = len(self.outputs[name].accesses) if name in self.outputs else 1
+            for suffix in suffixes:
+                write = self.writes.get((name, number, suffix))
+                if write is None:
+                    label = Slot(name, number, count, self.outputs[name].type).label
+                    raise wrong(f"{label}{suffix} is not assigned", self.source.location)
+                type_ = accumulated_type(accumulate, name, suffix) or write.value.type
+                if type_ is None and name not in self.outputs:
+                    raise wrong(f"'{name}' is a number without a type: give it one, as in fp32(1)",
+                                write.location)
+                types[suffix] = type_ or types[suffix]
+                writes.append(write)
+            type_of_all = types[""] if "" in types else Record(
+                **{suffix[1:]: type_ for suffix, type_ in types.items()})
+            found.append(Slot(name, number, count, type_of_all))
+        return found, writes
 
-    def _run(self, statement: ast.stmt) -> None:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            self._assign(statement.targets[0], statement.value)
-        elif isinstance(statement, ast.AugAssign):
-            self._augment(statement)
-        elif isinstance(statement, ast.If):
-            raise self.source.error(statement, "'if' is not supported: use a conditional "
-                                    "expression, as in 'a if c else b'")
-        else:
-            name = type(statement).__name__.lower()
-            raise self.source.error(statement, f"'{name}' is not supported inside of the loops: "
-                                    "only assignments are")
+    def _is_accumulator(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.nest.accumulators
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        if isinstance(target, ast.Name) and target.id not in self.source.parameters:
-            if target.id in self.nest.names:
-                raise self.source.error(target, f"the loop variable '{target.id}' is assigned")
-            self._assign_local(target.id, value)
-            return
-        place = self._output_place(target)
+    def _is_local(self, target: ast.expr) -> bool:
+        return super()._is_local(target) and not self._is_accumulator(target)
+
+    def _varies(self, node: ast.expr) -> bool:
+        return super()._varies(node) or any(map(self._is_accumulator, ast.walk(node)))
+
+    def _value_of_Name(self, node: ast.Name) -> Any:
+        if self._is_accumulator(node):
+            raise self.source.error(node, f"'{node.id}' is read behind this loop, where it is one result "
+                                    f"for all iterations: here it can only be combined, as in "
+                                    f"'{node.id} += x' or '{node.id} = max({node.id}, x)'")
+        return super()._value_of_Name(node)
+
+    def _place(self, target: ast.expr) -> Place:
+        return (target.id, 0, "") if self._is_accumulator(target) else self.output_place(target)
+
+    def _assign_output(self, target: ast.expr, value: ast.expr) -> None:
+        place = self._place(target)
         combining, operand = self._split_combination(place, value)
         self._write(place, self.value(operand), combining, target)
 
-    def _assign_local(self, name: str, value: ast.expr) -> None:
-        self._affine_locals.pop(name, None)
-        try:
-            self._affine_locals[name] = self.affine(value)
-        except ExpressionError:
-            pass  # a value, but no index
-        self._locals[name] = self.value(value)
-
-    def _augment(self, statement: ast.AugAssign) -> None:
-        target = statement.target
-        if isinstance(target, ast.Name) and target.id not in self.source.parameters:
-            load = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            value = ast.copy_location(ast.BinOp(load, statement.op, statement.value), statement)
-            self._assign_local(target.id, value)
-            return
-        place = self._output_place(target)
+    def _augment_output(self, statement: ast.AugAssign) -> None:
+        place = self._place(statement.target)
         combining = _COMBINING.get(type(statement.op))
         if combining is None:
             raise self.source.error(statement, "this is no associative operation: loops can be "
                                     "reduced by +=, *=, &=, |=, ^=, min and max")
-        self._write(place, self.value(statement.value), combining, target)
-
-    def _output_place(self, target: ast.expr) -> Tuple[str, int, str]:
-        """Buffer, access and field suffix of an assignment's target; adds a new access."""
-        base, suffix = target, ""
-        if isinstance(target, ast.Attribute):
-            base, suffix = target.value, "." + target.attr
-        named = self._subscripted(base)
-        if named is None:
-            raise self.source.error(target, "only variables and elements of outputs are assigned")
-        name, indices = named
-        if name not in self.outputs:
-            what = "an input" if name in self.inputs else "no output"
-            raise self.source.error(target, f"'{name}' is assigned, but it is {what}")
-        use = self.outputs[name]
-        if suffix and not (isinstance(use.type, Record) and suffix[1:] in use.type.fields):
-            raise self.source.error(target, f"elements of '{name}' have no field '{suffix[1:]}'")
-        return name, _number_of_access(use, self._access(indices)), suffix
-
-    def _subscripted(self, node: ast.expr) -> Optional[Tuple[str, List[ast.expr]]]:
-        """Name of a buffer and indices in M[i, k], M[i][k], or a bare s; None for anything else."""
-        indices: List[ast.expr] = []
-        while isinstance(node, ast.Subscript):
-            at = node.slice
-            indices = (list(at.elts) if isinstance(at, ast.Tuple) else [at]) + indices
-            node = node.value
-        if isinstance(node, ast.Name) and node.id in self.source.parameters:
-            return node.id, indices
-        return None
-
-    def _access(self, indices: Sequence[ast.expr]) -> Tuple[Affine, ...]:
-        return tuple(self.affine(index) for index in indices)
+        self._write(place, self.value(statement.value), combining, statement.target)
 
     def _split_combination(
-        self, place: Tuple[str, int, str], value: ast.expr
+        self, place: Place, value: ast.expr
     ) -> Tuple[Optional[operators.NamedOperation], ast.expr]:
         """Of w[i] = w[i] + x, or w[i] = max(w[i], x), the operation and x; else None and all."""
         operands: List[ast.expr] = []
@@ -158,7 +112,7 @@ class LoopBody:
         if isinstance(value, ast.BinOp) and type(value.op) in _COMBINING:
             operation, operands = _COMBINING[type(value.op)], [value.left, value.right]
         elif isinstance(value, ast.Call) and isinstance(value.func, (ast.Name, ast.Attribute)):
-            called = self._callable(value.func)
+            called = self.callable_of(value.func)
             if isinstance(called, operators.NamedOperation) and len(value.args) == 2:
                 operation, operands = called, list(value.args)
         for operand, other in (operands, operands[::-1]) if operands else ():
@@ -166,30 +120,25 @@ class LoopBody:
                 return operation, other
         return None, value
 
-    def _is_place(self, node: ast.expr, place: Tuple[str, int, str]) -> bool:
+    def _is_place(self, node: ast.expr, place: Place) -> bool:
         try:
             base, suffix = (node.value, "." + node.attr) if isinstance(
                 node, ast.Attribute) else (node, "")
+            if self._is_accumulator(base):
+                return (base.id, suffix) == (place[0], place[2])
             named = self._subscripted(base)
             if named is None or (named[0], suffix) != (place[0], place[2]):
                 return False
             access = self.outputs[place[0]].accesses[place[1]]
-            return _same(self._access(named[1]), access)
+            return same_access(self._access(named[1]), access)
         except ExpressionError:
             return False
 
     def _write(
-        self, place: Tuple[str, int, str], value: Any,
+        self, place: Place, value: Any,
         combining: Optional[operators.NamedOperation], target: ast.expr,
     ) -> None:
-        type_ = self.outputs[place[0]].type
-        values = {place[2]: value}
-        if isinstance(type_, Record) and not place[2]:
-            if not isinstance(value, RecordValue) or list(value.fields) != list(type_.fields):
-                raise self.source.error(target, f"'{place[0]}' takes a {type_}")
-            values = {"." + name: field for name, field in value.fields.items()}
-        for suffix, scalar in values.items():
-            key = (place[0], place[1], suffix)
+        for key, scalar in self.scalars_at(place, value, target):
             if key in self.writes:
                 raise self.source.error(target, f"this element of '{place[0]}' is assigned twice; "
                                         "use a local variable")
@@ -199,203 +148,103 @@ class LoopBody:
                 combining = (operators.and_ if combining is operators.bit_and else operators.or_)
             self.writes[key] = Write(trace.as_value(scalar), combining, self.source.locate(target))
 
-    def affine(self, node: ast.expr) -> Affine:
-        """An index. Errors: ExpressionError at the part that is not affine."""
-        with reading(self.source.locate(node)):
-            if isinstance(node, ast.Name) and node.id in self.nest.names:
-                return self.nest.affine(node.id)
-            if isinstance(node, ast.Name) and node.id in self._affine_locals:
-                return self._affine_locals[node.id]
-            if not self._varies(node):
-                value = as_integer(self.source.constant(node), "an index")
-                return Affine([0] * len(self.nest.names), value)
-            if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-                operand = self.affine(node.operand)
-                return -operand if isinstance(node.op, ast.USub) else operand
-            if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-                left, right = self.affine(node.left), self.affine(node.right)
-                return left + right if isinstance(node.op, ast.Add) else left - right
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-                left, right = self.affine(node.left), self.affine(node.right)
-                if left.dimensions() and right.dimensions():
-                    return left * right  # says why not
-                return left * right.constant if left.dimensions() else right * left.constant
-            raise self.source.error(node, f"the index '{ast.unparse(node)}' is not affine: only "
-                                    "+, - and products of loop variables with whole numbers are")
 
-    def _varies(self, node: ast.expr) -> bool:
-        """Whether it has a name of the loops: else it is Python's to compute."""
-        return any(n in self.nest.names or n in self._locals or n in self.source.parameters
-                   for n in names_in(node))
+class StoreBody(LoopValues):
+    """The statements behind the loops that are reduced: they make outputs of the results."""
 
-    def value(self, node: ast.expr) -> Any:
-        """The symbolic value of an expression; what is no value (a function, a table) as it is."""
-        with reading(self.source.locate(node)):
-            if isinstance(node, _COMPUTED) and not self._varies(node):
-                return self._computed(node)
-            method = getattr(self, "_value_of_" + type(node).__name__, None)
-            if method is None:
-                raise self.source.error(node, f"'{ast.unparse(node)}' is not supported in a scalar "
-                                        "function")
-            return method(node)
+    def __init__(
+        self, nest: Nest, outputs: Dict[str, BufferUse], inputs: Dict[str, Buffer], indices: Indices,
+        body: LoopBody, finished: List[Slot],
+    ):
+        super().__init__(nest, nest.outer, outputs, inputs, indices)
+        self.results = [parameter(slot) for slot in finished]
+        self._written: Dict[Place, Value] = {}
+        self._places: Dict[Place, SourceLocation] = {}  # of the assignments
+        self.run(nest.before_store())
+        for slot, element in zip(finished, self.results):
+            write = next(write for place, write in body.writes.items()
+                         if place[:2] == (slot.buffer, slot.number))
+            if slot.buffer not in outputs:
+                self._locals[slot.buffer] = self._from_start(slot, element, write)
+                self._affine_locals.pop(slot.buffer, None)
+                continue
+            for suffix, value in scalars(element):
+                self._written[(slot.buffer, slot.number, suffix)] = value
+        self.run(nest.after)
+        self._check_nothing_is_lost(finished)
 
-    def _computed(self, node: ast.expr) -> Any:
-        """What Python computes. A quotient of small whole numbers stays one, with the digest that the
-        text form's has: rounded to fp64 first, it is the same in every type."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            sides = [self.source.constant(side) for side in (node.left, node.right)]
-            if all(isinstance(s, (int, float)) and s in range(-256, 257) for s in sides) and sides[1]:
-                return trace.binary("DIV", *sides)
-        return self._from_python(self.source.constant(node), node)
+    def stored(self, place: Place) -> Optional[Value]:
+        """What is stored there in the end."""
+        return self._written.get(place)
 
-    def _value_of_Constant(self, node: ast.Constant) -> Any:
-        return self._from_python(node.value, node)
+    def _check_nothing_is_lost(self, finished: List[Slot]) -> None:
+        used = parameters_used(list(self._written.values()))
+        for slot, element in zip(finished, self.results):
+            if slot.buffer in self.outputs and not any(id(v) in used for _, v in scalars(element)):
+                place = next(p for p in self._places if p[:2] == (slot.buffer, slot.number))
+                raise wrong(f"this overwrites what the loop over '{self.nest.names[self.nest.outer]}' has "
+                            f"made of {slot.label}, and nothing reads that", self._places[place])
 
-    def _from_python(self, value: Any, node: ast.expr) -> Any:
-        if isinstance(value, (Value, RecordValue, Table, list, tuple)) or callable(value):
-            return value
-        with reading(self.source.locate(node)):
-            return trace.as_value(value)
+    def _from_start(self, slot: Slot, result: Any, write: Write) -> Any:
+        """The value of an accumulator behind the loop. One that does not start at the neutral element
+        is combined with its start."""
+        start = self._locals.get(slot.buffer)
+        operation = write.combining
+        if operation is None and start is not None:
+            raise wrong(f"'{slot.buffer}' is overwritten in the loops: leave out where it is set before "
+                        "them, or combine values with it, as by +=", write.location)
+        if operation is None:
+            return result
+        if start is None:
+            raise wrong(f"'{slot.buffer}' has no value before the first iteration: set it before the loop "
+                        f"over '{self.nest.names[self.nest.outer]}', as in {slot.buffer} = "
+                        f"{_written(_neutral(operation, slot.type))}", write.location)
+        with reading(self.nest.start_of(slot.buffer)):
+            started = trace.binary(operation.operation, start, result)
+            return result if _is_neutral(operation, start, slot.type) else started
 
-    def _value_of_Name(self, node: ast.Name) -> Any:
-        if node.id in self._locals:
-            return self._locals[node.id]
-        if node.id in self.nest.names:
-            dimension, start, step = self.nest.range_of(node.id)
-            value = self.indices[dimension]
-            value = value if step == 1 else value * step
-            return value if start == 0 else value + start
-        if node.id in self.source.parameters:
-            return self._read(node.id, [], node)
-        return self._from_python(self.source.constant(node), node)
+    def _assign_output(self, target: ast.expr, value: ast.expr) -> None:
+        place = self.output_place(target)
+        for key, scalar in self.scalars_at(place, self.value(value), target):
+            self._written[key] = scalar
+            self._places[key] = self.source.locate(target)
 
-    def _read(self, name: str, indices: Sequence[ast.expr], node: ast.expr) -> Any:
-        if name not in self.inputs:
-            raise self.source.error(node, f"'{name}' is an output: it can only be read in the form "
-                                    "of a reduction, like 'w[i] += x' or 'w[i] = max(w[i], x)'")
-        use, access = self.inputs[name], self._access(indices)
-        count = len(use.accesses)
-        number = _number_of_access(use, access)
-        if number == count:
-            self.arguments[name].append(parameter(Slot(name, number, number + 1, use.type)))
-        return self.arguments[name][number]
-
-    def _value_of_Subscript(self, node: ast.Subscript) -> Any:
-        named = self._subscripted(node)
-        if named is not None:
-            return self._read(named[0], named[1], node)
-        base, index = self.value(node.value), self.value(node.slice)
-        if isinstance(base, (list, tuple)):
-            base, index = Table(base), _from_the_end(trace.as_value(index), len(base))
-        if not isinstance(base, Table):
-            raise self.source.error(node, "only buffers and tables are indexed")
-        return base[index]
-
-    def _value_of_Attribute(self, node: ast.Attribute) -> Any:
-        if not self._varies(node):
-            return self._from_python(self.source.constant(node), node)
-        base = self.value(node.value)
-        with reading(self.source.locate(node)):
-            return getattr(base, node.attr)
-
-    def _value_of_BinOp(self, node: ast.BinOp) -> Any:
-        left, right = (trace.as_value(self.value(side)) for side in (node.left, node.right))
-        method = _BINARY.get(type(node.op))
-        if method is None:
-            raise self.source.error(node, "scalar functions lack this operator")
-        return getattr(left, method)(right)
-
-    def _value_of_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        if isinstance(node.op, ast.Not):
-            return trace.unary("NOT", self._condition(node.operand))
-        value = trace.as_value(self.value(node.operand))
-        if isinstance(node.op, ast.Invert):
-            return ~value
-        return -value if isinstance(node.op, ast.USub) else value
-
-    def _value_of_BoolOp(self, node: ast.BoolOp) -> Any:
-        """The operand that decides, as in Python; of bools that is the operation itself."""
-        values = [trace.as_value(self.value(operand)) for operand in node.values]
-        is_and, result = isinstance(node.op, ast.And), values[-1]
-        if all(value.type is trace.bool_ for value in values):
-            return _joined(is_and, values)
-        for value in reversed(values[:-1]):
-            sides = (result, value) if is_and else (value, result)
-            trace.common_type("and" if is_and else "or", *sides)
-            result = trace.where(arithmetic.truth(value), *sides)
-        return result
-
-    def _condition(self, node: ast.expr) -> Value:
-        """Whether the value of `node` is true for Python."""
-        if isinstance(node, ast.BoolOp):
-            return _joined(isinstance(node.op, ast.And), [self._condition(v) for v in node.values])
-        return arithmetic.truth(self.value(node))
-
-    def _value_of_Compare(self, node: ast.Compare) -> Any:
-        result, left = None, self.value(node.left)
-        for op, comparator in zip(node.ops, node.comparators):
-            if type(op) not in _COMPARE:
-                raise self.source.error(node, "scalar functions lack this comparison")
-            right = self.value(comparator)
-            test = trace.binary(_COMPARE[type(op)], left, right)
-            result = test if result is None else trace.binary("AND", result, test)
-            left = right
-        return result
-
-    def _value_of_IfExp(self, node: ast.IfExp) -> Any:
-        condition = self._condition(node.test)
-        return trace.where(condition, self.value(node.body), self.value(node.orelse))
-
-    def _callable(self, node: ast.expr) -> Any:
-        if any(n in self._locals or n in self.source.parameters for n in names_in(node)):
-            return None
-        called = self.source.constant(node)
-        try:
-            return _PYTHON_FUNCTIONS.get(called, operators.of_library(called))
-        except TypeError:  # not hashable
-            return called
-
-    def _value_of_Call(self, node: ast.Call) -> Any:
-        called = self._callable(node.func)
-        if called in (int, float, bool):
-            raise self.source.error(node, "name the type to convert to, as in fp32(x) or int64(x)")
-        if not callable(called) or any(isinstance(a, ast.Starred) for a in node.args):
-            raise self.source.error(node, f"'{ast.unparse(node.func)}' is not supported here")
-        arguments = [self.value(argument) for argument in node.args]
-        named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords}
-        if None in named:
-            raise self.source.error(node, "'**' is not supported here")
-        try:
-            return called(*arguments, **named)
-        except TypeError as error:
-            raise self.source.error(node, str(error)) from error
+    def _read_output(self, name: str, indices: Any, node: ast.expr) -> Any:
+        """An element that was assigned before, as its type holds it."""
+        use, access = self.outputs[name], self._access(indices)
+        number = next((n for n, known in enumerate(use.accesses) if same_access(known, access)), -1)
+        values = {}
+        for suffix, type_ in fields_of(use.type):
+            value = self._written.get((name, number, suffix))
+            if value is None:
+                raise self.source.error(node, f"this element of '{name}' has not been assigned: former "
+                                        "contents of outputs play no role")
+            values[suffix[1:]] = value if value.type is type_ else trace.cast(type_, value)
+        return trace.RecordValue(use.type, values) if isinstance(use.type, Record) else values[""]
 
 
-def _joined(is_and: bool, bools: Sequence[Value]) -> Value:
-    result = bools[0]
-    for value in bools[1:]:
-        result = trace.binary("AND" if is_and else "OR", result, value)
-    return result
+def _constant(value: Value) -> Any:
+    if value.op == "CAST" and value.type is not None:
+        number = _constant(value.operands[0])
+        return None if number is None else value.type.value(number)
+    return value.payload if value.op == "CONSTANT" else None
 
 
-def _from_the_end(index: Value, length: int) -> Value:
-    """An index of a list of Python, where negative ones count from the end."""
-    is_negative = index.type is not None and index.type.kind == "int" and (
-        index.bounds is None or index.bounds[0] < 0)
-    if not is_negative:
-        return index
-    wide = trace.cast(int64, index)
-    return trace.where(wide < 0, wide + length, wide)
+def _neutral(operation: operators.NamedOperation, type_: ScalarType) -> Any:
+    bits = 8 * type_.size_bytes
+    lowest, highest = {"int": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), "uint": (0, 2 ** bits - 1)}.get(
+        type_.kind, (float("-inf"), float("inf")))
+    return {"MUL": 1, "MAX": lowest, "MIN": highest, "AND": True, "OR": False, "FMAX": float("nan"),
+            "FMIN": float("nan"), "BIT_AND": -1 if type_.kind == "int" else highest}.get(operation.kind, 0)
 
 
-def _same(a: Sequence[Affine], b: Sequence[Affine]) -> bool:
-    return len(a) == len(b) and all(x.same_as(y) for x, y in zip(a, b))
+def _written(number: Any) -> str:
+    return f"float('{number}')" if isinstance(number, float) else str(number)
 
 
-def _number_of_access(use: BufferUse, access: Tuple[Affine, ...]) -> int:
-    """The number of this access of the buffer, which is added if it is new."""
-    for number, known in enumerate(use.accesses):
-        if _same(known, access):
-            return number
-    use.accesses.append(access)
-    return len(use.accesses) - 1
+def _is_neutral(operation: operators.NamedOperation, start: Value, type_: ScalarType) -> bool:
+    number, neutral = _constant(start), _neutral(operation, type_)
+    if number is None:
+        return False
+    number = type_.value(number)
+    return number == neutral or (number != number and neutral != neutral)

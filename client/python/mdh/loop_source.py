@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import textwrap
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from .errors import ExpressionError, SourceLocation, reading, start_of, wrong
 from .views import Affine, as_integer
@@ -70,26 +70,119 @@ def _constants(function: Callable[..., Any]) -> Dict[str, Any]:
 
 
 class Nest:
-    """Perfectly nested loops: one dimension per loop, from the outermost."""
+    """Nested loops, one dimension per loop, from the outermost: statements stand in the innermost one,
+    and behind some inner ones, which are then reduced; before loops there may be local variables."""
 
     def __init__(self, source: LoopSource):
         self.source = source
         self.names: List[str] = []
         self.sizes: List[int] = []
         self._ranges: List[Tuple[int, int]] = []  # start and step
+        self._before: List[Tuple[int, ast.stmt]] = []  # with the number of loops around each
+        self.after: List[ast.stmt] = []  # behind inner loops
+        self.outer = -1  # number of loops around `after`; -1: there is nothing
         body = source.definition.body
         if _is_docstring(body[0]):
             body = body[1:]
-        if not body or not isinstance(body[0], ast.For):
+        if not any(isinstance(statement, ast.For) for statement in body):
             at = body[0] if body else source.definition
             raise source.error(at, "the function must consist of nested for loops")
-        while body and isinstance(body[0], ast.For):
-            self._add(body[0])
-            if len(body) > 1:
-                raise source.error(body[1], "the loops are not perfectly nested: this statement is "
-                                   f"outside of the loop over '{self.names[-1]}'")
-            body = body[0].body
+        while any(isinstance(statement, ast.For) for statement in body):
+            body = self._enter(body)
         self.body: List[ast.stmt] = body
+        self.accumulators = self._accumulators()
+
+    def _enter(self, body: List[ast.stmt]) -> List[ast.stmt]:
+        """Takes the statements around the next loop, and gives those in it."""
+        at = next(n for n, statement in enumerate(body) if isinstance(statement, ast.For))
+        for statement in body[:at]:
+            target = _target(statement)
+            if not isinstance(target, ast.Name) or target.id in self.source.parameters:
+                raise self.source.error(statement, "before a loop only single local variables are set; "
+                                        "former contents of outputs play no role")
+            self._before.append((len(self.names), statement))
+        if len(body) > at + 1:
+            if self.after:
+                raise self.source.error(body[at + 1], "statements stand behind the loop over "
+                                        f"'{self.names[self.outer]}' already: only those behind one loop "
+                                        "can make outputs of its results")
+            self.outer = len(self.names)
+            self.after = body[at + 1:]
+        self._add(body[at])
+        if self.after and isinstance(self.after[0], ast.For):
+            raise self.source.error(self.after[0], "the loops are not perfectly nested: this statement is "
+                                    f"outside of the loop over '{self.names[self.outer]}'")
+        return body[at].body
+
+    def _accumulators(self) -> Set[str]:
+        """Local variables that the innermost loop assigns and statements behind it read."""
+        read: Set[str] = set()
+        assigned: Set[str] = set()
+        for statement in self.after:
+            read |= set(_names_read(statement)) - assigned
+            assigned |= _locals_assigned(statement)
+        inside: Set[str] = set()
+        for statement in self.body:
+            inside |= _locals_assigned(statement)
+        accumulators = (read & inside) - set(self.names) - set(self.source.parameters)
+        for loops, statement in self._before:
+            self._check_start(loops, statement, read, accumulators)
+        self._check_nothing_goes_on(accumulators)
+        return accumulators
+
+    def _check_nothing_goes_on(self, accumulators: Set[str]) -> None:
+        """Of other variables than accumulators no iteration sees the value of the one before."""
+        placed = self._before + [(len(self.names), s) for s in self.body]
+        placed += [(self.outer, statement) for statement in self.after]
+        for loops in {loops for loops, _ in placed}:
+            outside = {name for n, s in placed if n < loops for name in _locals_assigned(s)}
+            outside -= accumulators | set(self.source.parameters)
+            inside = [statement for n, statement in placed if n >= loops]
+            carried = outside & {name for statement in inside for name in _locals_assigned(statement)}
+            for statement in inside:
+                for name in carried & set(_names_read(statement)):
+                    raise self.source.error(
+                        statement, f"'{name}' goes on from one iteration of the loop over "
+                        f"'{self.names[loops - 1]}' to the next, which only what the innermost loop "
+                        "combines can do")
+                carried -= _locals_assigned(statement)
+
+    def _check_start(
+        self, loops: int, statement: ast.stmt, read: Set[str], accumulators: Set[str]
+    ) -> None:
+        """`read`: behind the loops. Accumulators start directly before the loops that are reduced."""
+        for name in _locals_assigned(statement):
+            if loops > self.outer and name in read:
+                raise self.source.error(statement, f"'{name}' is set anew by every iteration of the loop "
+                                        f"over '{self.names[self.outer]}', behind which it is read: set it "
+                                        "before that loop")
+            if loops < self.outer and name in accumulators:
+                raise self.source.error(statement, f"'{name}' goes on from one iteration of the loop over "
+                                        f"'{self.names[self.outer - 1]}' to the next: set it directly "
+                                        f"before the loop over '{self.names[self.outer]}'")
+
+    def before_body(self) -> List[ast.stmt]:
+        """What the innermost statements need of those before loops."""
+        return self._needed(self.body, self.accumulators)
+
+    def before_store(self) -> List[ast.stmt]:
+        """What the statements behind loops need of those before, starts of accumulators among it."""
+        return self._needed(self.after, set())
+
+    def _needed(self, statements: List[ast.stmt], without: Set[str]) -> List[ast.stmt]:
+        names = {name for statement in statements for name in names_in(statement)}
+        needed = []
+        for _, statement in reversed(self._before):
+            assigned = _locals_assigned(statement)
+            if assigned & names and not assigned & without:
+                needed.append(statement)
+                names |= set(names_in(statement))
+        return needed[::-1]
+
+    def start_of(self, name: str) -> SourceLocation:
+        """Where a local variable is set last before the loops."""
+        statement = next(s for _, s in reversed(self._before) if name in _locals_assigned(s))
+        return self.source.locate(statement)
 
     def _add(self, loop: ast.For) -> None:
         source = self.source
@@ -136,6 +229,23 @@ class Nest:
 def names_in(node: ast.AST) -> List[str]:
     """All names that are used in `node`."""
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+
+
+def _target(statement: ast.stmt) -> Optional[ast.expr]:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return statement.targets[0]
+    return statement.target if isinstance(statement, ast.AugAssign) else None
+
+
+def _locals_assigned(statement: ast.stmt) -> Set[str]:
+    target = _target(statement)
+    return {target.id} if isinstance(target, ast.Name) else set()
+
+
+def _names_read(statement: ast.stmt) -> List[str]:
+    names = [n.id for n in ast.walk(statement)
+             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return names + (list(_locals_assigned(statement)) if isinstance(statement, ast.AugAssign) else [])
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

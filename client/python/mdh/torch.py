@@ -24,7 +24,7 @@ import torch
 
 from .arguments import Fit, argument_of
 from .bundle import Bundle
-from .canonical import extents_of
+from .canonical import extents_of, passed_inputs
 from .client import Client
 from .cpu_kernel import CpuKernel
 from .cuda_kernel import CudaKernel
@@ -99,7 +99,8 @@ class KernelSource:
 def operator(name: str, expression: Expression, *, source: Optional[KernelSource] = None,
              **options: Any) -> Callable[..., Any]:
     """Registers an expression as the operator `name`, "namespace::name", and gives it: a function of
-    the inputs, in the order of the expression's, that gives the output, or a tuple of several.
+    the inputs, in the order of the expression's, then those that only its store function reads, that
+    gives the output, or a tuple of several.
 
     The inputs must have exactly the types and shapes of the expression's buffers, also where tensors
     have no values yet (fake ones); those of other strides are copied. Errors of a call:
@@ -110,7 +111,8 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     """
     source = source or KernelSource(**options)
     proto = expression.to_proto()
-    if not proto.inputs:
+    inputs = passed_inputs(proto)
+    if not inputs:
         raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
     sizes = [dimension.size for dimension in proto.dimensions]
     for buffer in proto.outputs:
@@ -121,7 +123,7 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
                for buffer in proto.outputs]
     fits = [Fit(expression.name, argument_of(buffer.name, _TYPE_OF[_dtype(buffer)].name,
                                              extents_of(buffer, sizes), buffer.strides))
-            for buffer in proto.inputs]
+            for buffer in inputs]
 
     def shapes(*tensors: Any) -> List[Any]:
         for fit, tensor in zip(fits, tensors):

@@ -185,12 +185,17 @@ class BufferUse:
     boundary: Optional[Boundary] = None
     location: Optional[SourceLocation] = None
     keep: bool = False
+    places: List[Optional[SourceLocation]] = field(default_factory=list)  # of the accesses, if known
+
+    def location_of(self, access: int) -> Optional[SourceLocation]:
+        """Where that access is written, or else the buffer."""
+        return self.places[access] if access < len(self.places) else self.location
 
     def declared(self, declaration: Buffer) -> "BufferUse":
         """The same with what a declaration says."""
         return BufferUse(self.name, declaration.type, self.accesses, declaration.shape,
                          declaration.strides, declaration.boundary,
-                         declaration.location or self.location, declaration.keep)
+                         declaration.location or self.location, declaration.keep, self.places)
 
     def check_rank(self) -> None:
         """Errors: ExpressionError if accesses or shape differ in their number of dimensions."""

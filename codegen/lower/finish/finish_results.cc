@@ -357,7 +357,7 @@ class Finisher {
 }  // namespace
 
 void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,
-               const std::vector<LoopValue>& values, Block* block) {
+                  const std::vector<LoopValue>& values, Block* block) {
   for (size_t n = 0; n < targets.size(); ++n) {
     block->push_back({StoreElements{targets[n].pointer, Offset(targets[n], at),
                                     StoredValue(values[n], targets[n].type), 1}});

@@ -149,7 +149,7 @@ class NestResults {
   const int place_;
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
   CombineBlocks combine_ = CombineBlocks::kPartials;  // where blocks have results in common
-  std::vector<int64_t> strides_;  // of the accumulator array per place; 0: no index
+  std::vector<int64_t> strides_;       // of the accumulator array per place; 0: no index
   std::vector<ResultTarget> targets_;  // of results of f in arrays; else of what is stored
   StorePointers store_pointers_;
   std::vector<std::string> accumulators_, exchanges_;  // one name per result

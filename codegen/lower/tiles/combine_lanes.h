@@ -1,5 +1,5 @@
-// Lanes along a reduction, combined for many results at once (paper, re-composition phase, layer
-// SIMD).
+// Horizontal reduction: lanes along a reduction, combined for many results at once (paper,
+// re-composition phase, layer SIMD).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Reductions of short values by instructions on vectors of them, in which more fit than of results
-// (paper, scalar phase, layer SIMD): sums of integers in a wider type, of which neighbours are
-// added up while they become longer, and extremes of fp16 and bf16, whose order is that of
-// integers.
+// Widening additions and packed extremes: reductions of short values by instructions on vectors of
+// them, in which more fit than of results (paper, scalar phase, layer SIMD): sums of integers in a
+// wider type, of which neighbours are added up while they become longer, and extremes of fp16 and
+// bf16, whose order is that of integers.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,7 @@ struct TileParameter {
     kRangeEnd,
     kVariable,  // a loop variable of the caller, by its name
     kFirst,     // flag: no partial results are in the outputs yet
-    kLast,      // flag: results are final after this tile, and the store function makes outputs of them
+    kLast,  // flag: results are final after this tile, and the store function makes outputs of them
   };
   Role role;
   int index = 0;

@@ -1,4 +1,5 @@
-// The order in which the points of a tile are computed.
+// Instruction scheduling against register pressure: the order in which the points of a tile are
+// computed.
 #pragma once
 
 #include <cstddef>

@@ -44,8 +44,8 @@ struct PlanOptions {
 // Legal partitions, the cheapest first: bytes, plus operations by the exchange rate. Edges are
 // decided one after the other, in the order of the steps that read; of what is decided in part the
 // cheapest are followed. A step that combines nothing and has one reader is inlined, not the other
-// way round: that would be the same. The partition without any fusion is always among them. The same pipeline
-// gives the same partitions on every machine.
+// way round: that would be the same. The partition without any fusion is always among them. The
+// same pipeline gives the same partitions on every machine.
 std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options = {});
 
 }  // namespace mdh

@@ -101,6 +101,10 @@ TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
   ASSERT_EQ(batch.code, ExitCode::kOk) << batch.err;
   EXPECT_THAT(batch.out, HasSubstr("out_view<int64>"));
   EXPECT_THAT(batch.out, HasSubstr("int32(A) * int32(B)"));
+  EXPECT_THAT(Mdh({"print", "--einsum", "ik,kj->ij", "--size", "i=8,j=4,k=2", "--epilogue",
+                   "max(out + bias[j], 0)"})
+                  .out,
+              HasSubstr("{ stored = max(out + bias, 0) }"));
   const Ended wrong = Mdh({"print", "--einsum", "i->", "--shape", "8x4"});
   EXPECT_EQ(wrong.code, ExitCode::kBadExpression);
   EXPECT_THAT(wrong.err, HasSubstr("'8x4' is no shape"));

@@ -152,15 +152,30 @@ TEST(CLoopsLimitsTest, DeepAndLongTexts) {
   EXPECT_TRUE(absl::StrContains(ErrorMessage(ParseCLoops(text)), "is too long"));
 }
 
+constexpr char kBehind[] = R"(
+void rows(const float x[4][3], const float v[4], float w[4]) {
+#pragma mdh
+  for (int i = 0; i < 4; ++i) {
+    const float scale = v[i];
+    float c = 0, d = 1;
+    for (int k = 0; k < 3; ++k) { c += x[i][k] * scale; d *= x[i][k]; }
+    w[i] = c > 0 ? c : d; if (d < 0) w[i] += v[3 - i];
+  }
+}
+)";
+
 // Damaged texts are parsed or refused.
-TEST(CLoopsLimitsTest, DamagedTextsAreNoDanger) {
-  const std::string text = kMatvec;
+class CLoopsDamageTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Texts, CLoopsDamageTest, testing::Values(kMatvec, kBehind));
+
+TEST_P(CLoopsDamageTest, IsNoDanger) {
+  const std::string text = GetParam();
   ASSERT_TRUE(ParseCLoops(text).ok()) << ParseCLoops(text).status();
   std::mt19937 random(1);
   const auto below = [&](size_t limit) { return random() % limit; };
   const std::string bytes = "(){}[];,.+-*/%<>=&|^!~?:#\"' \n0129ikwMvxIK";
   int parsed = 0;
-  for (int n = 0; n < 400; ++n) {
+  for (int n = 0; n < 300; ++n) {
     std::string damaged = text;
     for (size_t changes = 1 + below(3); changes > 0; --changes) {
       const size_t at = below(damaged.size());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/decomposition/low_level_expression.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
@@ -149,6 +150,18 @@ TEST(FuseDimensionsTest, PoliciesThatOrderReductions) {
   parameters.numerics = NumericsPolicy::kExactOrder;
   EXPECT_THAT(ErrorMessage(WithFusedDimensions(mcc, parameters)),
               HasSubstr("numerics=exact fixes in which order values along s are combined"));
+}
+
+// Its parameters are those of one point.
+TEST(FuseDimensionsTest, NothingIsFusedOfAnEmptyExpression) {
+  const Expression empty = *ParseExpression(
+      "copy := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<0,4>( f, (++, ++) ) o "
+      "inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x }");
+  const std::string text = "model=OpenMP; tile=1|1|1|1; order=0|0|0|0; inputs=in_place:0:-1";
+  const TuningParameters fused = *ParseTuningParameters(text + "; fused=0,1");
+  EXPECT_THAT(ErrorMessage(Validate(empty, OpenMpModel(), {}, fused)),
+              HasSubstr("fused: an empty dimension leaves nothing to fuse"));
+  EXPECT_FALSE(Lower(empty, OpenMpModel(), {}, fused).ok());
 }
 
 TEST(FuseDimensionsTest, ExtentsThereAndBack) {

@@ -398,10 +398,10 @@ TEST_F(TuningParametersTest, RejectsEachViolationByName) {
   EXPECT_THAT(Error(p), HasSubstr("lanes on more than one dimension"));
   p = parameters_;
   SetOrderOfLayer(p.phase, 1, {0, 0, 1});
-  EXPECT_THAT(Error(p), HasSubstr("order of layer MM is no permutation"));
+  EXPECT_THAT(Error(p), HasSubstr("order (D1): level (2,1) comes twice, it is no permutation"));
   p = parameters_;
   p.phase.order.push_back({6, 0});
-  EXPECT_THAT(Error(p), HasSubstr("order has 19 levels, there are 18"));
+  EXPECT_THAT(Error(p), HasSubstr("order (D1): 19 levels, there are 18"));
   p = parameters_;
   p.inputs[1].padding = 1;
   EXPECT_THAT(Error(p), HasSubstr("padding, width and stages of the copy of B need shared memory, "

@@ -250,6 +250,70 @@ TEST(EinsumTest, TypesOfTheOutputAndOfSums) {
        "out { out = int64(A) * int64(B) }");
 }
 
+Result<Expression> WithEpilogue(const std::string& epilogue, ScalarType type = kFloat,
+                                ScalarType accumulate = kFloat) {
+  return ParseEinsum("ik,kj->ij", EinsumOptions{.sizes = {{"i", "4"}, {"j", "5"}, {"k", "6"}},
+                                                .type = type,
+                                                .accumulate = accumulate,
+                                                .epilogue = epilogue});
+}
+
+TEST(EinsumEpilogueTest, IsAStoreFunction) {
+  ExpectSame(WithEpilogue("max(out + bias[j], 0) + skip[i,j]", ScalarType::kFloat16),
+             ParseExpression(R"(e := out_view<fp16>( out: (i,j,k) -> (i,j) ) o
+  md_hom<4,5,6>( f, (++, ++, +), store s<fp16,fp16>( bias: (i,j,k) -> (j), skip: (i,j,k) -> (i,j) ) ) o
+  inp_view<fp16,fp16>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+  where f(A, B) -> (c: fp32) { c = fp32(A) * fp32(B) },
+        s(c, bias, skip) -> (y: fp32) { y = max(c + fp32(bias), 0) + fp32(skip) })"));
+  // Single values, several accesses of a buffer, operands, indices.
+  ExpectSame(
+      WithEpilogue("i < 2 ? alpha[] * out : out * x[j] + x[2*j+1] + A[i,0] * fp32(i) + x[j]"),
+      ParseExpression(R"(e := out_view<fp32>( out: (i,j,k) -> (i,j) ) o
+  md_hom<4,5,6>( f, (++, ++, +), store s<fp32,fp32,fp32>( alpha: (i,j,k) -> (),
+    x: (i,j,k) -> (j), (2*j+1), A: (i,j,k) -> (i,0) ) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+  where f(A, B) -> (c: fp32) { c = A * B },
+        s(c, alpha, x, y, a) -> z { z = i < 2 ? alpha * c : c * x + y + a * fp32(i) + x })"));
+}
+
+TEST(EinsumEpilogueTest, ErrorsSayWhere) {
+  const auto error = [](const std::string& epilogue) {
+    return ErrorMessage(WithEpilogue(epilogue));
+  };
+  EXPECT_EQ(error("out + x[k]"),
+            "<epilogue>:1:9: 'k' is summed over: there is one sum for all 'k', and what depends on "
+            "'k' belongs among the operands\nout + x[k]\n        ^");
+  for (const auto& [epilogue, message] : std::vector<std::pair<std::string, std::string>>{
+           {"out * fp32(k)", "1:12: 'k' is summed over"},
+           {"out + bias", "1:7: unknown name 'bias'"},
+           {"bias + bias[j]",
+            "1:1: 'bias' is a buffer, which has indices; a single value is bias[]"},
+           {"max(out", "1:8: expected ')', found the end of the text"},
+           {"out + x[i*j]", "1:10: the product of two dimensions is not affine"},
+           {"out + x[i", "1:10: expected ']'"},
+           {"out + x[y]", "1:9: "},
+           {"out[i]", "1:1: 'out' is the sum, which has no indices"},
+           {"i[j]", "1:1: 'i' is an index, which has no indices"},
+           {"out + x[i] + x[i,j]", "1:14: 'x' has 1 index elsewhere, but 2 here"},
+           {"out; 1", "1:4: expected the end of the value, found ';'"},
+           {"out + A[i]", "buffer 'A'"},
+           {"fp16(out)", "1:1: result 'stored' has type fp32, but the value has type fp16"}}) {
+    EXPECT_THAT(error(epilogue), testing::HasSubstr(message)) << epilogue;
+  }
+}
+
+TEST(EinsumEpilogueTest, AnyTextIsNoDanger) {
+  const std::string text = "max(out+b[j],0)*s[i,j]";
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (const char byte : absl::string_view("()[],.+-*/<?:{};=\"'#@ 0kjix_\n\xff")) {
+      std::string damaged = text;
+      damaged[at] = byte;
+      const Result<Expression> expression = WithEpilogue(damaged);
+      EXPECT_TRUE(expression.ok() || !expression.status().message().empty());
+    }
+  }
+}
+
 // All letters at once; a string with any byte changed is parsed or refused.
 TEST(EinsumTest, AnyTextIsNoDanger) {
   std::string all;

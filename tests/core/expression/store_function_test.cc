@@ -116,6 +116,24 @@ TEST(StoreFunction, SharedInputsHaveTheExtentsThatBothNeed) {
   EXPECT_EQ(InputBytes(e, 0), (CountBounds{24, 32}));  // 2 * 3 elements, and 2 others
 }
 
+// Strides that are dense for what f reads are none for what both read.
+TEST(StoreFunction, SharedInputsKeepTheLayoutThatIsGiven) {
+  const auto text = [](const std::string& a, const std::string& read) {
+    return "d := out_view<fp32>( y: (i,k) -> (i) ) o md_hom<2,3>( f, (++, +), store s<fp32>( " +
+           read + ": (i,k) -> (0, i + 2) ) ) o inp_view<fp32>( " + a +
+           ": (i,k) -> (i,k) ) where f(a) -> c { c = a }, s(c, a) -> y { y = c - a }";
+  };
+  const Expression strided = Parsed(text("A strides (3, 1)", "A"));
+  EXPECT_EQ(strided.inputs()[0].extents, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(strided.inputs()[0].strides(), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(strided.store()->inputs[0].strides(), (std::vector<int64_t>{3, 1}));
+  const Expression dense = Parsed(text("A strides (4, 1)", "A"));
+  EXPECT_TRUE(dense.inputs()[0].is_dense());
+  EXPECT_EQ(Digest(dense), Digest(Parsed(text("A", "A"))));
+  EXPECT_NE(Digest(dense), Digest(strided));
+  EXPECT_EQ(Digest(Parsed(ToText(strided))), Digest(strided));
+}
+
 TEST(StoreFunction, CountsItsOperationsAndBytesOnce) {
   const Expression e = Parsed(Dense());
   EXPECT_EQ(e.FloatingPointOperations(), 2 * 3 * 2 + 2 * 3);

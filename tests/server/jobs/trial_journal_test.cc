@@ -10,7 +10,7 @@
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh::trial_journal_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/records/ready_record.h"
+#include "server/records/serialized_record.h"
 #include "server/records/wire_reader.h"
 #include "tests/server/matmul_expression.h"
 
@@ -126,7 +126,7 @@ void ExpectTheRecordAgain(size_t parameters_bytes, SliceSlab* slab) {
   *record.mutable_key() = MakeKernelKey(MatMulExpression(4, 5, 6), {"cpu A", "gcc 12"});
   record.set_time_ns(7);
   record.set_parameters(std::string(parameters_bytes, 'p'));
-  const ReadyRecord ready(record.SerializeAsString(), slab);
+  const SerializedRecord ready(record.SerializeAsString(), slab);
   EXPECT_EQ(ready.Parse().SerializeAsString(), record.SerializeAsString());
   EXPECT_EQ(ready.name(), "records/a");
   EXPECT_EQ(ready.key(), KernelKeyView::Of(record.key()));
@@ -144,7 +144,7 @@ void ExpectTheRecordAgain(size_t parameters_bytes, SliceSlab* slab) {
   EXPECT_EQ(batch.results(0).response().SerializeAsString(), parsed.SerializeAsString());
 }
 
-TEST(ReadyRecord, IsTheRecordAgain) {
+TEST(SerializedRecord, IsTheRecordAgain) {
   SliceSlab slab;
   for (const size_t bytes : {0u, 1'000u, 100'000u, 1'000'000u}) {
     ExpectTheRecordAgain(bytes, nullptr);
@@ -152,9 +152,9 @@ TEST(ReadyRecord, IsTheRecordAgain) {
   }
 }
 
-TEST(ReadyRecord, BytesThatAreNoRecordHaveNoKey) {
+TEST(SerializedRecord, BytesThatAreNoRecordHaveNoKey) {
   for (const std::string bytes : {"", "x", "\x12\x7f"}) {
-    const ReadyRecord ready(bytes);
+    const SerializedRecord ready(bytes);
     EXPECT_EQ(ready.name(), "");
     EXPECT_EQ(ready.key(), KernelKeyView());
     EXPECT_EQ(ready.structure(), 0u);

@@ -10,10 +10,10 @@
 namespace mdh::reply_cache_test {
 namespace {
 
-Result<ReadyReply> Reply(v1::MatchKind match) {
+Result<SerializedReply> Reply(v1::MatchKind match) {
   v1::LookupKernelResponse response;
   response.set_match(match);
-  return ReadyReply(response);
+  return SerializedReply(response);
 }
 
 TEST(ReplyCache, KnowsTheSameBytesOfTheSameVersion) {

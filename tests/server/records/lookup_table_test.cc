@@ -24,7 +24,7 @@ v1::TuningRecord RecordOf(const v1::KernelKey& key, int64_t time_ns) {
   return record;
 }
 
-v1::LookupKernelResponse Parse(const Result<ReadyReply>& reply) {
+v1::LookupKernelResponse Parse(const Result<SerializedReply>& reply) {
   v1::LookupKernelResponse response;
   EXPECT_TRUE(reply.ok()) << reply.status();
   if (!reply.ok()) return response;

@@ -14,7 +14,7 @@
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/measure/trial/verdict.h"
 #include "tuner/run/runner_pool.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh::several_devices_test {

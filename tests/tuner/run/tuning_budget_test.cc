@@ -12,17 +12,17 @@ class TuningBudgetTest : public ::testing::Test {
  protected:
   TuningBudget Budget(AbortCondition abort) {
     options_.abort = std::move(abort);
-    return {options_, book_, 8, 3};
+    return {options_, history_, 8, 3};
   }
   void RecordTrial(TrialOutcome outcome = TrialOutcome::kOk) {
     Candidate candidate;
-    candidate.kernel.source = std::to_string(book_.trials());
+    candidate.kernel.source = std::to_string(history_.trials());
     candidate.measurement.outcome = outcome;
     candidate.measurement.times_ns = {1000};
-    book_.Record(candidate, 0);
+    history_.Record(candidate, 0);
   }
   TuningOptions options_;
-  TrialBook book_{3};
+  TrialHistory history_{3};
 };
 
 TEST_F(TuningBudgetTest, FewAreInWorkBeforeTheFirstResult) {

@@ -1,4 +1,4 @@
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 #include <algorithm>
 #include <functional>
@@ -82,7 +82,7 @@ std::vector<Candidate> KernelsInWork::Take(int64_t number) {
   return taken;
 }
 
-Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
+Cost TrialHistory::Record(const Candidate& candidate, int64_t elapsed_ns) {
   ++trials_;
   const Measurement& measurement = candidate.measurement;
   const bool is_valid = measurement.outcome == TrialOutcome::kOk;
@@ -98,31 +98,31 @@ Cost TrialBook::Record(const Candidate& candidate, int64_t elapsed_ns) {
   return cost;
 }
 
-const Cost* TrialBook::CostOf(const Configuration& configuration) const {
+const Cost* TrialHistory::CostOf(const Configuration& configuration) const {
   const auto found = evaluated_.find(configuration);
   return found == evaluated_.end() ? nullptr : &found->second;
 }
 
-const Measurement* TrialBook::MeasurementOf(const std::string& identity) const {
+const Measurement* TrialHistory::MeasurementOf(const std::string& identity) const {
   const auto found = measured_.find(identity);
   return found == measured_.end() ? nullptr : &found->second;
 }
 
-bool TrialBook::IsAmongBest(const Kernel& kernel) const {
+bool TrialHistory::IsAmongBest(const Kernel& kernel) const {
   return std::any_of(best_.begin(), best_.end(),
                      [identity = IdentityOf(kernel)](const Candidate& candidate) {
                        return IdentityOf(candidate.kernel) == identity;
                      });
 }
 
-void TrialBook::AddKept() {
+void TrialHistory::AddKept() {
   for (Candidate& candidate : kept_) {
     if (!IsAmongBest(candidate.kernel)) best_.push_back(std::move(candidate));
   }
   kept_.clear();
 }
 
-void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
+void TrialHistory::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
   if (IsAmongBest(candidate.kernel)) return;
   const int64_t time_ns = SearchTime(candidate.measurement);
   if (best_.empty() || time_ns < best_ns()) {
@@ -134,7 +134,7 @@ void TrialBook::KeepIfGood(const Candidate& candidate, int64_t elapsed_ns) {
   if (best_.size() > finalists_) best_.pop_back();
 }
 
-Status TrialBook::Replace(std::vector<Measurement> finals) {
+Status TrialHistory::Replace(std::vector<Measurement> finals) {
   std::vector<Candidate> remaining, lacking;
   std::string lack;
   for (size_t k = 0; k < best_.size(); ++k) {
@@ -161,7 +161,7 @@ Status TrialBook::Replace(std::vector<Measurement> finals) {
   return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
 }
 
-void TrialBook::PreferIfUnsettled(const std::string& identity) {
+void TrialHistory::PreferIfUnsettled(const std::string& identity) {
   if (best_.empty() || !best_.front().measurement.is_disturbed) return;
   const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
     return IdentityOf(candidate.kernel) == identity;
@@ -173,7 +173,7 @@ void TrialBook::PreferIfUnsettled(const std::string& identity) {
   std::rotate(best_.begin(), preferred, preferred + 1);
 }
 
-Status TrialBook::CheckThatSomethingIsValid(const std::string& expression) const {
+Status TrialHistory::CheckThatSomethingIsValid(const std::string& expression) const {
   if (!best_.empty()) return absl::OkStatus();
   const auto commonest =
       std::max_element(reasons_.begin(), reasons_.end(),

@@ -1,4 +1,4 @@
-#include "tuner/measure/device_bench.h"
+#include "tuner/measure/device_harness.h"
 
 #include <algorithm>
 #include <cstring>
@@ -39,10 +39,10 @@ constexpr int64_t kDeviceCompilerMemory = int64_t{16} << 30;
 
 std::string Message(const Status& status) { return std::string(status.message()); }
 
-class DeviceBench final : public Bench {
+class DeviceHarness final : public Harness {
  public:
-  DeviceBench(const DeviceBenchOptions& options, const v1::RunnerAttachedDevice& attached,
-              Supervisor& supervisor)
+  DeviceHarness(const DeviceHarnessOptions& options, const v1::RunnerAttachedDevice& attached,
+                Supervisor& supervisor)
       : options_(options),
         device_(FromMessage(attached.description())),
         // Kernels of PoCL run on the cores that compile.
@@ -64,7 +64,7 @@ class DeviceBench final : public Bench {
     checked_.clear();
     executor_.reset();
     spill_limit_.Reset();
-    yardstick_.reset();
+    reference_.reset();
     loop_nest_.reset();
     ProblemOptions own = options;
     own.check_sample = !is_known;
@@ -146,13 +146,13 @@ class DeviceBench final : public Bench {
     return measurement;
   }
 
-  void MakeYardstick(int64_t number, const Kernel& kernel) override {
-    yardstick_ = Request(kernel, *compilers_.Find(number), kYardstick);
+  void SetReference(int64_t number, const Kernel& kernel) override {
+    reference_ = Request(kernel, *compilers_.Find(number), kReferenceTiming);
   }
 
-  Result<double> TimeYardstick() override {
-    if (!yardstick_) return 0;
-    const Result<Measurement> measured = RunAndJudge(*yardstick_, kYardstick);
+  Result<double> TimeReference() override {
+    if (!reference_) return 0;
+    const Result<Measurement> measured = RunAndJudge(*reference_, kReferenceTiming);
     if (absl::IsCancelled(measured.status())) return 0;
     if (!measured.ok()) return measured.status();
     return static_cast<double>(measured->time_ns());
@@ -296,7 +296,7 @@ class DeviceBench final : public Bench {
   }
 
   // In the executor of the problem, which is started if there is none. Errors: Cancelled; as
-  // Bench::Measure.
+  // Harness::Measure.
   Result<Measurement> RunAndJudge(const v1::ExecutorRequest& request,
                                   const MeasureOptions& options) {
     if (executor_ == nullptr || executor_->is_lost()) {
@@ -379,7 +379,7 @@ class DeviceBench final : public Bench {
     return absl::OkStatus();
   }
 
-  const DeviceBenchOptions options_;
+  const DeviceHarnessOptions options_;
   DeviceDescription device_;
   bool runs_on_host_;
   DriverOptions drivers_;
@@ -392,7 +392,7 @@ class DeviceBench final : public Bench {
   std::optional<LoopNest> loop_nest_;
   std::string checked_;  // the expression whose plain kernel was compared with the interpreter
   Numerics checked_numerics_;
-  std::optional<v1::ExecutorRequest> yardstick_;
+  std::optional<v1::ExecutorRequest> reference_;
   int deaths_ = 0;  // of executors in a row
   std::string unhealthy_;
   std::optional<CompiledKernel> equality_;
@@ -400,8 +400,8 @@ class DeviceBench final : public Bench {
 
 }  // namespace
 
-Result<std::unique_ptr<Bench>> MakeDeviceBench(const DeviceBenchOptions& options,
-                                               Supervisor& supervisor) {
+Result<std::unique_ptr<Harness>> MakeDeviceHarness(const DeviceHarnessOptions& options,
+                                                   Supervisor& supervisor) {
   const DriverOptions drivers = {.cuda_root = options.cuda_root,
                                  .directory = options.directory,
                                  .cores = options.restricted_cores};
@@ -412,7 +412,7 @@ Result<std::unique_ptr<Bench>> MakeDeviceBench(const DeviceBenchOptions& options
         absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
   }
   if (!attached.ok()) return attached.status();
-  return std::make_unique<DeviceBench>(options, *attached, supervisor);
+  return std::make_unique<DeviceHarness>(options, *attached, supervisor);
 }
 
 }  // namespace mdh

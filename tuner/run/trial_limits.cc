@@ -1,4 +1,4 @@
-#include "tuner/run/pace.h"
+#include "tuner/run/trial_limits.h"
 
 #include <algorithm>
 #include <thread>
@@ -15,7 +15,7 @@ constexpr double kClearlyWorse = 1.25;
 
 // Candidates for a CPU are measured on the cores that compile; those for GPUs wait for the compiler
 // much longer than for the device, whose times hardly vary.
-Pace Pace::For(const DeviceDescription& device) {
+TrialLimits TrialLimits::For(const DeviceDescription& device) {
   constexpr int64_t kSecond = 1'000'000'000;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   if (RunsOnHost(device)) {
@@ -34,19 +34,20 @@ Pace Pace::For(const DeviceDescription& device) {
           .least_run_limit_ns = kSecond};
 }
 
-MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book) {
-  options.target_time_ns = std::min(options.target_time_ns, pace.most_timed_ns);
+MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits,
+                              const TrialHistory& history) {
+  options.target_time_ns = std::min(options.target_time_ns, limits.most_timed_ns);
   options.may_share_unit = true;
-  if (book.best().empty()) return options;
-  const int64_t best_ns = book.best_ns();
+  if (history.best().empty()) return options;
+  const int64_t best_ns = history.best_ns();
   options.best_so_far_ns = best_ns;
   options.slow_factor = std::min(options.slow_factor, kClearlyWorse);
   options.compile_limit_ns =
       std::min(options.compile_limit_ns,
-               std::max(pace.long_compile_factor * book.best().front().measurement.compile_ns,
-                        pace.least_compile_limit_ns));
+               std::max(limits.long_compile_factor * history.best().front().measurement.compile_ns,
+                        limits.least_compile_limit_ns));
   options.run_limit_ns = std::min(
-      options.run_limit_ns, std::max(pace.hopeless_factor * best_ns, pace.least_run_limit_ns));
+      options.run_limit_ns, std::max(limits.hopeless_factor * best_ns, limits.least_run_limit_ns));
   return options;
 }
 

@@ -9,20 +9,20 @@
 #include "absl/types/span.h"
 #include "mdh/v1/record.pb.h"
 #include "server/records/kernel_key.h"
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 
 namespace mdh {
 
 // Immutable. The views are of the record's own bytes; besides these it takes about 300 bytes.
-class ReadyRecord {
+class SerializedRecord {
  public:
   // Of a serialised v1::TuningRecord, which is copied, to `slab` if there is one.
-  explicit ReadyRecord(std::string_view record, SliceSlab* slab = nullptr);
-  ReadyRecord(const ReadyRecord&) = delete;
-  ReadyRecord& operator=(const ReadyRecord&) = delete;
+  explicit SerializedRecord(std::string_view record, SliceSlab* slab = nullptr);
+  SerializedRecord(const SerializedRecord&) = delete;
+  SerializedRecord& operator=(const SerializedRecord&) = delete;
 
   // With an exact match.
-  const ReadyReply& exact_reply() const { return exact_reply_; }
+  const SerializedReply& exact_reply() const { return exact_reply_; }
   std::string_view name() const { return name_; }
   const KernelKeyView& key() const { return key_; }
   int64_t time_ns() const { return time_ns_; }
@@ -33,7 +33,7 @@ class ReadyRecord {
   v1::TuningRecord Parse() const;
 
  private:
-  ReadyReply exact_reply_;
+  SerializedReply exact_reply_;
   std::string_view record_;  // in exact_reply_, as the other views
   std::string_view name_;
   KernelKeyView key_;
@@ -42,9 +42,9 @@ class ReadyRecord {
   absl::InlinedVector<int64_t, 4> sizes_;
 };
 
-using ReadyRecordPtr = std::shared_ptr<const ReadyRecord>;
+using SerializedRecordPtr = std::shared_ptr<const SerializedRecord>;
 
-// The hash that ReadyRecord::structure has for expressions of this structure.
+// The hash that SerializedRecord::structure has for expressions of this structure.
 uint64_t HashOfStructure(std::string_view structure);
 
 }  // namespace mdh

@@ -12,14 +12,14 @@
 namespace mdh {
 
 // Immutable; copies share the bytes.
-class ReadyReply {
+class SerializedReply {
  public:
-  ReadyReply() = default;
-  explicit ReadyReply(const v1::LookupKernelResponse& response);
+  SerializedReply() = default;
+  explicit SerializedReply(const v1::LookupKernelResponse& response);
   // Of so many bytes, which `write` writes, cut from `slab` if there is one. `is_provisional`: as
   // in its record.
-  ReadyReply(size_t response_bytes, bool is_provisional, const std::function<void(uint8_t*)>& write,
-             SliceSlab* slab = nullptr);
+  SerializedReply(size_t response_bytes, bool is_provisional,
+                  const std::function<void(uint8_t*)>& write, SliceSlab* slab = nullptr);
 
   grpc::Slice response() const;
   // The same as an entry of a BatchLookupKernelsResponse.

@@ -1,4 +1,4 @@
-// What the trials of a tuning run have shown so far.
+// The history of a tuning run: what its trials have shown so far.
 #pragma once
 
 #include <cstdint>
@@ -63,10 +63,10 @@ class KernelsInWork {
   absl::flat_hash_map<std::string, int64_t> numbers_;  // by identity
 };
 
-class TrialBook {
+class TrialHistory {
  public:
   // At most that many of the best are kept.
-  explicit TrialBook(size_t finalists) : finalists_(finalists) {}
+  explicit TrialHistory(size_t finalists) : finalists_(finalists) {}
 
   // Writes a trial down, `elapsed_ns` after the start. Gives its cost.
   Cost Record(const Candidate& candidate, int64_t elapsed_ns);

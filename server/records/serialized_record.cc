@@ -1,4 +1,4 @@
-#include "server/records/ready_record.h"
+#include "server/records/serialized_record.h"
 
 #include <algorithm>
 #include <optional>
@@ -34,7 +34,7 @@ bool IsProvisional(std::string_view record) {
 
 }  // namespace
 
-ReadyRecord::ReadyRecord(std::string_view record, SliceSlab* slab) {
+SerializedRecord::SerializedRecord(std::string_view record, SliceSlab* slab) {
   static const std::string* const without_record = new std::string(ResponseWithoutRecord());
   char header[kMaxFieldHeader];
   const int header_bytes =
@@ -44,8 +44,8 @@ ReadyRecord::ReadyRecord(std::string_view record, SliceSlab* slab) {
     to = std::copy(header, header + header_bytes, to);
     std::copy(record.begin(), record.end(), to);
   };
-  exact_reply_ = ReadyReply(without_record->size() + header_bytes + record.size(),
-                            IsProvisional(record), write, slab);
+  exact_reply_ = SerializedReply(without_record->size() + header_bytes + record.size(),
+                                 IsProvisional(record), write, slab);
   const grpc::Slice& bytes = exact_reply_.batch_result();
   record_ =
       std::string_view(reinterpret_cast<const char*>(bytes.end()) - record.size(), record.size());
@@ -65,7 +65,7 @@ ReadyRecord::ReadyRecord(std::string_view record, SliceSlab* slab) {
   sizes_.assign(shape->sizes.begin(), shape->sizes.end());
 }
 
-v1::TuningRecord ReadyRecord::Parse() const {
+v1::TuningRecord SerializedRecord::Parse() const {
   v1::TuningRecord record;
   record.ParseFromArray(record_.data(), static_cast<int>(record_.size()));
   return record;

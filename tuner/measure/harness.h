@@ -1,4 +1,4 @@
-// What a runner does on one kind of device.
+// The measurement harness: what a runner does on one kind of device.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 namespace mdh {
 
 // Of the kernel that shows how fast the machine is: few calls, and none that only checks.
-inline constexpr MeasureOptions kYardstick = {
+inline constexpr MeasureOptions kReferenceTiming = {
     .min_repeats = 5, .target_time_ns = 5'000'000, .max_repeats = 50, .precision = 0};
 
 // Holds a problem, compiles kernels for it, and measures one at a time. Not thread-safe; only for
 // processes with a single thread. Everything that waits ends soon when its supervisor is
 // interrupted.
-class Bench {
+class Harness {
  public:
-  virtual ~Bench() = default;
+  virtual ~Harness() = default;
   // With `compiler` filled in.
   virtual const DeviceDescription& device() const = 0;
   // Paths of the compilers that it has started.
@@ -49,17 +49,17 @@ class Bench {
   virtual std::vector<int> Sockets() const = 0;
   // Forgets all kernels and ends their compilation.
   virtual void CancelCompilations() = 0;
-  // Checks and times a kernel that is compiled. Errors: only if the bench cannot go on: as Health;
-  // ResourceExhausted if memory or processes are missing.
+  // Checks and times a kernel that is compiled. Errors: only if the harness cannot go on: as
+  // Health; ResourceExhausted if memory or processes are missing.
   virtual Result<Measurement> Measure(int64_t number, const Kernel& kernel,
                                       const MeasureOptions& options) = 0;
   virtual void Forget(int64_t number) = 0;
 
   // From now on, until the next problem, `number` is the kernel that shows how fast the machine is.
   // It must be measured and not be forgotten.
-  virtual void MakeYardstick(int64_t number, const Kernel& kernel) = 0;
+  virtual void SetReference(int64_t number, const Kernel& kernel) = 0;
   // The median of a few calls of it; 0 if there is none or it fails. Errors: as Measure.
-  virtual Result<double> TimeYardstick() = 0;
+  virtual Result<double> TimeReference() = 0;
 };
 
 }  // namespace mdh

@@ -1,15 +1,16 @@
-// How a search for a kind of device goes: kernels in work, and what is not waited for.
+// Concurrency and early stopping of trials, by the kind of device: kernels in work, and what is not
+// waited for.
 #pragma once
 
 #include <cstdint>
 
 #include "core/device/device_description.h"
 #include "tuner/measure/runner.h"
-#include "tuner/run/trial_book.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 
-struct Pace {
+struct TrialLimits {
   // Kernels in work.
   int lookahead;
   // A candidate is given up whose compilation takes that many times longer than the best one's, but
@@ -23,11 +24,13 @@ struct Pace {
   int64_t hopeless_factor;
   int64_t least_run_limit_ns;
 
-  static Pace For(const DeviceDescription& device);
+  static TrialLimits For(const DeviceDescription& device);
 };
 
-// `options` for the next trial: what is hopeless beside the best in `book` is not waited for, and
-// neither is code that has grown out of proportion; and it may be compiled together with others.
-MeasureOptions LimitedOptions(MeasureOptions options, const Pace& pace, const TrialBook& book);
+// `options` for the next trial: what is hopeless beside the best in `history` is not waited for,
+// and neither is code that has grown out of proportion; and it may be compiled together with
+// others.
+MeasureOptions LimitedOptions(MeasureOptions options, const TrialLimits& limits,
+                              const TrialHistory& history);
 
 }  // namespace mdh

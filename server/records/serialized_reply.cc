@@ -1,4 +1,4 @@
-#include "server/records/ready_reply.h"
+#include "server/records/serialized_reply.h"
 
 #include <grpc/slice.h>
 
@@ -21,12 +21,12 @@ int WriteResultHeader(int field, size_t bytes, char* to) {
 
 }  // namespace
 
-ReadyReply::ReadyReply(const v1::LookupKernelResponse& response)
-    : ReadyReply(response.ByteSizeLong(), response.record().is_provisional(),
-                 [&](uint8_t* to) { response.SerializeWithCachedSizesToArray(to); }) {}
+SerializedReply::SerializedReply(const v1::LookupKernelResponse& response)
+    : SerializedReply(response.ByteSizeLong(), response.record().is_provisional(),
+                      [&](uint8_t* to) { response.SerializeWithCachedSizesToArray(to); }) {}
 
-ReadyReply::ReadyReply(size_t response_bytes, bool is_provisional,
-                       const std::function<void(uint8_t*)>& write, SliceSlab* slab)
+SerializedReply::SerializedReply(size_t response_bytes, bool is_provisional,
+                                 const std::function<void(uint8_t*)>& write, SliceSlab* slab)
     : is_provisional_(is_provisional) {
   char header[2 * kMaxFieldHeader];
   header_bytes_ =
@@ -41,7 +41,7 @@ ReadyReply::ReadyReply(size_t response_bytes, bool is_provisional,
   write_all(const_cast<uint8_t*>(batch_result_.begin()));  // nobody else has the slice yet
 }
 
-grpc::Slice ReadyReply::response() const {
+grpc::Slice SerializedReply::response() const {
   const grpc_slice whole = batch_result_.c_slice();
   const grpc_slice response = grpc_slice_sub(whole, header_bytes_, batch_result_.size());
   grpc_slice_unref(whole);

@@ -6,12 +6,12 @@
 
 #include "core/base/status.h"
 #include "tuner/device/device_selector.h"
-#include "tuner/measure/bench.h"
+#include "tuner/measure/harness.h"
 #include "tuner/process/child_process.h"
 
 namespace mdh {
 
-struct DeviceBenchOptions {
+struct DeviceHarnessOptions {
   DeviceSelector selector;   // not the CPU
   std::string path;          // where compilers for the CPU are looked for, as $PATH
   std::string cuda_root;     // where the CUDA Toolkit is; empty: in the usual places
@@ -21,9 +21,9 @@ struct DeviceBenchOptions {
 
 // The process itself loads no driver: children of it compile, and one of them, the executor, holds
 // the device, inputs and outputs. Whatever ends that one, another one takes its place. The
-// supervisor must outlive the bench. Errors: FailedPrecondition if there is no such device;
+// supervisor must outlive the harness. Errors: FailedPrecondition if there is no such device;
 // Internal if its driver fails.
-Result<std::unique_ptr<Bench>> MakeDeviceBench(const DeviceBenchOptions& options,
-                                               Supervisor& supervisor);
+Result<std::unique_ptr<Harness>> MakeDeviceHarness(const DeviceHarnessOptions& options,
+                                                   Supervisor& supervisor);
 
 }  // namespace mdh

@@ -1,4 +1,4 @@
-#include "tuner/measure/cpu_bench.h"
+#include "tuner/measure/cpu_harness.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,13 +22,13 @@
 namespace mdh {
 namespace {
 
-class CpuBench final : public Bench {
+class CpuHarness final : public Harness {
  public:
-  CpuBench(DeviceDescription device, int threads, const std::string& directory, Compilers compilers,
-           Supervisor& supervisor)
+  CpuHarness(DeviceDescription device, int threads, const std::string& directory,
+             Compilers compilers, Supervisor& supervisor)
       : device_(std::move(device)),
         threads_(threads),
-        yardstick_library_(directory + "/yardstick.so"),
+        reference_library_(directory + "/reference.so"),
         compilers_(std::move(compilers)),
         supervisor_(supervisor) {
     DivideCores();
@@ -41,7 +41,7 @@ class CpuBench final : public Bench {
     const std::string text = ToText(expression);
     const bool is_known = checked_ == text && checked_numerics_ == options.numerics;
     checked_.clear();
-    yardstick_.reset();
+    reference_.reset();
     copies_.Drop();
     loop_nest_.emplace(threads_, compilers_, supervisor_);
     ProblemOptions own = options;
@@ -119,24 +119,24 @@ class CpuBench final : public Bench {
 
   void Forget(int64_t number) override { compiled_.erase(number); }
 
-  void MakeYardstick(int64_t number, const Kernel& kernel) override {
+  void SetReference(int64_t number, const Kernel& kernel) override {
     // A copy, since libraries make room for later ones.
     std::error_code error;
     const CompileOutcome& compiled = compiled_.at(number);
-    std::filesystem::copy_file(compiled.library, yardstick_library_,
+    std::filesystem::copy_file(compiled.library, reference_library_,
                                std::filesystem::copy_options::overwrite_existing, error);
     if (error) return;
-    yardstick_ = problem_->MakeRun(yardstick_library_, kernel.entry, threads_, kYardstick);
-    yardstick_->suffix = compiled.suffix;
-    yardstick_->cores = measured_cores_;
-    yardstick_->placement = placement_;
-    yardstick_->final_call = false;
+    reference_ = problem_->MakeRun(reference_library_, kernel.entry, threads_, kReferenceTiming);
+    reference_->suffix = compiled.suffix;
+    reference_->cores = measured_cores_;
+    reference_->placement = placement_;
+    reference_->final_call = false;
   }
 
-  Result<double> TimeYardstick() override {
-    if (!yardstick_) return 0;
-    MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(*yardstick_));
-    return static_cast<double>(Judge(record, *yardstick_, {}).time_ns());
+  Result<double> TimeReference() override {
+    if (!reference_) return 0;
+    MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(*reference_));
+    return static_cast<double>(Judge(record, *reference_, {}).time_ns());
   }
 
  private:
@@ -180,7 +180,7 @@ class CpuBench final : public Bench {
 
   DeviceDescription device_;
   int threads_;
-  std::string yardstick_library_;
+  std::string reference_library_;
   Compilers compilers_;
   Supervisor& supervisor_;
   std::vector<int> measured_cores_;  // empty: all
@@ -192,21 +192,21 @@ class CpuBench final : public Bench {
   Numerics checked_numerics_;
   std::map<int64_t, int64_t> tickets_;  // by number
   std::map<int64_t, CompileOutcome> compiled_;
-  std::optional<CandidateRun> yardstick_;
+  std::optional<CandidateRun> reference_;
   KeptCopies copies_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Bench>> MakeCpuBench(const CpuBenchOptions& options,
-                                            Supervisor& supervisor) {
+Result<std::unique_ptr<Harness>> MakeCpuHarness(const CpuHarnessOptions& options,
+                                                Supervisor& supervisor) {
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeHostCpu());
   const int threads = options.threads > 0 ? options.threads : device.cores;
   MDH_ASSIGN_OR_RETURN(Compilers compilers,
                        Compilers::Find(options.path, options.directory, device.cores, supervisor));
   device.compiler = compilers.Description();
-  return std::make_unique<CpuBench>(std::move(device), threads, options.directory,
-                                    std::move(compilers), supervisor);
+  return std::make_unique<CpuHarness>(std::move(device), threads, options.directory,
+                                      std::move(compilers), supervisor);
 }
 
 }  // namespace mdh

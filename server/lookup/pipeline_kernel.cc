@@ -61,9 +61,13 @@ class PipelineChoice {
 
  private:
   // What decides among measured partitions: a measurement of whole pipelines would be used here.
+  // Those that were not measured come last.
   static void SortByTime(std::vector<Candidate>& candidates) {
+    const auto rank = [](const Candidate& candidate) {
+      return std::pair(candidate.time_ns == 0, candidate.time_ns);
+    };
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.time_ns < b.time_ns; });
+                     [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
   }
 
   // The partitions all of whose steps are found, in the order of the plan.

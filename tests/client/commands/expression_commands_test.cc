@@ -1,4 +1,6 @@
 // mdh check and mdh print, as the command line calls them.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
@@ -6,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/call/command.h"
 #include "core/expression/canonical.h"
 #include "gmock/gmock.h"
@@ -118,7 +121,9 @@ class PipelineCommands : public ::testing::Test {
   PipelineCommands() { std::ofstream(file_) << kLayer; }
   ~PipelineCommands() override { std::remove(file_.c_str()); }
 
-  const std::string file_ = ::testing::TempDir() + "/pipeline_commands_layer.mdh";
+  // Of the test's own: tests run beside each other.
+  const std::string file_ =
+      absl::StrCat(::testing::TempDir(), "/pipeline_commands_", getpid(), ".mdh");
 };
 
 TEST_F(PipelineCommands, CheckExplainsAPipeline) {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "core/text/parser.h"
+#include "tests/buffer_values.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
 
@@ -19,20 +19,6 @@ Expression Parse(const std::string& text, const Bindings& bindings = {}) {
   const Result<Expression> expression = ParseExpression(text, bindings);
   EXPECT_TRUE(expression.ok()) << expression.status();
   return *expression;
-}
-
-template <typename T>
-BufferBytes Bytes(const std::vector<T>& values) {
-  BufferBytes bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-template <typename T>
-std::vector<T> Values(const BufferBytes& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
 }
 
 template <typename T>
@@ -71,7 +57,7 @@ TEST(InterpreterTest, MatMul) {
       c[i * kJ + j] = sum;
     }
   }
-  EXPECT_EQ(Values<float>(Outputs(expression, {Bytes(a), Bytes(b)})[0]), c);
+  EXPECT_EQ(ValuesOfBytes<float>(Outputs(expression, {BytesOfValues(a), BytesOfValues(b)})[0]), c);
 }
 
 TEST(InterpreterTest, StencilWithSeveralAccesses) {
@@ -85,7 +71,7 @@ TEST(InterpreterTest, StencilWithSeveralAccesses) {
   const std::vector<double> x = RandomValues<double>(rng, 12);
   std::vector<double> y(10);
   for (int i = 0; i < 10; ++i) y[i] = (x[i] + 2 * x[i + 1] + x[i + 2]) / 4;
-  EXPECT_EQ(Values<double>(Outputs(expression, {Bytes(x)})[0]), y);
+  EXPECT_EQ(ValuesOfBytes<double>(Outputs(expression, {BytesOfValues(x)})[0]), y);
 }
 
 TEST(InterpreterTest, TwoResultsReducedTogether) {
@@ -102,12 +88,13 @@ TEST(InterpreterTest, TwoResultsReducedTogether) {
   const std::vector<float> m = RandomValues<float>(rng, 27);
   std::vector<int64_t> columns(9);
   for (int64_t k = 0; k < 9; ++k) columns[k] = k;
-  const std::vector<BufferBytes> outputs = Outputs(expression, {Bytes(m), Bytes(columns)});
+  const std::vector<BufferBytes> outputs =
+      Outputs(expression, {BytesOfValues(m), BytesOfValues(columns)});
   for (int i = 0; i < 3; ++i) {
     const auto row = m.begin() + 9 * i;
     const auto largest = std::max_element(row, row + 9);
-    EXPECT_EQ(Values<float>(outputs[0])[i], *largest);
-    EXPECT_EQ(Values<int64_t>(outputs[1])[i], largest - row);
+    EXPECT_EQ(ValuesOfBytes<float>(outputs[0])[i], *largest);
+    EXPECT_EQ(ValuesOfBytes<int64_t>(outputs[1])[i], largest - row);
   }
 }
 
@@ -127,7 +114,8 @@ TEST(InterpreterTest, PointsAreCombinedInLexicographicOrder) {
       if (i + j > 0) sum += x[j * 4 + i];
     }
   }
-  EXPECT_EQ(Values<float>(Outputs(expression, {Bytes(x)})[0]), std::vector<float>{sum});
+  EXPECT_EQ(ValuesOfBytes<float>(Outputs(expression, {BytesOfValues(x)})[0]),
+            std::vector<float>{sum});
 }
 
 TEST(InterpreterTest, ElementsThatAreNotReachedAreZero) {
@@ -137,7 +125,7 @@ TEST(InterpreterTest, ElementsThatAreNotReachedAreZero) {
         md_hom<3>( f, (++) ) o
         inp_view<int16>( x: (i) -> (2 - i) )
       where f(x) -> y { y = x * x })");
-  EXPECT_EQ(Values<int16_t>(Outputs(expression, {Bytes<int16_t>({2, 3, 4})})[0]),
+  EXPECT_EQ(ValuesOfBytes<int16_t>(Outputs(expression, {BytesOfValues<int16_t>({2, 3, 4})})[0]),
             (std::vector<int16_t>{0, 16, 0, 9, 0, 4, 0}));
 }
 
@@ -148,7 +136,7 @@ TEST(InterpreterTest, NoInputs) {
         md_hom<3>( f, (++) ) o
         inp_view()
       where f() -> y { y = true })");
-  EXPECT_EQ(Values<uint8_t>(Outputs(expression, {})[0]), (std::vector<uint8_t>{1, 1, 1}));
+  EXPECT_EQ(ValuesOfBytes<uint8_t>(Outputs(expression, {})[0]), (std::vector<uint8_t>{1, 1, 1}));
 }
 
 TEST(InterpreterTest, SinglePointsAgreeWithTheWhole) {
@@ -217,7 +205,7 @@ TEST(InterpreterTest, AReductionOfNothingIsTheIdentity) {
                                "inp_view<int32>( M: (i,k) -> (i,k) ) where f(M) -> w { w = M }" +
                                (combine == "product" ? product : ""));
     EXPECT_EQ(e.inputs()[0].elements(), 0);
-    return Values<int32_t>(Outputs(e, {BufferBytes()})[0]);
+    return ValuesOfBytes<int32_t>(Outputs(e, {BufferBytes()})[0]);
   };
   EXPECT_EQ(outputs("+", "3,0"), (std::vector<int32_t>{0, 0, 0, 0}));
   EXPECT_EQ(outputs("*", "3,0"), (std::vector<int32_t>{1, 1, 1, 0}));

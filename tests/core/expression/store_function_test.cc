@@ -1,7 +1,6 @@
 // Store functions: what is made of results before they are stored.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "core/expression/touched_elements.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "tests/buffer_values.h"
 
 namespace mdh::store_function_test {
 namespace {
@@ -30,20 +30,6 @@ std::string Dense(
          s;
 }
 
-template <typename T>
-BufferBytes Bytes(const std::vector<T>& values) {
-  BufferBytes bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-template <typename T>
-std::vector<T> ValuesOf(const BufferBytes& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 TEST(StoreFunction, MakesOutputsOfFinalResults) {
   const Expression e = Parsed(Dense());
   ASSERT_NE(e.store(), nullptr);
@@ -51,10 +37,11 @@ TEST(StoreFunction, MakesOutputsOfFinalResults) {
   EXPECT_EQ(e.passed_inputs()[2].name, "b");
   EXPECT_EQ(e.passed_store_input(0), 2);
   EXPECT_EQ(e.passed_store_input(1), 0);
-  const Result<std::vector<BufferBytes>> y = Interpret(
-      e, {Bytes<float>({1, 2, 3, 4, 5, 6}), Bytes<float>({1, 0, -1}), Bytes<float>({1, 7})});
+  const Result<std::vector<BufferBytes>> y =
+      Interpret(e, {BytesOfValues<float>({1, 2, 3, 4, 5, 6}), BytesOfValues<float>({1, 0, -1}),
+                    BytesOfValues<float>({1, 7})});
   ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_EQ(ValuesOf<float>((*y)[0]), (std::vector<float>{0 - 1, 5 - 4}));
+  EXPECT_EQ(ValuesOfBytes<float>((*y)[0]), (std::vector<float>{0 - 1, 5 - 4}));
 }
 
 TEST(StoreFunction, TakesResultsOfAnyNumberAndTypeAndIndices) {
@@ -67,9 +54,9 @@ TEST(StoreFunction, TakesResultsOfAnyNumberAndTypeAndIndices) {
   EXPECT_EQ(e.passed_inputs().size(), 1u);
   EXPECT_TRUE(e.finishes_results());
   const Result<std::vector<BufferBytes>> y =
-      Interpret(e, {Bytes<int8_t>({1, 2, 3, 4, -1, 0, 1, 2})});
+      Interpret(e, {BytesOfValues<int8_t>({1, 2, 3, 4, -1, 0, 1, 2})});
   ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_EQ(ValuesOf<float>((*y)[0]), (std::vector<float>{20.0F / 4, 4.0F / 4 + 1}));
+  EXPECT_EQ(ValuesOfBytes<float>((*y)[0]), (std::vector<float>{20.0F / 4, 4.0F / 4 + 1}));
 }
 
 TEST(StoreFunction, IsAppliedToEveryPrefixSum) {
@@ -77,11 +64,11 @@ TEST(StoreFunction, IsAppliedToEveryPrefixSum) {
     scan := out_view<int32,int32>( y: (i) -> (i), z: (i) -> (i) ) o
       md_hom<4>( f, (ps(+)), store s<int32>( w: (i) -> (3 - i) ) ) o inp_view<int32>( x: (i) -> (i) )
     where f(x) -> p { p = x }, s(p, w) -> (y, z) { y = p * w; z = p })");
-  const Result<std::vector<BufferBytes>> outputs =
-      Interpret(e, {Bytes<int32_t>({1, 2, 3, 4}), Bytes<int32_t>({1, 10, 100, 1000})});
+  const Result<std::vector<BufferBytes>> outputs = Interpret(
+      e, {BytesOfValues<int32_t>({1, 2, 3, 4}), BytesOfValues<int32_t>({1, 10, 100, 1000})});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ(ValuesOf<int32_t>((*outputs)[0]), (std::vector<int32_t>{1000, 300, 60, 10}));
-  EXPECT_EQ(ValuesOf<int32_t>((*outputs)[1]), (std::vector<int32_t>{1, 3, 6, 10}));
+  EXPECT_EQ(ValuesOfBytes<int32_t>((*outputs)[0]), (std::vector<int32_t>{1000, 300, 60, 10}));
+  EXPECT_EQ(ValuesOfBytes<int32_t>((*outputs)[1]), (std::vector<int32_t>{1, 3, 6, 10}));
 }
 
 TEST(StoreFunction, IsAppliedToTheIdentityWhereNothingIsCombined) {
@@ -90,9 +77,10 @@ TEST(StoreFunction, IsAppliedToTheIdentityWhereNothingIsCombined) {
       md_hom<2,0>( f, (++, +), store s<int32>( b: (i,k) -> (i) ) ) o
       inp_view<int32>( x: (i,k) -> (i,k) )
     where f(x) -> c { c = x }, s(c, b) -> y { y = c + b })");
-  const Result<std::vector<BufferBytes>> y = Interpret(e, {BufferBytes(), Bytes<int32_t>({5, 6})});
+  const Result<std::vector<BufferBytes>> y =
+      Interpret(e, {BufferBytes(), BytesOfValues<int32_t>({5, 6})});
   ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_EQ(ValuesOf<int32_t>((*y)[0]), (std::vector<int32_t>{5, 6}));
+  EXPECT_EQ(ValuesOfBytes<int32_t>((*y)[0]), (std::vector<int32_t>{5, 6}));
 }
 
 TEST(StoreFunction, IsPartOfTheDigestAndNamesAreNot) {

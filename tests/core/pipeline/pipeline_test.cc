@@ -2,7 +2,6 @@
 #include "core/pipeline/pipeline.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include "core/text/parser.h"
 #include "core/text/pipeline_parser.h"
 #include "gtest/gtest.h"
+#include "tests/buffer_values.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/error_message.h"
 #include "tests/random_pipeline.h"
@@ -293,29 +293,15 @@ TEST(PipelineCanonical, OneStepIsItsExpression) {
   EXPECT_NE(Digest(*Pipeline::Create(spec)), Digest(product));
 }
 
-template <typename T>
-BufferBytes BytesOf(const std::vector<T>& values) {
-  BufferBytes bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-template <typename T>
-std::vector<T> ValuesOf(const BufferBytes& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
 TEST(PipelineInterpreter, StepsReadWhatWasWritten) {
   std::vector<float> x(24);
   for (int n = 0; n < 24; ++n) x[n] = static_cast<float>(n);
   const Result<std::vector<BufferBytes>> outputs =
-      InterpretPipeline(Parsed(kCentred), {BytesOf(x)});
+      InterpretPipeline(Parsed(kCentred), {BytesOfValues(x)});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ(ValuesOf<float>((*outputs)[1]), (std::vector<float>{3.5, 11.5, 19.5}));
-  EXPECT_EQ(ValuesOf<float>((*outputs)[0])[0], -3.5);
-  EXPECT_EQ(ValuesOf<float>((*outputs)[0])[23], 3.5);
+  EXPECT_EQ(ValuesOfBytes<float>((*outputs)[1]), (std::vector<float>{3.5, 11.5, 19.5}));
+  EXPECT_EQ(ValuesOfBytes<float>((*outputs)[0])[0], -3.5);
+  EXPECT_EQ(ValuesOfBytes<float>((*outputs)[0])[23], 3.5);
 }
 
 // fp16 holds 2049 as 2048: what is lost between steps.
@@ -330,9 +316,9 @@ TEST(PipelineInterpreter, IntermediatesAreRoundedOrKeptWide) {
                         {1},
                         {3}});
   const Pipeline pipeline = *Pipeline::Create(spec);
-  const BufferBytes x = BytesOf<uint16_t>({0x6800});  // 2048
+  const BufferBytes x = BytesOfValues<uint16_t>({0x6800});  // 2048
   const auto value = [&](Intermediates intermediates) {
-    return ValuesOf<float>((*InterpretPipeline(pipeline, {x}, intermediates))[0])[0];
+    return ValuesOfBytes<float>((*InterpretPipeline(pipeline, {x}, intermediates))[0])[0];
   };
   EXPECT_EQ(value(Intermediates::kRounded), 2048);
   EXPECT_EQ(value(Intermediates::kWide), 2050);

@@ -141,7 +141,7 @@ class BusyBenchmark {
     const std::vector<Finalist> finalists = {
         {tuned->result.kernel}, {quiet_.at(one.name)}, {by_rules}};
     const std::atomic<bool> cancelled = false;
-    MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> again,
+    MDH_ASSIGN_OR_RETURN(const InterleavedTimes again,
                          MeasureFinalists(*runner_, expression, {}, finalists,
                                           /*patience_ns=*/10'000'000'000, cancelled));
     const bool is_default = IdentityOf(tuned->result.kernel) == IdentityOf(by_rules);
@@ -150,10 +150,10 @@ class BusyBenchmark {
   }
 
   // `is_default`: the one from rules has won, so that their times are two of one kernel.
-  void Report(const Case& one, BusyTimes times, const Tuned& tuned,
-              const std::vector<Measurement>& again, bool is_default) {
+  void Report(const Case& one, BusyTimes times, const Tuned& tuned, const InterleavedTimes& again,
+              bool is_default) {
     const Measurement& stored = tuned.result.measurement;
-    const auto time = [&](size_t k) { return static_cast<double>(again[k].time_ns()); };
+    const auto time = [&](size_t k) { return static_cast<double>(again.Final(k).time_ns()); };
     const double ratio = static_cast<double>(stored.time_ns()) / time(0);
     const double of_best = time(0) / std::min(time(0), time(1));
     absl::PrintF("%-20s %-10s %8.1fus %8.1fus %7.2f %7.2f %7.2f %s%s%s\n", one.name,

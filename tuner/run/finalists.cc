@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <set>
 #include <thread>
 
 #include "tuner/process/clock.h"
-#include "tuner/run/interleaved_times.h"
 #include "tuner/run/trial_history.h"
 
 namespace mdh {
@@ -57,13 +57,31 @@ void SpreadDisturbance(std::vector<Measurement>& turn) {
   for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
 }
 
+// Identities of the finalists that were faster than the default in turns with it. Leaves the
+// default's own time in `by_rules`.
+std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
+                                      const InterleavedTimes& times, DefaultKernel& by_rules) {
+  std::vector<std::string> identities;
+  for (const Finalist& finalist : finalists) identities.push_back(IdentityOf(finalist.kernel));
+  const auto found = std::find(identities.begin(), identities.end(), by_rules.identity);
+  if (found == identities.end()) return {};
+  const auto rules = static_cast<size_t>(found - identities.begin());
+  if (const int64_t time_ns = times.Final(rules).time_ns(); time_ns > 0) {
+    by_rules.time_ns = time_ns;
+  }
+  std::set<std::string> faster;
+  for (size_t k = 0; k < times.size(); ++k) {
+    if (times.IsFaster(k, rules)) faster.insert(identities[k]);
+  }
+  return faster;
+}
+
 }  // namespace
 
-Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
-                                                  const TuningOptions& options,
-                                                  absl::Span<const Finalist> finalists,
-                                                  int64_t patience_ns,
-                                                  const std::atomic<bool>& cancelled) {
+Result<InterleavedTimes> MeasureFinalists(Runner& runner, const Expression& expression,
+                                          const TuningOptions& options,
+                                          absl::Span<const Finalist> finalists, int64_t patience_ns,
+                                          const std::atomic<bool>& cancelled) {
   MDH_RETURN_IF_ERROR(SetNewProblem(runner, expression, options));
   const MeasureOptions measure = RoundOptions(options, finalists);
   std::vector<int64_t> search_ns;
@@ -92,9 +110,7 @@ Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expressi
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
   }
   if (measured_since_ns == 0) return absl::CancelledError("cancelled");
-  std::vector<Measurement> finals;
-  for (size_t k = 0; k < finalists.size(); ++k) finals.push_back(times.Final(k));
-  return finals;
+  return times;
 }
 
 Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKernel& by_rules,
@@ -111,16 +127,17 @@ Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKe
     for (const Candidate& candidate : history.best()) {
       finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
     }
-    Result<std::vector<Measurement>> measured = MeasureFinalists(
+    const Result<InterleavedTimes> times = MeasureFinalists(
         *runner, finals.expression, finals.options, finalists, finals.patience_ns, cancelled);
-    status = measured.status();
+    status = times.status();
     if (status.ok()) {
-      for (size_t k = 0; k < measured->size(); ++k) {
-        const bool is_default = IdentityOf(finalists[k].kernel) == by_rules.identity;
-        if (is_default && (*measured)[k].time_ns() > 0) by_rules.time_ns = (*measured)[k].time_ns();
+      const std::set<std::string> faster = FasterThanRules(finalists, *times, by_rules);
+      std::vector<Measurement> measured;
+      for (size_t k = 0; k < times->size(); ++k) measured.push_back(times->Final(k));
+      MDH_RETURN_IF_ERROR(history.Replace(std::move(measured)));
+      if (KnowsDisturbanceRoughly(runner->device())) {
+        history.PreferIfUnsettled(by_rules.identity, faster);
       }
-      MDH_RETURN_IF_ERROR(history.Replace(*std::move(measured)));
-      if (KnowsDisturbanceRoughly(runner->device())) history.PreferIfUnsettled(by_rules.identity);
       return absl::OkStatus();
     }
     // Without time for new inputs what the trials have shown stands.

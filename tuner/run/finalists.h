@@ -10,8 +10,8 @@
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
-#include "tuner/measure/results/measurement.h"
 #include "tuner/measure/runner.h"
+#include "tuner/run/interleaved_times.h"
 #include "tuner/run/runner_pool.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
@@ -27,13 +27,12 @@ struct Finalist {
 // their results are checked on inputs that no one has seen before. It ends when the fastest one's
 // time has been reached several times and the others are known to be slower, or to take as long
 // (InterleavedTimes); on a machine that others use it waits now and then, for `patience_ns` at
-// most. One measurement per kernel; what could not be settled is marked as disturbed. Errors: those
+// most. Times of all finalists; what could not be settled is marked as disturbed. Errors: those
 // of Runner::SetProblem and Runner::Measure; Cancelled.
-Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
-                                                  const TuningOptions& options,
-                                                  absl::Span<const Finalist> finalists,
-                                                  int64_t patience_ns,
-                                                  const std::atomic<bool>& cancelled);
+Result<InterleavedTimes> MeasureFinalists(Runner& runner, const Expression& expression,
+                                          const TuningOptions& options,
+                                          absl::Span<const Finalist> finalists, int64_t patience_ns,
+                                          const std::atomic<bool>& cancelled);
 
 // The kernel from rules, with which the best are compared.
 struct DefaultKernel {

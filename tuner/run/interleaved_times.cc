@@ -62,6 +62,17 @@ void InterleavedTimes::AddRound(size_t kernel, const Measurement& round) {
                           round.time_ns(), round.is_disturbed, round.times_ns});
 }
 
+bool InterleavedTimes::IsFaster(size_t kernel, size_t other) const {
+  const std::vector<Round>& rounds = kernels_[kernel].rounds;
+  const std::vector<Round>& others = kernels_[other].rounds;
+  const size_t turns = std::min(rounds.size(), others.size());
+  size_t won = 0;
+  for (size_t t = 0; t < turns; ++t) {
+    won += kAgreement * AsDouble(rounds[t].fastest_ns) < AsDouble(others[t].fastest_ns) ? 1 : 0;
+  }
+  return turns >= kLeastRounds && 3 * won >= 2 * turns;
+}
+
 int64_t InterleavedTimes::LeastSettled() const {
   int64_t least = 0;
   for (const Kernel& kernel : kernels_) {

@@ -32,6 +32,11 @@ class InterleavedTimes {
   // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if
   // the search has seen a much shorter time. Without a round: cancelled.
   Measurement Final(size_t kernel) const;
+  // Whether it was faster than the other one in two of three turns, by more than kernels that take
+  // as long differ: what others do all the time lengthens both, and one lucky call is one turn.
+  bool IsFaster(size_t kernel, size_t other) const;
+
+  size_t size() const { return kernels_.size(); }
 
  private:
   struct Round {
@@ -42,8 +47,8 @@ class InterleavedTimes {
   };
   struct Kernel {
     int64_t search_ns;
-    Measurement latest = {};  // for all that is not times; of a failure
-    std::vector<Round> rounds = {};
+    Measurement latest = {};         // for all that is not times; of a failure
+    std::vector<Round> rounds = {};  // of the turns from the first one on: who is left out stays so
 
     bool has_failed() const { return latest.outcome != TrialOutcome::kOk; }
     // The least that kAgreeing rounds have reached; 0: there is none.

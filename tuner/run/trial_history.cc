@@ -9,14 +9,6 @@
 #include "absl/strings/string_view.h"
 
 namespace mdh {
-namespace {
-
-// Of times that are not settled: others who take every second time slice double a kernel's time,
-// and its fastest call may be one that they left alone, or not.
-constexpr double kStillNear = 2;
-
-}  // namespace
-
 std::string IdentityOf(const Kernel& kernel) {
   std::string identity = absl::StrCat(static_cast<int>(kernel.compiler), "\n");
   for (const std::string& option : kernel.compile_options) absl::StrAppend(&identity, option, " ");
@@ -161,16 +153,18 @@ Status TrialHistory::Replace(std::vector<Measurement> finals) {
   return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
 }
 
-void TrialHistory::PreferIfUnsettled(const std::string& identity) {
+void TrialHistory::PreferIfUnsettled(const std::string& identity,
+                                     const std::set<std::string>& faster) {
   if (best_.empty() || !best_.front().measurement.is_disturbed) return;
   const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
     return IdentityOf(candidate.kernel) == identity;
   });
   // Others only lengthen times: what is faster than a settled one although they lengthened it, is.
   if (preferred == best_.end() || !preferred->measurement.is_disturbed) return;
-  const double most = kStillNear * static_cast<double>(best_.front().measurement.time_ns());
-  if (static_cast<double>(preferred->measurement.time_ns()) > most) return;
-  std::rotate(best_.begin(), preferred, preferred + 1);
+  const auto first = std::find_if(best_.begin(), preferred, [&](const Candidate& candidate) {
+    return faster.contains(IdentityOf(candidate.kernel));
+  });
+  std::rotate(best_.begin(), first, first + 1);
 }
 
 Status TrialHistory::CheckThatSomethingIsValid(const std::string& expression) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,9 +104,11 @@ class TrialHistory {
   // compiled or started again, which others were to blame for, as they had run. Errors:
   // Unavailable, then.
   Status Replace(std::vector<Measurement> finals);
-  // Where the times of the best one and of the kernel with that identity are both disturbed: puts
-  // that before it, unless it is clearly slower. By luck one of several is always a little faster.
-  void PreferIfUnsettled(const std::string& identity);
+  // Where the times of the best one and of the kernel with that identity are both disturbed, the
+  // order of times says little, as by luck one of several is always a little faster: first comes
+  // the first one in `faster`, identities of kernels that are known to be faster than that kernel;
+  // without one before it, that kernel.
+  void PreferIfUnsettled(const std::string& identity, const std::set<std::string>& faster);
   // OK if there is a valid trial, else FailedPrecondition with the commonest reason.
   Status CheckThatSomethingIsValid(const std::string& expression) const;
 

@@ -111,6 +111,40 @@ TEST(InterleavedTimesTest, WhoMayBeFasterKeepsTheOthersOpen) {
   EXPECT_THAT(times.Open(), UnorderedElementsAre(0, 1));
 }
 
+// Others who take half of the time double what both take; now and then they leave one call alone.
+TEST(InterleavedTimesTest, WhoIsFasterInMostTurnsIsFaster) {
+  InterleavedTimes times({0, 0, 0});
+  for (const int64_t busy : {2, 1, 2, 2, 3, 2}) {
+    times.AddRound(0, Round({1700 * busy}));
+    times.AddRound(1, Round({1000 * busy}));
+    times.AddRound(2, Round({1680 * busy}));  // as long, within what the same kernel varies by
+  }
+  EXPECT_TRUE(times.IsFaster(1, 0));
+  EXPECT_FALSE(times.IsFaster(0, 1));
+  EXPECT_FALSE(times.IsFaster(2, 0));
+  EXPECT_FALSE(times.IsFaster(0, 0));
+}
+
+TEST(InterleavedTimesTest, ALuckyCallIsOneTurn) {
+  InterleavedTimes times({0, 0});
+  for (const int64_t time_ns : {2000, 900, 2000, 2000}) {
+    times.AddRound(0, Round({2000}));
+    times.AddRound(1, Round({time_ns}));
+  }
+  EXPECT_LT(times.Final(1).time_ns(), times.Final(0).time_ns());
+  EXPECT_FALSE(times.IsFaster(1, 0));
+}
+
+TEST(InterleavedTimesTest, FewTurnsTellNothing) {
+  InterleavedTimes times({0, 0});
+  for (size_t round = 0; round < InterleavedTimes::kLeastRounds; ++round) {
+    EXPECT_FALSE(times.IsFaster(1, 0));
+    times.AddRound(0, Round({2000}));
+    times.AddRound(1, Round({1000}));
+  }
+  EXPECT_TRUE(times.IsFaster(1, 0));
+}
+
 TEST(InterleavedTimesTest, AFailureIsFinal) {
   InterleavedTimes times({1000, 1000});
   times.AddRound(0, Round({1000}));

@@ -1,7 +1,9 @@
 // Which of the best trials comes first at the end.
 #include "tuner/run/trial_history.h"
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -17,28 +19,43 @@ class TrialHistoryTest : public ::testing::Test {
     candidate.measurement.is_disturbed = is_disturbed;
     history_.Record(candidate, 0);
   }
-  std::string BestAfterPreferring(const std::string& source) {
-    Kernel kernel;
-    kernel.source = source;
-    history_.PreferIfUnsettled(IdentityOf(kernel));
+  // `faster`: what is known to be faster than it.
+  std::string BestAfterPreferring(const std::string& source,
+                                  const std::vector<std::string>& faster = {}) {
+    const auto identity = [](const std::string& of) {
+      Kernel kernel;
+      kernel.source = of;
+      return IdentityOf(kernel);
+    };
+    std::set<std::string> identities;
+    for (const std::string& one : faster) identities.insert(identity(one));
+    history_.PreferIfUnsettled(identity(source), identities);
     return history_.best().front().kernel.source;
   }
 
   TrialHistory history_{3};
 };
 
-TEST_F(TrialHistoryTest, OfUnsettledTimesThePreferredOneIsTakenIfItIsNear) {
+TEST_F(TrialHistoryTest, OfUnsettledTimesThePreferredOneIsTaken) {
   Record("fast", 1000, /*is_disturbed=*/true);
-  Record("rules", 1980, /*is_disturbed=*/true);
+  Record("rules", 4000, /*is_disturbed=*/true);
   EXPECT_EQ(BestAfterPreferring("rules"), "rules");
+  EXPECT_EQ(BestAfterPreferring("unknown"), "rules");
   EXPECT_EQ(history_.best().size(), 2u);
 }
 
-TEST_F(TrialHistoryTest, WhatIsClearlyFasterStays) {
-  Record("fast", 1000, /*is_disturbed=*/true);
-  Record("rules", 2020, /*is_disturbed=*/true);
-  EXPECT_EQ(BestAfterPreferring("rules"), "fast");
-  EXPECT_EQ(BestAfterPreferring("unknown"), "fast");
+TEST_F(TrialHistoryTest, UnlessOneIsKnownToBeFaster) {
+  Record("lucky", 1000, /*is_disturbed=*/true);
+  Record("fast", 1010, /*is_disturbed=*/true);
+  Record("rules", 1100, /*is_disturbed=*/true);
+  EXPECT_EQ(BestAfterPreferring("rules", {"fast"}), "fast");
+  EXPECT_EQ(BestAfterPreferring("rules", {"lucky", "fast"}), "fast");  // it comes first already
+}
+
+TEST_F(TrialHistoryTest, WhatWasFasterInTurnsButHasTheLongerTimeIsNotTaken) {
+  Record("rules", 1000, /*is_disturbed=*/true);
+  Record("fast", 1100, /*is_disturbed=*/true);
+  EXPECT_EQ(BestAfterPreferring("rules", {"fast"}), "rules");
 }
 
 TEST_F(TrialHistoryTest, WhatIsSettledStays) {
@@ -55,7 +72,7 @@ TEST_F(TrialHistoryTest, WhatIsFasterThanASettledTimeStays) {
 }
 
 TEST_F(TrialHistoryTest, NothingIsPreferredWhereNothingWasMeasured) {
-  history_.PreferIfUnsettled("rules");
+  history_.PreferIfUnsettled("rules", {});
   EXPECT_TRUE(history_.best().empty());
 }
 

@@ -57,8 +57,8 @@ void SpreadDisturbance(std::vector<Measurement>& turn) {
   for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
 }
 
-// Identities of the finalists that were faster than the default in turns with it. Leaves the
-// default's own time in `by_rules`.
+// Identities of the finalists that were clearly faster than the default in turns with it. Leaves
+// the default's own time in `by_rules`.
 std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
                                       const InterleavedTimes& times, DefaultKernel& by_rules) {
   std::vector<std::string> identities;
@@ -71,7 +71,7 @@ std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
   }
   std::set<std::string> faster;
   for (size_t k = 0; k < times.size(); ++k) {
-    if (times.IsFaster(k, rules)) faster.insert(identities[k]);
+    if (times.IsClearlyFaster(k, rules)) faster.insert(identities[k]);
   }
   return faster;
 }

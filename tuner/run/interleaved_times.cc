@@ -1,6 +1,7 @@
 #include "tuner/run/interleaved_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -14,6 +15,12 @@ namespace {
 constexpr double kFarFromSearch = 1.15;
 // A kernel whose luckiest call is so much slower than the best one's time need not be timed better.
 constexpr double kClearlySlower = 1.1;
+
+// Beside others' work some kernels lose more than others: of 1.1 one does not know.
+constexpr double kClearly = 1.25;
+// Turns that one of two equal kernels wins more than the other one, in standard deviations: one in
+// forty times it is more.
+constexpr double kSurely = 2;
 
 double AsDouble(int64_t time_ns) { return static_cast<double>(time_ns); }
 
@@ -62,15 +69,16 @@ void InterleavedTimes::AddRound(size_t kernel, const Measurement& round) {
                           round.time_ns(), round.is_disturbed, round.times_ns});
 }
 
-bool InterleavedTimes::IsFaster(size_t kernel, size_t other) const {
+bool InterleavedTimes::IsClearlyFaster(size_t kernel, size_t other) const {
   const std::vector<Round>& rounds = kernels_[kernel].rounds;
   const std::vector<Round>& others = kernels_[other].rounds;
   const size_t turns = std::min(rounds.size(), others.size());
-  size_t won = 0;
+  double more = 0;  // turns that it has won than others
   for (size_t t = 0; t < turns; ++t) {
-    won += kAgreement * AsDouble(rounds[t].fastest_ns) < AsDouble(others[t].fastest_ns) ? 1 : 0;
+    more += kClearly * AsDouble(rounds[t].fastest_ns) < AsDouble(others[t].fastest_ns) ? 1 : -1;
   }
-  return turns >= kLeastRounds && 3 * won >= 2 * turns;
+  const auto all = static_cast<double>(turns);
+  return turns >= kLeastRounds && more >= std::min(all, kSurely * std::sqrt(all));
 }
 
 int64_t InterleavedTimes::LeastSettled() const {

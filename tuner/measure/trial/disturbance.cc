@@ -37,7 +37,8 @@ std::optional<ThreadTimes> TimesOfThread(const std::string& path) {
 constexpr double kStolenShare = 0.05;
 // What the machine's times, which go in steps of a hundredth of a second, can tell.
 constexpr int64_t kLeastOfOthers = 30'000'000;
-constexpr double kIdleShare = 0.1;
+// Where one core of two is shared, the thread on the other one waits for that on this one.
+constexpr double kIdleShare = 0.25;
 
 std::optional<MachineTimes> MachineTimesNow() {
   std::ifstream file("/proc/stat");

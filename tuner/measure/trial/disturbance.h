@@ -51,8 +51,8 @@ class SharedCoresWatch {
  public:
   void Begin();
   // Whether since Begin the threads have stood in the queues of cores for a good part of the time
-  // that they ran, or no core was idle and others had a good part of one. False where the system
-  // does not say that.
+  // that they ran, or cores were hardly idle and others had a good part of one. False where the
+  // system does not say that.
   bool WereShared() const;
 
  private:

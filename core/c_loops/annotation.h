@@ -35,7 +35,8 @@ struct Annotation {
   std::vector<Annotation> inner;  // those in its block
 };
 
-// All annotations of the file that are in no other's block, in order. Errors: InvalidArgument with position.
+// All annotations of the file that are in no other's block, in order. Errors: InvalidArgument with
+// position.
 Result<std::vector<Annotation>> FindAnnotations(const ClangUnit& unit);
 
 }  // namespace mdh

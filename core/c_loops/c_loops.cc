@@ -154,17 +154,16 @@ Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions
     return source.ErrorAt(chosen.annotation->offset, "no 'for' loop follows this annotation");
   }
   if (IsPipeline(*loop)) {
-    MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
-                         ConvertPipeline(function->name, *loop, *chosen.annotation, bound.variables,
-                                         unit.get()));
+    MDH_ASSIGN_OR_RETURN(
+        Pipeline pipeline,
+        ConvertPipeline(function->name, *loop, *chosen.annotation, bound.variables, unit.get()));
     return ToComputation(std::move(pipeline));
   }
   if (!chosen.annotation->inner.empty()) {
     return SeveralInOne(chosen.function, chosen.annotation->inner[0], source);
   }
-  MDH_ASSIGN_OR_RETURN(
-      ConvertedNest nest,
-      ConvertNest(function->name, *loop, *chosen.annotation, bound.variables, unit.get()));
+  MDH_ASSIGN_OR_RETURN(ConvertedNest nest, ConvertNest(function->name, *loop, *chosen.annotation,
+                                                       bound.variables, unit.get()));
   return std::move(nest.expression);
 }
 
@@ -174,9 +173,9 @@ Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& optio
   if (auto* const expression = std::get_if<Expression>(&computation); expression != nullptr) {
     return std::move(*expression);
   }
-  return absl::InvalidArgumentError(absl::StrCat(View(source_name), ": the loops are a pipeline of ",
-                                                 std::get<Pipeline>(computation).steps().size(),
-                                                 " nests; here one nest is wanted"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      View(source_name), ": the loops are a pipeline of ",
+      std::get<Pipeline>(computation).steps().size(), " nests; here one nest is wanted"));
 }
 
 }  // namespace mdh

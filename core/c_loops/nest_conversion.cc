@@ -57,9 +57,8 @@ class NestConversion {
 
  private:
   NestBuffer Named(const std::string& name) const {
-    const auto found =
-        std::find_if(memory_.buffers().begin(), memory_.buffers().end(),
-                     [&](const CBuffer& buffer) { return buffer.name == name; });
+    const auto found = std::find_if(memory_.buffers().begin(), memory_.buffers().end(),
+                                    [&](const CBuffer& buffer) { return buffer.name == name; });
     return {found->declaration, found->offset};
   }
 

@@ -69,7 +69,8 @@ class PipelineConversion {
 
   Status CheckAnnotation() const {
     const auto error = [&](size_t offset, absl::string_view clause) {
-      return ErrorAt(offset, absl::StrCat("'", clause, "' is for one nest: it stands in an "
+      return ErrorAt(offset, absl::StrCat("'", clause,
+                                          "' is for one nest: it stands in an "
                                           "annotation before that"));
     };
     if (annotation_.operators.has_value()) {
@@ -114,7 +115,8 @@ class PipelineConversion {
   Status CheckInnerAnnotations() const {
     for (const Annotation& inner : annotation_.inner) {
       const bool has_nest = std::count(offsets_.begin(), offsets_.end(), inner.loop) > 0;
-      if (!has_nest) return ErrorAt(inner.offset, "no nest of the pipeline follows this annotation");
+      if (!has_nest)
+        return ErrorAt(inner.offset, "no nest of the pipeline follows this annotation");
     }
     return absl::OkStatus();
   }
@@ -193,27 +195,27 @@ class PipelineConversion {
     if (!names.has_value()) return absl::OkStatus();
     std::vector<std::string> ordered;
     for (const AnnotatedName& name : *names) {
-      const auto named = std::find_if(
-          declarations->begin(), declarations->end(), [&](const std::string& declaration) {
-            return variables.at(declaration).name == name.name;
-          });
+      const auto named = std::find_if(declarations->begin(), declarations->end(),
+                                      [&](const std::string& declaration) {
+                                        return variables.at(declaration).name == name.name;
+                                      });
       if (named == declarations->end()) {
-        return ErrorAt(name.offset,
-                       absl::StrCat("'", name.name, "' is not ", verb,
-                                    " in the nests as a buffer of the function"));
+        return ErrorAt(name.offset, absl::StrCat("'", name.name, "' is not ", verb,
+                                                 " in the nests as a buffer of the function"));
       }
       ordered.push_back(*named);
     }
     for (const std::string& declaration : *declarations) {
       if (std::count(ordered.begin(), ordered.end(), declaration) > 0) continue;
       const Variable& variable = variables.at(declaration);
-      return ErrorAt(variable.offset,
-                     absl::StrCat("'", variable.name, "' is ", verb, ", but is not in ", clause,
-                                  "(", absl::StrJoin(*names, ", ",
-                                                     [](std::string* out, const AnnotatedName& n) {
-                                                       absl::StrAppend(out, n.name);
-                                                     }),
-                                  ")"));
+      return ErrorAt(
+          variable.offset,
+          absl::StrCat("'", variable.name, "' is ", verb, ", but is not in ", clause, "(",
+                       absl::StrJoin(*names, ", ",
+                                     [](std::string* out, const AnnotatedName& n) {
+                                       absl::StrAppend(out, n.name);
+                                     }),
+                       ")"));
     }
     *declarations = std::move(ordered);
     return absl::OkStatus();

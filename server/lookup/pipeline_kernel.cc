@@ -38,9 +38,9 @@ class PipelineChoice {
   PipelineChoice(const WantedPipeline& wanted, const FindStep& find)
       : wanted_(wanted),
         find_(find),
-        plan_(PlanSearch(wanted.pipeline,
-                         {.plan = {.may_reassociate =
-                                       wanted.numerics <= v1::NUMERICS_POLICY_REASSOCIATE}})) {}
+        plan_(PlanSearch(
+            wanted.pipeline,
+            {.plan = {.may_reassociate = wanted.numerics <= v1::NUMERICS_POLICY_REASSOCIATE}})) {}
 
   Result<v1::LookupKernelResponse> Run() {
     const v1::MatchKind measured = wanted_.weakest == v1::MATCH_KIND_COMPATIBLE

@@ -232,7 +232,8 @@ class _Contraction:
         made = _einsum_expression(self._subscripts, out_dtype=how.out_type, accumulate=how.accumulate,
                                   epilogue=epilogue, **{letter: 1 for letter in letters})
         # Operands, and what else the epilogue reads.
-        self.names = [buffer.name for buffer in passed_inputs(made.to_proto())]
+        self._at_sizes_of_one = made.to_proto()
+        self.names = [buffer.name for buffer in passed_inputs(self._at_sizes_of_one)]
         operator_ = TensorOperator(
             name or f"mdh::einsum_{next(_numbers)}", len(self.names), 1,
             lambda *t: [(self._output_dtype(t), self._output_sizes(t), ())],
@@ -301,6 +302,18 @@ class _Finished(_Contraction):
     def __init__(self, subscripts: str, how: _How, epilogue: str, name: str):
         super().__init__(subscripts, how, name, epilogue)
         self._of_sums: Dict[int, _Contraction] = {}  # by the type in which they are combined
+
+    def _output_sizes(self, tensors: Sequence[Any]) -> List[int]:
+        """Errors: ExpressionError if what the epilogue reads does not have its shape."""
+        sizes = self._sizes(tensors)
+        proto = self._at_sizes_of_one
+        extents = [sizes[dimension.name] for dimension in proto.dimensions]
+        for buffer, tensor in list(zip(passed_inputs(proto), tensors))[len(self.operands):]:
+            expected = extents_of(buffer, extents)
+            if list(tensor.shape) != expected:
+                raise wrong(f"'{buffer.name}' of '{self._epilogue}' has the shape {tuple(tensor.shape)}, but "
+                            f"what is read of it is {tuple(expected)}")
+        return super()._output_sizes(tensors)
 
     def _sums(self, type_: int) -> _Contraction:
         if type_ not in self._of_sums:

@@ -16,8 +16,8 @@ struct PlannedPipeline {
   std::vector<PlannedEdge> decided;  // of kinds kContraction and kSplit
 };
 
-// The pipeline itself; with steps split, as far as their types and the policy allow it, if there are
-// such steps; and with contractions merged before that, if that is cheaper than both.
+// The pipeline itself; with steps split, as far as their types and the policy allow it, if there
+// are such steps; and with contractions merged before that, if that is cheaper than both.
 std::vector<PlannedPipeline> ContractionOrders(const Pipeline& pipeline,
                                                const PlanOptions& options);
 

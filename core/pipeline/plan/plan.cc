@@ -82,8 +82,8 @@ class Planner {
     for (int consumer = 0; consumer < StepCount(); ++consumer) {
       // What a step computes for itself is decided first: as part of another one it reads that
       // only.
-      for (const EdgeKind kind : {EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction,
-                                  EdgeKind::kSiblings}) {
+      for (const EdgeKind kind :
+           {EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction, EdgeKind::kSiblings}) {
         for (size_t c = 0; c < candidates_.size(); ++c) {
           const bool is_of_kind =
               (candidates_[c].kind == EdgeKind::kSiblings) == (kind == EdgeKind::kSiblings);

@@ -37,9 +37,9 @@ struct Partition {
   // Every edge of the pipeline that is planned, in one order; then siblings that are one and steps
   // that are split. No other partition has the same.
   std::vector<PlannedEdge> edges;
-  Pipeline pipeline;  // rewritten; means the same
-  int64_t bytes;                   // that steps read and write, each by itself, at least
-  int64_t operations;              // of any type, of all steps
+  Pipeline pipeline;   // rewritten; means the same
+  int64_t bytes;       // that steps read and write, each by itself, at least
+  int64_t operations;  // of any type, of all steps
 
   bool is_unfused() const;
   // Whether edges alone are decided, and no sums reordered: each step is computed as it stands.
@@ -65,7 +65,8 @@ struct PlanOptions {
 // every machine.
 //
 // Products of many factors are planned twice: as they are, and in the best order of two factors at
-// a time; and a third time if that of all factors of contractions that follow each other is cheaper.
+// a time; and a third time if that of all factors of contractions that follow each other is
+// cheaper.
 std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options = {});
 
 }  // namespace mdh

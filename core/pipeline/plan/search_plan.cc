@@ -45,8 +45,7 @@ std::vector<Partition> Chosen(std::vector<Partition> partitions, int fused_parti
   const bool has_plain = std::any_of(partitions.begin(), partitions.end(), is_plain);
   for (Partition& partition : partitions) {
     if (!partition.is_unfused()) {
-      const bool is_reserved =
-          places == 1 && has_plain && !keeps_steps && !partition.keeps_steps();
+      const bool is_reserved = places == 1 && has_plain && !keeps_steps && !partition.keeps_steps();
       if (places == 0 || is_reserved) continue;
       --places;
       keeps_steps = keeps_steps || partition.keeps_steps();
@@ -108,8 +107,8 @@ std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan) {
 std::string Describe(const Pipeline& pipeline, const Partition& partition) {
   std::vector<std::string> texts;
   for (const PlannedEdge& edge : partition.edges) {
-    std::string text = TextOf(edge, NameOfStep(pipeline, edge.producer),
-                              NameOfStep(pipeline, edge.consumer));
+    std::string text =
+        TextOf(edge, NameOfStep(pipeline, edge.producer), NameOfStep(pipeline, edge.consumer));
     if (!text.empty()) texts.push_back(std::move(text));
   }
   if (texts.size() > kMostEdgesInText) {

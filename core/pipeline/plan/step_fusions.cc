@@ -49,11 +49,10 @@ int StepFusions::Add(PipelineStep step) {
   const auto key = std::make_tuple(CanonicalForm(step.expression), step.inputs, step.outputs);
   const auto [entry, is_new] = numbers_.try_emplace(key, static_cast<int>(steps_.size()));
   if (!is_new) return entry->second;
-  const int data_flow =
-      data_flows_
-          .try_emplace({Sorted(step.inputs), Sorted(step.outputs)},
-                       static_cast<int>(data_flows_.size()))
-          .first->second;
+  const int data_flow = data_flows_
+                            .try_emplace({Sorted(step.inputs), Sorted(step.outputs)},
+                                         static_cast<int>(data_flows_.size()))
+                            .first->second;
   const int64_t bytes = step.expression.CompulsoryBytes();
   const int64_t operations = OperationsOf(step.expression);
   const double cost = CostOf(step.expression, options_.operations_per_byte);
@@ -109,37 +108,37 @@ FusedSteps StepFusions::Rewritten(int producer, int consumer, EdgeKind kind,
   return {true, made_steps[is_first ? 1 : 0], made_steps[is_first ? 0 : 1]};
 }
 
-  // A pipeline of these steps alone, with the names of the buffers.
+// A pipeline of these steps alone, with the names of the buffers.
 Pipeline StepFusions::TwoSteps(PipelineStep producer, PipelineStep consumer,
-                    const std::vector<bool>& is_needed) const {
-    PipelineSpec spec{.name = pipeline_.name(), .buffers = {}, .steps = {}};
-    std::map<int, int> numbers;
-    const auto add = [&](std::vector<int>* buffers, Role role) {
-      for (int& b : *buffers) {
-        const auto [entry, is_new] = numbers.try_emplace(b, static_cast<int>(spec.buffers.size()));
-        if (is_new) spec.buffers.push_back({.name = pipeline_.buffers()[b].name, .role = role});
-        b = entry->second;
-      }
-    };
-    add(&producer.outputs, Role::kOutput);
-    for (size_t o = 0; o < is_needed.size(); ++o) {
-      const auto& inputs = consumer.inputs;
-      const bool is_read =
-          std::count(inputs.begin(), inputs.end(), NumberOf(spec.buffers[o].name)) > 0;
-      if (!is_needed[o] && is_read) spec.buffers[o].role = Role::kTemporary;
+                               const std::vector<bool>& is_needed) const {
+  PipelineSpec spec{.name = pipeline_.name(), .buffers = {}, .steps = {}};
+  std::map<int, int> numbers;
+  const auto add = [&](std::vector<int>* buffers, Role role) {
+    for (int& b : *buffers) {
+      const auto [entry, is_new] = numbers.try_emplace(b, static_cast<int>(spec.buffers.size()));
+      if (is_new) spec.buffers.push_back({.name = pipeline_.buffers()[b].name, .role = role});
+      b = entry->second;
     }
-    add(&consumer.outputs, Role::kOutput);
-    add(&producer.inputs, Role::kInput);
-    add(&consumer.inputs, Role::kInput);
-    spec.steps = {std::move(producer), std::move(consumer)};
-    return *Pipeline::Create(std::move(spec));
+  };
+  add(&producer.outputs, Role::kOutput);
+  for (size_t o = 0; o < is_needed.size(); ++o) {
+    const auto& inputs = consumer.inputs;
+    const bool is_read =
+        std::count(inputs.begin(), inputs.end(), NumberOf(spec.buffers[o].name)) > 0;
+    if (!is_needed[o] && is_read) spec.buffers[o].role = Role::kTemporary;
   }
+  add(&consumer.outputs, Role::kOutput);
+  add(&producer.inputs, Role::kInput);
+  add(&consumer.inputs, Role::kInput);
+  spec.steps = {std::move(producer), std::move(consumer)};
+  return *Pipeline::Create(std::move(spec));
+}
 
 int StepFusions::NumberOf(const std::string& name) const {
-    const auto found =
-        std::find_if(pipeline_.buffers().begin(), pipeline_.buffers().end(),
-                     [&](const PipelineBuffer& buffer) { return buffer.name == name; });
-    return static_cast<int>(found - pipeline_.buffers().begin());
-  }
+  const auto found =
+      std::find_if(pipeline_.buffers().begin(), pipeline_.buffers().end(),
+                   [&](const PipelineBuffer& buffer) { return buffer.name == name; });
+  return static_cast<int>(found - pipeline_.buffers().begin());
+}
 
 }  // namespace mdh

@@ -166,7 +166,8 @@ ProgramForm FormToPrint(const LowerOptions& options) {
 
 // What they cost, what becomes of the edges, and how many steps they have, the cheapest first.
 std::string DescribePartitions(const Pipeline& pipeline) {
-  constexpr const char* kKinds[] = {"through memory", "inlined", "in the store function"};
+  constexpr const char* kKinds[] = {"through memory", "inlined",   "in the store function",
+                                    "in the sum",     "beside it", "two factors at a time"};
   std::string text;
   int number = 0;
   for (const Partition& partition : PlanPartitions(pipeline)) {

@@ -25,6 +25,12 @@ v1::PipelineEdgeKind ToProto(EdgeKind kind) {
       return v1::PIPELINE_EDGE_KIND_INLINE;
     case EdgeKind::kEpilogue:
       return v1::PIPELINE_EDGE_KIND_EPILOGUE;
+    case EdgeKind::kContraction:
+      return v1::PIPELINE_EDGE_KIND_CONTRACTION;
+    case EdgeKind::kSiblings:
+      return v1::PIPELINE_EDGE_KIND_SIBLINGS;
+    case EdgeKind::kSplit:
+      return v1::PIPELINE_EDGE_KIND_SPLIT;
   }
   return v1::PIPELINE_EDGE_KIND_UNSPECIFIED;
 }

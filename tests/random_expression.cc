@@ -340,6 +340,12 @@ ScalarValue SpecialValue(Rng& rng, ScalarType type, bool with_limits) {
   return ScalarValue::Real(type, Below(rng, 2) == 0 ? value : -value);
 }
 
+// One in four of floating-point types is special.
+ScalarValue SpecialOrSmallValue(Rng& rng, ScalarType type, bool keeps_values) {
+  return IsFloatingPoint(type) && Below(rng, 4) == 0 ? SpecialValue(rng, type, keeps_values)
+                                                     : RandomInputValue(rng, type);
+}
+
 bool KeepsValues(const ScalarFunction& function) {
   const std::vector<ScalarInstruction>& all = function.instructions();
   const auto is_zero = [&](int n) {
@@ -411,10 +417,14 @@ BufferBytes RandomContents(Rng& rng, const ElementType& type, int64_t elements) 
 
 std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& expression) {
   const bool keeps_values = KeepsValues(expression);
-  return Inputs(expression, [&](ScalarType type) {
-    return IsFloatingPoint(type) && Below(rng, 4) == 0 ? SpecialValue(rng, type, keeps_values)
-                                                       : RandomInputValue(rng, type);
-  });
+  return Inputs(expression,
+                [&](ScalarType type) { return SpecialOrSmallValue(rng, type, keeps_values); });
+}
+
+BufferBytes RandomSpecialContents(Rng& rng, const ElementType& type, int64_t elements,
+                                  bool keeps_values) {
+  return Contents(type, elements,
+                  [&](ScalarType field) { return SpecialOrSmallValue(rng, field, keeps_values); });
 }
 
 bool KeepsValues(const Expression& expression) {

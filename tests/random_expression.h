@@ -66,6 +66,11 @@ BufferBytes RandomContents(Rng& rng, const ElementType& type, int64_t elements);
 // once.
 std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& expression);
 
+// So many elements of this type, as those of RandomSpecialInputs; `keeps_values`: with subnormal
+// and largest numbers.
+BufferBytes RandomSpecialContents(Rng& rng, const ElementType& type, int64_t elements,
+                                  bool keeps_values);
+
 // Whether no operation on floating-point values gives others than its operands, but for their signs
 // and conversions.
 bool KeepsValues(const Expression& expression);

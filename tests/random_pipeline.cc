@@ -5,11 +5,48 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/random_keyed.h"
 
 namespace mdh {
 namespace {
 
 using Role = PipelineBuffer::Role;
+
+// A step that copies what lies in memory like this.
+Result<Expression> CopyOf(const Buffer& memory) {
+  ExpressionSpec spec{.name = "copy",
+                      .dimensions = {},
+                      .inputs = {},
+                      .outputs = {},
+                      .function = {},
+                      .combine_operators = {},
+                      .index_dimensions = {}};
+  Buffer view{.name = "x", .type = memory.type, .extents = memory.extents, .accesses = {{}}};
+  view.extents_given = true;
+  for (size_t d = 0; d < memory.extents.size(); ++d) {
+    spec.dimensions.push_back({absl::StrCat("i", d + 1), memory.extents[d]});
+    spec.combine_operators.push_back(CombineOperator::Concat());
+    AffineIndex index{std::vector<int64_t>(memory.extents.size(), 0), 0};
+    index.coefficients[d] = 1;
+    view.accesses[0].indices.push_back(std::move(index));
+  }
+  spec.inputs = {view};
+  view.name = "y";
+  spec.outputs = {std::move(view)};
+  std::vector<TypedName> parameters, results;
+  std::vector<ScalarInstruction> instructions;
+  std::vector<int> values;
+  for (const ElementType::Field& field : memory.type.fields()) {
+    const auto n = static_cast<int>(parameters.size());
+    parameters.push_back({absl::StrCat("a", n), field.type});
+    results.push_back({absl::StrCat("b", n), field.type});
+    instructions.push_back({ScalarOp::kParameter, field.type, {}, n});
+    values.push_back(n);
+  }
+  MDH_ASSIGN_OR_RETURN(spec.function,
+                       ScalarFunction::Create("f", parameters, results, instructions, values));
+  return Expression::Create(std::move(spec));
+}
 
 class PipelineMaker {
  public:
@@ -21,7 +58,9 @@ class PipelineMaker {
         options_.min_steps + Below(rng_, options_.max_steps - options_.min_steps + 1);
     for (int64_t s = 0; s < steps; ++s) {
       const bool repeats = s > 0 && Below(rng_, 10) == 0;
-      AppendStep(repeats ? AnyOf(rng_, spec_.steps) : NewStep());
+      const bool is_keyed =
+          !repeats && options_.keyed_one_in > 0 && Below(rng_, options_.keyed_one_in) == 0;
+      AppendStep(repeats ? AnyOf(rng_, spec_.steps) : is_keyed ? NewKeyedStep() : NewStep());
     }
     for (size_t b = 0; b < spec_.buffers.size(); ++b) {
       if (spec_.buffers[b].role == Role::kInput) continue;
@@ -58,6 +97,25 @@ class PipelineMaker {
     return {std::move(expression), std::move(inputs), {}};
   }
 
+  // A step of which half of the inputs are copies.
+  PipelineStep NewKeyedStep() {
+    Expression expression = RandomKeyedExpression(rng_, options_.expression);
+    std::vector<int> inputs;
+    for (const Buffer& input : expression.passed_inputs()) {
+      const bool is_copy = input.is_dense() && !input.extents.empty() && Below(rng_, 2) == 0;
+      Result<Expression> copy = absl::NotFoundError("none");
+      if (is_copy) copy = CopyOf(input);
+      if (copy.ok()) {
+        const int from = NewBuffer("x", Role::kInput, copy->inputs()[0]);
+        AppendStep({*std::move(copy), {from}, {}});
+        inputs.push_back(spec_.steps.back().outputs[0]);
+      } else {
+        inputs.push_back(NewBuffer("x", Role::kInput, input));
+      }
+    }
+    return {std::move(expression), std::move(inputs), {}};
+  }
+
   void AppendStep(PipelineStep step) {
     for (const int b : step.inputs) is_read_[b] = true;
     step.outputs.clear();
@@ -89,6 +147,18 @@ Pipeline RandomPipeline(Rng& rng, const RandomPipelineOptions& options) {
     Result<Pipeline> pipeline = PipelineMaker(rng, options).Make();
     if (pipeline.ok()) return *std::move(pipeline);
   }
+}
+
+std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Pipeline& pipeline) {
+  const bool keeps_values =
+      std::all_of(pipeline.steps().begin(), pipeline.steps().end(),
+                  [](const PipelineStep& step) { return KeepsValues(step.expression); });
+  std::vector<BufferBytes> inputs;
+  for (const int b : pipeline.BuffersOf(Role::kInput)) {
+    const PipelineBuffer& buffer = pipeline.buffers()[b];
+    inputs.push_back(RandomSpecialContents(rng, buffer.type, buffer.elements(), keeps_values));
+  }
+  return inputs;
 }
 
 std::vector<BufferBytes> RandomInputs(Rng& rng, const Pipeline& pipeline) {

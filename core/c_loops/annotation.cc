@@ -138,6 +138,16 @@ class AnnotationParser {
   size_t end_;
 };
 
+// Behind the brace that closes the one at `open`.
+size_t EndOfBlock(const std::vector<CToken>& tokens, size_t open) {
+  int depth = 0;
+  for (size_t n = open; n < tokens.size(); ++n) {
+    if (tokens[n].text == "{") ++depth;
+    if (tokens[n].text == "}" && --depth == 0) return tokens[n].end;
+  }
+  return tokens[open].begin;
+}
+
 }  // namespace
 
 Result<std::vector<Annotation>> FindAnnotations(const ClangUnit& unit) {
@@ -150,13 +160,15 @@ Result<std::vector<Annotation>> FindAnnotations(const ClangUnit& unit) {
     const size_t end = EndOfLine(unit.source().text(), tokens[n].begin);
     MDH_ASSIGN_OR_RETURN(Annotation annotation, AnnotationParser(unit, n + 3, end).Run());
     annotation.offset = tokens[n].begin;
-    annotation.loop = end;
+    annotation.loop = annotation.end = end;
     for (size_t next = n + 3; next < tokens.size(); ++next) {
       if (tokens[next].begin < end) continue;
-      annotation.loop = tokens[next].begin;
+      annotation.loop = annotation.end = tokens[next].begin;
+      if (tokens[next].text == "{") annotation.end = EndOfBlock(tokens, next);
       break;
     }
-    annotations.push_back(std::move(annotation));
+    const bool is_inner = !annotations.empty() && annotation.offset < annotations.back().end;
+    (is_inner ? annotations.back().inner : annotations).push_back(std::move(annotation));
   }
   return annotations;
 }

@@ -26,14 +26,17 @@ struct AnnotatedOperator {
 struct Annotation {
   size_t offset = 0;  // of the '#'
   size_t loop = 0;    // offset of the token after the annotation
+  size_t end = 0;     // behind the block that starts there; `loop` if none does
   std::optional<std::vector<AnnotatedName>> outputs;
   std::optional<std::vector<AnnotatedName>> inputs;
   // Outputs that keep what is there in elements that are not assigned.
   std::optional<std::vector<AnnotatedName>> kept;
   std::optional<std::vector<AnnotatedOperator>> operators;
+  std::vector<Annotation> inner;  // those in its block
 };
 
-// All annotations of the file, in order. Errors: InvalidArgument with position.
+// All annotations of the file that are in no other's block, in order. Errors: InvalidArgument with
+// position.
 Result<std::vector<Annotation>> FindAnnotations(const ClangUnit& unit);
 
 }  // namespace mdh

@@ -251,6 +251,7 @@ Result<CBuffer*> BufferMemory::BufferOf(const Place& place, const CVariable& var
   MDH_ASSIGN_OR_RETURN(std::vector<int64_t> extents, ExtentsOf(place, variable));
   buffer_of_[node.declaration] = static_cast<int>(buffers_.size());
   buffers_.push_back({node.text,
+                      node.declaration,
                       node.begin,
                       element,
                       outputs_.count(node.declaration) > 0,

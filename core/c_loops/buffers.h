@@ -26,6 +26,7 @@ struct CAccess {
 
 struct CBuffer {
   std::string name;
+  std::string declaration;
   size_t offset;  // of its first appearance
   CType element;  // a scalar or a record
   bool is_output;

@@ -15,6 +15,7 @@
 #include "core/c_loops/annotation.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/nest_conversion.h"
+#include "core/c_loops/nest_pipeline.h"
 #include "core/text/source.h"
 
 namespace mdh {
@@ -80,6 +81,13 @@ struct AnnotatedLoop {
   const Annotation* annotation;
 };
 
+Status SeveralInOne(const std::string& function, const Annotation& second, const Source& source) {
+  return source.ErrorAt(second.offset,
+                        absl::StrCat("'", function,
+                                     "' has several annotated loops; there can be one in a "
+                                     "function, or several nests in one annotated block"));
+}
+
 Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const ClangUnit& unit,
                              const std::string& wanted, absl::string_view source_name) {
   std::vector<AnnotatedLoop> loops;
@@ -114,10 +122,7 @@ Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const C
         absl::StrCat(source_name, ": there are ", loops.size(),
                      " annotated loops; name the function of those that are meant: ", names));
   }
-  return unit.source().ErrorAt(
-      loops[1].annotation->offset,
-      absl::StrCat("'", loops[0].function,
-                   "' has several annotated loops; there can be one in a function"));
+  return SeveralInOne(loops[0].function, *loops[1].annotation, unit.source());
 }
 
 // Or a block.
@@ -132,8 +137,8 @@ const CNode* FindLoop(const CNode& node, size_t offset) {
 
 }  // namespace
 
-Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options,
-                               std::string_view source_name) {
+Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions& options,
+                                      std::string_view source_name) {
   const Source source(View(source_name), View(text));
   const std::string file_name(source_name);
   MDH_ASSIGN_OR_RETURN(const BoundNames bound, Bind(options.bindings, source, file_name));
@@ -148,7 +153,29 @@ Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& optio
   if (loop == nullptr) {
     return source.ErrorAt(chosen.annotation->offset, "no 'for' loop follows this annotation");
   }
-  return ConvertNest(*function, *loop, *chosen.annotation, bound.variables, unit.get());
+  if (IsPipeline(*loop)) {
+    MDH_ASSIGN_OR_RETURN(
+        Pipeline pipeline,
+        ConvertPipeline(function->name, *loop, *chosen.annotation, bound.variables, unit.get()));
+    return ToComputation(std::move(pipeline));
+  }
+  if (!chosen.annotation->inner.empty()) {
+    return SeveralInOne(chosen.function, chosen.annotation->inner[0], source);
+  }
+  MDH_ASSIGN_OR_RETURN(ConvertedNest nest, ConvertNest(function->name, *loop, *chosen.annotation,
+                                                       bound.variables, unit.get()));
+  return std::move(nest.expression);
+}
+
+Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options,
+                               std::string_view source_name) {
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParseCComputation(text, options, source_name));
+  if (auto* const expression = std::get_if<Expression>(&computation); expression != nullptr) {
+    return std::move(*expression);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      View(source_name), ": the loops are a pipeline of ",
+      std::get<Pipeline>(computation).steps().size(), " nests; here one nest is wanted"));
 }
 
 }  // namespace mdh

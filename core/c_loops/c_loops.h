@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "core/text/parser.h"
 
 namespace mdh {
@@ -18,11 +19,16 @@ struct CLoopsOptions {
   std::string function;
 };
 
-// Parses a C file with clang and makes an expression of the loops after "#pragma mdh".
+// Parses a C file with clang and makes an expression of the loops after "#pragma mdh", or a
+// pipeline of the nests in the block after it.
 // `source_name`: the file's path, from which it includes others.
 // Errors: InvalidArgument, OutOfRange or what Expression::Create says; the message is
 //   source_name:LINE:COLUMN: MESSAGE
 // followed by the line and a caret. NotFound if there are no such loops.
+Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions& options = {},
+                                      std::string_view source_name = "<text>.c");
+
+// The same where it must be one nest.
 Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options = {},
                                std::string_view source_name = "<text>.c");
 

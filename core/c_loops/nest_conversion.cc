@@ -19,16 +19,16 @@ namespace {
 
 class NestConversion {
  public:
-  NestConversion(const CFunction& function, const Annotation& annotation,
+  NestConversion(const std::string& name, const Annotation& annotation,
                  const std::map<std::string, int64_t>& bound, ClangUnit* unit)
-      : function_(function),
+      : name_(name),
         annotation_(annotation),
         unit_(*unit),
         integers_(unit->source(), bound),
         memory_(unit, &integers_),
         evaluator_(unit, &builder_, &memory_) {}
 
-  Result<Expression> Run(const CNode& loop) {
+  Result<ConvertedNest> Run(const CNode& loop) {
     MDH_ASSIGN_OR_RETURN(nest_, ParseLoopNest(loop, integers_));
     integers_.SetLoops(nest_.loops);
     memory_.FindOutputs(nest_);
@@ -48,10 +48,20 @@ class NestConversion {
       MDH_RETURN_IF_ERROR(OrderBuffers());
       MDH_ASSIGN_OR_RETURN(stored, Stored(results));
     }
-    return Assemble(results, std::move(operators), stored);
+    MDH_ASSIGN_OR_RETURN(Expression expression, Assemble(results, std::move(operators), stored));
+    std::vector<NestBuffer> inputs, outputs;
+    for (const Buffer& input : expression.passed_inputs()) inputs.push_back(Named(input.name));
+    for (const Buffer& output : expression.outputs()) outputs.push_back(Named(output.name));
+    return ConvertedNest{std::move(expression), std::move(inputs), std::move(outputs)};
   }
 
  private:
+  NestBuffer Named(const std::string& name) const {
+    const auto found = std::find_if(memory_.buffers().begin(), memory_.buffers().end(),
+                                    [&](const CBuffer& buffer) { return buffer.name == name; });
+    return {found->declaration, found->offset};
+  }
+
   Result<Expression> Assemble(const std::vector<NestResult>& results, NestOperators operators,
                               const std::vector<int>& stored) {
     const std::set<int> by_f = builder_.UsedParameters(operators.values);
@@ -67,7 +77,7 @@ class NestConversion {
     const NestElements given = ResultElements();
     MDH_ASSIGN_OR_RETURN(NestFunction made,
                          MakeFunction("f", ElementsOf(function_inputs_), given, operators.values));
-    ExpressionSpec spec{.name = function_.name,
+    ExpressionSpec spec{.name = name_,
                         .dimensions = {},
                         .inputs = {},
                         .outputs = {},
@@ -439,7 +449,7 @@ class NestConversion {
     }
   }
 
-  const CFunction& function_;
+  const std::string& name_;
   const Annotation& annotation_;
   ClangUnit& unit_;
   IntegerEvaluator integers_;
@@ -454,10 +464,10 @@ class NestConversion {
 
 }  // namespace
 
-Result<Expression> ConvertNest(const CFunction& function, const CNode& loop,
-                               const Annotation& annotation,
-                               const std::map<std::string, int64_t>& bound, ClangUnit* unit) {
-  return NestConversion(function, annotation, bound, unit).Run(loop);
+Result<ConvertedNest> ConvertNest(const std::string& name, const CNode& loop,
+                                  const Annotation& annotation,
+                                  const std::map<std::string, int64_t>& bound, ClangUnit* unit) {
+  return NestConversion(name, annotation, bound, unit).Run(loop);
 }
 
 }  // namespace mdh

@@ -24,7 +24,8 @@ struct PipelineJobs {
 
 Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
                                           const DeviceCatalogue& catalogue) {
-  PipelineJobs checked{PlanSearch(pipeline), {}};
+  const bool may_reassociate = request.options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
+  PipelineJobs checked{PlanSearch(pipeline, {.plan = {.may_reassociate = may_reassociate}}), {}};
   const std::vector<SearchedStep>& steps = checked.plan.steps;
   if (steps.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",

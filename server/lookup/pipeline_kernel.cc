@@ -36,7 +36,11 @@ struct Candidate {
 class PipelineChoice {
  public:
   PipelineChoice(const WantedPipeline& wanted, const FindStep& find)
-      : wanted_(wanted), find_(find), plan_(PlanSearch(wanted.pipeline)) {}
+      : wanted_(wanted),
+        find_(find),
+        plan_(PlanSearch(
+            wanted.pipeline,
+            {.plan = {.may_reassociate = wanted.numerics <= v1::NUMERICS_POLICY_REASSOCIATE}})) {}
 
   Result<v1::LookupKernelResponse> Run() {
     const v1::MatchKind measured = wanted_.weakest == v1::MATCH_KIND_COMPATIBLE

@@ -38,9 +38,14 @@ struct PartitionedPipeline {
   Pipeline given, partition;
 };
 
+// Every third has nan, infinities and other special values in its inputs.
+bool HasSpecialInputs(uint64_t seed) { return seed % 3 == 1; }
+
 // As it is, or fused in one of the ways that a plan has, which few random pipelines can be.
-PartitionedPipeline RandomPartition(Rng& rng, Rng& names) {
+PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_values) {
   RandomPipelineOptions options;
+  options.keyed_one_in = 8;
+  options.expression.special_values = has_special_values;
   options.expression.max_points = 1024;
   options.expression.max_rank = 4;
   options.expression.empty_one_in = 40;
@@ -50,7 +55,9 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names) {
   std::vector<Partition> partitions;
   for (int n = 0; n < kMostPipelines && partitions.empty(); ++n) {
     pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));
-    partitions = PlanPartitions(pipeline, {.max_partitions = kMostPartitions});
+    // In another order infinities of factors may or may not meet zeros.
+    partitions = PlanPartitions(
+        pipeline, {.max_partitions = kMostPartitions, .may_reassociate = !has_special_values});
     std::erase_if(partitions, [](const Partition& p) { return p.is_unfused(); });
   }
   if (partitions.empty()) return {pipeline, pipeline};
@@ -79,7 +86,7 @@ Result<std::optional<TuningParameters>> ParametersOfStep(Rng& rng, const Express
 Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& backend,
                                                        uint64_t seed) {
   Rng rng(seed), names(seed + 1);
-  auto [given, partition] = RandomPartition(rng, names);
+  auto [given, partition] = RandomPartition(rng, names, HasSpecialInputs(seed));
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const bool by_clang = Below(rng, 2) == 0 && backend.has_clang();
@@ -94,12 +101,14 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
     }
     parameters.push_back(*std::move(of_step));
   }
-  std::vector<BufferBytes> inputs = RandomInputs(rng, given);
+  std::vector<BufferBytes> inputs =
+      HasSpecialInputs(seed) ? RandomSpecialInputs(rng, given) : RandomInputs(rng, given);
   return PipelinePair{.given = std::move(given),
                       .partition = std::move(partition),
                       .model = std::move(model),
                       .device = std::move(device),
                       .parameters = std::move(parameters),
+                      .has_special_values = HasSpecialInputs(seed),
                       .inputs = std::move(inputs)};
 }
 
@@ -133,6 +142,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
     add(pair.parameters[s].threads != pair.kernel->threads, "steps with fewer threads");
   }
   add(steps.size() < pair.given.steps().size(), "steps fused");
+  add(pair.has_special_values, "special values");
   features.insert(absl::StrCat(steps.size(), " steps"));
   int64_t temporary_bytes = 0;
   for (size_t b = 0; b < pair.partition.buffers().size(); ++b) {

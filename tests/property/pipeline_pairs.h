@@ -21,6 +21,7 @@ struct PipelinePair {
   SystemModel model;
   DeviceDescription device;
   std::vector<TuningParameters> parameters;  // of the steps of the partition
+  bool has_special_values = false;           // whether inputs have
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");
 };

@@ -125,3 +125,14 @@ def test_readme(client, daemon, monkeypatch):
     exec(compile(first, str(README), "exec"), names)
     expected = client.check(names["matvec"](mdh.fp32, 20, 30)).digest
     assert names["tuned"].digest == expected
+
+
+def test_pipeline_of_the_readme(client, daemon, monkeypatch, tmp_path):
+    monkeypatch.setenv("MDH_SERVER", daemon.address)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    program, = [block for block in code_blocks() if "@mdh.pipeline" in block]
+    (tmp_path / "layer.py").write_text(program)  # loops are read from a file
+    names = {}
+    exec(compile(program, str(tmp_path / "layer.py"), "exec"), names)
+    assert client.check(names["layer"]).digest == names["layer"].digest
+    assert [argument.name for argument in names["best"].kernel.arguments] == ["x", "w", "b", "y"]

@@ -75,6 +75,64 @@ def test_gradients(client, subscripts, shapes):
     assert torch.autograd.gradcheck(function, tensors)
 
 
+GELU = "0.5 * (out + bias[j]) * (1 + erf((out + bias[j]) * 0.7071067811865476))"
+
+
+@pytest.mark.parametrize("subscripts, shapes, epilogue, function", [
+    ("ik,kj->ij", ((3, 4), (4, 5), (5,), (3, 5)), "tanh(out + bias[j]) * skip[i, j]",
+     lambda a, b, bias, skip: torch.tanh(a @ b + bias) * skip),
+    ("ik,kj->ij", ((3, 4), (4, 5), (5,)), GELU,
+     lambda a, b, bias: torch.nn.functional.gelu(a @ b + bias)),
+    ("bik,bkj->bij", ((2, 3, 4), (2, 4, 5), ()), "where(out > 0, out, alpha * out)",
+     lambda a, b, alpha: torch.where(a @ b > 0, a @ b, alpha * (a @ b))),
+    ("ik,kj->ij", ((3, 4), (4, 5)), "exp(-out) * A[i, 0] + fp64(j + 1)",
+     lambda a, b: torch.exp(-(a @ b)) * a[:, :1] + torch.arange(1, 6)),
+    ("i,i->i", ((5,), (5,), (11,)), "out * shifted[2 * i + 1] + 3",
+     lambda a, b, shifted: a * b * shifted[1::2] + 3),
+    ("ik->i", ((3, 4),), "sqrt(out * out + 1)", lambda a: (a.sum(1) ** 2 + 1).sqrt()),
+])
+def test_an_epilogue_and_its_gradients(client, subscripts, shapes, epilogue, function):
+    einsum = mdh.torch.einsum(subscripts, client=client, epilogue=epilogue)
+    torch.manual_seed(1)
+    tensors = [torch.rand(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    torch.testing.assert_close(einsum(*tensors), function(*tensors))
+    found = torch.autograd.grad(einsum(*tensors).square().sum(), tensors)
+    expected = torch.autograd.grad(function(*tensors).square().sum(), tensors)
+    torch.testing.assert_close(found, expected)
+    assert torch.autograd.gradcheck(einsum, tensors)
+    assert torch.autograd.gradgradcheck(einsum, tensors)
+
+
+def test_an_epilogue_of_halves_for_some_tensors(client):
+    einsum = mdh.torch.einsum("ik,kj->ij", client=client, accumulate=fp32, epilogue="max(out + bias[j], 0)")
+    a, b, bias = torch.rand(3, 4).half(), torch.rand(4, 5).half().requires_grad_(), torch.rand(5).half()
+    found = einsum(a, b, bias)
+    torch.testing.assert_close(found, ((a.float() @ b.float()) + bias.float()).relu().half())
+    found.sum().backward()
+    assert b.grad.dtype == torch.float16
+    torch.testing.assert_close(b.grad, a.T @ torch.ones(3, 5).half())
+
+
+def test_an_epilogue_that_does_not_need_the_sums(client):
+    x, bias = torch.rand(4, requires_grad=True), torch.rand(4, requires_grad=True)
+    mdh.torch.einsum("i->i", client=client, epilogue="2 * bias[i]")(x, bias).sum().backward()
+    assert x.grad is None and (bias.grad == 2).all()
+
+
+def test_epilogues_that_do_not_fit(client):
+    with pytest.raises(mdh.ExpressionError, match="an epilogue names dimensions by their letters"):
+        mdh.torch.einsum("...i->...", client=client, epilogue="out + 1")
+    with pytest.raises(mdh.ExpressionError, match="is no expression of Python"):
+        mdh.torch.einsum("ik->i", client=client, epilogue="out +")
+    einsum = mdh.torch.einsum("ik->i", client=client, epilogue="out + bias[i]")
+    with pytest.raises(mdh.ExpressionError, match=r"'bias' of .* has the shape \(4,\), but .* \(3,\)"):
+        einsum(torch.rand(3, 5), torch.rand(4))
+    with pytest.raises(mdh.ExpressionError, match=r"'bias' of .* has the shape \(2,\), but .* \(3,\)"):
+        einsum(torch.rand(3, 5).to("meta"), torch.rand(2).to("meta"))
+    with pytest.raises(mdh.ExpressionError, match="have the types"):
+        einsum(torch.rand(3, 5), torch.rand(3).double())
+
+
 def test_second_derivatives(client):
     dot = mdh.torch.einsum("i,i->", client=client)
     x = torch.rand(4, dtype=torch.float64, requires_grad=True)

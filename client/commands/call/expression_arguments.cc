@@ -169,7 +169,7 @@ Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
     bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
   }
   if (IsCFile(arguments.file)) {
-    return ParseCLoops(text, {.bindings = bindings, .function = arguments.function},
+    return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
                        arguments.file);
   }
   const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;

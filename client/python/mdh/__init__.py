@@ -46,6 +46,7 @@ from .operators import (
     fmin, max as max, min as min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
     scalar_plus, scalar_times,
 )
+from .pipeline import Pipeline, pipeline
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
@@ -73,7 +74,7 @@ __all__ = [
     "int8", "InternalError", "Job", "Kernel", "KernelArgument", "KernelFile", "KernelLaunch",
     "literal", "log", "log1p", "log2", "logical_not", "Lookup", "md_hom", "mdh", "MdhError",
     "mul", "NotFoundError", "Nvrtc", "or_", "out", "out_view", "OutOfRangeError", "parse",
-    "PermissionDeniedError", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
+    "PermissionDeniedError", "Pipeline", "pipeline", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
     "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
     "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
     "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",

@@ -11,12 +11,13 @@ import grpc
 
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
+from .pipeline import Pipeline
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind,
 )
 from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
-Source = Union[Expression, TextExpression]
+Source = Union[Expression, Pipeline, TextExpression]
 # A name, or the description of a device that has none.
 Device = Union[str, device_pb2.DeviceDescription]
 Result = TypeVar("Result")
@@ -134,9 +135,9 @@ def error_of(error: Any, address: str, location: Optional[SourceLocation]) -> Md
 
 
 def source(expression: Any) -> expression_pb2.ExpressionSource:
-    if not isinstance(expression, (Expression, TextExpression)):
-        raise wrong(f"{expression!r} is no expression: decorate a function with @mdh, or use "
-                    "einsum(...) or parse(...)")
+    if not isinstance(expression, (Expression, Pipeline, TextExpression)):
+        raise wrong(f"{expression!r} is no expression: decorate a function with @mdh or "
+                    "@mdh.pipeline, or use einsum(...) or parse(...)")
     return expression.source()
 
 

@@ -57,11 +57,49 @@ def digest(expression: pb.Expression) -> str:
     return hashlib.sha256(canonical_form(expression).encode()).hexdigest()
 
 
+def pipeline_digest(pipeline: pb.Pipeline) -> str:
+    """As digest; core/pipeline/pipeline_canonical.h defines the form. Of a valid pipeline in which views
+    have the extents of their buffers."""
+    return hashlib.sha256(_Steps(pipeline).form().encode()).hexdigest()
+
+
 def passed_inputs(expression: pb.Expression) -> List[pb.Buffer]:
     """What a caller passes: the inputs, then those that only the store function reads."""
     sizes = [dimension.size for dimension in expression.dimensions]
     inputs, read, passed = _joined_inputs(expression, sizes)
     return inputs + [buffer for buffer in read if passed[buffer.name] >= len(inputs)]
+
+
+class _Steps:
+    """The steps of a pipeline in the order of a depth-first walk from the outputs; equal ones are one."""
+
+    def __init__(self, pipeline: pb.Pipeline):
+        self._pipeline = pipeline
+        self._writer = {output: step for step in pipeline.steps for output in step.outputs}
+        inputs = [number for number, buffer in enumerate(pipeline.buffers)
+                  if buffer.role == pb.PIPELINE_ROLE_INPUT]
+        self._inputs = [f"i{number}" for number in range(len(inputs))]
+        self._source = dict(zip(inputs, self._inputs))
+        # Canonical forms and what they read, with their numbers.
+        self._steps: Dict[Tuple[str, Tuple[str, ...]], int] = {}
+        self._outputs = [self._source_of(number) for number, buffer in enumerate(pipeline.buffers)
+                         if buffer.role == pb.PIPELINE_ROLE_OUTPUT]
+
+    def _source_of(self, buffer: int) -> str:
+        if buffer not in self._source:
+            step = self._writer[buffer]
+            read = tuple([self._source_of(input_) for input_ in step.inputs])
+            number = self._steps.setdefault((canonical_form(step.expression), read), len(self._steps))
+            self._source.update({output: f"s{number}.{n}" for n, output in enumerate(step.outputs)})
+        return self._source[buffer]
+
+    def form(self) -> str:
+        (first, read), *others = self._steps
+        results = [f"s0.{n}" for n in range(len(self._pipeline.steps[0].outputs))]
+        if not others and list(read) == self._inputs and self._outputs == results:
+            return first
+        steps = "".join(f"step {','.join(sources)}\n{form}" for form, sources in self._steps)
+        return f"mdh-pipeline-canonical 1\n{steps}outputs {','.join(self._outputs)}\n"
 
 
 def _joined_inputs(expression: pb.Expression, sizes: Sequence[int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from . import canonical
 from .errors import SourceLocation
@@ -39,6 +39,13 @@ class Expression:
     def serialize(self) -> bytes:
         """The message's bytes, the same for every call."""
         return self._proto.SerializeToString(deterministic=True)
+
+    def __call__(self, *buffers: Any, **named: Any) -> Any:
+        """Within a function under @mdh.pipeline: a step of it. Takes the inputs, in their order or by
+        name; gives the output, or a tuple of several. Errors: ExpressionError."""
+        from .pipeline import call_expression
+
+        return call_expression(self, buffers, named)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{d.name}={d.size}" for d in self._proto.dimensions)

@@ -34,8 +34,9 @@ from .errors import NotFoundError, wrong
 from .expression import Expression
 from .results import Kernel
 from .torch_computation import Loaded
+from .torch_epilogue import gradients as _epilogue_gradients
 from .torch_operator import TensorOperator
-from .types import SCALAR_TYPES, ScalarType, as_scalar_type
+from .types import SCALAR_TYPES, TYPE_OF_CODE, ScalarType, as_scalar_type
 
 # Types of elements by those of torch, and back; older versions of torch lack some.
 _TYPE_OF = {getattr(torch, type_.library_name): type_
@@ -139,7 +140,8 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
 
 
 def einsum(subscripts: str, *, source: Optional[KernelSource] = None, out_dtype: Any = None,
-           accumulate: Any = None, name: str = "", **options: Any) -> Callable[..., Any]:
+           accumulate: Any = None, epilogue: str = "", name: str = "", **options: Any
+           ) -> Callable[..., Any]:
     """A contraction as a function of tensors of one floating-point or integer type, as torch.einsum
     takes it: letters, "...", "," and "->". Sizes are those of the tensors; for each combination there
     is a kernel. Differentiable as often as one wants: the gradient of a contraction is a sum of
@@ -151,7 +153,9 @@ def einsum(subscripts: str, *, source: Optional[KernelSource] = None, out_dtype:
 
     `out_dtype`: of the output, a type of torch or of expressions, by default that of the tensors;
     gradients are computed in that of the tensors. `accumulate`: the type in which products are added,
-    e.g. fp32 for tensors of fp16; by default that of both which holds more. `name`: of the operator,
+    e.g. fp32 for tensors of fp16; by default that of both which holds more. `epilogue`: what is made of
+    the sums, as that of mdh.einsum: "max(out + bias[j], 0)"; tensors that it names follow the operands in
+    a call, in the order in which it names them. `name`: of the operator,
     with a number for each further one; default: one in the namespace "mdh". `options`: of
     KernelSource, instead of `source`. Errors: ExpressionError.
     """
@@ -159,6 +163,10 @@ def einsum(subscripts: str, *, source: Optional[KernelSource] = None, out_dtype:
     if out_dtype is not None:
         out_type = as_scalar_type(_TYPE_OF.get(out_dtype, out_dtype), "the output")
     how = _How(source or KernelSource(**options), accumulate, out_type)
+    if epilogue:
+        if "..." in subscripts:
+            raise wrong("an epilogue names dimensions by their letters: '...' has none")
+        return _Finished(subscripts, how, epilogue, name).call
     if "..." in subscripts:
         return _Elliptic(subscripts, how, name).call
     return _Contraction(subscripts, how, name).call
@@ -211,7 +219,7 @@ def _without(tensor: Any, axes: Sequence[int]) -> Any:
 class _Contraction:
     """One einsum for tensors of all sizes, and the contractions of its gradient."""
 
-    def __init__(self, subscripts: str, how: _How, name: str):
+    def __init__(self, subscripts: str, how: _How, name: str, epilogue: Optional[str] = None):
         left, arrow, output = "".join(subscripts.split()).partition("->")
         self.operands = left.split(",")
         letters = "".join(self.operands)
@@ -219,11 +227,15 @@ class _Contraction:
             sorted(c for c in set(letters) if letters.count(c) == 1))
         self._subscripts = f"{left}->{self.output}"
         self._how = how
+        self._epilogue = epilogue
         # Before a tensor comes, with sizes of one: errors in the subscripts are found here.
-        _einsum_expression(self._subscripts, out_dtype=how.out_type, accumulate=how.accumulate,
-                           **{letter: 1 for letter in letters})
+        made = _einsum_expression(self._subscripts, out_dtype=how.out_type, accumulate=how.accumulate,
+                                  epilogue=epilogue, **{letter: 1 for letter in letters})
+        # Operands, and what else the epilogue reads.
+        self._at_sizes_of_one = made.to_proto()
+        self.names = [buffer.name for buffer in passed_inputs(self._at_sizes_of_one)]
         operator_ = TensorOperator(
-            name or f"mdh::einsum_{next(_numbers)}", len(self.operands), 1,
+            name or f"mdh::einsum_{next(_numbers)}", len(self.names), 1,
             lambda *t: [(self._output_dtype(t), self._output_sizes(t), ())],
             lambda *t: how.source.load(self._expression(*t), t[0].device))
         operator_.add_gradient(self._backward)
@@ -257,7 +269,7 @@ class _Contraction:
                         "have")
         return _einsum_expression(self._subscripts, dtype=_TYPE_OF[tensors[0].dtype],
                                   out_dtype=self._how.out_type, accumulate=self._how.accumulate,
-                                  **self._sizes(tensors))
+                                  epilogue=self._epilogue, **self._sizes(tensors))
 
     def _backward(self, tensors: Sequence[Any], gradient: Any, needed: Sequence[bool]) -> List[Any]:
         return [self._gradient(number, tensors, gradient) if wanted else None
@@ -282,6 +294,50 @@ class _Contraction:
         result = self._gradients[number](of_one_type, *rest)
         shape = [size if letter in known else 1 for letter, size in zip(wanted, tensors[number].shape)]
         return result.reshape(shape).expand(tensors[number].shape)
+
+
+class _Finished(_Contraction):
+    """A contraction of which an epilogue makes something: its gradient needs the sums again."""
+
+    def __init__(self, subscripts: str, how: _How, epilogue: str, name: str):
+        super().__init__(subscripts, how, name, epilogue)
+        self._of_sums: Dict[int, _Contraction] = {}  # by the type in which they are combined
+
+    def _output_sizes(self, tensors: Sequence[Any]) -> List[int]:
+        """Errors: ExpressionError if what the epilogue reads does not have its shape."""
+        sizes = self._sizes(tensors)
+        proto = self._at_sizes_of_one
+        extents = [sizes[dimension.name] for dimension in proto.dimensions]
+        for buffer, tensor in list(zip(passed_inputs(proto), tensors))[len(self.operands):]:
+            expected = extents_of(buffer, extents)
+            if list(tensor.shape) != expected:
+                raise wrong(f"'{buffer.name}' of '{self._epilogue}' has the shape {tuple(tensor.shape)}, but "
+                            f"what is read of it is {tuple(expected)}")
+        return super()._output_sizes(tensors)
+
+    def _sums(self, type_: int) -> _Contraction:
+        if type_ not in self._of_sums:
+            self._of_sums[type_] = _Contraction(
+                self._subscripts, replace(self._how, out_type=TYPE_OF_CODE[type_]), "")
+        return self._of_sums[type_]
+
+    def _backward(self, tensors: Sequence[Any], gradient: Any, needed: Sequence[bool]) -> List[Any]:
+        proto = self._expression(*tensors).to_proto()
+        operands = tensors[:len(self.operands)]
+        contraction = self._sums(proto.store.function.parameters[0].type)
+        by_name = dict(zip(self.names, tensors))
+        read = {buffer.name: by_name[buffer.name] for buffer in proto.store.inputs}
+        of_sums, of_read = _epilogue_gradients(proto, contraction.call(*operands), read, gradient)
+        found: List[Any] = [None] * len(operands)
+        if of_sums is not None:
+            found = contraction._backward(operands, of_sums, needed[:len(operands)])
+        found += [None] * (len(tensors) - len(operands))
+        return [_sum(one, of_read.get(name)) if wanted else None
+                for one, name, wanted in zip(found, self.names, needed)]
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
 
 
 def _dtype(buffer: Any) -> Any:

@@ -7,15 +7,52 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/plan/step_cost.h"
 
 namespace mdh {
 namespace {
 
 constexpr size_t kMostEdgesInText = 4;
 
-double CostOfStep(const Expression& expression, const PlanOptions& options) {
-  return static_cast<double>(expression.CompulsoryBytes()) +
-         static_cast<double>(expression.FloatingPointOperations()) / options.operations_per_byte;
+// What is fused or reordered, for people; empty if nothing is.
+std::string TextOf(const PlannedEdge& edge, const std::string& producer,
+                   const std::string& consumer) {
+  switch (edge.kind) {
+    case EdgeKind::kStage:
+      return "";
+    case EdgeKind::kInline:
+      return absl::StrCat(producer, " in ", consumer);
+    case EdgeKind::kEpilogue:
+      return absl::StrCat(consumer, " in the epilogue of ", producer);
+    case EdgeKind::kContraction:
+      return absl::StrCat(producer, " in the sum of ", consumer);
+    case EdgeKind::kSiblings:
+      return absl::StrCat(producer, " beside ", consumer);
+    case EdgeKind::kSplit:
+      return absl::StrCat(consumer, " two factors at a time");
+  }
+  return "";
+}
+
+// The cheapest fused partitions, of which the last place is for one that keeps the steps.
+std::vector<Partition> Chosen(std::vector<Partition> partitions, int fused_partitions) {
+  std::vector<Partition> chosen;
+  int places = fused_partitions;
+  bool keeps_steps = false;
+  const auto is_plain = [](const Partition& partition) {
+    return !partition.is_unfused() && partition.keeps_steps();
+  };
+  const bool has_plain = std::any_of(partitions.begin(), partitions.end(), is_plain);
+  for (Partition& partition : partitions) {
+    if (!partition.is_unfused()) {
+      const bool is_reserved = places == 1 && has_plain && !keeps_steps && !partition.keeps_steps();
+      if (places == 0 || is_reserved) continue;
+      --places;
+      keeps_steps = keeps_steps || partition.keeps_steps();
+    }
+    chosen.push_back(std::move(partition));
+  }
+  return chosen;
 }
 
 bool HasPoints(const Expression& expression) {
@@ -36,11 +73,7 @@ std::string NameOfStep(const Pipeline& pipeline, int step) {
 
 SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options) {
   SearchPlan plan;
-  int fused = 0;
-  for (Partition& partition : PlanPartitions(pipeline, options.plan)) {
-    if (!partition.is_unfused() && ++fused > options.fused_partitions) continue;
-    plan.partitions.push_back(std::move(partition));
-  }
+  plan.partitions = Chosen(PlanPartitions(pipeline, options.plan), options.fused_partitions);
   std::map<std::string, size_t> numbers;  // of steps by canonical form
   for (int p = 0; p < std::ssize(plan.partitions); ++p) {
     for (const PipelineStep& step : plan.partitions[p].pipeline.steps()) {
@@ -48,7 +81,8 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
       const auto [entry, is_new] =
           numbers.try_emplace(CanonicalForm(step.expression), plan.steps.size());
       if (is_new) {
-        plan.steps.push_back({step.expression, {}, CostOfStep(step.expression, options.plan)});
+        plan.steps.push_back(
+            {step.expression, {}, CostOf(step.expression, options.plan.operations_per_byte)});
       }
       std::vector<int>& partitions = plan.steps[entry->second].partitions;
       if (partitions.empty() || partitions.back() != p) partitions.push_back(p);
@@ -73,12 +107,9 @@ std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan) {
 std::string Describe(const Pipeline& pipeline, const Partition& partition) {
   std::vector<std::string> texts;
   for (const PlannedEdge& edge : partition.edges) {
-    const std::string producer = NameOfStep(pipeline, edge.producer);
-    const std::string consumer = NameOfStep(pipeline, edge.consumer);
-    if (edge.kind == EdgeKind::kInline) texts.push_back(absl::StrCat(producer, " in ", consumer));
-    if (edge.kind == EdgeKind::kEpilogue) {
-      texts.push_back(absl::StrCat(consumer, " in the epilogue of ", producer));
-    }
+    std::string text =
+        TextOf(edge, NameOfStep(pipeline, edge.producer), NameOfStep(pipeline, edge.consumer));
+    if (!text.empty()) texts.push_back(std::move(text));
   }
   if (texts.size() > kMostEdgesInText) {
     const size_t more = texts.size() - kMostEdgesInText + 1;

@@ -17,7 +17,9 @@ struct SearchedStep {
 };
 
 struct SearchPlan {
-  // The cheapest ones and the unfused one, the cheapest first.
+  // The cheapest ones and the unfused one, the cheapest first. Of the fused ones one keeps the
+  // steps (Partition::keeps_steps), if there is such a one: by how much the others are better, the
+  // plan knows least.
   std::vector<Partition> partitions;
   // With different canonical forms, and with points. In the order in which partitions have them.
   std::vector<SearchedStep> steps;

@@ -49,6 +49,47 @@ TEST(SearchPlan, SaysWhatIsFused) {
             "s (step 1) in s (step 2), s (step 2) in t, t in s (step 4)");
 }
 
+constexpr char kProducts[] = R"(p := pipeline(x, A, B, v) -> (s, m, w) {
+  s = sum(x); m = largest(x); C = matmul(A, B); w = matvec(C, v)
+}
+sum := out_view<fp32>( s: (i,j) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> s { s = x }
+largest := out_view<fp32>( s: (i,j) -> (i) ) o md_hom<64,64>( f, (++, max) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> s { s = x }
+matmul := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<64,64,64>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }
+matvec := out_view<fp32>( w: (i,k) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+  inp_view<fp32,fp32>( M: (i,k) -> (i,k), v: (i,k) -> (k) ) where f(M, v) -> w { w = M * v }
+)";
+
+TEST(SearchPlan, SaysWhichStepsAreOneAndWhatIsReordered) {
+  const Pipeline pipeline = *ParsePipeline(kProducts);
+  EXPECT_EQ(Describe(pipeline, PlanSearch(pipeline).partitions[0]),
+            "matmul in the sum of matvec, sum beside largest, matvec two factors at a time");
+}
+
+// Rows are summed beside their largest element in all cheapest partitions, but not in one of those
+// that are searched.
+TEST(SearchPlan, OneFusedPartitionKeepsTheSteps) {
+  std::string text = kProducts;
+  text.replace(text.find("(s, m, w)"), 9, "(m, w, z)");
+  text.replace(text.find("s = sum(x);"), 11, "s = sum(x); z = root(s);");
+  text +=
+      "root := out_view<fp32>( y: (i) -> (i) ) o md_hom<64>( f, (++) ) o inp_view<fp32>( x: (i) "
+      "-> (i) ) where f(x) -> y { y = sqrt(x) }";
+  const Pipeline pipeline = *ParsePipeline(text);
+  for (const int fused : {1, 2, 3}) {
+    const SearchPlan plan = PlanSearch(pipeline, {.plan = {}, .fused_partitions = fused});
+    ASSERT_THAT(plan.partitions, SizeIs(fused + 1));
+    EXPECT_EQ(std::count_if(plan.partitions.begin(), plan.partitions.end(),
+                            [](const Partition& partition) {
+                              return partition.keeps_steps() && !partition.is_unfused();
+                            }),
+              1)
+        << fused;
+  }
+}
+
 TEST(SearchPlan, OfManyFusedStepsTheFirstAreNamed) {
   std::string calls;
   for (const char* const call :

@@ -43,7 +43,7 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(group.output,
               HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy cpu "
-                        "decompositions defaults gpu search service spaces tuning)"));
+                        "decompositions defaults gpu pytorch search service spaces tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
   EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,
@@ -73,6 +73,13 @@ TEST(Scripts, BenchGpuChecksItsOptionsAndListsCases) {
   const ScriptEnd outside = RunScript("bench-gpu --dry-run");
   EXPECT_EQ(outside.exit_code, 2);
   EXPECT_THAT(outside.output, HasSubstr("run this from the unpacked package"));
+}
+
+TEST(Scripts, BenchPytorchChecksItsOptions) {
+  const ScriptEnd wrong = RunScript("bench pytorch --budget 0");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.output, HasSubstr("--budget must be positive"));
+  EXPECT_EQ(RunScript("bench pytorch --cases nothing").exit_code, 1);
 }
 
 TEST(Scripts, QuickstartRefusesABudgetThatIsNoNumber) {

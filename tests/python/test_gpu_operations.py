@@ -30,7 +30,14 @@ SIZES = {
     "mcc_capsule": {"N": 2, "P": 3, "Q": 4, "K": 5, "R": 3, "S": 2, "C": 3, "SH": 2, "SW": 1,
                     "MI": 2, "MJ": 3, "MK": 4},
     "prl": {"I": 300, "J": 200}, "scan": {"I": 50}, "histo": {"E": 400, "B": 16},
-    "argmax": {"I": 5, "K": 30}, "softmax_stats": {"I": 5, "K": 30}}
+    "argmax": {"I": 5, "K": 30}, "softmax_stats": {"I": 5, "K": 30},
+    "dense_gelu": {"I": 5, "J": 6, "K": 7}, "log_sum_exp": {"I": 5, "K": 30},
+    "conv_bn_relu": {"N": 2, "P": 4, "Q": 5, "K": 3, "R": 3, "S": 3, "C": 2},
+    **{f"pipelines/{name}": {"I": 5, "J": 30}
+       for name in ("softmax", "log_softmax", "layer_norm", "rms_norm")},
+    "pipelines/attention": {"B": 2, "H": 3, "I": 4, "J": 5, "E": 6},
+    "pipelines/interp": {"E": 3, "M": 4, "N": 5}, "pipelines/inverse_helmholtz": {"E": 3, "N": 4},
+    "pipelines/jacobi3d_4": {"I1": 3, "I2": 4, "I3": 5}}
 CCSDT = {"A": 3, "B": 2, "C": 4, "D": 2, "E": 3, "F": 2, "G": 5}
 
 

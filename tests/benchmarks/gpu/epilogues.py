@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .operation import Bindings, Buffer, Operation, Peer, compiled
+from .operation import Bindings, Buffer, Operation, pytorch_peers
 from .pytorch import F, torch
 
 
@@ -18,8 +18,7 @@ def dense_gelu(sizes: Bindings) -> Operation:
         inputs=(Buffer((rows, length)), Buffer((length, columns)), Buffer((columns,))),
         outputs=(Buffer((rows, columns)),),
         reference=lambda x, w, bias: (layer(x, w, bias),),
-        peers=(Peer("PyTorch", layer), compiled("torch.compile", layer),
-               compiled("max-autotune", layer, mode="max-autotune-no-cudagraphs")),
+        peers=pytorch_peers(layer),
         reduction_length=length)
 
 
@@ -36,8 +35,7 @@ def conv_bn_relu(sizes: Bindings) -> Operation:
                 Buffer((n, p, q, k))),
         outputs=(Buffer((n, p, q, k)),),
         reference=lambda *arguments: (block(*arguments),),
-        peers=(Peer("PyTorch", block), compiled("torch.compile", block),
-               compiled("max-autotune", block, mode="max-autotune-no-cudagraphs")),
+        peers=pytorch_peers(block),
         reduction_length=r * s * c)
 
 
@@ -50,6 +48,5 @@ def log_sum_exp(sizes: Bindings) -> Operation:
     return Operation(
         inputs=(Buffer((rows, length)),), outputs=(Buffer((rows,)),),
         reference=lambda x: (logarithm(x),),
-        peers=(Peer("PyTorch", logarithm), compiled("torch.compile", logarithm),
-               compiled("max-autotune", logarithm, mode="max-autotune-no-cudagraphs")),
+        peers=pytorch_peers(logarithm),
         reduction_length=length)

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from .pytorch import torch
 
 # Bytes of the elements that buffers are made of; the names are PyTorch's.
-_ITEM_BYTES = {"float32": 4, "int32": 4, "int64": 8, "uint8": 1}
+_ITEM_BYTES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 Bindings = Dict[str, int]
 
 
@@ -76,3 +76,9 @@ def compiled(name: str, function: Callable[..., Any], *, is_counted: bool = True
         return made[0](*arguments)
 
     return Peer(name, call, is_compiled=True, is_counted=is_counted)
+
+
+def pytorch_peers(function: Callable[..., Any]) -> Sequence[Peer]:
+    """`function` as PyTorch runs it, and as torch.compile does by its rules and by measuring."""
+    return (Peer("PyTorch", function), compiled("torch.compile", function),
+            compiled("max-autotune", function, mode="max-autotune-no-cudagraphs"))

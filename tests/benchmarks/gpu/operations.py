@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict
 
-from . import contractions, epilogues, record_linkage, reductions, stencils
+from . import contractions, epilogues, pipelines, record_linkage, reductions, stencils
 from .cases import Case
 from .operation import Bindings, Operation
 
@@ -29,6 +29,14 @@ OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
     "dense_gelu": epilogues.dense_gelu,
     "conv_bn_relu": epilogues.conv_bn_relu,
     "log_sum_exp": epilogues.log_sum_exp,
+    "pipelines/softmax": pipelines.softmax,
+    "pipelines/log_softmax": pipelines.log_softmax,
+    "pipelines/layer_norm": pipelines.layer_norm,
+    "pipelines/rms_norm": pipelines.rms_norm,
+    "pipelines/attention": pipelines.attention,
+    "pipelines/interp": pipelines.interp,
+    "pipelines/inverse_helmholtz": pipelines.inverse_helmholtz,
+    "pipelines/jacobi3d_4": pipelines.jacobi3d_4,
 }
 
 

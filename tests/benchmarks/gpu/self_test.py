@@ -15,7 +15,7 @@ _DEVICE = "h200"
 _CAPABILITY = 90
 _MOST_SHARED_BYTES = 232448  # of a block
 _MOST_THREADS = 1024
-_TYPES = {"float32": "<f4", "int32": "<i4", "int64": "<i8", "uint8": "|u1"}
+_TYPES = {"float32": "<f4", "float64": "<f8", "int32": "<i4", "int64": "<i8", "uint8": "|u1"}
 
 
 class CheckingDriver:

@@ -75,9 +75,10 @@ class Service:
                  f"{budget_seconds:g}s", "--caches", "cold"]
         ended = json.loads(self._mdh(words + (["--force"] if force else []),
                                      budget_seconds + _AFTER_BUDGET_SECONDS))
-        record: Dict[str, Any] = ended.get("record") or {}
+        whole = ended.get("whole") or ended  # a pipeline's job behind those of its steps
+        record: Dict[str, Any] = whole.get("record") or {}
         if not record.get("name"):
-            progress = ended.get("job", {}).get("progress", {})
+            progress = whole.get("job", {}).get("progress", {})
             raise ServiceError(f"tuning found no kernel in {progress.get('trials', 0)} trials: "
                                f"{progress.get('latest_reason', '')}")
         return record

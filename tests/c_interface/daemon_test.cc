@@ -37,7 +37,7 @@ class CInterfaceTest : public DaemonTest {
   }
   // Tunes a matrix product for a moment.
   void Tune() const {
-    ASSERT_EQ(Mdh(OnMatMul("tune", kSize, {"--budget", "10s", "--trials", "2"})).code, 0);
+    ASSERT_EQ(Mdh(OnMatMul("tune", kSize, kFewTrials)).code, 0);
   }
   std::string ExportBundle() const {
     const std::string path = directory_.File("bundle");

@@ -340,7 +340,7 @@ ScalarValue SpecialValue(Rng& rng, ScalarType type, bool with_limits) {
   return ScalarValue::Real(type, Below(rng, 2) == 0 ? value : -value);
 }
 
-bool KeepsValues(const ScalarFunction& function) {
+bool ConvertsAndSelects(const ScalarFunction& function) {
   const std::vector<ScalarInstruction>& all = function.instructions();
   const auto is_zero = [&](int n) {
     return all[n].op == ScalarOp::kConstant && all[n].constant.as_double() == 0;
@@ -419,9 +419,10 @@ std::vector<BufferBytes> RandomSpecialInputs(Rng& rng, const Expression& express
 
 bool KeepsValues(const Expression& expression) {
   const bool combines = expression.has_reduction() || expression.has_prefix_sum();
-  if (expression.store() != nullptr && !KeepsValues(expression.store()->function)) return false;
-  return KeepsValues(expression.function()) &&
-         (!combines || KeepsValues(expression.reduction().function()));
+  if (expression.store() != nullptr && !ConvertsAndSelects(expression.store()->function))
+    return false;
+  return ConvertsAndSelects(expression.function()) &&
+         (!combines || ConvertsAndSelects(expression.reduction().function()));
 }
 
 }  // namespace mdh

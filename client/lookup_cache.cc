@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstRetryPause(20);
 constexpr std::chrono::milliseconds kLongestRetryPause(2'000);
 
-int64_t NowNs() {
+int64_t SteadyNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -71,7 +71,7 @@ LookupCache::Shard& LookupCache::ShardOf(const std::string& digest) {
 }
 
 bool LookupCache::IsFresh() const {
-  return NowNs() < fresh_until_ns_.load(std::memory_order_acquire);
+  return SteadyNs() < fresh_until_ns_.load(std::memory_order_acquire);
 }
 
 LookupCache::Entry LookupCache::Find(Shard& shard, const Asked& asked, bool is_fresh,
@@ -157,7 +157,7 @@ void LookupCache::Follow(const std::stop_token& stop) {
       Apply(response);
       cursor = response.cursor();
       pause = kFirstRetryPause;
-      fresh_until_ns_.store(NowNs() + options_.max_silence_ns, std::memory_order_release);
+      fresh_until_ns_.store(SteadyNs() + options_.max_silence_ns, std::memory_order_release);
       return !stop.stop_requested();
     };
     const Status end = client_.WatchKernels(cursor, on_changes, stop);

@@ -346,7 +346,7 @@ ScalarValue SpecialOrSmallValue(Rng& rng, ScalarType type, bool keeps_values) {
                                                      : RandomInputValue(rng, type);
 }
 
-bool KeepsValues(const ScalarFunction& function) {
+bool ConvertsAndSelects(const ScalarFunction& function) {
   const std::vector<ScalarInstruction>& all = function.instructions();
   const auto is_zero = [&](int n) {
     return all[n].op == ScalarOp::kConstant && all[n].constant.as_double() == 0;
@@ -429,9 +429,10 @@ BufferBytes RandomSpecialContents(Rng& rng, const ElementType& type, int64_t ele
 
 bool KeepsValues(const Expression& expression) {
   const bool combines = expression.has_reduction() || expression.has_prefix_sum();
-  if (expression.store() != nullptr && !KeepsValues(expression.store()->function)) return false;
-  return KeepsValues(expression.function()) &&
-         (!combines || KeepsValues(expression.reduction().function()));
+  if (expression.store() != nullptr && !ConvertsAndSelects(expression.store()->function))
+    return false;
+  return ConvertsAndSelects(expression.function()) &&
+         (!combines || ConvertsAndSelects(expression.reduction().function()));
 }
 
 }  // namespace mdh

@@ -39,18 +39,11 @@ bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) 
 }
 
 // All but what FillUnreached adds.
-Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device,
-                            ProgramForm form) {
-  const TuningParameters& parameters = low_level.parameters();
-  if (parameters.lowering == Lowering::kTiles) {
-    LoopProgram program = BuildLoopProgram(LoopPlan(low_level));
-    return form == ProgramForm::kLowered ? program : OptimizeTiles(std::move(program));
+Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device) {
+  if (low_level.parameters().lowering == Lowering::kLevels) {
+    return BuildNestProgram(low_level, device);
   }
-  MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(low_level, device));
-  if (form == ProgramForm::kLowered) return program;
-  return Optimize(std::move(program),
-                  {.unroll = parameters.unroll,
-                   .private_arrays_in_registers = device.features.private_registers});
+  return BuildLoopProgram(LoopPlan(low_level));
 }
 
 }  // namespace
@@ -67,7 +60,13 @@ Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
   if (expression.is_empty()) {
     built.program = EmptyProgram(expression, names.outputs, sharing, names.inputs);
   } else {
-    MDH_ASSIGN_OR_RETURN(built.program, Lowered(low_level, device, form));
+    MDH_ASSIGN_OR_RETURN(built.program, Lowered(low_level, device));
+    if (form == ProgramForm::kOptimized) {
+      built.program = Optimize(std::move(built.program),
+                               {.lowering = low_level.parameters().lowering,
+                                .unroll = low_level.parameters().unroll,
+                                .private_arrays_in_registers = device.features.private_registers});
+    }
   }
   FillUnreached(expression, names.outputs, sharing, &built.program);
   built.wide_indices = NeedsWideIndices(expression, built.program);

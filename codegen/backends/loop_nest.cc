@@ -71,10 +71,7 @@ class LoopNestBuilder {
     }
     program.stages.push_back({"The whole computation.", BuildNest()});
     if (!expression_.has_prefix_sum()) return program;
-    for (const ResultTarget& array : targets_) {
-      program.scratch.push_back(
-          {array.pointer, array.type, ResultArrayElements(expression_), false});
-    }
+    AppendResultArrays(expression_, targets_, /*slots=*/1, &program);
     std::vector<int64_t> whole;
     for (const Dimension& d : expression_.dimensions()) whole.push_back(d.size);
     AppendFinishingStages(expression_,
@@ -86,7 +83,7 @@ class LoopNestBuilder {
   // Loops over the dimensions that are kept around, reductions inside.
   Block BuildNest() {
     Block point = expression_.has_reduction() ? BuildReduction() : BuildPoint();
-    return OnFirstThread(Nest(Dimensions(/*reduced=*/false), std::move(point)));
+    return {ByFirstThread(Nest(Dimensions(/*reduced=*/false), std::move(point)))};
   }
 
   // The same with the longest dimension outermost, whose items threads share.
@@ -100,21 +97,13 @@ class LoopNestBuilder {
     const auto longest = std::max_element(around.begin(), around.end(), [&](int a, int b) {
       return expression_.dimensions()[a].size < expression_.dimensions()[b].size;
     });
-    if (longest == around.end()) return OnFirstThread(std::move(body));
+    if (longest == around.end()) return {ByFirstThread(std::move(body))};
     const int shared = *longest;
     around.erase(longest);
     Block block;
     block.push_back({ShareLoop{kernel_names_.indices[shared], expression_.dimensions()[shared].size,
                                std::make_shared<const Block>(Nest(around, std::move(body)))}});
     return block;
-  }
-
-  static Block OnFirstThread(Block block) {
-    Block guarded;
-    guarded.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                          std::make_shared<const Block>(std::move(block)),
-                          nullptr}});
-    return guarded;
   }
 
   std::vector<int> Dimensions(bool reduced) const {
@@ -177,7 +166,7 @@ class LoopNestBuilder {
                           std::make_shared<const Block>(std::move(add))}});
     second.push_back(CombinePoints(whole, Index(kParts * length), Index(size)));
     Store(whole, second);
-    program.stages.push_back({"The parts, and what remains.", OnFirstThread(std::move(second))});
+    program.stages.push_back({"The parts, and what remains.", {ByFirstThread(std::move(second))}});
   }
 
   std::vector<LoopValue> DeclareIdentities(Block& block) {

@@ -111,9 +111,7 @@ class NestProgramBuilder {
     }
     Append(std::move(inside), &body);
     if (parts == 1) {
-      block->push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                           ShareBlock(std::move(body)),
-                           nullptr}});
+      block->push_back(ByFirstThread(std::move(body)));
     } else {
       block->push_back({ShareLoop{"part", parts, ShareBlock(std::move(body))}});
     }
@@ -160,7 +158,7 @@ class NestProgramBuilder {
     }
     std::vector<Condition> conditions;
     for (const int n : cut) {
-      conditions.push_back({Condition::Kind::kLess, context_.Part(n), WholeParts(n), ""});
+      conditions.push_back(Less(context_.Part(n), WholeParts(n)));
       context_.set_whole(context_.level(n).level.dimension, true);
     }
     Block whole, partial;
@@ -242,7 +240,7 @@ class NestProgramBuilder {
                           ShareBlock(std::move(body)), is_unrolled}});
     if (rest.empty()) return;
     block->push_back({Comment{"The last part, of which some points do not exist."}});
-    block->push_back({If{{}, ShareBlock(std::move(rest)), nullptr}});
+    block->push_back(When({}, std::move(rest)));
   }
 
   // Whether points outside of dimension d may be computed like others: they have accumulators of
@@ -262,7 +260,7 @@ class NestProgramBuilder {
       if (!MayBeBeyond(d)) context_.AppendGuard(d, &guards);
     }
     if (guards.empty()) return Append(std::move(body), block);
-    block->push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+    block->push_back(When(guards, std::move(body)));
   }
 
   // ---- Stages before and after ----
@@ -320,10 +318,8 @@ class NestProgramBuilder {
 
   void Finish(LoopProgram* program) {
     const int64_t slots = context_.shape().Slots();
-    for (const ResultTarget& array : results_.targets()) {
-      if (Scans() && !ScansUseArrays(context_)) break;
-      program->scratch.push_back(
-          {array.pointer, array.type, ResultArrayElements(expression()) * slots, false});
+    if (!Scans() || ScansUseArrays(context_)) {
+      AppendResultArrays(expression(), results_.targets(), slots, program);
     }
     // Other policies say in which order slots are combined.
     const bool may_reorder =

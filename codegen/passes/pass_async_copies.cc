@@ -205,9 +205,7 @@ class Pipeliner : public Rewriter {
     }
     if (!exists) {
       const Index last = loop.whole_steps ? at + Index(loop.step - 1) : at;
-      copies = {{If{{{Condition::Kind::kLess, last, loop.end, ""}},
-                    std::make_shared<const Block>(std::move(copies)),
-                    nullptr}}};
+      copies = {When({Less(last, loop.end)}, std::move(copies))};
     }
     copies.push_back({CommitCopies{}});
     return copies;

@@ -107,15 +107,15 @@ class DoubleBufferer : public Rewriter {
       AppendAt(prefetch.store, loop.variable, next, stores);
     }
     if (!shares_barrier) out.push_back({Barrier{}});
-    const Condition has_next{Condition::Kind::kLess,
-                             loop.whole_steps ? next + Index(loop.step - 1) : next, loop.end, ""};
+    const Condition has_next =
+        Less(loop.whole_steps ? next + Index(loop.step - 1) : next, loop.end);
     body.push_back({Comment{
         absl::StrCat("Load for the next ", loop.variable, " while this one is computed.")}});
-    body.push_back({If{{has_next}, std::make_shared<const Block>(std::move(loads)), nullptr}});
+    body.push_back(When({has_next}, std::move(loads)));
     const Index at_half = Index::Variable(half);
     const Block computation = PartSelector(elements, at_half).RewriteBlock(rest);
     body.insert(body.end(), computation.begin(), computation.end());
-    body.push_back({If{{has_next}, std::make_shared<const Block>(std::move(stores)), nullptr}});
+    body.push_back(When({has_next}, std::move(stores)));
     if (!shares_barrier) body.push_back({Barrier{}});
     out.push_back({For{loop.variable, loop.begin, loop.end, loop.step, loop.whole_steps,
                        std::make_shared<const Block>(std::move(body)), loop.unroll}});

@@ -5,10 +5,12 @@
 #include <string>
 
 #include "codegen/program/loop_program.h"
+#include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {
 
 struct PassOptions {
+  Lowering lowering = Lowering::kLevels;  // that made the program: which passes there are for it
   // Most points of a loop nest that is unrolled for the number of its points alone: the tuning
   // parameter `unroll`.
   int64_t unroll = 1;
@@ -21,12 +23,9 @@ struct PassOptions {
   int64_t prefetch_bytes = 512;
 };
 
-// Expects a program as codegen/lower/nest_program.h builds it. Ensures the same computation with
-// the postconditions of all passes.
+// Expects a program as codegen/lower/nest_program.h or, for register tiles,
+// codegen/lower/tiles/build_loop_program.h builds it. Ensures the same computation with the
+// postconditions of all passes for its lowering.
 LoopProgram Optimize(LoopProgram program, const PassOptions& options);
-
-// The same for programs of register tiles, whose loops and vectors are as the compiler shall have
-// them already.
-LoopProgram OptimizeTiles(LoopProgram program);
 
 }  // namespace mdh

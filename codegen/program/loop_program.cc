@@ -106,6 +106,14 @@ LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index) {
       ValueNode{value_type, TableElement{std::move(table), std::move(index)}});
 }
 
+Statement When(std::vector<Condition> all_of, Block block) {
+  return {If{std::move(all_of), ShareBlock(std::move(block)), nullptr}};
+}
+
+Statement ByFirstThread(Block block) {
+  return When({IsZero(Index::Variable("thread"))}, std::move(block));
+}
+
 std::shared_ptr<const Block> ShareBlock(Block block) {
   return std::make_shared<const Block>(std::move(block));
 }

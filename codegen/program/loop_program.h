@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -315,6 +316,14 @@ struct Condition {
   Index a, b;        // kLess, kEqual
   std::string flag;  // kFlag, kNotFlag: an int variable
 };
+inline Condition Less(Index a, Index b) {
+  return {Condition::Kind::kLess, std::move(a), std::move(b), ""};
+}
+inline Condition Equal(Index a, Index b) {
+  return {Condition::Kind::kEqual, std::move(a), std::move(b), ""};
+}
+inline Condition IsZero(Index a) { return Equal(std::move(a), Index(0)); }
+
 struct If {
   std::vector<Condition> all_of;
   std::shared_ptr<const Block> then_block;
@@ -389,6 +398,10 @@ struct Statement {
 };
 
 std::shared_ptr<const Block> ShareBlock(Block block);
+// `block`, if all conditions hold.
+Statement When(std::vector<Condition> all_of, Block block);
+// By the first of all threads alone.
+Statement ByFirstThread(Block block);
 // To the end of `to`.
 void Append(Block from, Block* to);
 

@@ -54,4 +54,27 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
 
 int64_t ResultArrayElements(const Expression& expression) { return expression.result_points(); }
 
+void AppendResultArrays(const Expression& expression, const std::vector<ResultTarget>& arrays,
+                        int64_t slots, LoopProgram* program) {
+  for (const ResultTarget& array : arrays) {
+    program->scratch.push_back({array.pointer, array.type, ResultArrayElements(expression) * slots,
+                                /*per_thread=*/false});
+  }
+}
+
+void DeclareSlot(const Expression& expression, const std::vector<ResultTarget>& arrays,
+                 const Index& slot, Block* block) {
+  block->push_back({DeclareIndex{"slot", slot}});
+  for (const ResultTarget& array : arrays) {
+    block->push_back({DeclarePointer{array.pointer + "_slot", array.type, false, array.pointer,
+                                     Index::Variable("slot") * ResultArrayElements(expression)}});
+  }
+}
+
+bool StartsFromIdentity(const Expression& expression, NumericsPolicy numerics) {
+  const CombineOperator& combine = expression.reduction();
+  if (!combine.identity().has_value()) return false;
+  return numerics == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
+}
+
 }  // namespace mdh

@@ -7,6 +7,7 @@
 
 #include "codegen/program/record_views.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 
@@ -36,5 +37,18 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
 
 // Elements of each of these arrays: the product of the sizes of dimensions that are not reduced.
 int64_t ResultArrayElements(const Expression& expression);
+
+// Scratch buffers for `slots` of each of `arrays`, one behind the other: one slot for each part of
+// a reduction.
+void AppendResultArrays(const Expression& expression, const std::vector<ResultTarget>& arrays,
+                        int64_t slots, LoopProgram* program);
+
+// Declares "slot", and of each array the pointer NAME_slot to that slot.
+void DeclareSlot(const Expression& expression, const std::vector<ResultTarget>& arrays,
+                 const Index& slot, Block* block);
+
+// Whether accumulators may start from the neutral element: exactly, it is neutral for all values
+// only if it is that of a named operation.
+bool StartsFromIdentity(const Expression& expression, NumericsPolicy numerics);
 
 }  // namespace mdh

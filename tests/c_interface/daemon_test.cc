@@ -36,9 +36,7 @@ class CInterfaceTest : public DaemonTest {
     return MakeHandle<CJob, mdh_job>(mdh_job_start, client.get(), query.get(), &options);
   }
   // Tunes a matrix product for a moment.
-  void Tune() const {
-    ASSERT_EQ(Mdh(OnMatMul("tune", kSize, {"--budget", "10s", "--trials", "2"})).code, 0);
-  }
+  void Tune() const { ASSERT_EQ(Mdh(OnMatMul("tune", kSize, kFewTrials)).code, 0); }
   std::string ExportBundle() const {
     const std::string path = directory_.File("bundle");
     EXPECT_EQ(Mdh({"admin", "export", path}).code, 0);

@@ -50,7 +50,7 @@ TEST_F(CareTest, AKernelComesAtOnceAndTuningGoesOn) {
 }
 
 TEST_F(CareTest, ADatabaseThatIsDeletedIsSavedAndCanBePutBack) {
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "1s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database_ + suffix);
   const std::string recovered = database_ + ".recovered";
   EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(recovered); }));
@@ -65,11 +65,11 @@ TEST_F(CareTest, ADatabaseThatIsDeletedIsSavedAndCanBePutBack) {
   SetUp();
   EXPECT_EQ(Mdh(OnMatMul("lookup", 32)).code, 0);
   EXPECT_EQ(Mdh({"admin", "check"}).code, 0);
-  EXPECT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "1s"})).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
 }
 
 TEST_F(CareTest, RecordsMoveInBundlesAndAreKept) {
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   const std::string name = MdhJson(OnMatMul("lookup", 32))["record"]["name"];
   const std::string bundle = directory_.File("records.mdh");
   ASSERT_EQ(Mdh({"admin", "export", bundle}).code, 0);

@@ -89,7 +89,7 @@ TEST_F(ClientTest, TuneGoesOnWithTheNextDaemon) {
 }
 
 TEST_F(ClientTest, LookupsOfACacheGoOnThroughADaemonThatDies) {
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "10s", "--trials", "2"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   const std::unique_ptr<Client> client = *Client::Connect(address_);
   LookupCache cache(*client);
   const v1::KernelKey key = Client::KeyOf(MatMulOfSize(32));

@@ -136,7 +136,7 @@ TEST_F(CommandLineTest, EveryCommandPrintsJson) {
   const nlohmann::json device = MdhJson({"devices"})["devices"][0];
   EXPECT_EQ(device["can_tune"], true);
   EXPECT_GT(device["peaks"]["fp32_flops_per_s"], 1e9);
-  const nlohmann::json tuned = MdhJson(OnMatMul("tune", 32, {"--budget", "2s"}));
+  const nlohmann::json tuned = MdhJson(OnMatMul("tune", 32, kFewTrials));
   EXPECT_EQ(tuned["job"]["state"], "TUNING_JOB_STATE_SUCCEEDED");
   EXPECT_EQ(MdhJson(OnMatMul("lookup", 32))["match"], "MATCH_KIND_EXACT");
   const nlohmann::json written =
@@ -154,7 +154,7 @@ TEST_F(CommandLineTest, EveryCommandPrintsJson) {
 
 TEST_F(CommandLineTest, AFolderThatCannotBeWrittenIsNamed) {
   StartDaemon();
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   const std::string file = Write("file", "no folder");
   const Ended ended = Mdh(OnMatMul("kernel", 32, {"--output", file + "/k"}));
   EXPECT_EQ(ended.code, 7);

@@ -96,7 +96,7 @@ TEST_F(DaemonStartTest, ADiskThatIsFullFromTheStartIsRefused) {
 
 TEST_F(DaemonStartTest, AFullDiskRefusesJobsAndLosesNothing) {
   StartDaemon({"--max-database-bytes", "200000"});
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   const nlohmann::json before = MdhJson(OnMatMul("lookup", 32));
   const std::unique_ptr<Client> client = *Client::Connect(address_);
   const Expression matmul = *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
@@ -112,16 +112,16 @@ TEST_F(DaemonStartTest, AFullDiskRefusesJobsAndLosesNothing) {
   StopDaemon();
   StartDaemon();
   EXPECT_EQ(MdhJson(OnMatMul("lookup", 32)), before);
-  EXPECT_EQ(Mdh(OnMatMul("tune", 33, {"--budget", "2s"})).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 33, kFewTrials)).code, 0);
 }
 
 TEST_F(DaemonStartTest, WithoutACompilerLookupsAreServedAndTuningIsRefused) {
   StartDaemon();
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
   StopDaemon();
   StartDaemon({}, {"PATH=/nowhere"});
   EXPECT_THAT(daemon_->err(), HasSubstr("only lookups are served"));
-  const Ended refused = Mdh(OnMatMul("tune", 33, {"--budget", "2s"}));
+  const Ended refused = Mdh(OnMatMul("tune", 33, kFewTrials));
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("compiler"));
   EXPECT_EQ(Mdh(OnMatMul("lookup", 32)).code, 0);
@@ -131,7 +131,7 @@ TEST_F(DaemonStartTest, WithoutACompilerLookupsAreServedAndTuningIsRefused) {
 
 TEST_F(DaemonStartTest, WithoutARunnerTuningIsRefused) {
   StartDaemon({"--runner", "/nowhere/mdh-runner"});
-  const Ended refused = Mdh(OnMatMul("tune", 32, {"--budget", "2s"}));
+  const Ended refused = Mdh(OnMatMul("tune", 32, kFewTrials));
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("/nowhere/mdh-runner"));
 }

@@ -1,6 +1,7 @@
 // A real mdhd on a Unix socket of its own, and real mdh programs that talk to it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,6 +21,9 @@ class DaemonTest : public ::testing::Test {
     std::vector<std::string> words = {ProgramPath("mdhd"),    "--listen", address_,
                                       "--database",           database_,  "--work-directory",
                                       directory_.File("work")};
+    if (std::find(more.begin(), more.end(), "--devices") == more.end()) {
+      words.insert(words.end(), devices_.begin(), devices_.end());
+    }
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -92,6 +96,12 @@ class DaemonTest : public ::testing::Test {
     return {};
   }
 
+  // For tests that need a record, whatever is in it.
+  inline static const std::vector<std::string> kFewTrials = {"--budget", "10s", "--trials", "2"};
+
+  // Unless a test says otherwise. Opening OpenCL where a CPU emulates it takes seconds of all
+  // cores; empty: all devices, as without these options.
+  std::vector<std::string> devices_ = {"--devices", "cpu"};
   TemporaryDirectory directory_;
   const std::string socket_ = directory_.File("mdhd.sock");
   const std::string address_ = "unix:" + socket_;

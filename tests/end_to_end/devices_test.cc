@@ -15,18 +15,23 @@ using ::testing::UnorderedElementsAre;
 
 class DevicesTest : public DaemonTest {
  protected:
+  DevicesTest() { devices_.clear(); }
   static nlohmann::json ReadJson(const std::string& path) {
     return nlohmann::json::parse(ReadFile(path), nullptr, /*allow_exceptions=*/false);
   }
-  // The device of that name once its runner has been started; null if there is none.
+  // What is said of the device of that name; null if there is none.
+  nlohmann::json Listed(const std::string& name) const {
+    const nlohmann::json listed = MdhJson({"devices"});
+    for (const nlohmann::json& device : listed["devices"]) {
+      if (device["name"] == name) return device;
+    }
+    return nullptr;
+  }
+  // The same once its runner has been started.
   nlohmann::json Device(const std::string& name) const {
     nlohmann::json found;
     const bool is_ready = Eventually([&] {
-      found = nullptr;
-      const nlohmann::json listed = MdhJson({"devices"});
-      for (const nlohmann::json& device : listed["devices"]) {
-        if (device["name"] == name) found = device;
-      }
+      found = Listed(name);
       return found.is_null() || found["health"] != "DEVICE_HEALTH_STARTING";
     });
     EXPECT_TRUE(is_ready) << name;
@@ -51,7 +56,7 @@ TEST_F(DevicesTest, WithoutGpusItSaysSoAndServesTheCpu) {
   EXPECT_EQ(refused.code, 4);
   EXPECT_THAT(refused.err, HasSubstr("there is no device 'devices/opencl0'"));
   EXPECT_THAT(refused.err, HasSubstr("OpenCL"));
-  EXPECT_EQ(Mdh(OnMatMul("tune", 32, {"--budget", "2s", "--device", "cpu"})).code, 0);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 32, {"--trials", "2", "--device", "cpu"})).code, 0);
 }
 
 TEST_F(DevicesTest, DevicesThatAreNotThereAreRefusedAtStart) {
@@ -105,7 +110,7 @@ TEST_F(DevicesTest, KernelsForAmdsGpusAreInHip) {
 
 TEST_F(DevicesTest, AnotherCpuGetsTheRecordOfThisOne) {
   StartDaemon({"--devices", "cpu"}, kNoOpenCl);
-  const nlohmann::json tuned = MdhJson(OnMatMul("tune", 64, {"--budget", "2s"}));
+  const nlohmann::json tuned = MdhJson(OnMatMul("tune", 64, kFewTrials));
   const std::string folder = directory_.File("k");
   const std::vector<std::string> more = {"--device", "epyc-9654", "--output", folder};
   EXPECT_EQ(Mdh(OnMatMul("kernel", 96, more)).code, 0);
@@ -169,7 +174,7 @@ TEST_F(DevicesTest, CudaTunesWhereItIsThere) {
 
 TEST_F(DevicesTest, OneOpenClDeviceTwiceSharesAJob) {
   StartDaemon();
-  const bool has_opencl = !Device("devices/opencl0").is_null();
+  const bool has_opencl = !Listed("devices/opencl0").is_null();
   StopDaemon();
   if (!has_opencl || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
     GTEST_SKIP() << "no OpenCL device, or a single core";

@@ -31,7 +31,7 @@ void product(const float A[I][48], const float B[48][48], float C[I][48]) {
 TEST_F(FrontEndsTest, ARecordIsFoundHoweverItsExpressionIsSaid) {
   StartDaemon();
   const std::string loops = Write("loops.c", kLoops);
-  ASSERT_EQ(Mdh({"tune", loops, "--set", "I=48", "--budget", "2s"}).code, 0);
+  ASSERT_EQ(Mdh({"tune", loops, "--set", "I=48", "--trials", "2"}).code, 0);
   const nlohmann::json found = MdhJson({"lookup", loops, "--set", "I=48"});
   EXPECT_EQ(MdhJson(OnMatMul("lookup", 48)), found);
   EXPECT_EQ(MdhJson({"lookup", "--einsum", "ik,kj->ij", "--size", "i=48,j=48,k=48"}), found);
@@ -43,7 +43,7 @@ TEST_F(FrontEndsTest, ARecordIsFoundHoweverItsExpressionIsSaid) {
 
 TEST_F(FrontEndsTest, NumericsPoliciesHaveRecordsOfTheirOwn) {
   StartDaemon();
-  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--budget", "2s", "--numerics", "exact"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--trials", "2", "--numerics", "exact"})).code, 0);
   const Ended missing = Mdh(OnMatMul("lookup", 48));
   EXPECT_EQ(missing.code, 4);
   EXPECT_THAT(missing.err, HasSubstr("numerics policy"));
@@ -65,7 +65,7 @@ nearest<Point = {x: fp32, id: int32} | I = 40, J = 50> :=
 where f(at, point) -> best { best = {x: abs(at - point.x), id: point.id} },
       closer(p, q) -> r { r = p.x < q.x || (p.x == q.x && p.id < q.id) ? p : q }
 )");
-  ASSERT_EQ(Mdh({"tune", file, "--budget", "2s"}).code, 0);
+  ASSERT_EQ(Mdh({"tune", file, "--trials", "2"}).code, 0);
   const std::string folder = directory_.File("kernels");
   ASSERT_EQ(Mdh({"kernel", file, "--output", folder}).code, 0);
   const nlohmann::json launch = nlohmann::json::parse(ReadFile(folder + "/nearest.json"));

@@ -49,7 +49,7 @@ TEST_F(InstallTest, AProjectOutsideFindsBothLibraries) {
   ExpectRuns({"cmake", "-S", Example(""), "-B", build, "-DCMAKE_PREFIX_PATH=" + Prefix()});
   ExpectRuns({"cmake", "--build", build, "--parallel", "2"});
   StartDaemon();
-  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--budget", "10s", "--trials", "2"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 48, kFewTrials)).code, 0);
   const std::string bundle = directory_.File("bundle");
   ASSERT_EQ(Mdh({"admin", "export", bundle}).code, 0);
   const std::vector<std::string> environment = {"MDH_SERVER=" + address_,

@@ -102,7 +102,7 @@ TEST_F(TuneTest, TunesAndShowsWhatItFound) {
 }
 
 TEST_F(TuneTest, AWrittenKernelCompilesAndComputes) {
-  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--budget", "3s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 48, kFewTrials)).code, 0);
   const std::string folder = directory_.File("kernels/of/mine");
   const Ended written = Mdh(OnMatMul("kernel", 48, {"--output", folder}));
   ASSERT_EQ(written.code, 0) << written.err;
@@ -122,7 +122,7 @@ TEST_F(TuneTest, AWrittenKernelCompilesAndComputes) {
 }
 
 TEST_F(TuneTest, EverythingIsFoundAfterARestart) {
-  ASSERT_EQ(Mdh(OnMatMul("tune", 48, {"--budget", "3s"})).code, 0);
+  ASSERT_EQ(Mdh(OnMatMul("tune", 48, kFewTrials)).code, 0);
   const nlohmann::json before = MdhJson(OnMatMul("lookup", 48));
   const std::string digest = before["record"]["key"]["expression_digest"];
   StopDaemon();
@@ -133,7 +133,7 @@ TEST_F(TuneTest, EverythingIsFoundAfterARestart) {
   EXPECT_THAT(ReadFile(directory_.File("k/matmul.c")), HasSubstr("mdh_matmul"));
   EXPECT_EQ(Job("tuningJobs/1")["state"], "TUNING_JOB_STATE_SUCCEEDED");
   // A known result is not searched again.
-  const nlohmann::json again = MdhJson(OnMatMul("tune", 48, {"--budget", "3s"}));
+  const nlohmann::json again = MdhJson(OnMatMul("tune", 48, kFewTrials));
   EXPECT_EQ(again["job"]["name"], "tuningJobs/2");
   EXPECT_EQ(again["record"], before["record"]);
 }

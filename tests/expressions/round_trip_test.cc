@@ -12,7 +12,7 @@ namespace {
 TEST(RoundTrip, TextAndMessageOfRandomExpressions) {
   Rng rng(FreshSeed());
   int failures = 0;
-  for (int n = 0; n < 3'000 && failures < 5; ++n) {
+  for (int n = 0; n < 1'000 && failures < 5; ++n) {
     const std::string failure = RoundTripFailure(RandomExpression(rng));
     if (failure.empty()) continue;
     ++failures;

@@ -46,16 +46,16 @@ void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
   const BlockPairReport report =
       JudgeBlockPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
   EXPECT_EQ(report.failures, 0);
-  EXPECT_GE(report.pairs, count * 95 / 100) << "too many expressions have no configuration";
+  EXPECT_GE(report.pairs, count * 9 / 10) << "too many expressions have no configuration";
   std::printf("%s", Summary(report, *name).c_str());
 }
 
-TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 100); }
-TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 100); }
+TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 60); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 40); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
-TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 80); }
+TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 40); }
 
-TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 40); }
+TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 20); }
 
 // One kernel for all steps.
 TEST(PipelinePairsTest, OpenMpComputesWhatTheInterpreterComputes) {

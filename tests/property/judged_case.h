@@ -64,7 +64,7 @@ inline void JudgeOn(Backend kind, const std::vector<JudgedCase>& cases) {
     };
   };
   const Status status = RunInWorkers(
-      {.count = static_cast<int>(cases.size()), .processes = 1}, make_job, [&](const JobEnd& end) {
+      {.count = static_cast<int>(cases.size()), .processes = 2}, make_job, [&](const JobEnd& end) {
         EXPECT_EQ(end.text, "") << cases[end.job].expression << cases[end.job].description;
       });
   EXPECT_TRUE(status.ok()) << status;

@@ -1,4 +1,5 @@
-// 350 random expressions with a random configuration each; kernel_campaign runs more.
+// 150 random expressions with a random configuration each, others in every run; kernel_campaign
+// runs more.
 #include "tests/property/random_pairs.h"
 
 #include <gtest/gtest.h>
@@ -10,11 +11,11 @@ namespace {
 
 TEST(RandomPairsTest, GeneratedCodeComputesWhatTheInterpreterComputes) {
   PairOptions options;
-  options.pairs = 350;
+  options.pairs = 150;
   options.seed = FreshSeed();
   const PairReport report =
       JudgeRandomPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
-  EXPECT_GE(report.pairs, 330);
+  EXPECT_GE(report.pairs, 140);
   EXPECT_EQ(report.failures, 0);
 }
 

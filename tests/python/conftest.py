@@ -43,9 +43,9 @@ def pytest_unconfigure(config):
 
 
 class Daemon:
-    """A mdhd on a socket of its own."""
+    """A mdhd on a socket of its own. devices: empty for all there are, which takes longer to open."""
 
-    def __init__(self, program, directory, *options, listen="", devices=""):
+    def __init__(self, program, directory, *options, listen="", devices="cpu"):
         self.address = listen or f"unix:{directory}/mdhd.sock"
         self._log = open(directory / "log", "w+")
         self.process = subprocess.Popen(
@@ -99,7 +99,7 @@ def short_folder():
 @pytest.fixture(scope="session")
 def daemon(daemon_program):
     with tempfile.TemporaryDirectory(prefix="mdhd-") as directory:
-        daemon = Daemon(daemon_program, pathlib.Path(directory))
+        daemon = Daemon(daemon_program, pathlib.Path(directory), devices="")
         daemon.wait_until_it_listens()
         yield daemon
         daemon.stop()

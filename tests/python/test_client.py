@@ -302,7 +302,7 @@ def test_a_proxy_is_for_other_machines(daemon_program, short_folder):
 
     class TcpDaemon(Daemon):
         def __init__(self, program, directory):
-            super().__init__(program, directory, listen="127.0.0.1:0", devices="cpu")
+            super().__init__(program, directory, listen="127.0.0.1:0")
 
     daemon = TcpDaemon(daemon_program, short_folder)
     try:

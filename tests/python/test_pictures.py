@@ -28,7 +28,7 @@ TUNE = f"mdh tune matmul.mdh {SIZES} --budget 2s"
 def own_daemon(daemon_program):
     """Without other tests' jobs, and with the CPU alone."""
     with tempfile.TemporaryDirectory(prefix="mdhd-") as directory:
-        daemon = Daemon(daemon_program, pathlib.Path(directory), "--devices", "cpu")
+        daemon = Daemon(daemon_program, pathlib.Path(directory))
         daemon.wait_until_it_listens()
         yield daemon
         daemon.stop()

@@ -48,9 +48,9 @@ class SlotCombiner {
     std::vector<Condition> conditions;
     if (shares_.shares > 1) conditions.push_back(IsZero(Index::Variable(share_)));
     if (elements_ % shares_.items != 0) {
-      conditions.push_back({Condition::Kind::kLess, Item(), Index(elements_), ""});
+      conditions.push_back(Less(Item(), Index(elements_)));
     }
-    block.push_back({If{conditions, ShareBlock(std::move(store)), nullptr}});
+    block.push_back(When(conditions, std::move(store)));
     for (Statement& statement : block) stage.body.push_back(std::move(statement));
     return stage;
   }
@@ -60,7 +60,6 @@ class SlotCombiner {
 
   int count() const { return static_cast<int>(results_.arrays.size()); }
   LoopValueType TypeOf(int r) const { return {RegisterType(results_.arrays[r].type), 1}; }
-  static Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
   Index Item() const { return Index::Variable(block_) * shares_.items + Lane(); }
   Index Lane() const { return shares_.items == 1 ? Index(0) : Index::Variable(lane_); }
 
@@ -133,10 +132,9 @@ class SlotCombiner {
       std::vector<Condition> combines;
       combines.push_back(IsZero(share % (2 * distance)));
       if (shares_.shares % (2 * distance) != 0) {  // the last one may have no partner
-        combines.push_back(
-            {Condition::Kind::kLess, share + Index(distance), Index(shares_.shares), ""});
+        combines.push_back(Less(share + Index(distance), Index(shares_.shares)));
       }
-      block->push_back({If{combines, ShareBlock(std::move(step)), nullptr}});
+      block->push_back(When(combines, std::move(step)));
     }
   }
 

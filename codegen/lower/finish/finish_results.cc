@@ -15,8 +15,6 @@
 namespace mdh {
 namespace {
 
-Condition Equal(const Index& a, const Index& b) { return {Condition::Kind::kEqual, a, b, ""}; }
-
 using Body = std::function<void(const std::vector<Index>& at, Block& block)>;
 
 Index Offset(const ResultTarget& target, const std::vector<Index>& at) {
@@ -167,13 +165,7 @@ class Finisher {
                      [&](int a, int b) { return a == longest && b != longest; });
     Block loops = Loops(dimensions, longest, at_, body);
     if (longest >= 0) return loops;
-    return OnThread0(std::move(loops));
-  }
-  static Block OnThread0(Block block) {
-    Block guarded;
-    guarded.push_back(
-        {If{{Equal(Index::Variable("thread"), Index(0))}, ShareBlock(std::move(block)), nullptr}});
-    return guarded;
+    return {ByFirstThread(std::move(loops))};
   }
 
   // ---- Prefix sums along d_ ----

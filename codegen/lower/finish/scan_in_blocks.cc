@@ -75,10 +75,6 @@ class BlockScan {
  private:
   int count() const { return static_cast<int>(results_.arrays.size()); }
   LoopValueType TypeOf(int r) const { return {RegisterType(results_.arrays[r].type), 1}; }
-  static Condition Less(const Index& a, const Index& b) {
-    return {Condition::Kind::kLess, a, b, ""};
-  }
-  static Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
   Index Lane() const { return Index::Variable(lane_); }
   Index Row() const { return cut_.rows == 1 ? Index(0) : Index::Variable(row_); }
   Index Line() const { return lines_ == 1 ? Index(0) : Index::Variable(line_); }
@@ -164,11 +160,11 @@ class BlockScan {
       const Values left =
           LoadShared(exchanges_, Exchanged(team, Lane() - Index(distance)), "left", &step);
       ResultTuples::Assign(sum, tuples_.NamedSum(left, sum, &step), &step);
-      block->push_back({If{has_left, ShareBlock(std::move(step)), nullptr}});
+      block->push_back(When(has_left, std::move(step)));
       block->push_back({Barrier{}});
       Block exchange;
       StoreShared(exchanges_, Exchanged(team, Lane()), sum, &exchange);
-      block->push_back({If{has_left, ShareBlock(std::move(exchange)), nullptr}});
+      block->push_back(When(has_left, std::move(exchange)));
     }
     block->push_back({Barrier{}});
   }
@@ -238,8 +234,8 @@ class BlockScan {
     const Values total = LoadShared(exchanges_, Exchanged(WholeTeam(), Lane()), "total", &store);
     StoreTotals(Line() * cut_.tiles + Tile(), total, &store);
     std::vector<Condition> stores = HasLine();
-    stores.push_back({Condition::Kind::kEqual, Lane(), Index(cut_.threads - 1), ""});
-    stage.body.push_back({If{stores, ShareBlock(std::move(store)), nullptr}});
+    stores.push_back(Equal(Lane(), Index(cut_.threads - 1)));
+    stage.body.push_back(When(stores, std::move(store)));
     return stage;
   }
 
@@ -258,7 +254,7 @@ class BlockScan {
     if (stores.empty()) {
       moved = std::move(store);
     } else {
-      moved.push_back({If{stores, ShareBlock(std::move(store)), nullptr}});
+      moved.push_back(When(stores, std::move(store)));
     }
     ForSteps(std::move(moved), &body);
     return stage;
@@ -281,7 +277,7 @@ class BlockScan {
         LoadShared(exchanges_, Exchanged(WholeTeam(), Lane() - Index(1)), "left", &beside);
     add(left, &beside);
     Block first;
-    first.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(beside)), nullptr}});
+    first.push_back(When({Less(Index(0), Lane())}, std::move(beside)));
     if (cut_.tiles == 1) return Append(std::move(first), block);
     Block others;
     const Values before = tuples_.Variables(
@@ -290,7 +286,7 @@ class BlockScan {
     const Values threads =
         LoadShared(exchanges_, Exchanged(WholeTeam(), Lane() - Index(1)), "left", &joined);
     ResultTuples::Assign(before, tuples_.NamedSum(before, threads, &joined), &joined);
-    others.push_back({If{{Less(Index(0), Lane())}, ShareBlock(std::move(joined)), nullptr}});
+    others.push_back(When({Less(Index(0), Lane())}, std::move(joined)));
     add(before, &others);
     block->push_back(
         {If{{IsZero(Tile())}, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});

@@ -171,9 +171,7 @@ class KeyedProgramBuilder {
     if (HasKeyPerThread()) {
       const Index number = Index::Variable(thread_);
       body(MakeNamed(own_, key_), number, &inside);
-      block->push_back({If{{{Condition::Kind::kLess, number, Index(cut_.keys), ""}},
-                           ShareBlock(std::move(inside)),
-                           nullptr}});
+      block->push_back(When({Less(number, Index(cut_.keys))}, std::move(inside)));
       return;
     }
     const Index number = Index::Variable(number_);
@@ -220,8 +218,7 @@ class KeyedProgramBuilder {
       body.push_back({CombineElement{OperationOf(expression().reduction().kinds()[r]), shared_[r],
                                      place * keyed_.copies + copy, values[r + 1]}});
     }
-    block->push_back({If{
-        {{Condition::Kind::kLess, Index(-1), place, ""}}, ShareBlock(std::move(body)), nullptr}});
+    block->push_back(When({Less(Index(-1), place)}, std::move(body)));
   }
 
   // What a thread has of a whole tile: its runs, and where they begin.
@@ -269,9 +266,7 @@ class KeyedProgramBuilder {
     if (HasTilePerPart()) {
       Block tile;
       for (const Values& values : ahead_) CombineOne(values, &tile);
-      block->push_back({If{{{Condition::Kind::kLess, part, Index(whole), ""}},
-                           ShareBlock(std::move(tile)),
-                           nullptr}});
+      block->push_back(When({Less(part, Index(whole))}, std::move(tile)));
     } else if (whole > 0) {
       Block tile;
       const LoadedTile loaded = LoadTile(elements, &tile);
@@ -285,9 +280,7 @@ class KeyedProgramBuilder {
     CombineOne(elements.At(Index::Variable(element_), &body), &body);
     ForThreads(element_, Index(whole * cut_.tile), cut_.elements, std::move(body), &last);
     block->push_back({Comment{"Elements that fill no tile."}});
-    block->push_back({If{{{Condition::Kind::kEqual, part, Index(cut_.parts - 1), ""}},
-                         ShareBlock(std::move(last)),
-                         nullptr}});
+    block->push_back(When({Equal(part, Index(cut_.parts - 1))}, std::move(last)));
   }
 
   // ---- Results ----

@@ -74,7 +74,7 @@ void NestResults::CombineInCluster(Block* block) {
   Append(OverOwnResults(here, [&](const Index& stored) { return StoreGuarded(stored); }), &finish);
   std::vector<Condition> finishers = owners;
   if (here.sharers < blocks) {
-    finishers.push_back({Condition::Kind::kLess, Slot(), Index(here.sharers), ""});
+    finishers.push_back(Less(Slot(), Index(here.sharers)));
   }
   Append(Where(finishers, std::move(finish)), block);
   // Nobody ends before the others have read its results.
@@ -206,9 +206,7 @@ void NestResults::CombineInLastBlock(Block* block) {
   }
   Append(OverOwnResults(shares, [&](const Index& at) { return StoreGuarded(at); }), &stored);
   Append(Where(owners, std::move(stored)), &finish);
-  block->push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), last}},
-                       ShareBlock(std::move(finish)),
-                       nullptr}});
+  block->push_back(When({{Condition::Kind::kFlag, Index(0), Index(0), last}}, std::move(finish)));
 }
 
 // Threads of the last block that combine one of its results.
@@ -301,7 +299,7 @@ Block NestResults::CombineByAll(const Shares& shares) {
   set(totals, &sum);
   std::vector<Condition> takes_part;
   if (used * results_here < context_.threads()) {
-    takes_part.push_back({Condition::Kind::kLess, share, Index(used), ""});
+    takes_part.push_back(Less(share, Index(used)));
   }
   Append(Where(takes_part, std::move(sum)), &block);
   block.push_back({Barrier{}});
@@ -309,9 +307,8 @@ Block NestResults::CombineByAll(const Shares& shares) {
     Block step;
     const std::vector<LoopValue> left = tuples_.Named(exchanged(context_.Thread()), "here", &step);
     set(combine(left, exchanged(context_.Thread() + Index(distance * results_here)), &step), &step);
-    std::vector<Condition> combines = {
-        {Condition::Kind::kEqual, share % (2 * distance), Index(0), ""},
-        {Condition::Kind::kLess, share + Index(distance), Index(used), ""}};
+    std::vector<Condition> combines = {IsZero(share % (2 * distance)),
+                                       Less(share + Index(distance), Index(used))};
     Append(Where(combines, std::move(step)), &block);
     block.push_back({Barrier{}});
   }

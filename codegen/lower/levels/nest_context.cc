@@ -56,7 +56,7 @@ Index NestContext::FirstPoint(int d, int place) const {
 
 void NestContext::AppendGuard(int d, std::vector<Condition>* conditions) const {
   if (!IsGuarded(d)) return;
-  conditions->push_back({Condition::Kind::kLess, Point(d), Index(size(d)), ""});
+  conditions->push_back(Less(Point(d), Index(size(d))));
 }
 
 Index NestContext::Thread() const {

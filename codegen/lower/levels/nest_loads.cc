@@ -134,7 +134,7 @@ std::vector<Condition> NestLoads::Element::Inside(const Buffer& buffer) const {
   std::vector<Condition> inside;
   for (size_t x = 0; x < indices.size(); ++x) {
     if (!is_bound[x]) continue;
-    inside.push_back({Condition::Kind::kLess, indices[x], Index(buffer.extents[x]), ""});
+    inside.push_back(Less(indices[x], Index(buffer.extents[x])));
   }
   return inside;
 }
@@ -214,7 +214,7 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
     store = std::move(loop);
   }
   if (inside.empty()) return Append(std::move(store), block);
-  block->push_back({If{inside, ShareBlock(std::move(store)), nullptr}});
+  block->push_back(When(inside, std::move(store)));
 }
 
 // Whether dimensions x and y of the copy, x outside of y, are one dimension of both the copy and
@@ -271,9 +271,7 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   if (items % threads == 0) {
     Append(std::move(element), &body);
   } else {
-    body.push_back({If{{{Condition::Kind::kLess, Index::Variable(at), Index(items), ""}},
-                       ShareBlock(std::move(element)),
-                       nullptr}});
+    body.push_back(When({Less(Index::Variable(at), Index(items))}, std::move(element)));
   }
   if (rounds > 1) {
     Block loop;

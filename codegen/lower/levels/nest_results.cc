@@ -7,11 +7,6 @@
 #include "codegen/program/store_function.h"
 
 namespace mdh {
-namespace {
-
-Condition IsZero(const Index& a) { return {Condition::Kind::kEqual, a, Index(0), ""}; }
-
-}  // namespace
 
 NestResults::NestResults(NestContext& context)
     : context_(context),
@@ -63,14 +58,6 @@ bool NestResults::HasIndex(int n) const {
   return n >= place_ && context_.is_sequential(n) && !context_.shape().is_reduced(n);
 }
 
-// As CPU's register tiles do: exactly, a user's operation need not be neutral for all values.
-bool NestResults::StartsFromIdentity() const {
-  const CombineOperator& combine = expression().reduction();
-  if (!combine.identity().has_value()) return false;
-  return context_.numerics() == NumericsPolicy::kReassociate ||
-         combine.kinds()[0] != PointWiseKind::kCustom;
-}
-
 void NestResults::DeclareShared(Block* block) const {
   const int64_t threads = context_.threads();
   for (int r = 0; r < results(); ++r) {
@@ -109,12 +96,7 @@ void NestResults::DeclareSlots(Block* block) const {
                      [&](int a, int b) { return context_.level(a).tile > context_.level(b).tile; });
     for (const int n : places) slot = slot * context_.level(n).parts + context_.Part(n);
   }
-  const int64_t elements = ResultArrayElements(expression());
-  block->push_back({DeclareIndex{"slot", slot}});
-  for (const ResultTarget& target : targets_) {
-    block->push_back({DeclarePointer{target.pointer + "_slot", target.type, false, target.pointer,
-                                     Index::Variable("slot") * elements}});
-  }
+  DeclareSlot(expression(), targets_, slot, block);
 }
 
 bool NestResults::HasLoopsOutside(int d) const {
@@ -322,10 +304,9 @@ void NestResults::CombineShared(Block* block) {
     loop(result, at_once, CombineExchanged(own, distance * groups), &steps);
     std::vector<Condition> combines = {IsZero(group.rank % (2 * distance))};
     if (threads % (2 * distance) != 0) {  // the last one may have no partner
-      combines.push_back(
-          {Condition::Kind::kLess, group.rank + Index(distance), Index(threads), ""});
+      combines.push_back(Less(group.rank + Index(distance), Index(threads)));
     }
-    body.push_back({If{combines, ShareBlock(std::move(steps)), nullptr}});
+    body.push_back(When(combines, std::move(steps)));
     body.push_back({Barrier{}});
   }
   SetAccumulatorsAt(number, Exchanged(own), &to);
@@ -354,7 +335,7 @@ Block NestResults::StoreGuarded(const Index& accumulator) {
   }
   if (guards.empty()) return body;
   Block guarded;
-  guarded.push_back({If{guards, ShareBlock(std::move(body)), nullptr}});
+  guarded.push_back(When(guards, std::move(body)));
   return guarded;
 }
 
@@ -367,7 +348,7 @@ std::vector<Condition> NestResults::OwnerConditions(const std::optional<Shares>&
     if (is_first && context_.level(n).parts > 1) conditions.push_back(IsZero(context_.Part(n)));
   }
   if (shares.has_value() && shares->owners < context_.shape().SharedReductionThreads()) {
-    conditions.push_back({Condition::Kind::kLess, GroupOfThread().rank, Index(shares->owners), ""});
+    conditions.push_back(Less(GroupOfThread().rank, Index(shares->owners)));
   }
   return conditions;
 }
@@ -383,15 +364,14 @@ void NestResults::Store(Block* block) {
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d) || StartsFromIdentity()) continue;
     if (!context_.IsGuarded(d) || !HasLoopsOutside(d)) continue;
-    conditions.push_back(
-        {Condition::Kind::kLess, context_.FirstPoint(d, place_), Index(context_.size(d)), ""});
+    conditions.push_back(Less(context_.FirstPoint(d, place_), Index(context_.size(d))));
   }
   if (adds_atomically()) block->push_back({AwaitStages{}});
   block->push_back({Comment{adds_atomically() ? "Re-composition: added to the outputs."
                             : slots_ > 1      ? "Re-composition: to the results of this part."
                                               : "Re-composition: to the outputs."}});
   if (conditions.empty()) return Append(std::move(body), block);
-  block->push_back({If{conditions, ShareBlock(std::move(body)), nullptr}});
+  block->push_back(When(conditions, std::move(body)));
 }
 
 Index NestResults::ResultOffset(int r) const {

@@ -61,7 +61,9 @@ class NestResults {
   bool IsAccumulated(int n) const;    // a sequential level whose parts are combined here
   bool HasIndex(int n) const;         // a sequential level that accumulators have an index of
   bool HasLoopsOutside(int d) const;  // loops around the accumulators
-  bool StartsFromIdentity() const;
+  bool StartsFromIdentity() const {
+    return mdh::StartsFromIdentity(expression(), context_.numerics());
+  }
   Index Offset() const;  // of the accumulators of the point at hand
   Index OwnOffset(const Index& number) const;
   Index ResultOffset(int r) const;  // of the point at hand in target r

@@ -24,7 +24,7 @@ Block NestResults::Over(const std::string& variable, int64_t count, Block inside
 Block NestResults::Where(const std::vector<Condition>& conditions, Block inside) {
   if (conditions.empty()) return inside;
   Block guarded;
-  guarded.push_back({If{conditions, ShareBlock(std::move(inside)), nullptr}});
+  guarded.push_back(When(conditions, std::move(inside)));
   return guarded;
 }
 
@@ -105,9 +105,7 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
   combined.push_back({For{other, Index(1), Index(threads), 1, false, ShareBlock(std::move(others)),
                           threads <= kUnrolled, threads <= kUnrolled ? 0 : kUnrolledBy}});
   if (shares.owners < threads) {
-    body.push_back({If{{{Condition::Kind::kLess, group.rank, Index(shares.owners), ""}},
-                       ShareBlock(std::move(combined)),
-                       nullptr}});
+    body.push_back(When({Less(group.rank, Index(shares.owners))}, std::move(combined)));
   } else {
     Append(std::move(combined), &body);
   }

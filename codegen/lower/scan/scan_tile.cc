@@ -112,17 +112,9 @@ std::vector<Index> ScanTile::DeclarePoint(int d) {
   return at;
 }
 
-Condition ScanTile::Less(const Index& a, const Index& b) {
-  return {Condition::Kind::kLess, a, b, ""};
-}
-
-Condition ScanTile::Equal(const Index& a, const Index& b) {
-  return {Condition::Kind::kEqual, a, b, ""};
-}
-
 void ScanTile::When(const std::vector<Condition>& conditions, Block then, Block* block) {
   if (conditions.empty()) return Append(std::move(then), block);
-  block->push_back({If{conditions, ShareBlock(std::move(then)), nullptr}});
+  block->push_back(mdh::When(conditions, std::move(then)));
 }
 
 // ---- Values ----

@@ -69,8 +69,6 @@ class ScanTile {
   using Names = ScanNames::OfResults;
 
   int count() const { return static_cast<int>(types_.size()); }
-  static Condition Less(const Index& a, const Index& b);
-  static Condition Equal(const Index& a, const Index& b);
   static void When(const std::vector<Condition>& conditions, Block then, Block* block);
   Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(names_.lane); }
   Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(names_.group); }

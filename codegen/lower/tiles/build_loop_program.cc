@@ -33,11 +33,7 @@ class LoopProgramBuilder {
       program_.stages.push_back({"Pack whole inputs, each thread its share.", std::move(packing)});
     }
     if (plan_.uses_result_arrays()) {
-      for (const ResultTarget& array : plan_.targets()) {
-        program_.scratch.push_back(
-            {array.pointer, array.type,
-             ResultArrayElements(plan_.expression()) * plan_.reduction_parts(), false});
-      }
+      AppendResultArrays(plan_.expression(), plan_.targets(), plan_.reduction_parts(), &program_);
     }
     program_.stages.push_back({"Compute, each thread its share of the parts.", BuildCompute()});
     if (plan_.uses_result_arrays() && !plan_.stores_at_last()) {
@@ -68,13 +64,7 @@ class LoopProgramBuilder {
     DecodePart(state, body);
     DeclarePartials(body);
     EmitLoops(0, state, body);
-    if (parts == 1) {
-      Block block;
-      block.push_back({If{{{Condition::Kind::kEqual, Index::Variable("thread"), Index(0), ""}},
-                          ShareBlock(std::move(body)),
-                          nullptr}});
-      return block;
-    }
+    if (parts == 1) return {ByFirstThread(std::move(body))};
     Block block;
     block.push_back({DeclareIndex{"part_end", Index::ShareEnd(parts)}});
     block.push_back({For{"part", Index::ShareBegin(parts), Index::Variable("part_end"), 1, false,
@@ -127,12 +117,7 @@ class LoopProgramBuilder {
       if (!plan_.is_reduction(d) || plan_.core_parts(d) == 1) continue;
       slot = slot * plan_.core_parts(d) + PartNumber(d);
     }
-    block.push_back({DeclareIndex{"slot", slot}});
-    for (const ResultTarget& array : plan_.targets()) {
-      block.push_back(
-          {DeclarePointer{array.pointer + "_slot", array.type, false, array.pointer,
-                          Index::Variable("slot") * ResultArrayElements(plan_.expression())}});
-    }
+    DeclareSlot(plan_.expression(), plan_.targets(), slot, &block);
   }
 
   // ---- Memory layers ----
@@ -184,9 +169,9 @@ class LoopProgramBuilder {
       EmitLoops(n + 1, inside, rest_body);
       std::vector<Condition> conditions;
       if (!range.end.is_constant()) {
-        conditions.push_back({Condition::Kind::kEqual, range.end, Index(plan_.size(d)), ""});
+        conditions.push_back(Equal(range.end, Index(plan_.size(d))));
       }
-      block.push_back({If{conditions, ShareBlock(std::move(rest_body)), nullptr}});
+      block.push_back(When(conditions, std::move(rest_body)));
     }
   }
 
@@ -204,7 +189,7 @@ class LoopProgramBuilder {
       if (variable.empty()) continue;
       const Index begin =
           plan_.core_parts(d) > 1 ? Index::Variable(plan_.index_name(d) + "_cor") : Index(0);
-      conditions.push_back({Condition::Kind::kEqual, Index::Variable(variable), begin, ""});
+      conditions.push_back(Equal(Index::Variable(variable), begin));
     }
     return conditions;
   }
@@ -218,7 +203,7 @@ class LoopProgramBuilder {
       const Index end =
           plan_.is_inner_reduction(d) ? state.ranges[d].end : origins[d] + Index(points[d]);
       if (end.is_constant() && end.constant() == plan_.size(d)) continue;
-      conditions.push_back({Condition::Kind::kEqual, end, Index(plan_.size(d)), ""});
+      conditions.push_back(Equal(end, Index(plan_.size(d))));
     }
     return conditions;
   }
@@ -276,7 +261,7 @@ class LoopProgramBuilder {
       if (a.is_constant() && b.is_constant()) return a.constant() < b.constant();
       const bool is_known = std::any_of(conditions.begin(), conditions.end(),
                                         [&](const Condition& c) { return c.a == a && c.b == b; });
-      if (!is_known) conditions.push_back({Condition::Kind::kLess, a, b, ""});
+      if (!is_known) conditions.push_back(Less(a, b));
       return true;
     };
     for (size_t b = 0; b < plan_.expression().inputs().size(); ++b) {

@@ -195,12 +195,6 @@ bool LoopPlan::HasRoomForTwo(int d) const {
   return LastPart(size(d), part) > register_tile_[d];
 }
 
-bool LoopPlan::starts_from_identity() const {
-  const CombineOperator& combine = expression().reduction();
-  if (!combine.identity().has_value()) return false;
-  return numerics() == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
-}
-
 int64_t LoopPlan::total_core_parts() const {
   int64_t parts = 1;
   for (int d = 0; d < rank(); ++d) parts *= core_parts(d);

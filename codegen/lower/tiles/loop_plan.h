@@ -139,10 +139,6 @@ class LoopPlan {
   const std::vector<std::string>& index_names() const { return names_.indices; }
   const std::vector<std::string>& output_names() const { return names_.outputs; }
 
-  // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
-  // only if it is that of a named operation.
-  bool starts_from_identity() const;
-
   bool independent_accumulators() const { return parameters().independent_accumulators; }
   bool streams_results() const { return parameters().streams_results; }
   int prefetch() const { return parameters().prefetch; }  // iterations

@@ -129,9 +129,8 @@ class PackingBuilder {
       EmitEachRow(Index(left_over + copy_.strip_shift), copy_.strip_shift, last);
     }
     EmitAllLanes(all);
-    block.push_back({If{{{Condition::Kind::kLess, rest, Index(lanes_), ""}},
-                        ShareBlock(std::move(last)),
-                        ShareBlock(std::move(all))}});
+    block.push_back(
+        {If{{Less(rest, Index(lanes_))}, ShareBlock(std::move(last)), ShareBlock(std::move(all))}});
   }
 
   void EmitAllLanes(Block& block) {

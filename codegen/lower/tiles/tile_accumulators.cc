@@ -18,7 +18,9 @@ ScalarType TileAccumulators::result_type(int r) const {
   return RegisterType(expression().function().results()[r].type);
 }
 
-bool TileAccumulators::HasIdentity() const { return plan_.starts_from_identity(); }
+bool TileAccumulators::HasIdentity() const {
+  return StartsFromIdentity(plan_.expression(), plan_.numerics());
+}
 
 std::string TileAccumulators::PointKey(const TilePoint& point) const {
   std::string key;

@@ -227,9 +227,9 @@ class TileFunctionBuilder {
     EmitReduction(n + 1, accumulators, rest_body);
     std::vector<Condition> conditions;
     if (!whole) {
-      conditions.push_back({Condition::Kind::kEqual, end, Index(plan_.size(d)), ""});
+      conditions.push_back(Equal(end, Index(plan_.size(d))));
     }
-    block.push_back({If{conditions, std::make_shared<const Block>(std::move(rest_body)), nullptr}});
+    block.push_back(When(conditions, std::move(rest_body)));
   }
 
   void EmitPoints(TileAccumulators& accumulators, Block& block) {

@@ -62,8 +62,7 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
     AssignTuple(final.names, final.width,
                 EmitCombination(expression().reduction(), old, now, names_, add), add);
   }
-  body.push_back(
-      {If{{Flag(Condition::Kind::kNotFlag, "first")}, ShareBlock(std::move(add)), nullptr}});
+  body.push_back(When({Flag(Condition::Kind::kNotFlag, "first")}, std::move(add)));
 }
 
 LoopValue TileAccumulators::FinalValue(const Final& final, int r) const {

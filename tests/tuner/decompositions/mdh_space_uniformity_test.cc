@@ -19,7 +19,7 @@ namespace mdh::mdh_space_uniformity_test {
 namespace {
 
 constexpr int kSamples = 20000;
-constexpr int64_t kMostConfigurations = 200000;  // of a part that is enumerated
+constexpr int64_t kMostConfigurations = 50000;  // of a part that is enumerated
 
 // ---- Counts ----
 

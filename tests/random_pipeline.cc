@@ -70,11 +70,13 @@ class PipelineMaker {
   }
 
  private:
-  // What a step may read: anything but what keeps elements.
+  // What a step may read: anything but what keeps elements, and what is too large for an expression
+  // of these options, as results by key may be.
   std::vector<int> Readable() const {
     std::vector<int> numbers;
     for (size_t b = 0; b < memory_.size(); ++b) {
-      if (!memory_[b].keeps_unreached) numbers.push_back(static_cast<int>(b));
+      const bool is_small = memory_[b].elements() <= options_.expression.max_buffer_elements;
+      if (is_small && !memory_[b].keeps_unreached) numbers.push_back(static_cast<int>(b));
     }
     return numbers;
   }

@@ -14,25 +14,15 @@ using Role = PipelineBuffer::Role;
 
 // A step that copies what lies in memory like this.
 Result<Expression> CopyOf(const Buffer& memory) {
-  ExpressionSpec spec{.name = "copy",
-                      .dimensions = {},
-                      .inputs = {},
-                      .outputs = {},
-                      .function = {},
-                      .combine_operators = {},
-                      .index_dimensions = {}};
   Buffer view{.name = "x", .type = memory.type, .extents = memory.extents, .accesses = {{}}};
   view.extents_given = true;
+  std::vector<Dimension> dimensions;
   for (size_t d = 0; d < memory.extents.size(); ++d) {
-    spec.dimensions.push_back({absl::StrCat("i", d + 1), memory.extents[d]});
-    spec.combine_operators.push_back(CombineOperator::Concat());
+    dimensions.push_back({absl::StrCat("i", d + 1), memory.extents[d]});
     AffineIndex index{std::vector<int64_t>(memory.extents.size(), 0), 0};
     index.coefficients[d] = 1;
     view.accesses[0].indices.push_back(std::move(index));
   }
-  spec.inputs = {view};
-  view.name = "y";
-  spec.outputs = {std::move(view)};
   std::vector<TypedName> parameters, results;
   std::vector<ScalarInstruction> instructions;
   std::vector<int> values;
@@ -43,9 +33,18 @@ Result<Expression> CopyOf(const Buffer& memory) {
     instructions.push_back({ScalarOp::kParameter, field.type, {}, n});
     values.push_back(n);
   }
-  MDH_ASSIGN_OR_RETURN(spec.function,
+  MDH_ASSIGN_OR_RETURN(ScalarFunction copy,
                        ScalarFunction::Create("f", parameters, results, instructions, values));
-  return Expression::Create(std::move(spec));
+  Buffer output = view;
+  output.name = "y";
+  return Expression::Create(
+      {.name = "copy",
+       .dimensions = dimensions,
+       .inputs = {view},
+       .outputs = {output},
+       .function = std::move(copy),
+       .combine_operators = std::vector(dimensions.size(), CombineOperator::Concat()),
+       .index_dimensions = {}});
 }
 
 class PipelineMaker {
@@ -71,11 +70,13 @@ class PipelineMaker {
   }
 
  private:
-  // What a step may read: anything but what keeps elements.
+  // What a step may read: anything but what keeps elements, and what is too large for an expression
+  // of these options, as results by key may be.
   std::vector<int> Readable() const {
     std::vector<int> numbers;
     for (size_t b = 0; b < memory_.size(); ++b) {
-      if (!memory_[b].keeps_unreached) numbers.push_back(static_cast<int>(b));
+      const bool is_small = memory_[b].elements() <= options_.expression.max_buffer_elements;
+      if (is_small && !memory_[b].keeps_unreached) numbers.push_back(static_cast<int>(b));
     }
     return numbers;
   }

@@ -15,8 +15,8 @@ enum class NumericsPolicy : uint8_t {
   // Combine operators are re-associated, in every run anew where blocks add atomically; multiply-
   // adds may be fused; exp and the like may be a few units in the last place off. Nothing else
   // changes: no value is taken to be finite or not to be zero, x * 0 and x - x are computed,
-  // nothing
-  // is factored out of sums, and subnormal numbers are kept, but that NVIDIA's atomic additions of
+  // nothing is factored out of sums but by SplitContraction, and subnormal numbers are kept, but
+  // that NVIDIA's atomic additions of
   // fp32 to device memory take them for zero. The sign of a sum that is zero may differ. Operators
   // whose laws do not hold once a value is nan are not re-associated (PolicyFor).
   kReassociate = 1,

@@ -87,7 +87,7 @@ GELU = "0.5 * (out + bias[j]) * (1 + erf((out + bias[j]) * 0.7071067811865476))"
      lambda a, b, alpha: torch.where(a @ b > 0, a @ b, alpha * (a @ b))),
     ("ik,kj->ij", ((3, 4), (4, 5)), "exp(-out) * A[i, 0] + fp64(j + 1)",
      lambda a, b: torch.exp(-(a @ b)) * a[:, :1] + torch.arange(1, 6)),
-    ("i,i->i", ((5,), (5,), (11,)), "out * shifted[2 * i + 1] + 3",
+    ("i,i->i", ((5,), (5,), (10,)), "out * shifted[2 * i + 1] + 3",
      lambda a, b, shifted: a * b * shifted[1::2] + 3),
     ("ik->i", ((3, 4),), "sqrt(out * out + 1)", lambda a: (a.sum(1) ** 2 + 1).sqrt()),
 ])

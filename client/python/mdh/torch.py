@@ -30,13 +30,15 @@ from .cpu_kernel import CpuKernel
 from .cuda_kernel import CudaKernel
 from .einsum import einsum as _einsum_expression
 from .einsum import without_ellipsis
-from .errors import NotFoundError, wrong
+from .errors import ExpressionError, NotFoundError, wrong
 from .expression import Expression
 from .results import Kernel
 from .torch_computation import Loaded
 from .torch_epilogue import gradients as _epilogue_gradients
 from .torch_operator import TensorOperator
-from .types import SCALAR_TYPES, TYPE_OF_CODE, ScalarType, as_scalar_type
+from .types import (
+    SCALAR_TYPES, TYPE_OF_CODE, ScalarType, as_scalar_type, bf16, fp16, fp32, fp64, int32, int64,
+)
 
 # Types of elements by those of torch, and back; older versions of torch lack some.
 _TYPE_OF = {getattr(torch, type_.library_name): type_
@@ -229,8 +231,7 @@ class _Contraction:
         self._how = how
         self._epilogue = epilogue
         # Before a tensor comes, with sizes of one: errors in the subscripts are found here.
-        made = _einsum_expression(self._subscripts, out_dtype=how.out_type, accumulate=how.accumulate,
-                                  epilogue=epilogue, **{letter: 1 for letter in letters})
+        made = self._of_some_type({letter: 1 for letter in letters})
         # Operands, and what else the epilogue reads.
         self._at_sizes_of_one = made.to_proto()
         self.names = [buffer.name for buffer in passed_inputs(self._at_sizes_of_one)]
@@ -241,6 +242,19 @@ class _Contraction:
         operator_.add_gradient(self._backward)
         self.call = operator_.call
         self._gradients: Dict[int, Callable[..., Any]] = {}
+
+    def _of_some_type(self, sizes: Dict[str, int]) -> Expression:
+        """For the first type that there is a contraction of: an epilogue may convert to one of them.
+        Errors: the ExpressionError of the first type."""
+        errors: List[ExpressionError] = []
+        for type_ in (fp32, fp64, fp16, bf16, int32, int64):
+            try:
+                return _einsum_expression(
+                    self._subscripts, dtype=type_, out_dtype=self._how.out_type,
+                    accumulate=self._how.accumulate, epilogue=self._epilogue, **sizes)
+            except ExpressionError as error:
+                errors.append(error)
+        raise errors[0]
 
     def _sizes(self, tensors: Sequence[Any]) -> Dict[str, int]:
         sizes: Dict[str, int] = {}

@@ -36,10 +36,12 @@ bool Reads(const PipelineStep& reader, const PipelineStep& writer) {
   });
 }
 
-bool ReadTheSame(const PipelineStep& a, const PipelineStep& b) {
-  return std::any_of(a.inputs.begin(), a.inputs.end(), [&](int input) {
-    return std::count(b.inputs.begin(), b.inputs.end(), input) > 0;
-  });
+// Whether two steps read something together, and none what the other one writes.
+bool AreSiblings(const PipelineStep& a, const PipelineStep& b) {
+  return !Reads(a, b) && !Reads(b, a) &&
+         std::any_of(a.inputs.begin(), a.inputs.end(), [&](int input) {
+           return std::count(b.inputs.begin(), b.inputs.end(), input) > 0;
+         });
 }
 
 // Same sizes, combined in the same dimensions: what siblings have in common.
@@ -178,7 +180,7 @@ class Planner {
     const int consumer = plan.position[candidates_[candidate].consumer];
     if (producer < 0 || consumer < 0 || producer == consumer) return std::nullopt;
     const int from = plan.steps[producer], to = plan.steps[consumer];
-    if (kind == EdgeKind::kSiblings && !ReadTheSame(fusions_.at(from).step, fusions_.at(to).step)) {
+    if (kind == EdgeKind::kSiblings && !AreSiblings(fusions_.at(from).step, fusions_.at(to).step)) {
       return std::nullopt;
     }
     const FusedSteps* fused = fusions_.Fused(plan.steps, from, to, kind);

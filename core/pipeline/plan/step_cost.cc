@@ -8,7 +8,7 @@
 namespace mdh {
 namespace {
 
-int64_t OperationsOf(const ScalarFunction& function) {
+int64_t OperationsPerCall(const ScalarFunction& function) {
   return std::count_if(function.instructions().begin(), function.instructions().end(),
                        [](const ScalarInstruction& instruction) {
                          return instruction.op != ScalarOp::kParameter &&
@@ -19,14 +19,15 @@ int64_t OperationsOf(const ScalarFunction& function) {
 }  // namespace
 
 int64_t OperationsOf(const Expression& expression) {
-  int64_t per_point = OperationsOf(expression.function());
+  int64_t per_point = OperationsPerCall(expression.function());
   if (expression.has_reduction() || expression.has_prefix_sum()) {
-    per_point += OperationsOf(expression.reduction().function());
+    per_point += OperationsPerCall(expression.reduction().function());
   }
   const int64_t operations = MultiplyOrLargest(expression.points(), per_point);
   if (expression.store() == nullptr) return operations;
-  return AddOrLargest(operations, MultiplyOrLargest(expression.result_points(),
-                                                    OperationsOf(expression.store()->function)));
+  return AddOrLargest(operations,
+                      MultiplyOrLargest(expression.result_points(),
+                                        OperationsPerCall(expression.store()->function)));
 }
 
 double CostOf(const Expression& expression, double operations_per_byte) {

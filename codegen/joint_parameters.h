@@ -26,11 +26,10 @@ Result<std::vector<TuningParameters>> DefaultParameters(
 
 // Joint groups of a partition's steps with parameters for all of its steps, the likeliest first:
 // at most `most`, all different, with other parts and, where threads form blocks, with other
-// numbers of threads. Empty: no steps can run together. Code can be generated for all of them.
-// `partition` is what PlanPartitions made of `pipeline`.
+// numbers of threads. Empty: no steps can run together. Code can be generated for all of them
+// (GeneratePipelineKernel of codegen/generate_pipeline.h).
 std::vector<PipelineParameters> JointCandidates(
-    const Pipeline& pipeline, const Partition& partition, const SystemModel& model,
-    const DeviceDescription& device, NumericsPolicy numerics = NumericsPolicy::kReassociate,
-    size_t most = 8);
+    const Partition& partition, const SystemModel& model, const DeviceDescription& device,
+    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 8);
 
 }  // namespace mdh

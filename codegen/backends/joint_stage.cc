@@ -311,10 +311,18 @@ class JointStageBuilder {
     for (size_t n = 0; n < step.buffers.size(); ++n) {
       renamed[step.built.arguments[n].name] = NameOf(step, n);
     }
+    for (const ScratchBuffer& buffer : step.built.program.scratch) {
+      renamed[buffer.name] = buffer.name;
+    }
     return WithNames(step.built.program.stages, stage.body, renamed, shared_);
   }
 
   static void AppendScope(const std::string& comment, Block inside, Block* block) {
+    for (const If* only; inside.size() == 1 &&
+                         (only = std::get_if<If>(&inside[0].form)) != nullptr &&
+                         only->all_of.empty();) {
+      inside = Block(*only->then_block);
+    }
     block->push_back({Comment{comment}});
     block->push_back({If{{}, ShareBlock(std::move(inside)), nullptr}});
   }

@@ -249,7 +249,9 @@ class PipelineJoiner {
                   &fill);
     for (Stage& stage : fill.stages) {
       stage.comment = absl::StrCat("Of ", StepLabel(pipeline_, s), ": ", stage.comment);
-      stage.body = WithNames({stage}, stage.body, Names(), shared_);
+      Names own;
+      for (const std::string& name : names) own[name] = name;
+      stage.body = WithNames({stage}, stage.body, own, shared_);
       program().stages.push_back(std::move(stage));
     }
   }

@@ -1,9 +1,12 @@
 #include "codegen/joint_parameters.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/choose/part_design.h"
 #include "codegen/generate_pipeline.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/backends.h"
@@ -21,7 +24,7 @@ constexpr int64_t kPartsPerCore = 4;
 
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
-const std::vector<int64_t> kBlockThreads = {256, 128, 512, 1024, 64, 32};
+constexpr int64_t kBlockThreads[] = {256, 512, 128, 1024, 64, 32, 8, 1};
 
 // What steps of the group write and read again.
 double BytesWithin(const Pipeline& pipeline, const JointGroup& group) {
@@ -104,6 +107,16 @@ DeviceDescription OnePart(DeviceDescription device, int64_t threads) {
   return device;
 }
 
+TuningParameters ParametersOfPart(const Expression& part, const SystemModel& model,
+                                  const DeviceDescription& device, NumericsPolicy numerics,
+                                  int64_t threads) {
+  const bool is_designed =
+      BackendOf(device.kind).has_blocks && numerics == NumericsPolicy::kReassociate;
+  std::optional<TuningParameters> designed;
+  if (is_designed) designed = DesignPart(part, model, device, threads);
+  return designed ? *designed : DefaultParameters(part, model, device, numerics);
+}
+
 // As DefaultParameters; at most so many threads of a block compute a part.
 Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline,
                                                         absl::Span<const JointGroup> groups,
@@ -124,7 +137,7 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
       parameters.push_back(DefaultParameters(e, model, device, policy));
       continue;
     }
-    parameters.push_back(DefaultParameters(e, model, OnePart(device, threads), policy));
+    parameters.push_back(ParametersOfPart(e, model, OnePart(device, threads), policy, threads));
     const bool has_parts = PartsOf(pipeline, *group) > 1;
     parameters.back().threads = has_parts ? TuningParameters::kAllThreads : 1;
   }
@@ -154,6 +167,13 @@ std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
   return parameters;
 }
 
+bool HasCode(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
+             const SystemModel& model, const DeviceDescription& device,
+             absl::Span<const TuningParameters> parameters) {
+  return PipelineProgramOf(pipeline, model, device, parameters, ProgramForm::kOptimized, groups)
+      .ok();
+}
+
 }  // namespace
 
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
@@ -181,7 +201,15 @@ Result<std::vector<TuningParameters>> DefaultParameters(const Pipeline& pipeline
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
                                                         NumericsPolicy numerics) {
-  return ParametersOfSteps(pipeline, groups, model, device, numerics, kBlockThreads[0]);
+  if (!BackendOf(device.kind).has_blocks || groups.empty()) {
+    return ParametersOfSteps(pipeline, groups, model, device, numerics, /*threads=*/1);
+  }
+  Result<std::vector<TuningParameters>> parameters = std::vector<TuningParameters>();
+  for (const int64_t threads : kBlockThreads) {
+    parameters = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
+    if (parameters.ok() && HasCode(pipeline, groups, model, device, *parameters)) break;
+  }
+  return parameters;
 }
 
 std::vector<PipelineParameters> JointCandidates(const Partition& partition,
@@ -194,29 +222,31 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     PipelineParameters p{partition.edges, groups, std::move(steps)};
     const bool is_new = std::find(candidates.begin(), candidates.end(), p) == candidates.end();
     if (candidates.size() < most && is_new &&
-        PipelineProgramOf(pipeline, model, device, p.steps, ProgramForm::kOptimized, groups).ok()) {
+        HasCode(pipeline, groups, model, device, p.steps)) {
       candidates.push_back(std::move(p));
     }
   };
   const bool has_blocks = BackendOf(device.kind).has_blocks;
   const std::vector<JointGroup> usual = DefaultJointGroups(pipeline, device);
-  const auto with_threads = [&](int64_t threads) {
-    for (const double factor : kPartFactors) {
-      if (candidates.size() >= most) return;
-      std::vector<JointGroup> groups;
-      for (const JointGroup& group : usual) {
-        const double points = static_cast<double>(PointsOfPart(pipeline, group, device)) * factor;
-        groups.push_back(WithPart(pipeline, group, static_cast<int64_t>(points)));
-      }
-      auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
-      if (!steps.ok()) continue;
-      add(groups, *steps);
-      if (!has_blocks) add(groups, Streaming(pipeline, groups, model, device, *steps));
+  const auto try_both = [&](int64_t threads, double factor) {
+    std::vector<JointGroup> groups;
+    for (const JointGroup& group : usual) {
+      const double points = static_cast<double>(PointsOfPart(pipeline, group, device)) * factor;
+      groups.push_back(WithPart(pipeline, group, static_cast<int64_t>(points)));
     }
+    auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
+    if (!steps.ok()) return;
+    add(groups, *steps);
+    if (!has_blocks) add(groups, Streaming(pipeline, groups, model, device, *steps));
   };
   if (usual.empty()) return candidates;
-  for (const int64_t threads : has_blocks ? kBlockThreads : std::vector<int64_t>{1}) {
-    with_threads(threads);
+  // The likeliest of both first.
+  const size_t kinds = has_blocks ? std::size(kBlockThreads) : 1;
+  for (size_t sum = 0; sum < kinds + std::size(kPartFactors) - 1; ++sum) {
+    for (size_t n = 0; n <= sum; ++n) {
+      const bool is_there = n < kinds && sum - n < std::size(kPartFactors);
+      if (is_there && candidates.size() < most) try_both(kBlockThreads[n], kPartFactors[sum - n]);
+    }
   }
   return candidates;
 }

@@ -35,9 +35,11 @@ Result<std::vector<JointSteps>> JointStepsOf(const Pipeline& pipeline,
   return joint;
 }
 
-Result<std::vector<LowLevelExpression>> LoweredSteps(
-    const Pipeline& pipeline, const SystemModel& model, const DeviceDescription& device,
-    absl::Span<const TuningParameters> parameters, absl::Span<const JointSteps> groups) {
+Result<std::vector<LowLevelExpression>> LoweredSteps(const Pipeline& pipeline,
+                                                     const SystemModel& model,
+                                                     const DeviceDescription& device,
+                                                     absl::Span<const TuningParameters> parameters,
+                                                     absl::Span<const JointSteps> groups) {
   if (parameters.size() != pipeline.steps().size()) {
     return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
                                                    pipeline.steps().size(), " steps, but ",

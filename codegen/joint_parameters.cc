@@ -122,8 +122,7 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
                                                         absl::Span<const JointGroup> groups,
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
-                                                        NumericsPolicy numerics,
-                                                        int64_t threads) {
+                                                        NumericsPolicy numerics, int64_t threads) {
   MDH_ASSIGN_OR_RETURN(const std::vector<Expression> expressions,
                        ComputedExpressions(pipeline, groups));
   std::vector<TuningParameters> parameters;
@@ -153,9 +152,8 @@ std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
   for (const JointGroup& group : groups) {
     for (int s = group.first; expressions.ok() && s <= group.last; ++s) {
       const std::vector<int>& outputs = pipeline.steps()[s].outputs;
-      const bool is_read = std::any_of(outputs.begin(), outputs.end(), [&](int b) {
-        return !pipeline.Readers(b).empty();
-      });
+      const bool is_read = std::any_of(outputs.begin(), outputs.end(),
+                                       [&](int b) { return !pipeline.Readers(b).empty(); });
       if (is_read || parameters[s].lowering != Lowering::kTiles) continue;
       TuningParameters streaming = parameters[s];
       streaming.streams_results = true;
@@ -221,8 +219,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
   const auto add = [&](const std::vector<JointGroup>& groups, std::vector<TuningParameters> steps) {
     PipelineParameters p{partition.edges, groups, std::move(steps)};
     const bool is_new = std::find(candidates.begin(), candidates.end(), p) == candidates.end();
-    if (candidates.size() < most && is_new &&
-        HasCode(pipeline, groups, model, device, p.steps)) {
+    if (candidates.size() < most && is_new && HasCode(pipeline, groups, model, device, p.steps)) {
       candidates.push_back(std::move(p));
     }
   };

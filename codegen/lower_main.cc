@@ -196,12 +196,11 @@ std::string DescribeGroups(const Pipeline& pipeline, absl::Span<const JointGroup
                     " points\n");
     for (int s = group.first; s <= group.last; ++s) {
       const Expression& step = pipeline.steps()[s].expression;
-      absl::StrAppend(&text, "  step ", s + 1, ", ", step.name(), ", by ",
-                      absl::StrJoin(group.dimensions[s - group.first], ", ",
-                                    [&](std::string* out, int d) {
-                                      out->append(step.dimensions()[d].name);
-                                    }),
-                      "\n");
+      absl::StrAppend(
+          &text, "  step ", s + 1, ", ", step.name(), ", by ",
+          absl::StrJoin(group.dimensions[s - group.first], ", ",
+                        [&](std::string* out, int d) { out->append(step.dimensions()[d].name); }),
+          "\n");
     }
   }
   return text;
@@ -226,9 +225,9 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
   std::vector<JointGroup> groups;
   if (options.joint) groups = DefaultJointGroups(pipeline, device);
   if (options.joint && groups.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no steps of ", pipeline.name(), " have a dimension in common by which they "
-                     "could run together"));
+    return absl::FailedPreconditionError(absl::StrCat("no steps of ", pipeline.name(),
+                                                      " have a dimension in common by which they "
+                                                      "could run together"));
   }
   if (options.print == "groups") return DescribeGroups(pipeline, groups);
   MDH_ASSIGN_OR_RETURN(const std::vector<TuningParameters> parameters,
@@ -314,14 +313,11 @@ constexpr char kHelp[] =
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {{"set", required_argument, nullptr, 's'},
-                                 {"model", required_argument, nullptr, 'm'},
-                                 {"device", required_argument, nullptr, 'd'},
-                                 {"parameters", required_argument, nullptr, 'p'},
-                                 {"print", required_argument, nullptr, 'w'},
-                                 {"partition", required_argument, nullptr, 'n'},
-                                 {"joint", no_argument, nullptr, 'j'},
-                                 {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {
+      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
+      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
+      {"print", required_argument, nullptr, 'w'},  {"partition", required_argument, nullptr, 'n'},
+      {"joint", no_argument, nullptr, 'j'},        {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;

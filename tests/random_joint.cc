@@ -113,7 +113,10 @@ class DimensionAdder {
       return static_cast<int>(instructions.size()) - 1;
     };
     const auto integer = [&](int64_t value) {
-      return append({ScalarOp::kConstant, ScalarType::kInt64, {}, -1,
+      return append({ScalarOp::kConstant,
+                     ScalarType::kInt64,
+                     {},
+                     -1,
                      ScalarValue::Integer(ScalarType::kInt64, value)});
     };
     const int index = append({ScalarOp::kParameter, ScalarType::kInt64, {}, position});
@@ -122,8 +125,7 @@ class DimensionAdder {
     const int is_even = append({ScalarOp::kEq, ScalarType::kBool, {bit, none}});
     std::vector<int> results = f->result_instructions();
     const ScalarType type = f->results()[0].type;
-    const int zero =
-        append({ScalarOp::kConstant, type, {}, -1, ScalarValue::Zero(type)});
+    const int zero = append({ScalarOp::kConstant, type, {}, -1, ScalarValue::Zero(type)});
     results[0] = append({ScalarOp::kSelect, type, {is_even, results[0], zero}});
     Result<ScalarFunction> used =
         ScalarFunction::Create(f->name(), std::move(parameters), f->results(),
@@ -131,8 +133,7 @@ class DimensionAdder {
     if (used.ok()) {
       *f = *std::move(used);
     } else {
-      index_dimensions->erase(
-          std::find(index_dimensions->begin(), index_dimensions->end(), at));
+      index_dimensions->erase(std::find(index_dimensions->begin(), index_dimensions->end(), at));
     }
   }
 

@@ -52,8 +52,7 @@ class JointStageBuilder {
     }
     if (parts_.has_origins) {
       origin_memory_ = NewName("joint_origins");
-      memory_.push_back(
-          PartMemory(origin_memory_, ScalarType::kInt64, std::ssize(parts_.extents)));
+      memory_.push_back(PartMemory(origin_memory_, ScalarType::kInt64, std::ssize(parts_.extents)));
     }
     for (const auto& [buffer, elements] : parts_.part_elements) {
       memory_.push_back(PartMemory(parts_.buffers[buffer], parts_.types[buffer], elements));
@@ -166,8 +165,7 @@ class JointStageBuilder {
       HoistShared(&stage.body);
       Result<Block> body = OfOneBlock(stage, who);
       if (!body.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(step.label, ": ", body.status().message()));
+        return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
       }
       AppendScope(stage.comment, *std::move(body), &inside);
       const bool waits = who.threads > 1 && !(is_last && n + 1 == stages.size());
@@ -299,9 +297,8 @@ class JointStageBuilder {
         base = NewName(whole + "_bytes");
         block.push_back({DeclareView{base, ScalarType::kUint8, is_const, whole}});
       }
-      block.push_back({DeclarePointer{
-          name, type.is_record() ? ScalarType::kUint8 : type.scalar(), is_const, base, offset,
-          static_cast<int>(alignment)}});
+      block.push_back({DeclarePointer{name, type.is_record() ? ScalarType::kUint8 : type.scalar(),
+                                      is_const, base, offset, static_cast<int>(alignment)}});
     }
     return block;
   }

@@ -20,18 +20,18 @@ struct JointStageParts {
   // Of the part's steps, with the program of each; names of functions and scratch memory are those
   // that they have in the whole program.
   struct Step {
-    std::string label;                        // "step 2, matmul"
-    KernelProgram built;                      // in it, arguments have their own names
-    std::vector<PartBuffer> buffers;          // per argument
-    int threads = 0;                          // as TuningParameters::threads
+    std::string label;                // "step 2, matmul"
+    KernelProgram built;              // in it, arguments have their own names
+    std::vector<PartBuffer> buffers;  // per argument
+    int threads = 0;                  // as TuningParameters::threads
   };
   std::vector<Step> steps;
   std::vector<int64_t> extents;  // of the common dimensions
   std::vector<int64_t> part;
   bool has_origins = false;
-  std::vector<std::string> buffers;            // identifiers of the pipeline's
-  std::vector<ElementType> types;              // and their types
-  std::map<int, int64_t> part_elements;        // of those in memory of the part
+  std::vector<std::string> buffers;      // identifiers of the pipeline's
+  std::vector<ElementType> types;        // and their types
+  std::map<int, int64_t> part_elements;  // of those in memory of the part
 };
 
 struct JointStage {

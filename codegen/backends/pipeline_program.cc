@@ -207,9 +207,8 @@ class PipelineJoiner {
     buffers.insert(buffers.end(), step.outputs.begin(), step.outputs.end());
     std::vector<KernelArgument> arguments = part.arguments;
     for (size_t n = 0; n < arguments.size(); ++n) {
-      arguments[n].name = buffers[n].kind == PartBuffer::Kind::kOrigins
-                              ? "origins"
-                              : buffers_[buffers[n].buffer];
+      arguments[n].name =
+          buffers[n].kind == PartBuffer::Kind::kOrigins ? "origins" : buffers_[buffers[n].buffer];
     }
     joined_.step_arguments.push_back(std::move(arguments));
     return {.label = StepLabel(pipeline_, s),

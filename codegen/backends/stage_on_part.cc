@@ -48,9 +48,7 @@ class ThreadRewriter : public Rewriter {
   }
 
  private:
-  Index ShareBound(int64_t items, const Index& thread) const {
-    return thread * items / threads_;
-  }
+  Index ShareBound(int64_t items, const Index& thread) const { return thread * items / threads_; }
 
   Index RewriteSum(const Index& index) {
     const Index left = RewriteIndex(index.left()), right = RewriteIndex(index.right());
@@ -151,8 +149,7 @@ Result<Block> OfOneBlock(const Stage& stage, const BlockOfPart& block) {
   const int64_t threads = stage.launch.threads_per_block();
   const bool has_others = needs.has_numbers || needs.has_barriers || needs.has_shuffles;
   const bool is_guarded = threads < block.threads && (has_others || threads == 1);
-  const bool needs_all =
-      needs.has_barriers || (needs.has_shuffles && threads % block.warp != 0);
+  const bool needs_all = needs.has_barriers || (needs.has_shuffles && threads % block.warp != 0);
   if (is_guarded && needs_all) {
     return InvalidParameters("joint_threads (threads of a block in all steps of a group): ",
                              threads, " < ", block.threads);

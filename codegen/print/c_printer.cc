@@ -181,8 +181,8 @@ std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
   std::string text;
   for (int at = 0; at < bytes; at += piece) {
     const Index offset(at / element);
-    absl::StrAppend(&text, at == 0 ? "" : " ", function, "(", Address(s.target, s.to + offset), ", ",
-                    Address(s.source, s.from + offset), ");");
+    absl::StrAppend(&text, at == 0 ? "" : " ", function, "(", Address(s.target, s.to + offset),
+                    ", ", Address(s.source, s.from + offset), ");");
   }
   return text + "\n";
 }

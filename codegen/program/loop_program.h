@@ -272,8 +272,8 @@ struct HardwareIndex {
   Kind kind;
   int axis;
 };
-// Waits for all threads of the block, and for what they wrote to shared memory, or to device memory,
-// too.
+// Waits for all threads of the block, and for what they wrote to shared memory, or to device
+// memory, too.
 struct Barrier {
   bool of_device_memory = false;
 };

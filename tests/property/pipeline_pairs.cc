@@ -213,8 +213,8 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair, const JointGroup& gro
       const bool has_gaps =
           TouchedElements(whole.outputs()[b], AllAccesses(whole.outputs()[b]), whole.dimensions())
               .upper < whole.outputs()[b].elements();
-      add(has_gaps, is_of_part ? "temporaries of parts with gaps"
-                               : "outputs of joint steps with gaps");
+      add(has_gaps,
+          is_of_part ? "temporaries of parts with gaps" : "outputs of joint steps with gaps");
     }
     for (size_t b = 0; b < step.inputs.size(); ++b) {
       const bool is_whole = step.inputs[b].kind == PartBuffer::Kind::kWhole;

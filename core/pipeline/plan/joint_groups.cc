@@ -41,8 +41,8 @@ class JointChecker {
       const std::set<int> different(own.begin(), own.end());
       if (different.size() != count || *different.begin() < 0 ||
           *different.rbegin() >= ExpressionOf(s).rank()) {
-        return absl::StrCat("common dimensions of ", StepText(s),
-                            " are different ones of its ", ExpressionOf(s).rank());
+        return absl::StrCat("common dimensions of ", StepText(s), " are different ones of its ",
+                            ExpressionOf(s).rank());
       }
     }
     return "";
@@ -85,8 +85,8 @@ class JointChecker {
     for (const StepView& use : views_) {
       if (!use.writes || !IsWithin(views_, use.buffer)) continue;
       if (CommonPlace(views_, group_, use.buffer, k) >= 0) continue;
-      return absl::StrCat("not every step that uses ", BufferText(use.buffer),
-                          " has ", Name(use.step, k), " of ", StepText(use.step),
+      return absl::StrCat("not every step that uses ", BufferText(use.buffer), " has ",
+                          Name(use.step, k), " of ", StepText(use.step),
                           " as one index of it, the same one, alone: a part would need what "
                           "another one computes");
     }
@@ -97,16 +97,13 @@ class JointChecker {
     std::map<std::tuple<int, int, bool>, int64_t> moves;  // of a step's inputs and outputs
     for (const StepView& use : views_) {
       const int d = DimensionOf(use.step, k);
-      const std::string text =
-          absl::StrCat(StepText(use.step), use.writes ? " writes " : " reads ",
-                       BufferText(use.buffer));
+      const std::string text = absl::StrCat(StepText(use.step), use.writes ? " writes " : " reads ",
+                                            BufferText(use.buffer));
       for (int a = 0; a < std::ssize(use.view->accesses); ++a) {
         const int64_t move = MoveAlong(*use.view, a, d);
-        const auto [found, is_new] =
-            moves.try_emplace({use.step, use.position, use.writes}, move);
+        const auto [found, is_new] = moves.try_emplace({use.step, use.position, use.writes}, move);
         if (found->second != move) {
-          return absl::StrCat(text, " at indices that move differently along ",
-                              Name(use.step, k));
+          return absl::StrCat(text, " at indices that move differently along ", Name(use.step, k));
         }
         if (use.view->boundary.kind == Boundary::Kind::kNone) continue;
         for (size_t x = 0; x < use.view->extents.size(); ++x) {
@@ -196,8 +193,8 @@ class DimensionClasses {
     if (a == b) return;
     if (is_guess) {
       const std::set<int> of_a = StepsOf(a), of_b = StepsOf(b);
-      const bool has_both = std::any_of(of_a.begin(), of_a.end(),
-                                        [&](int step) { return of_b.contains(step); });
+      const bool has_both =
+          std::any_of(of_a.begin(), of_a.end(), [&](int step) { return of_b.contains(step); });
       if (has_both || SizeOf(a) != SizeOf(b)) return;
     }
     parent_[std::max(a, b)] = std::min(a, b);
@@ -241,11 +238,10 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
 }  // namespace
 
 Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
-  if (group.first < 0 || group.last <= group.first ||
-      group.last >= std::ssize(pipeline.steps())) {
+  if (group.first < 0 || group.last <= group.first || group.last >= std::ssize(pipeline.steps())) {
     return Obstacle(absl::StrCat("a joint group has two steps or more of the ",
-                                 pipeline.steps().size(), " that there are, not ",
-                                 group.first + 1, " to ", group.last + 1));
+                                 pipeline.steps().size(), " that there are, not ", group.first + 1,
+                                 " to ", group.last + 1));
   }
   const JointChecker checker(pipeline, group);
   if (const std::string obstacle = checker.Dimensions(); !obstacle.empty()) {
@@ -281,13 +277,11 @@ std::vector<JointGroup> JointGroups(const Pipeline& pipeline) {
     for (int last = steps - 1; last > first; --last) {
       const auto group = groups.find({first, last});
       if (group == groups.end()) continue;
-      const bool is_contained =
-          std::any_of(groups.begin(), groups.end(), [&](const auto& other) {
-            const auto& [steps_of, longer] = other;
-            return steps_of != group->first && steps_of.first <= first &&
-                   steps_of.second >= last &&
-                   longer.part.size() >= group->second.part.size();
-          });
+      const bool is_contained = std::any_of(groups.begin(), groups.end(), [&](const auto& other) {
+        const auto& [steps_of, longer] = other;
+        return steps_of != group->first && steps_of.first <= first && steps_of.second >= last &&
+               longer.part.size() >= group->second.part.size();
+      });
       if (!is_contained) offered.push_back(group->second);
     }
   }

@@ -86,9 +86,7 @@ class PartBuilder {
   }
 
  private:
-  const std::vector<int>& DimensionsOf(int s) const {
-    return group_.dimensions[s - group_.first];
-  }
+  const std::vector<int>& DimensionsOf(int s) const { return group_.dimensions[s - group_.first]; }
 
   // Whether the buffer need not exist but for parts.
   bool IsOfPart(int buffer) const {

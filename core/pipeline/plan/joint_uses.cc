@@ -45,8 +45,7 @@ int PlainDimensionAt(const Buffer& view, int place) {
   return dimension;
 }
 
-int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int buffer,
-                size_t k) {
+int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int buffer, size_t k) {
   int place = -1;
   for (const StepView& use : views) {
     if (use.buffer != buffer) continue;

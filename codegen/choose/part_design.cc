@@ -9,7 +9,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kWarp = 32;
+constexpr int64_t kWarpOfPart = 32;
 constexpr int64_t kVector = 4;
 
 class PartDesigner {
@@ -65,7 +65,8 @@ class PartDesigner {
       if (!e_.is_reduction(d)) results = MultiplyOrLargest(results, size(d));
     }
     int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
-    if (ReadsRowsAlong(reduced) && results < kWarp * left_) along = std::max(along, kWarp);
+    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
+      along = std::max(along, kWarpOfPart);
     return std::min({along, left_, RoundDownToPowerOfTwo(size(reduced))});
   }
 

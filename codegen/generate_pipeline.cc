@@ -13,23 +13,48 @@
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/backends.h"
 #include "core/expression/numerics.h"
+#include "core/pipeline/plan/joint_groups.h"
 #include "core/text/pipeline_printer.h"
 
 namespace mdh {
 namespace {
 
-Result<std::vector<LowLevelExpression>> LoweredSteps(
-    const Pipeline& pipeline, const SystemModel& model, const DeviceDescription& device,
-    absl::Span<const TuningParameters> parameters) {
+// What groups compute on their parts. Errors: those of PartOf, or which of them is misplaced.
+Result<std::vector<JointSteps>> JointStepsOf(const Pipeline& pipeline,
+                                             absl::Span<const JointGroup> groups) {
+  std::vector<JointSteps> joint;
+  for (const JointGroup& group : groups) {
+    if (!joint.empty() && group.first <= joint.back().group.last) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the joint group of steps ", group.first + 1, " to ", group.last + 1,
+                       " comes behind one up to step ", joint.back().group.last + 1));
+    }
+    MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(pipeline, group));
+    joint.push_back({group, std::move(part)});
+  }
+  return joint;
+}
+
+Result<std::vector<LowLevelExpression>> LoweredSteps(const Pipeline& pipeline,
+                                                     const SystemModel& model,
+                                                     const DeviceDescription& device,
+                                                     absl::Span<const TuningParameters> parameters,
+                                                     absl::Span<const JointSteps> groups) {
   if (parameters.size() != pipeline.steps().size()) {
     return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
                                                    pipeline.steps().size(), " steps, but ",
                                                    parameters.size(), " parameters were given"));
   }
+  std::vector<const Expression*> expressions;
+  for (const PipelineStep& step : pipeline.steps()) expressions.push_back(&step.expression);
+  for (const JointSteps& joint : groups) {
+    for (size_t s = 0; s < joint.part.steps.size(); ++s) {
+      expressions[joint.group.first + s] = &joint.part.steps[s].expression;
+    }
+  }
   std::vector<LowLevelExpression> steps;
   for (size_t s = 0; s < parameters.size(); ++s) {
-    Result<LowLevelExpression> step =
-        Lower(pipeline.steps()[s].expression, model, device, parameters[s]);
+    Result<LowLevelExpression> step = Lower(*expressions[s], model, device, parameters[s]);
     if (!step.ok()) return OfStep(step.status(), pipeline, static_cast<int>(s));
     steps.push_back(*std::move(step));
   }
@@ -42,9 +67,19 @@ std::string NamesOfBuffers(const Pipeline& pipeline, const std::vector<int>& buf
   });
 }
 
+// "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64."
+std::string DescribeGroup(const Pipeline& pipeline, const JointGroup& group) {
+  return absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
+                      " run together on parts of ", absl::StrJoin(group.part, " x "),
+                      " points, of which there are ", PartsOf(pipeline, group), ".\n");
+}
+
 std::string DescribePipeline(const Pipeline& pipeline, absl::Span<const LowLevelExpression> steps,
-                             const PipelineProgram& built) {
+                             absl::Span<const JointSteps> groups, const PipelineProgram& built) {
   std::string text = absl::StrCat(DescribeGenerator(), ToText(pipeline));
+  for (const JointSteps& joint : groups) {
+    absl::StrAppend(&text, DescribeGroup(pipeline, joint.group));
+  }
   for (size_t s = 0; s < steps.size(); ++s) {
     const PipelineStep& step = pipeline.steps()[s];
     absl::StrAppend(&text, "\nStep ", s + 1, ": ", NamesOfBuffers(pipeline, step.outputs), " = ",
@@ -82,12 +117,15 @@ KernelUnit UnitOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters
 
 Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemModel& model,
                                       const DeviceDescription& device,
-                                      absl::Span<const TuningParameters> parameters) {
+                                      absl::Span<const TuningParameters> parameters,
+                                      absl::Span<const JointGroup> groups) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<JointSteps> joint, JointStepsOf(pipeline, groups));
   MDH_ASSIGN_OR_RETURN(const std::vector<LowLevelExpression> steps,
-                       LoweredSteps(pipeline, model, device, parameters));
-  MDH_ASSIGN_OR_RETURN(const PipelineProgram built, BuildPipelineProgram(pipeline, steps, device));
+                       LoweredSteps(pipeline, model, device, parameters, joint));
+  MDH_ASSIGN_OR_RETURN(const PipelineProgram built,
+                       BuildPipelineProgram(pipeline, steps, joint, device));
   KernelUnit unit = UnitOfAll(pipeline, parameters);
-  unit.description = DescribePipeline(pipeline, steps, built);
+  unit.description = DescribePipeline(pipeline, steps, joint, built);
   return BackendOf(model.kind).has_blocks ? PrintBlocks(built.kernel, unit, device)
                                           : PrintOpenMp(built.kernel, unit);
 }
@@ -95,10 +133,12 @@ Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemMode
 Result<KernelProgram> PipelineProgramOf(const Pipeline& pipeline, const SystemModel& model,
                                         const DeviceDescription& device,
                                         absl::Span<const TuningParameters> parameters,
-                                        ProgramForm form) {
+                                        ProgramForm form, absl::Span<const JointGroup> groups) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<JointSteps> joint, JointStepsOf(pipeline, groups));
   MDH_ASSIGN_OR_RETURN(const std::vector<LowLevelExpression> steps,
-                       LoweredSteps(pipeline, model, device, parameters));
-  MDH_ASSIGN_OR_RETURN(PipelineProgram built, BuildPipelineProgram(pipeline, steps, device, form));
+                       LoweredSteps(pipeline, model, device, parameters, joint));
+  MDH_ASSIGN_OR_RETURN(PipelineProgram built,
+                       BuildPipelineProgram(pipeline, steps, joint, device, form));
   return std::move(built.kernel);
 }
 

@@ -21,9 +21,12 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/joint_parameters.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
+#include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_part.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
@@ -35,7 +38,7 @@ namespace {
 constexpr char kPrints[] =
     "parameters, table, plan, lowered, program, source, header, nest, launches or candidates";
 constexpr char kPrintsOfPipelines[] =
-    "pipeline, partitions, parameters, lowered, program, source, header or launches";
+    "pipeline, partitions, groups, parameters, lowered, program, source, header or launches";
 
 struct LowerOptions {
   std::string expression_file;
@@ -45,6 +48,7 @@ struct LowerOptions {
   std::string parameters;  // a file, or the parameters themselves; empty: the default
   std::string print = "source";
   std::optional<int> partition;  // number among those of PlanPartitions
+  bool joint = false;            // steps run together in the groups of DefaultJointGroups
 };
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -102,10 +106,13 @@ Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expres
 // One line per step.
 Result<std::vector<TuningParameters>> ParametersFor(const LowerOptions& options,
                                                     const Pipeline& pipeline,
+                                                    absl::Span<const JointGroup> groups,
                                                     const SystemModel& model,
                                                     const DeviceDescription& device) {
   MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
-  if (options.parameters.empty()) return DefaultParameters(pipeline, model, device);
+  MDH_ASSIGN_OR_RETURN(const std::vector<Expression> expressions,
+                       ComputedExpressions(pipeline, groups));
+  if (options.parameters.empty()) return DefaultParameters(pipeline, groups, model, device);
   MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipWhitespace());
   if (lines.size() != pipeline.steps().size()) {
@@ -116,7 +123,7 @@ Result<std::vector<TuningParameters>> ParametersFor(const LowerOptions& options,
   std::vector<TuningParameters> parameters;
   for (size_t s = 0; s < lines.size(); ++s) {
     MDH_ASSIGN_OR_RETURN(parameters.emplace_back(),
-                         ParseTuningParameters(lines[s], pipeline.steps()[s].expression));
+                         ParseTuningParameters(lines[s], expressions[s]));
   }
   return parameters;
 }
@@ -181,6 +188,25 @@ std::string DescribePartitions(const Pipeline& pipeline) {
   return text;
 }
 
+// Which steps run together, by which dimensions, and the parts.
+std::string DescribeGroups(const Pipeline& pipeline, absl::Span<const JointGroup> groups) {
+  std::string text;
+  for (const JointGroup& group : groups) {
+    absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " together, ",
+                    PartsOf(pipeline, group), " parts of ", absl::StrJoin(group.part, " x "),
+                    " points\n");
+    for (int s = group.first; s <= group.last; ++s) {
+      const Expression& step = pipeline.steps()[s].expression;
+      absl::StrAppend(
+          &text, "  step ", s + 1, ", ", step.name(), ", by ",
+          absl::StrJoin(group.dimensions[s - group.first], ", ",
+                        [&](std::string* out, int d) { out->append(step.dimensions()[d].name); }),
+          "\n");
+    }
+  }
+  return text;
+}
+
 // The pipeline itself unless a partition is asked for.
 Result<Pipeline> Partitioned(const LowerOptions& options, Pipeline pipeline) {
   if (!options.partition.has_value()) return pipeline;
@@ -197,8 +223,16 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
   if (options.print == "partitions") return DescribePartitions(given);
   MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, Partitioned(options, std::move(given)));
   if (options.print == "pipeline") return ToText(pipeline);
+  std::vector<JointGroup> groups;
+  if (options.joint) groups = DefaultJointGroups(pipeline, device);
+  if (options.joint && groups.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("no steps of ", pipeline.name(),
+                                                      " have a dimension in common by which they "
+                                                      "could run together"));
+  }
+  if (options.print == "groups") return DescribeGroups(pipeline, groups);
   MDH_ASSIGN_OR_RETURN(const std::vector<TuningParameters> parameters,
-                       ParametersFor(options, pipeline, model, device));
+                       ParametersFor(options, pipeline, groups, model, device));
   if (options.print == "parameters") {
     return absl::StrJoin(parameters, "", [](std::string* out, const TuningParameters& p) {
       absl::StrAppend(out, ToText(p), "\n");
@@ -207,11 +241,11 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
   if (options.print == "lowered" || options.print == "program") {
     MDH_ASSIGN_OR_RETURN(
         const KernelProgram built,
-        PipelineProgramOf(pipeline, model, device, parameters, FormToPrint(options)));
+        PipelineProgramOf(pipeline, model, device, parameters, FormToPrint(options), groups));
     return ToText(built.program);
   }
   MDH_ASSIGN_OR_RETURN(const Kernel kernel,
-                       GeneratePipelineKernel(pipeline, model, device, parameters));
+                       GeneratePipelineKernel(pipeline, model, device, parameters, groups));
   return PrintedKernel(options, kernel, kPrintsOfPipelines);
 }
 
@@ -227,7 +261,7 @@ Result<std::string> Run(const LowerOptions& options) {
                        ParsePipeline(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
-  if (!IsExpression(pipeline) || options.partition.has_value()) {
+  if (!IsExpression(pipeline) || options.partition.has_value() || options.joint) {
     return RunPipeline(options, std::move(pipeline), model, device);
   }
   const Expression& expression = pipeline.steps()[0].expression;
@@ -267,24 +301,24 @@ constexpr char kHelp[] =
     "                        every step; else those of rules\n"
     "  --partition N         of a pipeline: its steps fused as in the partition of this number,\n"
     "                        the cheapest is 0; else as they are\n"
+    "  --joint               of a pipeline: steps with dimensions in common run together, part\n"
+    "                        after part, as rules say\n"
     "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
     "                        program before passes, program: behind them, source, header, nest:\n"
     "                        the plain loop nest, launches, or for devices with blocks "
     "candidates:\n"
-    "                        what tuning tries first; of pipelines also pipeline: as text, and\n"
-    "                        partitions: how steps can be fused, but no table, plan, nest and\n"
-    "                        candidates\n";
+    "                        what tuning tries first; of pipelines also pipeline: as text,\n"
+    "                        partitions: how steps can be fused, and groups: those that --joint\n"
+    "                        runs together, but no table, plan, nest and candidates\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {{"set", required_argument, nullptr, 's'},
-                                 {"model", required_argument, nullptr, 'm'},
-                                 {"device", required_argument, nullptr, 'd'},
-                                 {"parameters", required_argument, nullptr, 'p'},
-                                 {"print", required_argument, nullptr, 'w'},
-                                 {"partition", required_argument, nullptr, 'n'},
-                                 {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {
+      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
+      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
+      {"print", required_argument, nullptr, 'w'},  {"partition", required_argument, nullptr, 'n'},
+      {"joint", no_argument, nullptr, 'j'},        {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
@@ -307,6 +341,9 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
         break;
       case 'w':
         options.print = value;
+        break;
+      case 'j':
+        options.joint = true;
         break;
       case 'n':
         if (int number = -1; absl::SimpleAtoi(value, &number) && number >= 0) {

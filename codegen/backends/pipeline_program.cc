@@ -7,10 +7,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/backends/joint_stage.h"
+#include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
+#include "core/device/backends.h"
 #include "core/pipeline/pipeline_place.h"
+#include "core/pipeline/plan/joint_groups.h"
 
 namespace mdh {
 namespace {
@@ -44,20 +48,18 @@ class StepRewriter : public Rewriter {
   const bool waits_first_;
 };
 
-// Every name in the stages of a program.
-std::set<std::string> NamesInStages(const LoopProgram& program) {
-  std::set<std::string> names;
-  for (const Stage& stage : program.stages) {
-    CollectUsedNames(stage.body, names);
-    CollectDeclaredNames(stage.body, names);
-  }
-  return names;
+// Elements of a buffer, records as their bytes. At least one, so that what has a pointer has
+// memory, too.
+int64_t ScratchElements(const PipelineBuffer& buffer) {
+  const int64_t elements = buffer.type.is_record() ? buffer.size_bytes() : buffer.elements();
+  return std::max<int64_t>(elements, 1);
 }
 
 class PipelineJoiner {
  public:
-  PipelineJoiner(const Pipeline& pipeline, absl::Span<const LowLevelExpression> steps)
-      : pipeline_(pipeline), steps_(steps) {
+  PipelineJoiner(const Pipeline& pipeline, absl::Span<const LowLevelExpression> steps,
+                 absl::Span<const JointSteps> groups)
+      : pipeline_(pipeline), steps_(steps), groups_(groups) {
     for (const char* name : {"thread", "threads", "scratch"}) names_.Reserve(name);
     for (const PipelineBuffer& buffer : pipeline.buffers()) {
       buffers_.push_back(names_.Unique(CIdentifier(buffer.name)));
@@ -73,7 +75,14 @@ class PipelineJoiner {
       NameScratchAndFunctions(part->program);
       parts.push_back(*std::move(part));
     }
-    for (size_t s = 0; s < steps_.size(); ++s) Append(std::move(parts[s]), static_cast<int>(s));
+    for (int s = 0; s < std::ssize(steps_); ++s) {
+      if (const JointSteps* joint = GroupAt(s); joint == nullptr) {
+        Append(std::move(parts[s]), s);
+      } else {
+        MDH_RETURN_IF_ERROR(AppendGroup(*joint, absl::MakeSpan(parts), device));
+        s = joint->group.last;
+      }
+    }
     AppendTemporaries();
     DeclareArguments();
     return std::move(joined_);
@@ -94,22 +103,30 @@ class PipelineJoiner {
     function_names_.push_back(std::move(functions));
   }
 
-  // New names for everything in the stages of a step that does not keep its own: buffers, scratch
-  // memory, and what is called as anything of these is in the whole program.
+  // The group that begins with the step; nullptr: it is in none.
+  const JointSteps* GroupAt(int s) const {
+    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
+      return joint.group.first == s;
+    });
+    return found == groups_.end() ? nullptr : &*found;
+  }
+
+  // What scratch memory and arguments of a step are called in the whole program.
   Names StageNames(const KernelProgram& part, int s) const {
     Names renamed = scratch_names_[s];
     const std::vector<KernelArgument>& arguments = joined_.step_arguments[s];
     for (size_t n = 0; n < arguments.size(); ++n) {
       renamed[part.arguments[n].name] = arguments[n].name;
     }
-    const std::set<std::string> in_stages = NamesInStages(part.program);
-    NameAllocator own;
-    for (const std::string& name : in_stages) own.Reserve(name);
-    for (const std::string& name : shared_) own.Reserve(name);
-    for (const std::string& name : in_stages) {
-      if (shared_.contains(name) && !renamed.contains(name)) renamed[name] = own.Unique(name);
-    }
     return renamed;
+  }
+
+  void AppendFunctions(LoopProgram* part, int s, StepRewriter* rewriter) {
+    for (Function& function : part->functions) {
+      function.name = function_names_[s].at(function.name);
+      function.body = rewriter->RewriteBlock(function.body);
+      program().functions.push_back(std::move(function));
+    }
   }
 
   void Append(KernelProgram part, int s) {
@@ -126,15 +143,12 @@ class PipelineJoiner {
     const bool reads_steps = std::any_of(step.inputs.begin(), step.inputs.end(),
                                          [&](int b) { return pipeline_.writer(b) >= 0; });
     StepRewriter rewriter(function_names_[s], reads_steps);
-    for (Function& function : part.program.functions) {
-      function.name = function_names_[s].at(function.name);
-      function.body = rewriter.RewriteBlock(function.body);
-      program().functions.push_back(std::move(function));
-    }
+    AppendFunctions(&part.program, s, &rewriter);
+    const std::vector<Stage> all = part.program.stages;
     const int first = static_cast<int>(program().stages.size());
     for (Stage& stage : part.program.stages) {
       stage.comment = absl::StrCat("Of ", StepLabel(pipeline_, s), ": ", stage.comment);
-      stage.body = rewriter.RewriteBlock(RenameAll(stage.body, stage_names));
+      stage.body = rewriter.RewriteBlock(WithNames(all, stage.body, stage_names, shared_));
       stage.most_threads = steps_[s].parameters().threads;
       program().stages.push_back(std::move(stage));
     }
@@ -148,16 +162,107 @@ class PipelineJoiner {
     }
   }
 
-  // Records as their bytes. At least one element, so that what has a pointer has memory, too.
+  Status AppendGroup(const JointSteps& joint, absl::Span<KernelProgram> parts,
+                     const DeviceDescription& device) {
+    const auto& [group, part] = joint;
+    JointStageParts all = {.steps = {},
+                           .extents = CommonExtents(pipeline_, group),
+                           .part = group.part,
+                           .has_origins = part.has_origins,
+                           .buffers = buffers_,
+                           .types = {},
+                           .part_elements = {}};
+    for (const PipelineBuffer& buffer : pipeline_.buffers()) all.types.push_back(buffer.type);
+    const int first = static_cast<int>(program().stages.size());
+    for (int s = group.first; s <= group.last; ++s) {
+      all.steps.push_back(JointStep(part.steps[s - group.first], std::move(parts[s]), s));
+      AddMemoryOfPart(part.steps[s - group.first], &all);
+      FillOutputs(part.steps[s - group.first], s);
+    }
+    Result<JointStage> built = BuildJointStage(std::move(all), device, &names_, &shared_);
+    if (!built.ok()) return OfStep(built.status(), pipeline_, group.first);
+    program().stages.push_back(std::move(built->stage));
+    const int last = static_cast<int>(program().stages.size()) - 1;
+    for (int s = group.first; s <= group.last; ++s) stages_of_steps_.push_back({first, last});
+    for (ScratchBuffer& buffer : built->scratch) {
+      buffer.first_stage = buffer.last_stage = last;
+      program().scratch.push_back(std::move(buffer));
+    }
+    return absl::OkStatus();
+  }
+
+  JointStageParts::Step JointStep(const JointPart::Step& step, KernelProgram part, int s) {
+    // Of the whole, which pointers move through.
+    joined_.kernel.wide_indices |= part.wide_indices || NeedsWideIndices(pipeline_.steps()[s]);
+    StepRewriter rewriter(function_names_[s], /*waits_first=*/true);
+    AppendFunctions(&part.program, s, &rewriter);
+    const std::vector<Stage> stages = part.program.stages;
+    for (Stage& stage : part.program.stages) {
+      stage.body = rewriter.RewriteBlock(RenameAll(stage.body, scratch_names_[s]));
+    }
+    for (ScratchBuffer& buffer : part.program.scratch) {
+      buffer.name = scratch_names_[s].at(buffer.name);
+    }
+    std::vector<PartBuffer> buffers = step.inputs;
+    buffers.insert(buffers.end(), step.outputs.begin(), step.outputs.end());
+    std::vector<KernelArgument> arguments = part.arguments;
+    for (size_t n = 0; n < arguments.size(); ++n) {
+      arguments[n].name =
+          buffers[n].kind == PartBuffer::Kind::kOrigins ? "origins" : buffers_[buffers[n].buffer];
+    }
+    joined_.step_arguments.push_back(std::move(arguments));
+    return {.label = StepLabel(pipeline_, s),
+            .built = std::move(part),
+            .buffers = std::move(buffers),
+            .threads = steps_[s].parameters().threads};
+  }
+
+  bool NeedsWideIndices(const PipelineStep& step) const {
+    constexpr int64_t kLargest = int64_t{1} << 30;
+    const auto is_large = [&](int b) { return pipeline_.buffers()[b].size_bytes() >= kLargest; };
+    return std::any_of(step.inputs.begin(), step.inputs.end(), is_large) ||
+           std::any_of(step.outputs.begin(), step.outputs.end(), is_large);
+  }
+
+  void AddMemoryOfPart(const JointPart::Step& step, JointStageParts* all) {
+    for (size_t b = 0; b < step.outputs.size(); ++b) {
+      if (step.outputs[b].kind != PartBuffer::Kind::kPart) continue;
+      all->part_elements[step.outputs[b].buffer] = step.expression.outputs()[b].elements();
+      of_part_.insert(step.outputs[b].buffer);
+    }
+  }
+
+  // What no part reaches of an output.
+  void FillOutputs(const JointPart::Step& step, int s) {
+    const PipelineStep& whole = pipeline_.steps()[s];
+    ExpressionSpec spec = whole.expression.spec();
+    std::vector<std::string> names;
+    for (size_t b = 0; b < spec.outputs.size(); ++b) {
+      spec.outputs[b].keeps_unreached |= step.outputs[b].kind == PartBuffer::Kind::kPart;
+      names.push_back(buffers_[whole.outputs[b]]);
+    }
+    LoopProgram fill;
+    FillUnreached(Expression::Unchecked(std::move(spec)), names,
+                  BackendOf(steps_[s].model().kind).has_blocks ? ItemSharing::kInterleaved
+                                                               : ItemSharing::kContiguous,
+                  &fill);
+    for (Stage& stage : fill.stages) {
+      stage.comment = absl::StrCat("Of ", StepLabel(pipeline_, s), ": ", stage.comment);
+      Names own;
+      for (const std::string& name : names) own[name] = name;
+      stage.body = WithNames({stage}, stage.body, own, shared_);
+      program().stages.push_back(std::move(stage));
+    }
+  }
+
   void AppendTemporaries() {
     for (const int b : pipeline_.BuffersOf(Role::kTemporary)) {
+      if (of_part_.contains(b)) continue;
       const PipelineBuffer& buffer = pipeline_.buffers()[b];
-      const bool is_record = buffer.type.is_record();
-      const int64_t elements = is_record ? buffer.size_bytes() : buffer.elements();
       program().scratch.push_back(
           {.name = buffers_[b],
-           .type = is_record ? ScalarType::kUint8 : buffer.type.scalar(),
-           .elements = std::max<int64_t>(elements, 1),
+           .type = buffer.type.is_record() ? ScalarType::kUint8 : buffer.type.scalar(),
+           .elements = ScratchElements(buffer),
            .per_thread = false,
            .first_stage = stages_of_steps_[pipeline_.writer(b)].first,
            .last_stage = stages_of_steps_[pipeline_.Readers(b).back()].second});
@@ -177,11 +282,13 @@ class PipelineJoiner {
 
   const Pipeline& pipeline_;
   const absl::Span<const LowLevelExpression> steps_;
+  const absl::Span<const JointSteps> groups_;
   NameAllocator names_;                                // of what several stages see
   std::vector<std::string> buffers_;                   // identifiers
   std::set<std::string> shared_;                       // those of buffers and scratch memory
   std::vector<Names> scratch_names_, function_names_;  // per step
   std::vector<std::pair<int, int>> stages_of_steps_;   // the first and the last one
+  std::set<int> of_part_;                              // temporaries in memory of parts
   PipelineProgram joined_;
 };
 
@@ -189,8 +296,9 @@ class PipelineJoiner {
 
 Result<PipelineProgram> BuildPipelineProgram(const Pipeline& pipeline,
                                              absl::Span<const LowLevelExpression> steps,
+                                             absl::Span<const JointSteps> groups,
                                              const DeviceDescription& device, ProgramForm form) {
-  return PipelineJoiner(pipeline, steps).Build(device, form);
+  return PipelineJoiner(pipeline, steps, groups).Build(device, form);
 }
 
 Status OfStep(const Status& status, const Pipeline& pipeline, int step) {

@@ -6,6 +6,8 @@
 #include "absl/types/span.h"
 #include "codegen/backends/build_program.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/plan/joint_group.h"
+#include "core/pipeline/plan/joint_part.h"
 
 namespace mdh {
 
@@ -15,12 +17,20 @@ struct PipelineProgram {
   std::vector<std::vector<KernelArgument>> step_arguments;
 };
 
-// Expects the steps of the pipeline, lowered for the same model and device. Temporaries are scratch
-// buffers; they and the scratch memory of a step exist from the first stage that uses them to the
-// last one. A stage waits for all stages before it. Errors: as those of BuildProgram; where they
-// are, PlaceOfPipeline says.
+// A group, and what it computes on a part.
+struct JointSteps {
+  JointGroup group;
+  JointPart part;
+};
+
+// Expects the steps of the pipeline, lowered for the same model and device; those of the groups on
+// their parts. Temporaries are scratch buffers; they and the scratch memory of a step exist from
+// the first stage that uses them to the last one. A stage waits for all stages before it. A group
+// is one stage, but for what its outputs have that no index function reaches. Errors: as those of
+// BuildProgram, and of BuildJointStage; where they are, PlaceOfPipeline says.
 Result<PipelineProgram> BuildPipelineProgram(const Pipeline& pipeline,
                                              absl::Span<const LowLevelExpression> steps,
+                                             absl::Span<const JointSteps> groups,
                                              const DeviceDescription& device,
                                              ProgramForm form = ProgramForm::kOptimized);
 

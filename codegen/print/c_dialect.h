@@ -81,7 +81,7 @@ struct CDialect {
   absl::string_view kernel_qualifier = "";
   // Asks the compiler to leave room for $0 blocks on a multiprocessor. "" where it cannot be asked.
   absl::string_view resident_blocks = "";
-  absl::string_view barrier = "";
+  absl::string_view barrier = "", device_barrier = "";
   std::array<absl::string_view, 3> block_numbers = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
   std::array<absl::string_view, 3> thread_numbers = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
   // Of single elements and of vectors that the language has: $0 address, $1 value. Or none.

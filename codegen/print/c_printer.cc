@@ -120,7 +120,7 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
     return absl::StrCat("*(", CPointer(dialect_, space, false, prelude_.VectorType(type)), ")",
                         address, " = ", value, ";\n");
   }
-  if (!dialect_.computes_with_vectors && s.stride == 1 && space != AddressSpace::kPrivate) {
+  if (!dialect_.unaligned_store.empty() && s.stride == 1 && space != AddressSpace::kPrivate) {
     return absl::StrCat(absl::Substitute(dialect_.unaligned_store, type.lanes), "(", value, ", 0, ",
                         address, ");\n");
   }
@@ -135,6 +135,15 @@ std::string CPrinter::PrintStore(const StoreElements& s) {
 
 std::string CPrinter::PrintAdd(const AddElements& s) {
   if (!dialect_.adds_atomically()) NotInLanguage(dialect_, "atomic additions");
+  if (SizeBytes(s.value->type.scalar) * s.value->type.lanes > Alignment(s.pointer)) {
+    std::string text;
+    for (int lane = 0; lane < s.value->type.lanes; ++lane) {
+      absl::StrAppend(&text, lane == 0 ? "" : " ",
+                      PrintAdd({s.pointer, s.offset + Index(lane), MakeLane(s.value, lane)}));
+      text.pop_back();
+    }
+    return text + "\n";
+  }
   const std::string value = PrintValue(*s.value, 0);
   return absl::StrCat(prelude_.AtomicAddFunction(s.value->type), "(", Address(s.pointer, s.offset),
                       ", ", value, ");\n");
@@ -166,12 +175,21 @@ void CPrinter::RequireAsyncCopies() const {
 
 std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
   RequireAsyncCopies();
-  return absl::StrCat(prelude_.AsyncCopyFunction(SizeBytes(s.type.scalar) * s.type.lanes), "(",
-                      Address(s.target, s.to), ", ", Address(s.source, s.from), ");\n");
+  const int element = SizeBytes(s.type.scalar), bytes = element * s.type.lanes;
+  const int piece = std::min(bytes, Alignment(s.source));
+  const std::string function = prelude_.AsyncCopyFunction(piece);
+  std::string text;
+  for (int at = 0; at < bytes; at += piece) {
+    const Index offset(at / element);
+    absl::StrAppend(&text, at == 0 ? "" : " ", function, "(", Address(s.target, s.to + offset),
+                    ", ", Address(s.source, s.from + offset), ");");
+  }
+  return text + "\n";
 }
 
 std::string CPrinter::PrintPointer(const DeclarePointer& s) {
   const AddressSpace space = spaces_[s.name] = Space(s.base);
+  alignments_[s.name] = std::min(s.alignment_bytes, Alignment(s.base));
   return absl::StrCat(CPointer(dialect_, space, s.is_const, CType(s.type, dialect_)),
                       dialect_.pointer_restrict, " ", s.name, " = ", Address(s.base, s.offset),
                       ";\n");
@@ -179,6 +197,7 @@ std::string CPrinter::PrintPointer(const DeclarePointer& s) {
 
 std::string CPrinter::PrintView(const DeclareView& s) {
   const AddressSpace space = spaces_[s.name] = Space(s.base);
+  alignments_[s.name] = Alignment(s.base);
   const std::string type = CPointer(dialect_, space, s.is_const, CType(s.type, dialect_));
   return absl::StrCat(type, " ", s.name, " = (", type, ")", s.base, ";\n");
 }
@@ -278,9 +297,9 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                                                                         : dialect_.thread_numbers;
             line("const ", index_type_, " ", s.name, " = ", numbers.at(s.axis), ";\n");
           },
-          [&](const Barrier&) {
+          [&](const Barrier& s) {
             if (!dialect_.has_blocks()) NotInLanguage(dialect_, "barriers");
-            line(dialect_.barrier, ";\n");
+            line(s.of_device_memory ? dialect_.device_barrier : dialect_.barrier, ";\n");
           },
           [&](const ClusterBarrier&) {
             if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");

@@ -84,6 +84,7 @@ class CPrinter {
   // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
   std::string Address(const std::string& pointer, const Index& offset);
   AddressSpace Space(const std::string& pointer) const;
+  int Alignment(const std::string& pointer) const;
   // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer
   // to the vector's type.
   bool MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const;
@@ -94,6 +95,7 @@ class CPrinter {
   bool has_one_thread_ = false;
   std::map<std::string, int64_t> shared_offsets_;
   std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
+  std::map<std::string, int> alignments_;       // of pointers, bytes; others: 16
 };
 
 // The operator of a native operation (IsNativeOperator), and its precedence: larger binds tighter.

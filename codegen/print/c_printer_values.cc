@@ -75,10 +75,17 @@ AddressSpace CPrinter::Space(const std::string& pointer) const {
   return found == spaces_.end() ? AddressSpace::kGlobal : found->second;
 }
 
+int CPrinter::Alignment(const std::string& pointer) const {
+  constexpr int kOfArguments = 16;
+  const auto found = alignments_.find(pointer);
+  return found == alignments_.end() ? kOfArguments : found->second;
+}
+
 // Elements of private arrays are moved one by one, so that they can be registers.
 bool CPrinter::MovesAsVector(LoopValueType type, int64_t stride, const std::string& pointer) const {
   return !dialect_.computes_with_vectors && stride == 1 &&
          Space(pointer) != AddressSpace::kPrivate &&
+         std::min(SizeBytes(type.scalar) * type.lanes, 16) <= Alignment(pointer) &&
          (SizeBytes(type.scalar) * type.lanes <= 16 || dialect_.unaligned_load.empty());
 }
 
@@ -96,7 +103,7 @@ std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load)
     return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(node.type)), ")",
                         address);
   }
-  if (!dialect_.computes_with_vectors && load.stride == 1 && space != AddressSpace::kPrivate) {
+  if (!dialect_.unaligned_load.empty() && load.stride == 1 && space != AddressSpace::kPrivate) {
     return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,
                         ")");
   }

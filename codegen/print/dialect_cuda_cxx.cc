@@ -34,6 +34,7 @@ constexpr CDialect kCudaCxx = {
     .kernel_qualifier = "extern \"C\" __global__ void$5 __launch_bounds__($3$4)\n",
     .resident_blocks = ", $0",
     .barrier = "__syncthreads()",
+    .device_barrier = "__syncthreads()",
     .streaming_store = "__stcs($0, $1)",
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
     .shuffle_up = "__shfl_up_sync(0xffffffff, $0, $1, $2)",

@@ -32,6 +32,7 @@ constexpr CDialect kOpenClC = {
     .unaligned_store = "vstore$0",
     .kernel_qualifier = "__kernel __attribute__((reqd_work_group_size($0, $1, $2)))\nvoid ",
     .barrier = "barrier(CLK_LOCAL_MEM_FENCE)",
+    .device_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
     .block_numbers = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
     .thread_numbers = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
     .atomic_add = "atomic_add",

@@ -32,7 +32,8 @@ class Index {
   friend Index Min(const Index& a, const Index& b);
 
   bool is_constant() const;
-  int64_t constant() const;  // only if is_constant()
+  int64_t constant() const;                                 // only if is_constant()
+  int64_t shared_items() const { return node_->constant; }  // only of a share's bound
   bool IsZero() const { return is_constant() && constant() == 0; }
   bool IsVariable() const;
   bool IsLeaf() const { return node_->a == nullptr; }  // a constant, a variable or a share's bound

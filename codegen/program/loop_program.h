@@ -243,6 +243,9 @@ struct DeclarePointer {
   bool is_const;
   std::string base;
   Index offset;
+  // Of what was declared as aligned to 16 bytes: so many that the pointer is aligned to, a power of
+  // two. Targets with blocks move more bytes than these element by element.
+  int alignment_bytes = 16;
 };
 // `name` is `base` as a pointer to elements of `type`: fields of records.
 struct DeclareView {
@@ -270,8 +273,11 @@ struct HardwareIndex {
   Kind kind;
   int axis;
 };
-// Waits for all threads of the block, and for what they wrote to shared memory.
-struct Barrier {};
+// Waits for all threads of the block, and for what they wrote to shared memory, or to device
+// memory, too.
+struct Barrier {
+  bool of_device_memory = false;
+};
 // As Barrier, for all blocks of the cluster; before the first one, other blocks may not have begun,
 // and after the last one they may have ended.
 struct ClusterBarrier {};

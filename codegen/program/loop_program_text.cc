@@ -180,7 +180,8 @@ class TextPrinter {
   }
   void Print(const DeclarePointer& s, int depth) {
     Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
-         " + ", s.offset.ToString());
+         " + ", s.offset.ToString(),
+         s.alignment_bytes < 16 ? absl::StrCat(", aligned to ", s.alignment_bytes) : "");
   }
   void Print(const DeclareView& s, int depth) {
     Line(depth, "view ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base);
@@ -193,7 +194,9 @@ class TextPrinter {
     Line(depth, "index ", s.name, " = ", s.kind == HardwareIndex::Kind::kBlock ? "block" : "thread",
          " along ", s.axis);
   }
-  void Print(const Barrier&, int depth) { Line(depth, "barrier"); }
+  void Print(const Barrier& s, int depth) {
+    Line(depth, s.of_device_memory ? "barrier of device memory" : "barrier");
+  }
   void Print(const ClusterBarrier&, int depth) { Line(depth, "cluster barrier"); }
   void Print(const DeclareLast& s, int depth) {
     Line(depth, "flag ", s.name, " = last of ", s.blocks, " at ", s.counter, "[",

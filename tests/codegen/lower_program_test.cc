@@ -117,6 +117,21 @@ TEST_F(LowerPipelineTest, PrintsPipelinesAndTheirPartitions) {
               AllOf(Not(HasSubstr("mdh_layer_1")), HasSubstr("scratch: 0 bytes")));
 }
 
+TEST_F(LowerPipelineTest, RunsStepsTogether) {
+  EXPECT_EQ(Layer("--joint --model CUDA --device sm_90 --print groups").output,
+            "steps 1 to 2 together, 20 parts of 1 x 1 points\n  step 1, matmul, by i, j\n"
+            "  step 2, activation, by i, j\n");
+  const std::string cuda = "--joint --model CUDA --device sm_90 --print launches";
+  EXPECT_THAT(Layer(cuda).output, AllOf(HasSubstr("mdh_layer_0: grid"),
+                                        Not(HasSubstr("mdh_layer_1")), HasSubstr("scratch: 0 b")));
+  const std::string lines = Layer("--joint --print parameters").output;
+  EXPECT_EQ(Layer("--joint --print parameters --parameters '" + lines + "'").output, lines);
+  EXPECT_THAT(Layer("--joint --print program").output, HasSubstr("joint_part"));
+  const Ended alone = MdhLower(MatMul("--joint"));
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_THAT(alone.output, HasSubstr("no steps of matmul have a dimension in common"));
+}
+
 TEST_F(LowerPipelineTest, ReadsParametersOfEveryStep) {
   const std::string parameters = Layer("--print parameters").output;
   EXPECT_EQ(std::count(parameters.begin(), parameters.end(), '\n'), 2);
@@ -131,7 +146,8 @@ TEST_F(LowerPipelineTest, ErrorsSayWhatThereIs) {
   EXPECT_EQ(Layer("--partition 2").output,
             "mdh-lower: error: there is no partition 2: layer has 2, the first is 0\n");
   EXPECT_THAT(Layer("--partition best").output, HasSubstr("needs a number, the first is 0, not"));
-  EXPECT_THAT(Layer("--print nest").output, HasSubstr("expected pipeline, partitions, parameters"));
+  EXPECT_THAT(Layer("--print nest").output,
+              HasSubstr("expected pipeline, partitions, groups, parameters"));
   EXPECT_THAT(Layer("--model CUDA --device host").output, HasSubstr("does not fit device host"));
 }
 

@@ -1,16 +1,24 @@
 #include "tests/property/pipeline_pairs.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/joint_parameters.h"
 #include "core/decomposition/validate.h"
+#include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"
+#include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_part.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/text/pipeline_printer.h"
 #include "tests/property/pair_parameters.h"
+#include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
 
 namespace mdh {
@@ -41,6 +49,12 @@ struct PartitionedPipeline {
 // Every third has nan, infinities and other special values in its inputs.
 bool HasSpecialInputs(uint64_t seed) { return seed % 3 == 1; }
 
+std::vector<int> AllAccesses(const Buffer& buffer) {
+  std::vector<int> accesses(buffer.accesses.size());
+  std::iota(accesses.begin(), accesses.end(), 0);
+  return accesses;
+}
+
 // As it is, or fused in one of the ways that a plan has, which few random pipelines can be.
 PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_values) {
   RandomPipelineOptions options;
@@ -49,6 +63,17 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_value
   options.expression.max_points = 1024;
   options.expression.max_rank = 4;
   options.expression.empty_one_in = 40;
+  if (Below(rng, 2) == 0) {
+    options.expression.max_points = 256;
+    options.expression.max_rank = 3;
+    constexpr int64_t kPoints[] = {1, 2, 3, 4, 6, 7, 8, 12};
+    const int64_t points = kPoints[Below(rng, std::size(kPoints))];
+    Pipeline many =
+        WithNamesOfSteps(names, WithCommonDimension(rng, RandomPipeline(rng, options), points));
+    std::vector<Partition> partitions = PlanPartitions(
+        many, {.max_partitions = 16, .may_reassociate = !has_special_values});
+    return {many, AnyOf(rng, partitions).pipeline};
+  }
   Pipeline pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));
   if (Below(rng, 3) == 0) return {pipeline, pipeline};
   constexpr int kMostPartitions = 16, kMostPipelines = 30;
@@ -81,6 +106,43 @@ Result<std::optional<TuningParameters>> ParametersOfStep(Rng& rng, const Express
   return parameters;
 }
 
+// Parameters of every step of the pair; nullopt if one has none.
+Result<std::optional<std::vector<TuningParameters>>> ParametersOfSteps(Rng& rng,
+                                                                       const PipelinePair& pair,
+                                                                       bool by_clang) {
+  std::vector<TuningParameters> parameters;
+  for (const Expression& expression : pair.computed) {
+    MDH_ASSIGN_OR_RETURN(std::optional<TuningParameters> of_step,
+                         ParametersOfStep(rng, expression, pair.model, pair.device));
+    if (!of_step) return std::nullopt;
+    if (pair.model.memory != MemoryKind::kExplicit) {
+      of_step->compiler = by_clang ? Compiler::kClang : Compiler::kGcc;
+      of_step->threads = static_cast<int>(std::max<int64_t>(Below(rng, 6) - 2, 0));
+    }
+    parameters.push_back(*std::move(of_step));
+  }
+  return parameters;
+}
+
+// Steps of a group that suit each other: those of random ones that do, else by rules.
+Result<bool> FindJointParameters(Rng& rng, bool by_clang, PipelinePair* pair) {
+  constexpr int kTries = 12;
+  const auto suit = [&] {
+    return PipelineProgramOf(pair->partition, pair->model, pair->device, pair->parameters,
+                             ProgramForm::kOptimized, pair->groups)
+        .ok();
+  };
+  for (int n = 0; n < kTries; ++n) {
+    MDH_ASSIGN_OR_RETURN(auto parameters, ParametersOfSteps(rng, *pair, by_clang));
+    if (!parameters) return false;
+    pair->parameters = *std::move(parameters);
+    if (pair->groups.empty() || suit()) return true;
+  }
+  MDH_ASSIGN_OR_RETURN(pair->parameters,
+                       DefaultParameters(pair->partition, pair->groups, pair->model, pair->device));
+  return suit();
+}
+
 }  // namespace
 
 Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& backend,
@@ -90,31 +152,27 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const bool by_clang = Below(rng, 2) == 0 && backend.has_clang();
-  std::vector<TuningParameters> parameters;
-  for (const PipelineStep& step : partition.steps()) {
-    MDH_ASSIGN_OR_RETURN(std::optional<TuningParameters> of_step,
-                         ParametersOfStep(rng, step.expression, model, device));
-    if (!of_step) return std::nullopt;
-    if (model.memory != MemoryKind::kExplicit) {
-      of_step->compiler = by_clang ? Compiler::kClang : Compiler::kGcc;
-      of_step->threads = static_cast<int>(std::max<int64_t>(Below(rng, 6) - 2, 0));
-    }
-    parameters.push_back(*std::move(of_step));
-  }
-  std::vector<BufferBytes> inputs =
-      HasSpecialInputs(seed) ? RandomSpecialInputs(rng, given) : RandomInputs(rng, given);
-  return PipelinePair{.given = std::move(given),
-                      .partition = std::move(partition),
-                      .model = std::move(model),
-                      .device = std::move(device),
-                      .parameters = std::move(parameters),
-                      .has_special_values = HasSpecialInputs(seed),
-                      .inputs = std::move(inputs)};
+  PipelinePair pair{.given = std::move(given),
+                    .partition = std::move(partition),
+                    .model = std::move(model),
+                    .device = std::move(device),
+                    .groups = {},
+                    .computed = {},
+                    .parameters = {},
+                    .has_special_values = HasSpecialInputs(seed),
+                    .inputs = {}};
+  if (Below(rng, 4) != 0) pair.groups = RandomJointGroups(rng, pair.partition);
+  MDH_ASSIGN_OR_RETURN(pair.computed, ComputedExpressions(pair.partition, pair.groups));
+  MDH_ASSIGN_OR_RETURN(const bool found, FindJointParameters(rng, by_clang, &pair));
+  if (!found) return std::nullopt;
+  pair.inputs = pair.has_special_values ? RandomSpecialInputs(rng, pair.given)
+                                        : RandomInputs(rng, pair.given);
+  return pair;
 }
 
 void GenerateKernelOf(const JudgedBackend& /*backend*/, PipelinePair* pair) {
-  pair->kernel =
-      GeneratePipelineKernel(pair->partition, pair->model, pair->device, pair->parameters);
+  pair->kernel = GeneratePipelineKernel(pair->partition, pair->model, pair->device,
+                                        pair->parameters, pair->groups);
 }
 
 std::string JudgeKernelOf(JudgedBackend& backend, const PipelinePair& pair) {
@@ -127,9 +185,59 @@ std::string JudgeKernelOf(JudgedBackend& backend, const PipelinePair& pair) {
 std::string Reproduction(const PipelinePair& pair) {
   std::string text = absl::StrCat("\n", ToText(pair.given), "\nas\n", ToText(pair.partition), "\n");
   for (const TuningParameters& p : pair.parameters) absl::StrAppend(&text, ToText(p), "\n");
+  for (const JointGroup& group : pair.groups) {
+    absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " on parts of ",
+                    absl::StrJoin(group.part, " x "), "\n");
+  }
   return absl::StrCat(text, pair.device.Fingerprint(), "\n",
                       pair.kernel.ok() ? pair.kernel->source : "");
 }
+
+namespace {
+
+// What of joint groups it exercises.
+std::set<std::string> FeaturesOf(const PipelinePair& pair, const JointGroup& group) {
+  std::set<std::string> features = {"joint groups"};
+  const JointPart part = *PartOf(pair.partition, group);
+  const auto add = [&](bool has, const std::string& name) {
+    if (has) features.insert(name);
+  };
+  add(PartsOf(pair.partition, group) > 1, "joint groups of several parts");
+  add(group.part.size() > 1, "joint groups by several dimensions");
+  add(part.has_origins, "joint groups with indices");
+  add(group.last - group.first >= 2, "joint groups of three steps or more");
+  add(group.last - group.first + 1 < std::ssize(pair.partition.steps()),
+      "joint groups and other steps");
+  for (size_t s = 0; s < part.steps.size(); ++s) {
+    const JointPart::Step& step = part.steps[s];
+    const Expression& whole = pair.partition.steps()[group.first + s].expression;
+    const Expression& e = step.expression;
+    add(e.is_empty(), "joint steps without points");
+    add(e.has_prefix_sum(), "joint steps with prefix sums");
+    add(e.has_reduction(), "joint steps with reductions");
+    add(e.store() != nullptr, "joint steps with store functions");
+    for (size_t b = 0; b < step.outputs.size(); ++b) {
+      const bool is_of_part = step.outputs[b].kind == PartBuffer::Kind::kPart;
+      add(is_of_part, "temporaries of parts");
+      add(is_of_part && e.outputs()[b].type.is_record(), "temporaries of parts, of records");
+      const bool has_gaps =
+          TouchedElements(whole.outputs()[b], AllAccesses(whole.outputs()[b]), whole.dimensions())
+              .upper < whole.outputs()[b].elements();
+      add(has_gaps,
+          is_of_part ? "temporaries of parts with gaps" : "outputs of joint steps with gaps");
+    }
+    for (size_t b = 0; b < step.inputs.size(); ++b) {
+      const bool is_whole = step.inputs[b].kind == PartBuffer::Kind::kWhole;
+      const Buffer& view = e.passed_inputs()[b];
+      add(is_whole && pair.partition.writer(step.inputs[b].buffer) >= group.first,
+          "outputs that joint steps read");
+      add(is_whole && view.boundary.kind != Boundary::Kind::kNone, "joint steps with boundaries");
+    }
+  }
+  return features;
+}
+
+}  // namespace
 
 std::set<std::string> FeaturesOf(const PipelinePair& pair) {
   std::set<std::string> features;
@@ -138,7 +246,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
   };
   const std::vector<PipelineStep>& steps = pair.partition.steps();
   for (size_t s = 0; s < steps.size(); ++s) {
-    features.merge(FeaturesOf(steps[s].expression, pair.model, pair.parameters[s]));
+    features.merge(FeaturesOf(pair.computed[s], pair.model, pair.parameters[s]));
     add(pair.parameters[s].threads != pair.kernel->threads, "steps with fewer threads");
   }
   add(steps.size() < pair.given.steps().size(), "steps fused");
@@ -155,6 +263,9 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
     add(is_temporary && !buffer.given_strides.empty(), "temporaries with strides");
     add(!is_temporary && !pair.partition.Readers(static_cast<int>(b)).empty(),
         "outputs that are read");
+  }
+  for (const JointGroup& group : pair.groups) {
+    features.merge(FeaturesOf(pair, group));
   }
   const bool has_launches = !pair.kernel->launches.empty();
   add(has_launches && pair.kernel->scratch_bytes < temporary_bytes, "temporaries share memory");

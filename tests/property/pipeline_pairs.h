@@ -10,6 +10,7 @@
 #include "core/decomposition/tuning_parameters.h"
 #include "core/expression/interpreter.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/plan/joint_group.h"
 #include "tests/property/block_backend.h"
 
 namespace mdh {
@@ -20,7 +21,9 @@ struct PipelinePair {
   Pipeline partition;
   SystemModel model;
   DeviceDescription device;
-  std::vector<TuningParameters> parameters;  // of the steps of the partition
+  std::vector<JointGroup> groups;            // of the steps of the partition
+  std::vector<Expression> computed;          // what these compute: in groups, parts
+  std::vector<TuningParameters> parameters;  // of these
   bool has_special_values = false;           // whether inputs have
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");

@@ -185,6 +185,7 @@ int64_t ThreadsOf(const Stage& stage) {
 // Threads of the last stage of a CPU's program have nothing to wait for; of blocks, as many as
 // possible take part. Null if the stage that would be it has too few.
 Stage* StageBeside(int64_t items, ItemSharing sharing, LoopProgram* program) {
+  if (program->stages.empty()) return nullptr;
   if (sharing == ItemSharing::kContiguous) return &program->stages.back();
   Stage& largest =
       *std::max_element(program->stages.begin(), program->stages.end(),

@@ -15,9 +15,9 @@ enum class ItemSharing : uint8_t { kContiguous, kInterleaved };
 
 // Makes the program write zeros to the elements of outputs that FindUnreached gives, unless they
 // keep what is there. `outputs`: how the program calls them. Where the elements are known exactly,
-// threads of a stage that is there anyway write them besides; else everything around them becomes
-// zero in a stage before all others. With kInterleaved, so do elements that are many more than the
-// threads of any stage.
+// threads of a stage that is there anyway, if any, write them besides; else everything around them
+// becomes zero in a stage before all others. With kInterleaved, so do elements that are many more
+// than the threads of any stage.
 void FillUnreached(const Expression& expression, const std::vector<std::string>& outputs,
                    ItemSharing sharing, LoopProgram* program);
 

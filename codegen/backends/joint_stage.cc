@@ -1,0 +1,366 @@
+#include "codegen/backends/joint_stage.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/backends/stage_on_part.h"
+#include "codegen/program/loop_program_walk.h"
+#include "core/base/round.h"
+#include "core/decomposition/validate.h"
+#include "core/device/backends.h"
+
+namespace mdh {
+namespace {
+
+constexpr int kPointerAlignment = 16;
+constexpr int64_t kSharedAlignment = 16;
+// Blocks of a multiprocessor that have device memory of their own for a part.
+constexpr int64_t kBlocksWithScratch = 4;
+
+int64_t RoundedBytes(int64_t elements, ScalarType type) {
+  return RoundUp(elements * SizeBytes(type), kSharedAlignment);
+}
+
+// How memory of a part is declared: records as their bytes, and at least one element, so that what
+// has a pointer has memory, too.
+ScratchBuffer PartMemory(std::string name, const ElementType& type, int64_t elements) {
+  const bool is_record = type.is_record();
+  return {.name = std::move(name),
+          .type = is_record ? ScalarType::kUint8 : type.scalar(),
+          .elements = std::max<int64_t>(is_record ? elements * type.size_bytes() : elements, 1),
+          .per_thread = true};
+}
+
+class JointStageBuilder {
+ public:
+  JointStageBuilder(JointStageParts parts, const DeviceDescription& device, NameAllocator* names,
+                    std::set<std::string>* shared)
+      : parts_(std::move(parts)),
+        device_(device),
+        has_blocks_(BackendOf(device.kind).has_blocks),
+        names_(*names),
+        shared_(*shared) {}
+
+  Result<JointStage> Build() {
+    part_ = NewName("joint_part");
+    for (size_t k = 0; k < parts_.extents.size(); ++k) {
+      origins_.push_back(NewName(absl::StrCat("joint_origin", k)));
+    }
+    if (parts_.has_origins) {
+      origin_memory_ = NewName("joint_origins");
+      memory_.push_back(PartMemory(origin_memory_, ScalarType::kInt64, std::ssize(parts_.extents)));
+    }
+    for (const auto& [buffer, elements] : parts_.part_elements) {
+      memory_.push_back(PartMemory(parts_.buffers[buffer], parts_.types[buffer], elements));
+    }
+    joint_.stage.comment = absl::StrCat("Part after part: ", Labels(), ".");
+    if (has_blocks_) {
+      MDH_RETURN_IF_ERROR(BuildForBlocks());
+    } else {
+      BuildForThreads();
+    }
+    return std::move(joint_);
+  }
+
+ private:
+  // ---- CPUs ----
+
+  void BuildForThreads() {
+    Block body = BeginPart();
+    for (const JointStageParts::Step& step : parts_.steps) {
+      Block inside = PointersOf(step);
+      for (const Stage& stage : step.built.program.stages) {
+        AppendScope(stage.comment, OfOneThread(StageBody(step, stage)), &inside);
+      }
+      AppendScope(absl::StrCat("Of ", step.label, "."), std::move(inside), &body);
+      for (ScratchBuffer buffer : step.built.program.scratch) {
+        buffer.per_thread = true;
+        joint_.scratch.push_back(std::move(buffer));
+      }
+    }
+    for (ScratchBuffer& buffer : memory_) joint_.scratch.push_back(std::move(buffer));
+    joint_.stage.body.push_back({ShareLoop{part_, Parts(), ShareBlock(std::move(body))}});
+    joint_.stage.most_threads = MostThreads();
+  }
+
+  int MostThreads() const {
+    int most = 1;
+    for (const JointStageParts::Step& step : parts_.steps) {
+      if (step.threads == TuningParameters::kAllThreads) return 0;
+      most = std::max(most, step.threads);
+    }
+    return most;
+  }
+
+  // ---- Blocks ----
+
+  Status BuildForBlocks() {
+    const std::string block = NewName("joint_block"), thread = NewName("joint_thread"),
+                      round = NewName("joint_round");
+    int64_t threads = 1;
+    for (const JointStageParts::Step& step : parts_.steps) {
+      for (const Stage& stage : step.built.program.stages) {
+        threads = std::max(threads, NumberedThreads(stage));
+      }
+    }
+    const BlockOfPart who = {.threads = threads,
+                             .thread = thread,
+                             .round = round,
+                             .warp = std::max(device_.blocks.warp_size, 1)};
+    std::vector<Block> bodies(parts_.steps.size());
+    for (size_t s = 0; s < parts_.steps.size(); ++s) {
+      MDH_ASSIGN_OR_RETURN(bodies[s], BodyOfStep(parts_.steps[s], who, s + 1 == bodies.size()));
+    }
+    MDH_RETURN_IF_ERROR(PlaceMemory(bodies));
+
+    const bool has_own_memory = !own_memory_.empty();
+    int64_t grid = std::min(Parts(), device_.blocks.max_grid[0]);
+    if (has_own_memory) {
+      grid = std::min(grid, kBlocksWithScratch * std::max(device_.blocks.multiprocessors, 1));
+    }
+    joint_.stage.launch = {{grid, 1, 1}, {threads, 1, 1}};
+    Block& all = joint_.stage.body;
+    for (DeclareArray& array : arrays_) all.push_back({std::move(array)});
+    const bool is_loop = grid < Parts();
+    all.push_back({HardwareIndex{is_loop ? block : part_, HardwareIndex::Kind::kBlock, 0}});
+    if (threads > 1) {
+      all.push_back({HardwareIndex{thread, HardwareIndex::Kind::kThread, 0}});
+    } else {
+      all.push_back({DeclareIndex{thread, Index(0)}});
+    }
+    for (const ScratchBuffer& buffer : own_memory_) {
+      const int64_t elements = RoundUp(buffer.elements, kPointerAlignment);
+      const std::string whole = NewName(buffer.name + "_blocks");
+      joint_.scratch.push_back({whole, buffer.type, elements * grid, /*per_thread=*/false});
+      all.push_back({DeclarePointer{buffer.name, buffer.type, false, whole,
+                                    Index::Variable(is_loop ? block : part_) * elements}});
+    }
+    Block body = BeginPart();
+    if (parts_.has_origins && threads > 1) body.push_back({Barrier{true}});
+    for (size_t s = 0; s < bodies.size(); ++s) {
+      AppendScope(absl::StrCat("Of ", parts_.steps[s].label, "."), std::move(bodies[s]), &body);
+    }
+    if (!is_loop) {
+      Append(std::move(body), &all);
+    } else {
+      if (threads > 1) body.push_back({Barrier{true}});
+      all.push_back({For{part_, Index::Variable(block), Index(Parts()), grid, false,
+                         ShareBlock(std::move(body))}});
+    }
+    return absl::OkStatus();
+  }
+
+  // With barriers behind all stages but the last one of the group.
+  Result<Block> BodyOfStep(const JointStageParts::Step& step, const BlockOfPart& who,
+                           bool is_last) {
+    Block inside = PointersOf(step);
+    const std::vector<Stage>& stages = step.built.program.stages;
+    for (size_t n = 0; n < stages.size(); ++n) {
+      Stage stage = stages[n];
+      stage.body = StageBody(step, stage);
+      HoistShared(&stage.body);
+      Result<Block> body = OfOneBlock(stage, who);
+      if (!body.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
+      }
+      AppendScope(stage.comment, *std::move(body), &inside);
+      const bool waits = who.threads > 1 && !(is_last && n + 1 == stages.size());
+      if (waits) inside.push_back({Barrier{/*of_device_memory=*/true}});
+    }
+    for (ScratchBuffer buffer : step.built.program.scratch) {
+      own_memory_.push_back(std::move(buffer));
+    }
+    return inside;
+  }
+
+  // Arrays that the threads of the block share, to where all stages see them.
+  void HoistShared(Block* body) {
+    std::map<std::string, std::string> renamed;
+    std::erase_if(*body, [&](const Statement& statement) {
+      const auto* array = std::get_if<DeclareArray>(&statement.form);
+      if (array == nullptr || array->space != MemorySpace::kShared) return false;
+      arrays_.push_back(*array);
+      arrays_.back().name = renamed[array->name] = NewName(array->name);
+      return true;
+    });
+    *body = RenameAll(*body, renamed);
+  }
+
+  // Temporaries in shared memory, the smallest first.
+  Status PlaceMemory(const std::vector<Block>& bodies) {
+    int64_t bytes = 0;
+    for (const DeclareArray& array : arrays_) bytes += RoundedBytes(array.elements, array.type);
+    const int64_t limit = device_.blocks.shared_bytes_per_block;
+    if (bytes > limit) {
+      return InvalidParameters("joint_shared_bytes (shared memory of a block): ", bytes, " > ",
+                               limit);
+    }
+    std::set<std::string> only_device;
+    for (const Block& body : bodies) CollectDeviceOnly(body, &only_device);
+    std::stable_sort(memory_.begin(), memory_.end(),
+                     [](const ScratchBuffer& a, const ScratchBuffer& b) {
+                       return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
+                     });
+    for (ScratchBuffer& buffer : memory_) {
+      const int64_t own = RoundedBytes(buffer.elements, buffer.type);
+      if (bytes + own > limit || only_device.contains(buffer.name)) {
+        own_memory_.push_back(std::move(buffer));
+        continue;
+      }
+      bytes += own;
+      arrays_.push_back({buffer.name, buffer.type, buffer.elements, MemorySpace::kShared});
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- Both ----
+
+  std::string NewName(const std::string& name) {
+    return *shared_.insert(names_.Unique(name)).first;
+  }
+
+  std::string Labels() const {
+    return absl::StrJoin(parts_.steps, "; ",
+                         [](std::string* out, const auto& step) { out->append(step.label); });
+  }
+
+  int64_t Parts() const {
+    int64_t parts = 1;
+    for (size_t k = 0; k < parts_.extents.size(); ++k) {
+      parts *= parts_.extents[k] / parts_.part[k];
+    }
+    return parts;
+  }
+
+  // Where the part begins; the last dimension varies fastest.
+  Block BeginPart() const {
+    Block block;
+    std::vector<Index> begins;
+    int64_t inside = Parts();
+    for (size_t k = 0; k < origins_.size(); ++k) {
+      const int64_t parts = parts_.extents[k] / parts_.part[k];
+      Index number = Index::Variable(part_);
+      if (inside < Parts()) number = number % inside;
+      inside /= parts;
+      if (parts == 1) number = Index(0);
+      block.push_back({DeclareIndex{origins_[k], number / inside * parts_.part[k]}});
+    }
+    for (size_t k = 0; parts_.has_origins && k < origins_.size(); ++k) {
+      block.push_back({StoreElements{origin_memory_, Index(static_cast<int64_t>(k)),
+                                     MakeIndexValue(Index::Variable(origins_[k]), 1, 0), 1}});
+    }
+    return block;
+  }
+
+  // What the step calls an argument.
+  std::string NameOf(const JointStageParts::Step& step, size_t argument) const {
+    const PartBuffer& place = step.buffers[argument];
+    if (place.kind == PartBuffer::Kind::kOrigins) return origin_memory_;
+    const std::string& name = parts_.buffers[place.buffer];
+    return Moves(place) ? moved_names_.at({&step, argument}) : name;
+  }
+
+  bool Moves(const PartBuffer& place) const {
+    if (place.kind != PartBuffer::Kind::kWhole) return false;
+    for (size_t k = 0; k < place.moves.size(); ++k) {
+      if (place.moves[k] != 0 && parts_.extents[k] > parts_.part[k]) return true;
+    }
+    return false;
+  }
+
+  // Pointers to what the step has of buffers that are not only the part's. Those to records go
+  // through their bytes.
+  Block PointersOf(const JointStageParts::Step& step) {
+    Block block;
+    for (size_t n = 0; n < step.buffers.size(); ++n) {
+      const PartBuffer& place = step.buffers[n];
+      if (!Moves(place)) continue;
+      const std::string& whole = parts_.buffers[place.buffer];
+      const std::string name = moved_names_[{&step, n}] = NewName(whole + "_of_part");
+      const ElementType& type = parts_.types[place.buffer];
+      const int64_t unit = type.is_record() ? type.size_bytes() : 1;
+      const bool is_const = !step.built.arguments[n].is_output;
+      Index offset(0);
+      int64_t alignment = kPointerAlignment;
+      for (size_t k = 0; k < place.moves.size(); ++k) {
+        offset = offset + Index::Variable(origins_[k]) * (place.moves[k] * unit);
+        if (parts_.extents[k] == parts_.part[k]) continue;
+        alignment =
+            std::gcd(alignment, place.moves[k] * parts_.part[k] * int64_t{type.size_bytes()});
+      }
+      std::string base = whole;
+      if (type.is_record()) {
+        base = NewName(whole + "_bytes");
+        block.push_back({DeclareView{base, ScalarType::kUint8, is_const, whole}});
+      }
+      block.push_back({DeclarePointer{name, type.is_record() ? ScalarType::kUint8 : type.scalar(),
+                                      is_const, base, offset, static_cast<int>(alignment)}});
+    }
+    return block;
+  }
+
+  Block StageBody(const JointStageParts::Step& step, const Stage& stage) const {
+    std::map<std::string, std::string> renamed;
+    for (size_t n = 0; n < step.buffers.size(); ++n) {
+      renamed[step.built.arguments[n].name] = NameOf(step, n);
+    }
+    for (const ScratchBuffer& buffer : step.built.program.scratch) {
+      renamed[buffer.name] = buffer.name;
+    }
+    return WithNames(step.built.program.stages, stage.body, renamed, shared_);
+  }
+
+  static void AppendScope(const std::string& comment, Block inside, Block* block) {
+    for (const If* only; inside.size() == 1 &&
+                         (only = std::get_if<If>(&inside[0].form)) != nullptr &&
+                         only->all_of.empty();) {
+      inside = Block(*only->then_block);
+    }
+    block->push_back({Comment{comment}});
+    block->push_back({If{{}, ShareBlock(std::move(inside)), nullptr}});
+  }
+
+  JointStageParts parts_;
+  const DeviceDescription& device_;
+  const bool has_blocks_;
+  NameAllocator& names_;
+  std::set<std::string>& shared_;
+  std::string part_, origin_memory_;
+  std::vector<std::string> origins_;
+  std::map<std::pair<const JointStageParts::Step*, size_t>, std::string> moved_names_;
+  std::vector<ScratchBuffer> memory_;      // of the part, of CPUs in scratch memory
+  std::vector<DeclareArray> arrays_;       // in shared memory
+  std::vector<ScratchBuffer> own_memory_;  // of blocks, in device memory
+  JointStage joint_;
+};
+
+}  // namespace
+
+Result<JointStage> BuildJointStage(JointStageParts parts, const DeviceDescription& device,
+                                   NameAllocator* names, std::set<std::string>* shared) {
+  return JointStageBuilder(std::move(parts), device, names, shared).Build();
+}
+
+Block WithNames(const std::vector<Stage>& stages, const Block& body,
+                const std::map<std::string, std::string>& renamed,
+                const std::set<std::string>& shared) {
+  std::set<std::string> in_stages;
+  for (const Stage& stage : stages) {
+    CollectUsedNames(stage.body, in_stages);
+    CollectDeclaredNames(stage.body, in_stages);
+  }
+  std::map<std::string, std::string> all = renamed;
+  NameAllocator own;
+  for (const std::string& name : in_stages) own.Reserve(name);
+  for (const std::string& name : shared) own.Reserve(name);
+  for (const std::string& name : in_stages) {
+    if (shared.contains(name) && !all.contains(name)) all[name] = own.Unique(name);
+  }
+  return RenameAll(body, all);
+}
+
+}  // namespace mdh

@@ -1,0 +1,35 @@
+// Parameters of pipelines whose steps run together, part after part: where a search starts.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "codegen/choose/pipeline_parameters.h"
+#include "core/device/device_description.h"
+#include "core/device/system_model.h"
+#include "core/expression/numerics.h"
+#include "core/pipeline/pipeline.h"
+
+namespace mdh {
+
+// Groups of steps that counting takes for worth a trial, ascending and disjoint: those that keep
+// the most bytes out of memory, with parts whose temporaries stay in the cache of a core or in the
+// shared memory of a block, and of which there are enough for all of the device. Perhaps none.
+std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
+                                           const DeviceDescription& device);
+
+// DefaultParameters of every step; of those in groups on a part, for the threads that compute one.
+// Errors: those of PartOf (core/pipeline/plan/joint_part.h).
+Result<std::vector<TuningParameters>> DefaultParameters(
+    const Pipeline& pipeline, absl::Span<const JointGroup> groups, const SystemModel& model,
+    const DeviceDescription& device, NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+// Joint groups of a partition's steps with parameters for all of its steps, the likeliest first:
+// at most `most`, all different, with other parts and, where threads form blocks, with other
+// numbers of threads. Empty: no steps can run together. Code can be generated for all of them
+// (GeneratePipelineKernel of codegen/generate_pipeline.h).
+std::vector<PipelineParameters> JointCandidates(
+    const Partition& partition, const SystemModel& model, const DeviceDescription& device,
+    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 8);
+
+}  // namespace mdh

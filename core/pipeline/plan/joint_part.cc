@@ -1,0 +1,236 @@
+#include "core/pipeline/plan/joint_part.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_uses.h"
+#include "core/pipeline/rewrites/step_builder.h"
+
+namespace mdh {
+namespace {
+
+// `name`, or with underscores, so that no other name of the expression is so.
+std::string FreeName(const ExpressionSpec& spec, std::string name) {
+  const auto is_taken = [&] {
+    for (const std::vector<Buffer>* buffers : BuffersOf(spec)) {
+      for (const Buffer& buffer : *buffers) {
+        if (buffer.name == name) return true;
+      }
+    }
+    for (const Dimension& d : spec.dimensions) {
+      if (d.name == name) return true;
+    }
+    return false;
+  };
+  while (is_taken()) name += "_";
+  return name;
+}
+
+// f with the first point's index added to the index of some dimensions: these are `origins`
+// parameters in front of the indices, the first of which is number `indices`.
+ScalarFunction WithOrigins(const ScalarFunction& f, int indices, const std::vector<int>& moved) {
+  std::vector<TypedName> parameters(f.parameters().begin(), f.parameters().begin() + indices);
+  for (size_t n = 0; n < moved.size(); ++n) {
+    std::string name = absl::StrCat("origin", n);
+    const auto is_taken = [&](const std::vector<TypedName>& names) {
+      return std::any_of(names.begin(), names.end(),
+                         [&](const TypedName& other) { return other.name == name; });
+    };
+    while (is_taken(f.parameters()) || is_taken(f.results())) name += "_";
+    parameters.push_back({std::move(name), ScalarType::kInt64});
+  }
+  parameters.insert(parameters.end(), f.parameters().begin() + indices, f.parameters().end());
+  ValueBuilder values;
+  const auto parameter = [&](int number) {
+    return values.Append({ScalarOp::kParameter, parameters[number].type, {}, number});
+  };
+  const int origins = static_cast<int>(moved.size());
+  std::vector<int> arguments;
+  for (int p = 0; p < std::ssize(f.parameters()); ++p) {
+    arguments.push_back(parameter(p < indices ? p : p + origins));
+    const auto found = std::find(moved.begin(), moved.end(), p - indices);
+    if (found == moved.end()) continue;
+    const int origin = parameter(indices + static_cast<int>(found - moved.begin()));
+    arguments.back() =
+        values.Append({ScalarOp::kAdd, ScalarType::kInt64, {arguments.back(), origin}});
+  }
+  std::vector<int> results = values.Apply(f, arguments);
+  return *ScalarFunction::Create(f.name(), std::move(parameters), f.results(),
+                                 values.instructions(), std::move(results));
+}
+
+class PartBuilder {
+ public:
+  PartBuilder(const Pipeline& pipeline, const JointGroup& group)
+      : pipeline_(pipeline),
+        group_(group),
+        extents_(CommonExtents(pipeline, group)),
+        views_(ViewsOf(pipeline, group.first, group.last)) {}
+
+  Result<JointPart> Build() {
+    JointPart part;
+    for (int s = group_.first; s <= group_.last; ++s) {
+      MDH_ASSIGN_OR_RETURN(JointPart::Step step, StepAt(s));
+      const auto are_origins = [](const PartBuffer& input) {
+        return input.kind == PartBuffer::Kind::kOrigins;
+      };
+      part.has_origins |= std::any_of(step.inputs.begin(), step.inputs.end(), are_origins);
+      part.steps.push_back(std::move(step));
+    }
+    return part;
+  }
+
+ private:
+  const std::vector<int>& DimensionsOf(int s) const { return group_.dimensions[s - group_.first]; }
+
+  // Whether the buffer need not exist but for parts.
+  bool IsOfPart(int buffer) const {
+    if (pipeline_.buffers()[buffer].role != PipelineBuffer::Role::kTemporary) return false;
+    const std::vector<int> readers = pipeline_.Readers(buffer);
+    return pipeline_.writer(buffer) >= group_.first && readers.back() <= group_.last;
+  }
+
+  // Within the extents of a part.
+  Buffer ViewOfPart(Buffer view, int buffer) const {
+    for (size_t k = 0; k < extents_.size(); ++k) {
+      view.extents[CommonPlace(views_, group_, buffer, k)] = group_.part[k];
+    }
+    view.given_strides.clear();
+    return view;
+  }
+
+  void Adapt(const std::vector<int>& numbers, std::vector<Buffer>* views,
+             const std::function<int(size_t)>& number_of) const {
+    for (size_t b = 0; b < views->size(); ++b) {
+      Buffer& view = (*views)[b];
+      view.extents_given = true;
+      const int buffer = numbers[number_of(b)];
+      if (IsOfPart(buffer)) view = ViewOfPart(std::move(view), buffer);
+    }
+  }
+
+  // Which of these indices of dimensions need the first point's, as positions in the list.
+  std::vector<int> MovedIndices(int s, const std::vector<int>& index_dimensions) const {
+    std::vector<int> moved;
+    for (int n = 0; n < std::ssize(index_dimensions); ++n) {
+      if (const int k = NumberOf(s, index_dimensions[n]); k >= 0 && extents_[k] > group_.part[k]) {
+        moved.push_back(n);
+      }
+    }
+    return moved;
+  }
+  // Which common dimension a dimension of the step is; -1: none.
+  int NumberOf(int s, int dimension) const {
+    const std::vector<int>& own = DimensionsOf(s);
+    const auto found = std::find(own.begin(), own.end(), dimension);
+    return found == own.end() ? -1 : static_cast<int>(found - own.begin());
+  }
+
+  Buffer Origins(int s, const std::string& name, const std::vector<int>& index_dimensions,
+                 const std::vector<int>& moved) const {
+    const int rank = pipeline_.steps()[s].expression.rank();
+    Buffer origins{.name = name,
+                   .type = ScalarType::kInt64,
+                   .extents = {std::ssize(extents_)},
+                   .accesses = {},
+                   .extents_given = true,
+                   .mda_rank = rank};
+    for (const int n : moved) {
+      const int64_t k = NumberOf(s, index_dimensions[n]);
+      origins.accesses.push_back({{AffineIndex{std::vector<int64_t>(rank, 0), k}}});
+    }
+    return origins;
+  }
+
+  PartBuffer Place(int s, int buffer, int position, bool writes) const {
+    if (IsOfPart(buffer)) return {PartBuffer::Kind::kPart, buffer};
+    PartBuffer place{PartBuffer::Kind::kWhole, buffer};
+    for (const StepView& use : views_) {
+      if (use.step != s || use.position != position || use.writes != writes) continue;
+      for (const int d : DimensionsOf(s)) place.moves.push_back(MoveAlong(*use.view, 0, d));
+      break;
+    }
+    return place;
+  }
+
+  Result<JointPart::Step> StepAt(int s) const {
+    const PipelineStep& step = pipeline_.steps()[s];
+    const Expression& whole = step.expression;
+    ExpressionSpec spec = whole.spec();
+    for (size_t k = 0; k < extents_.size(); ++k) {
+      spec.dimensions[DimensionsOf(s)[k]].size = group_.part[k];
+    }
+    Adapt(step.inputs, &spec.inputs, [](size_t b) { return static_cast<int>(b); });
+    Adapt(step.outputs, &spec.outputs, [](size_t b) { return static_cast<int>(b); });
+    for (size_t b = 0; b < spec.outputs.size(); ++b) {
+      spec.outputs[b].keeps_unreached = !IsOfPart(step.outputs[b]);
+    }
+    const std::string origins = FreeName(spec, "origins");
+    if (const std::vector<int> moved = MovedIndices(s, spec.index_dimensions); !moved.empty()) {
+      spec.function = WithOrigins(spec.function, whole.input_parameters(), moved);
+      spec.inputs.push_back(Origins(s, origins, spec.index_dimensions, moved));
+    }
+    if (StoreFunction* store = spec.store ? &*spec.store : nullptr) {
+      Adapt(step.inputs, &store->inputs,
+            [&](size_t b) { return whole.passed_store_input(static_cast<int>(b)); });
+      const std::vector<int>& indices = store->index_dimensions;
+      if (const std::vector<int> moved = MovedIndices(s, indices); !moved.empty()) {
+        const int first_index =
+            static_cast<int>(store->function.parameters().size() - indices.size());
+        store->function = WithOrigins(store->function, first_index, moved);
+        store->inputs.push_back(Origins(s, origins, indices, moved));
+      }
+    }
+    MDH_ASSIGN_OR_RETURN(Expression part, Expression::Create(std::move(spec)));
+    JointPart::Step built{std::move(part), {}, {}};
+    for (const Buffer& input : built.expression.passed_inputs()) {
+      built.inputs.push_back(input.name == origins ? PartBuffer{PartBuffer::Kind::kOrigins}
+                                                   : InputNamed(s, input.name));
+    }
+    for (int b = 0; b < std::ssize(step.outputs); ++b) {
+      built.outputs.push_back(Place(s, step.outputs[b], b, true));
+    }
+    return built;
+  }
+
+  PartBuffer InputNamed(int s, const std::string& name) const {
+    const PipelineStep& step = pipeline_.steps()[s];
+    const std::vector<Buffer>& passed = step.expression.passed_inputs();
+    const auto found = std::find_if(passed.begin(), passed.end(),
+                                    [&](const Buffer& buffer) { return buffer.name == name; });
+    const int position = static_cast<int>(found - passed.begin());
+    return Place(s, step.inputs[position], position, false);
+  }
+
+  const Pipeline& pipeline_;
+  const JointGroup& group_;
+  const std::vector<int64_t> extents_;
+  const std::vector<StepView> views_;
+};
+
+}  // namespace
+
+Result<JointPart> PartOf(const Pipeline& pipeline, const JointGroup& group) {
+  MDH_RETURN_IF_ERROR(CheckJointGroup(pipeline, group));
+  return PartBuilder(pipeline, group).Build();
+}
+
+Result<std::vector<Expression>> ComputedExpressions(const Pipeline& pipeline,
+                                                    absl::Span<const JointGroup> groups) {
+  std::vector<Expression> expressions;
+  for (const PipelineStep& step : pipeline.steps()) expressions.push_back(step.expression);
+  for (const JointGroup& group : groups) {
+    MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(pipeline, group));
+    for (size_t s = 0; s < part.steps.size(); ++s) {
+      expressions[group.first + s] = std::move(part.steps[s].expression);
+    }
+  }
+  return expressions;
+}
+
+}  // namespace mdh

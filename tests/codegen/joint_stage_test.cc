@@ -1,0 +1,183 @@
+// Kernels of joint groups: golden sources, what is refused by which constraint, and candidates.
+#include "codegen/backends/joint_stage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "codegen/generate_pipeline.h"
+#include "codegen/joint_parameters.h"
+#include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/plan.h"
+#include "core/text/pipeline_parser.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/core/pipeline/row_pipelines.h"
+#include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/error_message.h"
+
+namespace mdh::joint_stage_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+DeviceDescription TwoCores() {
+  DeviceDescription device;
+  device.name = "test";
+  device.cores = 2;
+  device.simd_bytes = 32;
+  device.compiler = "gcc";
+  return device;
+}
+
+DeviceDescription Gpu() { return *DescribeCudaArchitecture(90); }
+
+JointGroup GroupOf(const Pipeline& pipeline, int64_t points) {
+  return WithPart(pipeline, JointGroups(pipeline).at(0), points);
+}
+
+Result<Kernel> KernelOf(const Pipeline& pipeline, const JointGroup& group, const SystemModel& model,
+                        const DeviceDescription& device) {
+  const auto parameters =
+      DefaultParameters(pipeline, std::vector<JointGroup>{group}, model, device);
+  EXPECT_TRUE(parameters.ok()) << parameters.status();
+  return GeneratePipelineKernel(pipeline, model, device, *parameters, {group});
+}
+
+TEST(JointStage, GoldenC) {
+  const Pipeline pipeline = *ParsePipeline(kSoftMax);
+  const auto kernel = KernelOf(pipeline, GroupOf(pipeline, 4), OpenMpModel(), TwoCores());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->stages, 1);
+  ExpectGoldenFile("joint_soft_max.c", kernel->source);
+}
+
+TEST(JointStage, GoldenCuda) {
+  const Pipeline pipeline = *ParsePipeline(kSoftMax, {{"N", "1024"}});
+  const auto kernel = KernelOf(pipeline, GroupOf(pipeline, 1), CudaModel(), Gpu());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ASSERT_EQ(kernel->launches.size(), 1u);
+  EXPECT_EQ(kernel->launches[0].geometry.grid[0], 32);
+  EXPECT_EQ(kernel->scratch_bytes, 0);
+  ExpectGoldenFile("joint_soft_max.cu", kernel->source);
+}
+
+// Masks of attention compare with the query's index, scores are in shared memory.
+TEST(JointStage, IndicesCountFromTheFirstPoint) {
+  const Pipeline pipeline = *ParsePipeline(kAttention);
+  const JointGroup group = GroupOf(pipeline, 4);
+  EXPECT_THAT(KernelOf(pipeline, group, OpenMpModel(), TwoCores())->source,
+              HasSubstr("joint_origins[2] = (int64_t)(joint_origin2);"));
+  const Kernel cuda = *KernelOf(pipeline, group, CudaModel(), Gpu());
+  EXPECT_THAT(cuda.source, AllOf(HasSubstr("__shared__ __align__(16) float s[64];"),
+                                 HasSubstr("long long joint_origins[3];")));
+  EXPECT_EQ(cuda.scratch_bytes, 0);
+  DeviceDescription device = Gpu();
+  device.kind = DeviceKind::kOpenCl;
+  device.features = FeaturesOf(device);
+  EXPECT_THAT(KernelOf(pipeline, group, OpenClModel(), device)->source,
+              HasSubstr("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"));
+}
+
+// Of rows of 1026 elements only every other one begins at 16 bytes.
+TEST(JointStage, RowsAtOddPlacesAreMovedByElements) {
+  const Pipeline even = *ParsePipeline(kSoftMax, {{"N", "1024"}});
+  EXPECT_THAT(KernelOf(even, GroupOf(even, 1), CudaModel(), Gpu())->source,
+              HasSubstr("const float4*)&x_of_part"));
+  // The parameters are those of rows of the same number, in a buffer whose rows are longer.
+  const std::string text = kSoftMax;
+  const auto strided = [&](absl::string_view from, absl::string_view to) {
+    return absl::StrReplaceAll(text, {{from, to}});
+  };
+  const Pipeline odd =
+      *ParsePipeline(strided("x: (i,j)", "x[I,J] strides (1026, 1): (i,j)"), {{"N", "1024"}});
+  EXPECT_THAT(KernelOf(odd, GroupOf(odd, 1), CudaModel(), Gpu())->source,
+              Not(HasSubstr("const float4*)&x_of_part")));
+}
+
+// What does not fit into shared memory is in device memory, a piece for every block.
+TEST(JointStage, LargeTemporariesAreInDeviceMemory) {
+  const Pipeline pipeline = *ParsePipeline(kAttention, {{"I", "4096"}, {"J", "4096"}});
+  const JointGroup group = GroupOf(pipeline, 32);
+  const Kernel kernel = *KernelOf(pipeline, group, CudaModel(), Gpu());
+  const int64_t blocks = kernel.launches[0].geometry.grid[0];
+  EXPECT_LE(blocks, 4 * Gpu().blocks.multiprocessors);
+  EXPECT_GE(kernel.scratch_bytes, blocks * 32 * 4096 * 4);
+  EXPECT_THAT(kernel.source, HasSubstr("for (int joint_part = joint_block; joint_part < 768;"));
+}
+
+std::string Refusal(const Pipeline& pipeline, const JointGroup& group,
+                    std::vector<TuningParameters> parameters, const DeviceDescription& device) {
+  const Status status =
+      GeneratePipelineKernel(pipeline, CudaModel(), device, parameters, {group}).status();
+  EXPECT_FALSE(status.ok());
+  return std::string(status.message());
+}
+
+TEST(JointStage, ConstraintsAreNamed) {
+  const Pipeline pipeline = *ParsePipeline(kSoftMax, {{"N", "1024"}});
+  const JointGroup group = GroupOf(pipeline, 1);
+  const std::vector<JointGroup> groups = {group};
+  const std::vector<TuningParameters> parameters =
+      *DefaultParameters(pipeline, groups, CudaModel(), Gpu());
+  std::vector<TuningParameters> others = parameters;
+  const std::vector<Expression> parts = *ComputedExpressions(pipeline, groups);
+  DeviceDescription narrow = Gpu();
+  narrow.blocks.max_threads_per_block = 64;
+  others[0] = DefaultParameters(pipeline, groups, CudaModel(), narrow)->at(0);
+  EXPECT_THAT(
+      Refusal(pipeline, group, others, Gpu()),
+      AllOf(HasSubstr("step 1, row_max"),
+            HasSubstr("joint_threads (threads of a block in all steps of a group): 64 < ")));
+  DeviceDescription small = Gpu();
+  small.blocks.shared_bytes_per_block = 1100;
+  EXPECT_THAT(Refusal(pipeline, group, parameters, small),
+              HasSubstr("joint_shared_bytes (shared memory of a block): 2048 > 1100"));
+  others = parameters;
+  others.pop_back();
+  EXPECT_THAT(Refusal(pipeline, group, others, Gpu()), HasSubstr("has 3 steps, but 2"));
+  EXPECT_EQ(
+      ErrorMessage(GeneratePipelineKernel(pipeline, CudaModel(), Gpu(), parameters, {group, group})
+                       .status()),
+      "the joint group of steps 1 to 3 comes behind one up to step 3");
+  JointGroup uneven = group;
+  uneven.part = {5};
+  EXPECT_THAT(Refusal(pipeline, uneven, parameters, Gpu()), HasSubstr("do not divide the 32"));
+}
+
+TEST(JointParameters, EveryPipelineHasCandidates) {
+  DeviceDescription opencl = Gpu();
+  opencl.kind = DeviceKind::kOpenCl;
+  opencl.features = FeaturesOf(opencl);
+  for (const char* text : kRowPipelines) {
+    const Pipeline pipeline = *ParsePipeline(text);
+    const Partition unfused = PlanPartitions(pipeline).back();
+    for (const auto& [model, device] : std::vector<std::pair<SystemModel, DeviceDescription>>{
+             {OpenMpSimdRegistersModel(), TwoCores()},
+             {CudaModel(), Gpu()},
+             {OpenClModel(), opencl}}) {
+      const std::vector<PipelineParameters> candidates =
+          JointCandidates(unfused, model, device, NumericsPolicy::kReassociate, /*most=*/2);
+      ASSERT_EQ(candidates.size(), 2u) << pipeline.name() << model.name;
+      EXPECT_FALSE(candidates[0] == candidates[1]);
+      for (const PipelineParameters& p : candidates) {
+        EXPECT_EQ(p.edges, unfused.edges);
+        EXPECT_TRUE(
+            GeneratePipelineKernel(unfused.pipeline, model, device, p.steps, p.groups).ok());
+      }
+    }
+  }
+}
+
+TEST(JointParameters, WithoutCommonDimensionsThereAreNone) {
+  const Pipeline one = Pipeline::Of(ParsePipeline(kLayer)->steps()[0].expression);
+  EXPECT_THAT(JointCandidates(PlanPartitions(one)[0], CudaModel(), Gpu()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mdh::joint_stage_test

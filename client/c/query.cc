@@ -9,8 +9,7 @@
 #include "core/einsum/einsum.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/pipeline_canonical.h"
-#include "core/text/parser.h"
-#include "core/text/pipeline_parser.h"
+#include "core/text/computation_text.h"
 
 namespace mdh {
 namespace {
@@ -107,12 +106,8 @@ Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
                             const mdh_query_options* options) {
   MDH_ASSIGN_OR_RETURN(const mdh_query_options read, ReadOptions(options));
   MDH_ASSIGN_OR_RETURN(const Bindings values, ReadBindings(bindings));
-  if (HoldsPipeline(text)) {
-    MDH_ASSIGN_OR_RETURN(Pipeline pipeline, ParsePipeline(text, values));
-    return MakeQuery(ToComputation(std::move(pipeline)), read);
-  }
-  MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, values));
-  return MakeQuery(std::move(expression), read);
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(text, values));
+  return MakeQuery(std::move(computation), read);
 }
 
 Status CheckIsExpression(const mdh_query& query, absl::string_view instead) {

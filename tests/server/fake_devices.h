@@ -61,7 +61,7 @@ class FakeRunner final : public Runner {
  public:
   explicit FakeRunner(FakeDevice& device) : device_(device) {}
   const DeviceDescription& device() const override { return device_.description; }
-  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
     if (device_.submitted > 0) return absl::FailedPreconditionError("kernels are submitted");
     return device_.health();
   }

@@ -72,7 +72,7 @@ class RunnerService {
   std::optional<MachinePeaks> peaks_;
   int64_t next_peaks_ns_ = 0;   // when they may be measured again
   bool has_new_peaks_ = false;  // that were not sent yet
-  std::optional<Expression> expression_;
+  std::optional<Expression> expression_;  // of the problem, if it is of one
   std::string problem_;  // the latest request's text; empty: there is no problem
   std::deque<Submitted> submitted_;
   size_t compiling_ = 0;  // the first of submitted_ are with the harness

@@ -29,7 +29,7 @@ struct Finalist {
 // (InterleavedTimes); on a machine that others use it waits now and then, for `patience_ns` at
 // most. One measurement per kernel; what could not be settled is marked as disturbed. Errors: those
 // of Runner::SetProblem and Runner::Measure; Cancelled.
-Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const Expression& expression,
+Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const ComputationView& computation,
                                                   const TuningOptions& options,
                                                   absl::Span<const Finalist> finalists,
                                                   int64_t patience_ns,

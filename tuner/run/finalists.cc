@@ -39,7 +39,9 @@ MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Final
   measure.max_time_ns = 2 * measure.target_time_ns;
   const bool is_long =
       std::any_of(finalists.begin(), finalists.end(),
-                  [](const Finalist& finalist) { return finalist.search_ns > kLongCall; });
+                  [](const Finalist& finalist) {
+                    return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
+                  });
   if (is_long) measure.min_repeats = 1;
   return measure;
 }
@@ -110,7 +112,8 @@ Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKe
   while (Runner* runner = pool.idle()) {
     std::vector<Finalist> finalists;
     for (const Candidate& candidate : history.best()) {
-      finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
+      finalists.push_back(
+          {.kernel = candidate.kernel, .search_ns = SearchTime(candidate.measurement)});
     }
     Result<std::vector<Measurement>> measured = MeasureFinalists(
         *runner, finals.expression, finals.options, finalists, finals.patience_ns, cancelled);

@@ -21,6 +21,7 @@ namespace mdh {
 struct Finalist {
   Kernel kernel;
   int64_t search_ns = 0;  // its fastest call in the search; 0: it was not measured there
+  int64_t expected_ns = 0;  // if it was not: about what a call takes; 0: nobody knows
 };
 
 // The smallest of many noisy times is mostly luck: the kernels are timed again, in short turns, and

@@ -329,4 +329,13 @@ std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOption
   return Planner(pipeline, options).Plan();
 }
 
+std::optional<Partition> PartitionWith(const Pipeline& pipeline,
+                                       const std::vector<PlannedEdge>& edges,
+                                       const PlanOptions& options) {
+  for (Partition& partition : PlanPartitions(pipeline, options)) {
+    if (partition.edges == edges) return std::move(partition);
+  }
+  return std::nullopt;
+}
+
 }  // namespace mdh

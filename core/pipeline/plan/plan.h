@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/pipeline/pipeline.h"
@@ -47,5 +48,10 @@ struct PlanOptions {
 // way round: that would be the same. The partition without any fusion is always among them. The
 // same pipeline gives the same partitions on every machine.
 std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options = {});
+
+// Of these the one with such edges; nullopt: there is none.
+std::optional<Partition> PartitionWith(const Pipeline& pipeline,
+                                       const std::vector<PlannedEdge>& edges,
+                                       const PlanOptions& options = {});
 
 }  // namespace mdh

@@ -43,7 +43,7 @@ class JobResumeTest : public ::testing::Test {
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
   int64_t Create(int64_t size, v1::TuningOptions options = {}) {
-    const auto created = queue_->Create({.expression = MatMulExpression(size, size, size),
+    const auto created = queue_->Create({.computation = MatMulExpression(size, size, size),
                                          .options = *CheckTuningOptions(options)});
     EXPECT_TRUE(created.ok()) << created.status();
     return std::stoll(created->job().name().substr(sizeof("tuningJobs/") - 1));
@@ -90,7 +90,7 @@ TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(
       queue_
-          ->Create({.expression = MatMulExpression(67, 67, 67), .options = *CheckTuningOptions({})})
+          ->Create({.computation = MatMulExpression(67, 67, 67), .options = *CheckTuningOptions({})})
           .status()
           .code(),
       absl::StatusCode::kUnavailable);
@@ -251,7 +251,7 @@ TEST_F(JobResumeTest, AThousandEqualRequestsAtTheSameTimeAreOneJob) {
     clients.emplace_back([&] {
       for (int n = 0; n < 50; ++n) {
         const auto created =
-            queue_->Create({.expression = expression, .options = *CheckTuningOptions({})});
+            queue_->Create({.computation = expression, .options = *CheckTuningOptions({})});
         ASSERT_TRUE(created.ok()) << created.status();
         if (created->joined()) ++joined;
       }

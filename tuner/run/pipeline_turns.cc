@@ -1,0 +1,69 @@
+#include "tuner/run/pipeline_turns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/pipeline/plan/search_plan.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/finalists.h"
+
+namespace mdh {
+namespace {
+
+int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
+  const MeasuredPipeline& first = turns.measured.front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
+      "' is right; that of '", Describe(pipeline, first.candidate.partition), "' ended with '",
+      Name(first.measurement.outcome), "': ", first.measurement.reason));
+}
+
+}  // namespace
+
+Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
+                                     std::vector<PipelineCandidate> candidates,
+                                     const TuningOptions& options,
+                                     const std::atomic<bool>& cancelled) {
+  const int64_t start_ns = NowNs();
+  const auto tell = [&](SearchPhase phase) {
+    if (options.on_step) options.on_step({phase, NowNs() - start_ns, 0});
+  };
+  runner.SetStepListener([&](ProblemStep step) {
+    tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
+  });
+  std::vector<Finalist> finalists;
+  for (const PipelineCandidate& candidate : candidates) {
+    finalists.push_back({.kernel = candidate.kernel, .expected_ns = candidate.steps_time_ns()});
+  }
+  Result<std::vector<Measurement>> measurements =
+      MeasureFinalists(runner, pipeline, options, finalists, options.patience_ns, cancelled);
+  runner.SetStepListener(nullptr);
+  if (!measurements.ok()) return measurements.status();
+  PipelineTurns turns;
+  turns.default_ns = measurements->front().time_ns();
+  bool is_unfused_disturbed = false;
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    Measurement& measurement = (*measurements)[c];
+    const int64_t time_ns = measurement.time_ns();
+    if (candidates[c].is_unfused() && time_ns > 0) {
+      turns.unfused_ns = FasterOf(turns.unfused_ns, time_ns);
+      if (turns.unfused_ns == time_ns) is_unfused_disturbed = measurement.is_disturbed;
+    }
+    turns.measured.push_back({std::move(candidates[c]), std::move(measurement)});
+  }
+  std::stable_sort(turns.measured.begin(), turns.measured.end(),
+                   [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
+                     const auto rank = [](const MeasuredPipeline& m) {
+                       return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
+                     };
+                     return rank(a) < rank(b);
+                   });
+  if (turns.best().measurement.time_ns() == 0) return AllFailed(pipeline, turns);
+  turns.measured.front().measurement.is_disturbed |= is_unfused_disturbed;
+  return turns;
+}
+
+}  // namespace mdh

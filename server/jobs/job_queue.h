@@ -295,6 +295,7 @@ class JobQueue {
     std::string key_id;
     std::string request_id;
     std::string source;
+    bool is_whole;  // of a pipeline
   };
   std::vector<const Creation*> creations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> workers_;  // changed by Begin alone

@@ -135,7 +135,8 @@ bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
 }
 
 Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
-  const Creation creation = {KernelId(job.key()), request.request_id, request.source};
+  const Creation creation = {KernelId(job.key()), request.request_id, request.source,
+                             std::holds_alternative<Pipeline>(request.computation)};
   creations_.push_back(&creation);
   // The disk is waited for: others go on meanwhile, and new jobs share the wait.
   mutex_.Unlock();
@@ -280,11 +281,16 @@ Status JobQueue::CheckQuota(const CreateJob& request) const {
     most = request.max_queued_of_source;
   }
   if (most == 0) return absl::OkStatus();
-  int64_t own = std::count_if(creations_.begin(), creations_.end(),
-                              [&](const Creation* creation) { return creation->source == source; });
+  // Jobs of whole pipelines are counted by themselves: who may ask for the steps may have the whole.
+  const bool is_whole = std::holds_alternative<Pipeline>(request.computation);
+  int64_t own = std::count_if(creations_.begin(), creations_.end(), [&](const Creation* creation) {
+    return creation->source == source && creation->is_whole == is_whole;
+  });
   for (const auto* jobs : {&queued_, &paused_}) {
-    own += std::count_if(jobs->begin(), jobs->end(),
-                         [&](const std::shared_ptr<Job>& job) { return job->source == source; });
+    own += std::count_if(jobs->begin(), jobs->end(), [&](const std::shared_ptr<Job>& job) {
+      return job->source == source &&
+             std::holds_alternative<Pipeline>(job->computation) == is_whole;
+    });
   }
   if (own < most) return absl::OkStatus();
   const Status refused = absl::ResourceExhaustedError(

@@ -42,6 +42,7 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
       MeasureFinalists(runner, pipeline, options, finalists, options.patience_ns, cancelled);
   runner.SetStepListener(nullptr);
   if (!measurements.ok()) return measurements.status();
+  if (cancelled) return absl::CancelledError("cancelled");
   PipelineTurns turns;
   turns.default_ns = measurements->front().time_ns();
   bool is_unfused_disturbed = false;

@@ -69,8 +69,8 @@ class Client {
                                                  const ClientOptions& options = {});
   virtual ~Client() = default;
 
-  // The key of `computation` on the daemon's device. A caller that looks the same one up often keeps
-  // it, and saves its computation.
+  // The key of `computation` on the daemon's device. A caller that looks the same one up often
+  // keeps it, and saves its computation.
   static v1::KernelKey KeyOf(const ComputationView& computation,
                              v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 

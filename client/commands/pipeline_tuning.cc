@@ -135,7 +135,8 @@ ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
   {
     const CancelOnInterrupt cancel([&] {
       const v1::PipelineStepJob& whole = tuning.created.whole_job();
-      if (tuning.created.has_whole_job() && !whole.joined()) (void)client.Cancel(whole.job().name());
+      if (tuning.created.has_whole_job() && !whole.joined())
+        (void)client.Cancel(whole.job().name());
       for (const v1::PipelineStepJob& step : tuning.created.step_jobs()) {
         if (!step.joined()) (void)client.Cancel(step.job().name());
       }

@@ -16,9 +16,8 @@ struct NamedKind {
   EdgeKind kind;
   absl::string_view name;
 };
-constexpr NamedKind kKindsOfEdges[] = {{EdgeKind::kStage, "stage"},
-                                       {EdgeKind::kInline, "inline"},
-                                       {EdgeKind::kEpilogue, "epilogue"}};
+constexpr NamedKind kKindsOfEdges[] = {
+    {EdgeKind::kStage, "stage"}, {EdgeKind::kInline, "inline"}, {EdgeKind::kEpilogue, "epilogue"}};
 
 absl::string_view NameOf(EdgeKind kind) {
   for (const NamedKind& named : kKindsOfEdges) {
@@ -43,10 +42,9 @@ std::string GroupText(const JointGroup& group) {
                       absl::StrJoin(group.dimensions, "|", row));
 }
 
-// "1,2"; of an empty text no numbers.
+// "1,2".
 template <typename Number>
 bool ParseNumbers(absl::string_view text, std::vector<Number>& numbers) {
-  if (text.empty()) return true;
   for (const absl::string_view word : absl::StrSplit(text, ',')) {
     if (!absl::SimpleAtoi(word, &numbers.emplace_back()) || numbers.back() < 0) return false;
   }

@@ -20,7 +20,7 @@
 namespace mdh {
 
 struct CreateJob {
-  Computation computation;  // of a pipeline whole kernels are measured
+  Computation computation;    // of a pipeline whole kernels are measured
   v1::TuningOptions options;  // as CheckTuningOptions gives them
   bool force = false;
   std::string request_id = "";

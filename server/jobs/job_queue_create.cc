@@ -281,7 +281,8 @@ Status JobQueue::CheckQuota(const CreateJob& request) const {
     most = request.max_queued_of_source;
   }
   if (most == 0) return absl::OkStatus();
-  // Jobs of whole pipelines are counted by themselves: who may ask for the steps may have the whole.
+  // Jobs of whole pipelines are counted by themselves: who may ask for the steps may have the
+  // whole.
   const bool is_whole = std::holds_alternative<Pipeline>(request.computation);
   int64_t own = std::count_if(creations_.begin(), creations_.end(), [&](const Creation* creation) {
     return creation->source == source && creation->is_whole == is_whole;

@@ -345,21 +345,21 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
           },
       .is_last_run = is_last_run,
       .journal = &journal};
-  Result<v1::TuningRecord> record = SearchAndStore(
-      search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
-               options_.measure_in_turns, options_.now});
+  Result<v1::TuningRecord> record =
+      SearchAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
+                              options_.measure_in_turns, options_.now});
   unsaved_work_.Put(job.number, journal.TakeUnwritten());
   return record;
 }
 
 bool JobQueue::WasAllCancelled(const v1::TuningJob& job) {
   return !job.awaited_jobs().empty() &&
-         std::all_of(job.awaited_jobs().begin(), job.awaited_jobs().end(),
-                     [&](const std::string& name) {
-                       const Result<int64_t> number = ParseJobName(name);
-                       const Result<v1::TuningJob> other = number.ok() ? Get(*number) : number.status();
-                       return other.ok() && other->state() == v1::TUNING_JOB_STATE_CANCELLED;
-                     });
+         std::all_of(
+             job.awaited_jobs().begin(), job.awaited_jobs().end(), [&](const std::string& name) {
+               const Result<int64_t> number = ParseJobName(name);
+               const Result<v1::TuningJob> other = number.ok() ? Get(*number) : number.status();
+               return other.ok() && other->state() == v1::TUNING_JOB_STATE_CANCELLED;
+             });
 }
 
 Result<v1::TuningRecord> JobQueue::MeasureWhole(Job& job, const Pipeline& pipeline) {

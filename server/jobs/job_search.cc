@@ -220,8 +220,7 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
   *record.mutable_create_time() = ToProto(tools.now());
   Result<v1::TuningRecord> stored = tools.store.PutResult(record, kernel);
   if (stored.ok()) return *std::move(stored);
-  spdlog::error("{} {}; it is stored later", record.name(),
-                std::string(stored.status().message()));
+  spdlog::error("{} {}; it is stored later", record.name(), std::string(stored.status().message()));
   tools.unsaved.Put({.record = record, .kernel = kernel});
   return record;
 }

@@ -44,19 +44,17 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
   const DeviceDescription description = device.description();
   TuningOptions options = FromProto(search.options);
   options.on_step = search.on_step;
-  MDH_ASSIGN_OR_RETURN(
-      std::vector<PipelineCandidate> candidates,
-      PipelineCandidates(
-          search.pipeline, description,
-          [&](const Expression& step) {
-            return FindStepRecord(step, search.key, tools.lookup_table);
-          },
-          {.numerics = options.numerics.policy}));
+  MDH_ASSIGN_OR_RETURN(std::vector<PipelineCandidate> candidates,
+                       PipelineCandidates(search.pipeline, description,
+                                          [&](const Expression& step) {
+                                            return FindStepRecord(step, search.key,
+                                                                  tools.lookup_table);
+                                          },
+                                          {.numerics = options.numerics.policy}));
   const int64_t limit_ns = std::max(search.options.budget_ns(), kLeastTime);
   search.lease.SetDeadline(start_ns + limit_ns);
-  Result<PipelineTurns> turns =
-      tools.measure_in_turns(search.lease, search.pipeline, std::move(candidates), options,
-                             search.cancelled);
+  Result<PipelineTurns> turns = tools.measure_in_turns(
+      search.lease, search.pipeline, std::move(candidates), options, search.cancelled);
   search.lease.SetDeadline(0);
   if (search.cancelled) return absl::CancelledError("cancelled");
   if (!turns.ok()) return turns.status();

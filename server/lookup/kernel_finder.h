@@ -78,8 +78,8 @@ class KernelFinder {
   // Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Computation& computation, const Asked& asked,
                                         const Requester& requester) const;
-  // The kernel of all steps: one that was measured as a whole, else one made from the records of the
-  // steps. Errors: see KernelService.GetKernel.
+  // The kernel of all steps: one that was measured as a whole, else one made from the records of
+  // the steps. Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Pipeline& pipeline, const Asked& asked,
                                         const Requester& requester) const;
   // A measured one. Errors: NotFound.

@@ -120,8 +120,8 @@ class PipelineChoice {
   }
 
   Result<v1::LookupKernelResponse> Make(const Candidate& candidate) const {
-    const v1::KernelKey key = MakeKernelKey(wanted_.pipeline, KeyEnvironment::Of(wanted_.device),
-                                      wanted_.numerics);
+    const v1::KernelKey key =
+        MakeKernelKey(wanted_.pipeline, KeyEnvironment::Of(wanted_.device), wanted_.numerics);
     std::vector<TuningParameters> parameters;
     for (const v1::LookupKernelResponse& step : candidate.steps) {
       MDH_ASSIGN_OR_RETURN(parameters.emplace_back(),

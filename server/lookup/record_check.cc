@@ -146,8 +146,8 @@ void TakeOverTurns(const v1::TuningRecord& given, v1::TuningRecord& record) {
       turns.kernels_size() <= kMostTurns && turns.unfused_time_ns() >= 0 &&
       turns.unfused_time_ns() <= kMaxTimeNs &&
       std::all_of(turns.kernels().begin(), turns.kernels().end(), [](const v1::PipelineTurn& one) {
-        return one.time_ns() >= 0 && one.time_ns() <= kMaxTimeNs && one.steps_size() <= kMostTurns &&
-               one.ByteSizeLong() <= kMaxTurnBytes;
+        return one.time_ns() >= 0 && one.time_ns() <= kMaxTimeNs &&
+               one.steps_size() <= kMostTurns && one.ByteSizeLong() <= kMaxTurnBytes;
       });
   if (has_figures) *record.mutable_pipeline() = turns;
 }

@@ -57,9 +57,9 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
   record.set_flops(pipeline.FloatingPointOperations());
   record.set_compulsory_bytes(
       AddOrLargest(pipeline.BytesOf(Role::kInput), pipeline.BytesOf(Role::kOutput)));
-  record.set_is_double_precision(std::any_of(
-      pipeline.steps().begin(), pipeline.steps().end(),
-      [](const PipelineStep& step) { return IsDoublePrecision(step.expression); }));
+  record.set_is_double_precision(
+      std::any_of(pipeline.steps().begin(), pipeline.steps().end(),
+                  [](const PipelineStep& step) { return IsDoublePrecision(step.expression); }));
   record.set_fits_in_cache(record.compulsory_bytes() <= LargestCache(device));
   *record.mutable_device() = ToProto(device);
   return record;
@@ -92,9 +92,8 @@ Result<PredictedKernel> PipelineKernelWithParameters(const Pipeline& pipeline,
   MDH_ASSIGN_OR_RETURN(const ConfiguredPipeline configured,
                        ConfigurePipeline(pipeline, device, parsed));
   for (size_t s = 0; s < parsed.steps.size(); ++s) {
-    const NumericsPolicy policy =
-        PolicyFor(configured.partition.pipeline.steps()[s].expression,
-                  static_cast<NumericsPolicy>(key.numerics_policy()));
+    const NumericsPolicy policy = PolicyFor(configured.partition.pipeline.steps()[s].expression,
+                                            static_cast<NumericsPolicy>(key.numerics_policy()));
     if (parsed.steps[s].numerics == policy) continue;
     return absl::InvalidArgumentError("the parameters are for another numerics policy");
   }

@@ -80,8 +80,8 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
     EXPECT_EQ(step["job"]["state"], "TUNING_JOB_STATE_SUCCEEDED");
     EXPECT_TRUE(step.contains("record"));
   }
-  // All kernels were right, and the fastest, which is no slower than the unfused one, is what lookups
-  // give.
+  // All kernels were right, and the fastest, which is no slower than the unfused one, is what
+  // lookups give.
   const auto& whole = again["whole"]["record"];
   const int64_t best_ns = std::stoll(std::string(whole["time_ns"]));
   EXPECT_GE(whole["pipeline"]["kernels"].size(), 2);

@@ -52,12 +52,11 @@ class ServiceTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
-    options.measure_in_turns = [this](Runner& runner, const Pipeline& pipeline,
-                                      std::vector<PipelineCandidate> candidates,
-                                      const TuningOptions& tuning,
-                                      const std::atomic<bool>& cancelled) {
-      return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
-    };
+    options.measure_in_turns =
+        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
+               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
+          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
+        };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     StartServer();

@@ -134,7 +134,8 @@ Status Problem::CheckMemory() const {
   int64_t needed = BytesOfInputs();
   for (const PassedBuffer& output : outputs_) needed += 4 * output.size_bytes();
   if (is_of_pipeline()) {
-    needed = 2 * (needed + std::get<Pipeline>(computation_).BytesOf(PipelineBuffer::Role::kTemporary));
+    needed =
+        2 * (needed + std::get<Pipeline>(computation_).BytesOf(PipelineBuffer::Role::kTemporary));
   }
   const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (needed <= available / 10 * 9) return absl::OkStatus();
@@ -267,8 +268,8 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
           give_up_ns);
       if (is_done) continue;
       return absl::DeadlineExceededError(
-          absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s",
-                          name(), BytesOfInputs(), limit_ns * 1e-9));
+          absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s", name(),
+                          BytesOfInputs(), limit_ns * 1e-9));
     }
     MDH_RETURN_IF_ERROR(inputs_[b].MakeReadOnly());
   }
@@ -344,8 +345,7 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
                       .outputs = {},
                       .options = options};
   for (size_t b = 0; b < inputs_.size(); ++b) {
-    run.inputs.push_back(
-        {passed_inputs_[b].name, inputs_[b].data(), inputs_[b].size()});
+    run.inputs.push_back({passed_inputs_[b].name, inputs_[b].data(), inputs_[b].size()});
   }
   for (const PassedBuffer& output : outputs_) {
     run.outputs.push_back({output.name, output.type, output.size_bytes()});
@@ -354,7 +354,8 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
 }
 
 Status Problem::CheckSample(const ProblemOptions& options) const {
-  const double result_ns = static_cast<double>(ReductionLength(expression())) * InterpretedPointNs();
+  const double result_ns =
+      static_cast<double>(ReductionLength(expression())) * InterpretedPointNs();
   const double limit_ns = options.time_limit_ns > 0
                               ? static_cast<double>(options.time_limit_ns) / kPartForSamples
                               : kMostSamplingNs;

@@ -38,10 +38,9 @@ MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Final
   measure.precision = 0;
   measure.max_time_ns = 2 * measure.target_time_ns;
   const bool is_long =
-      std::any_of(finalists.begin(), finalists.end(),
-                  [](const Finalist& finalist) {
-                    return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
-                  });
+      std::any_of(finalists.begin(), finalists.end(), [](const Finalist& finalist) {
+        return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
+      });
   if (is_long) measure.min_repeats = 1;
   return measure;
 }
@@ -62,11 +61,9 @@ void SpreadDisturbance(std::vector<Measurement>& turn) {
 
 }  // namespace
 
-Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const ComputationView& computation,
-                                                  const TuningOptions& options,
-                                                  absl::Span<const Finalist> finalists,
-                                                  int64_t patience_ns,
-                                                  const std::atomic<bool>& cancelled) {
+Result<std::vector<Measurement>> MeasureFinalists(
+    Runner& runner, const ComputationView& computation, const TuningOptions& options,
+    absl::Span<const Finalist> finalists, int64_t patience_ns, const std::atomic<bool>& cancelled) {
   MDH_RETURN_IF_ERROR(SetNewProblem(runner, computation, options));
   const MeasureOptions measure = RoundOptions(options, finalists);
   std::vector<int64_t> search_ns;

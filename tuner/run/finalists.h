@@ -20,7 +20,7 @@ namespace mdh {
 
 struct Finalist {
   Kernel kernel;
-  int64_t search_ns = 0;  // its fastest call in the search; 0: it was not measured there
+  int64_t search_ns = 0;    // its fastest call in the search; 0: it was not measured there
   int64_t expected_ns = 0;  // if it was not: about what a call takes; 0: nobody knows
 };
 
@@ -30,11 +30,9 @@ struct Finalist {
 // (InterleavedTimes); on a machine that others use it waits now and then, for `patience_ns` at
 // most. One measurement per kernel; what could not be settled is marked as disturbed. Errors: those
 // of Runner::SetProblem and Runner::Measure; Cancelled.
-Result<std::vector<Measurement>> MeasureFinalists(Runner& runner, const ComputationView& computation,
-                                                  const TuningOptions& options,
-                                                  absl::Span<const Finalist> finalists,
-                                                  int64_t patience_ns,
-                                                  const std::atomic<bool>& cancelled);
+Result<std::vector<Measurement>> MeasureFinalists(
+    Runner& runner, const ComputationView& computation, const TuningOptions& options,
+    absl::Span<const Finalist> finalists, int64_t patience_ns, const std::atomic<bool>& cancelled);
 
 // The kernel from rules, with which the best are compared.
 struct DefaultKernel {

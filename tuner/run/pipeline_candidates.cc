@@ -36,12 +36,16 @@ Result<Kernel> GenerateKernelOf(const Partition& partition, const DeviceDescript
 
 class Candidates {
  public:
-  Candidates(const DeviceDescription& device, const FindKnownStep& find,
+  Candidates(const Pipeline& pipeline, const DeviceDescription& device, const FindKnownStep& find,
              const PipelineCandidateOptions& options)
-      : device_(device), model_(TuningModel(device.kind)), find_(find), options_(options) {}
+      : pipeline_(pipeline),
+        device_(device),
+        model_(TuningModel(device.kind)),
+        find_(find),
+        options_(options) {}
 
-  Result<std::vector<PipelineCandidate>> Of(const Pipeline& pipeline) {
-    const SearchPlan plan = PlanSearch(pipeline);
+  Result<std::vector<PipelineCandidate>> All() {
+    const SearchPlan plan = PlanSearch(pipeline_);
     Add(plan.partitions.front(), ByRules(plan.partitions.front()));
     std::vector<std::pair<const Partition*, std::vector<KnownStep>>> fused;
     for (const Partition& partition : plan.partitions) {
@@ -102,9 +106,17 @@ class Candidates {
     const PipelineParameters known = ParametersOf(partition, steps);
     for (const MoreParameters& more : options_.more) {
       int taken = 0;
-      for (PipelineParameters& parameters : more(partition, device_, known)) {
+      for (PipelineParameters& parameters :
+           more(pipeline_, partition, device_, options_.numerics, known)) {
         if (taken == options_.most_fused) break;
-        if (Add(partition, std::move(parameters), steps)) ++taken;
+        if (parameters.steps.size() != steps.size()) continue;
+        // Of steps that are computed in other ways nothing is known.
+        std::vector<KnownStep> own;
+        for (size_t s = 0; s < steps.size(); ++s) {
+          const bool is_same = parameters.steps[s] == steps[s].parameters;
+          own.push_back(is_same ? steps[s] : KnownStep{parameters.steps[s]});
+        }
+        if (Add(partition, std::move(parameters), own)) ++taken;
       }
     }
     return is_new;
@@ -134,6 +146,7 @@ class Candidates {
     return true;
   }
 
+  const Pipeline& pipeline_;
   const DeviceDescription& device_;
   const SystemModel model_;
   const FindKnownStep& find_;
@@ -151,7 +164,7 @@ Result<std::vector<PipelineCandidate>> PipelineCandidates(const Pipeline& pipeli
                                                           const DeviceDescription& device,
                                                           const FindKnownStep& find,
                                                           const PipelineCandidateOptions& options) {
-  return Candidates(device, find, options).Of(pipeline);
+  return Candidates(pipeline, device, find, options).All();
 }
 
 Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,

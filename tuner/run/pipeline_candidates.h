@@ -19,7 +19,7 @@ namespace mdh {
 // The best that is known of an expression on the device.
 struct KnownStep {
   TuningParameters parameters;
-  int64_t time_ns = 0;  // by itself; 0: it was not measured
+  int64_t time_ns = 0;      // by itself; 0: it was not measured
   std::string record = "";  // whose parameters these are; empty: those from rules
 };
 
@@ -38,10 +38,11 @@ struct PipelineCandidate {
   bool is_unfused() const { return partition.is_unfused() && parameters.groups.empty(); }
 };
 
-// More ways to compute a partition, with the parameters that are known of its steps: beside those
-// that only put the steps one after the other.
+// More ways to compute a partition of a pipeline, beside those that only put its steps one after
+// the other; `known`: these with the best that is known.
 using MoreParameters = std::function<std::vector<PipelineParameters>(
-    const Partition& partition, const DeviceDescription& device, const PipelineParameters& known)>;
+    const Pipeline& pipeline, const Partition& partition, const DeviceDescription& device,
+    NumericsPolicy numerics, const PipelineParameters& known)>;
 
 struct PipelineCandidateOptions {
   NumericsPolicy numerics = NumericsPolicy::kReassociate;

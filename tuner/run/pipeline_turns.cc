@@ -18,7 +18,7 @@ Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   return absl::FailedPreconditionError(absl::StrCat(
       "none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
       "' is right; that of '", Describe(pipeline, first.candidate.partition), "' ended with '",
-      Name(first.measurement.outcome), "': ", first.measurement.reason));
+      std::string(Name(first.measurement.outcome)), "': ", first.measurement.reason));
 }
 
 }  // namespace

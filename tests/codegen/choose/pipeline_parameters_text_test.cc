@@ -25,7 +25,7 @@ PipelineParameters Sample() {
   const SystemModel model = OpenMpSimdRegistersModel();
   PipelineParameters parameters = {
       .edges = {{0, 1, EdgeKind::kStage}, {1, 2, EdgeKind::kInline}, {2, 3, EdgeKind::kEpilogue}},
-      .groups = {{0, 1, {{0, 1}, {1, 0}}, {4, 64}}, {2, 2, {{}}, {}}},
+      .groups = {{0, 1, {{0, 1}, {1, 0}}, {4, 64}}},
       .steps = {}};
   for (const PipelineStep& step : layer.steps()) {
     parameters.steps.push_back(DefaultParameters(step.expression, model, TwoCores()));
@@ -51,6 +51,7 @@ TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
       {"edge 1 2 fused\n", "line 1: expected 'edge"},
       {"edge 1 two inline\n", "line 1: expected 'edge"},
       {"group 1 2 part 4 dimensions 0\n", "line 1: expected 'group STEP STEP part N,..."},
+      {"group 1 2 part  dimensions |\n", "line 1: expected 'group"},
       {"group 2 1 part 4 dimensions 0|0\n", "line 1: expected 'group"},
       {"group 1 2 part 4,x dimensions 0,1|0,1\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0,1|0\n", "line 1: expected 'group"},

@@ -88,12 +88,12 @@ TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
   queue_->Drain();
   EXPECT_EQ(queue_->WaitForProgress(running, 99, kLongWait).status().code(),
             absl::StatusCode::kUnavailable);
-  EXPECT_EQ(
-      queue_
-          ->Create({.computation = MatMulExpression(67, 67, 67), .options = *CheckTuningOptions({})})
-          .status()
-          .code(),
-      absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queue_
+                ->Create({.computation = MatMulExpression(67, 67, 67),
+                          .options = *CheckTuningOptions({})})
+                .status()
+                .code(),
+            absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_->GetJob(running)->state(), v1::TUNING_JOB_STATE_QUEUED);
   StartQueue();
   tune_.Release();

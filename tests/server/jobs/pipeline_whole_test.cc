@@ -45,12 +45,11 @@ class PipelineWholeTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
-    options.measure_in_turns = [this](Runner& runner, const Pipeline& pipeline,
-                                      std::vector<PipelineCandidate> candidates,
-                                      const TuningOptions& tuning,
-                                      const std::atomic<bool>& cancelled) {
-      return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
-    };
+    options.measure_in_turns =
+        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
+               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
+          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
+        };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
   v1::CreateTuningJobResponse Create(int64_t budget_ns = 0, bool force = false) {
@@ -106,7 +105,8 @@ TEST_F(PipelineWholeTest, BeginsWhenTheJobsOfTheStepsHaveEnded) {
   EXPECT_LT(record->time_ns(), 900'000);
   EXPECT_EQ(record->pipeline().unfused_time_ns(), 900'000);
   EXPECT_EQ(record->pipeline().kernels(0).parameters(), record->parameters());
-  EXPECT_GE(record->time_ns() > 0 ? record->pipeline().unfused_time_ns() / record->time_ns() : 0, 1);
+  EXPECT_GE(record->time_ns() > 0 ? record->pipeline().unfused_time_ns() / record->time_ns() : 0,
+            1);
   EXPECT_FALSE(record->device_names().empty());
   const auto kernel = store_->GetKernel(*ParseRecordName(record->name()));
   ASSERT_TRUE(kernel.ok()) << kernel.status();

@@ -298,7 +298,7 @@ TEST_F(PipelineServiceTest, TheKernelThatWasMeasuredAsAWholeIsTaken) {
   EXPECT_EQ(client_->GetKernel(found->kernel().name())->source(), found->kernel().source());
   EXPECT_THAT(client_->GetKernelAndTune(layer_, {}, {})->pipeline().tuning_jobs(), IsEmpty());
   // Without it the records of the steps decide.
-  ASSERT_TRUE(admin_client_->InvalidateKernel(found->record().name()).ok());
+  ASSERT_TRUE(admin_client_->Invalidate(found->record().name()).ok());
   EXPECT_EQ(client_->Lookup(layer_)->pipeline().partition().text(), "unfused");
 }
 
@@ -310,7 +310,7 @@ TEST_F(PipelineServiceTest, RecordsOfPipelinesAreTakenFromElsewhere) {
   ASSERT_TRUE(client_->Watch(created->whole_job().job().name(), 0, {}).ok());
   const v1::LookupKernelResponse found = *client_->Lookup(layer_);
   const v1::TuningRecord record = found.record();
-  ASSERT_TRUE(admin_client_->InvalidateKernel(record.name()).ok());
+  ASSERT_TRUE(admin_client_->Invalidate(record.name()).ok());
   const auto put = admin_client_->PutKernel(record);
   ASSERT_TRUE(put.ok()) << put.status();
   const v1::LookupKernelResponse again = *client_->Lookup(layer_);
@@ -328,9 +328,8 @@ TEST_F(PipelineServiceTest, RecordsOfPipelinesAreTakenFromElsewhere) {
   expect_refused("record.parameters", [&](auto& r) {
     r.set_parameters(found.pipeline().steps(0).parameters());  // of an expression
   });
-  expect_refused("record.key.expression_digest", [](auto& r) {
-    r.set_expression_text(std::string(kCentred));
-  });
+  expect_refused("record.key.expression_digest",
+                 [](auto& r) { r.set_expression_text(std::string(kCentred)); });
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A sum in halves that does not fit into them, and is scaled.
-constexpr char kHalves[] = R"(means<| N = 8> := pipeline(x) -> y { s = sums<| N>(x); y = scale<| N>(s) }
+constexpr char kHalves[] =
+    R"(means<| N = 8> := pipeline(x) -> y { s = sums<| N>(x); y = scale<| N>(s) }
 sums<| N> := out_view<fp16>( s: (i,k) -> (i) ) o md_hom<N,64>( f, (++,+) ) o
   inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s : fp32 { s = x * 1.001 }
 scale<| N> := out_view<fp32>( y: (i) -> (i) ) o md_hom<N>( f, (++) ) o
@@ -90,8 +91,7 @@ TEST(PipelineProblemTest, LargeStepsAreComputedByThePlainKernelOneAfterTheOther)
   const Pipeline large = *ParsePipeline(kLayer, {{"M", "120"}, {"N", "110"}, {"K", "100"}});
   std::vector<std::string> computed;
   const ProblemOptions options = {
-      .check_sample = false,
-      .plain_kernel = [&](const Problem& problem, int64_t) {
+      .check_sample = false, .plain_kernel = [&](const Problem& problem, int64_t) {
         computed.push_back(problem.expression().name());
         return std::vector<std::vector<std::byte>>{
             std::vector<std::byte>(problem.expression().outputs()[0].size_bytes())};
@@ -121,7 +121,8 @@ TEST(PipelineProblemTest, DistributionsAreThoseOfTheFirstReduction) {
 
 // The errors that kernels of the first step may have are found in results of the second.
 TEST(PipelineProblemTest, ErrorsOfStepsArePassedOn) {
-  constexpr char kDifference[] = R"(d<| N = 16> := pipeline(x) -> y { s = sums<| N>(x); y = less<| N>(s) }
+  constexpr char kDifference[] =
+      R"(d<| N = 16> := pipeline(x) -> y { s = sums<| N>(x); y = less<| N>(s) }
 sums<| N> := out_view<fp32>( s: (i,k) -> (i) ) o md_hom<N,64>( f, (++,+) ) o
   inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s { s = x + 1000 }
 less<| N> := out_view<fp32>( y: (i) -> (i) ) o md_hom<N>( f, (++) ) o

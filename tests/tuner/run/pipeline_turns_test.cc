@@ -26,15 +26,13 @@ class PipelineTurnsTest : public ::testing::Test {
   KnownStep Known(const Expression& step, int64_t time_ns) {
     TuningParameters parameters =
         DefaultParameters(step, TuningModel(DeviceKind::kCpu), runner_.device_);
-    parameters.unroll = parameters.unroll == 1 ? 2 : 1;
+    parameters.compiler = Compiler::kClang;
     return {parameters, time_ns, "records/" + step.name()};
   }
   std::vector<PipelineCandidate> Candidates(PipelineCandidateOptions options = {}) {
     const Result<std::vector<PipelineCandidate>> candidates = PipelineCandidates(
         layer_, runner_.device_,
-        [this](const Expression& step) -> std::optional<KnownStep> {
-          return Known(step, 1'000);
-        },
+        [this](const Expression& step) -> std::optional<KnownStep> { return Known(step, 1'000); },
         options);
     EXPECT_TRUE(candidates.ok()) << candidates.status();
     return *candidates;
@@ -56,7 +54,7 @@ class PipelineTurnsTest : public ::testing::Test {
     return MeasureInTurns(runner_, layer_, std::move(candidates), {.patience_ns = 0}, cancelled_);
   }
 
-  const Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "24"}, {"N", "20"}, {"K", "16"}});
+  const Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
   RecordedRunner runner_;
   std::atomic<bool> cancelled_ = false;
 };
@@ -74,8 +72,8 @@ TEST_F(PipelineTurnsTest, RulesTheUnfusedOneAndFusedOnesAreCandidates) {
   EXPECT_EQ(candidates[2].steps_time_ns(), 1'000);
   for (const PipelineCandidate& candidate : candidates) {
     // What is stored gives the same kernel again.
-    const auto again = ConfigurePipeline(
-        layer_, runner_.device_, *ParsePipelineParameters(ToText(candidate.parameters)));
+    const auto again = ConfigurePipeline(layer_, runner_.device_,
+                                         *ParsePipelineParameters(ToText(candidate.parameters)));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(again->kernel.source, candidate.kernel.source);
     EXPECT_EQ(again->partition.edges, candidate.partition.edges);
@@ -85,12 +83,12 @@ TEST_F(PipelineTurnsTest, RulesTheUnfusedOneAndFusedOnesAreCandidates) {
 TEST_F(PipelineTurnsTest, MoreWaysToComputeAPartitionAreCandidates) {
   PipelineCandidateOptions options;
   options.most_fused = 2;
-  options.more.push_back([](const Partition&, const DeviceDescription&,
-                            const PipelineParameters& known) {
+  options.more.push_back([](const Pipeline&, const Partition&, const DeviceDescription&,
+                            NumericsPolicy, const PipelineParameters& known) {
     std::vector<PipelineParameters> more;
-    for (const int unroll : {4, 8, 16}) {
+    for (const int threads : {2, 3, 4}) {
       more.push_back(known);
-      for (TuningParameters& step : more.back().steps) step.unroll = unroll;
+      for (TuningParameters& step : more.back().steps) step.threads = threads;
     }
     return more;
   });
@@ -99,7 +97,8 @@ TEST_F(PipelineTurnsTest, MoreWaysToComputeAPartitionAreCandidates) {
 
 TEST_F(PipelineTurnsTest, WhatTheGeneratorRefusesIsLeftOut) {
   PipelineCandidateOptions options;
-  options.more.push_back([](const Partition&, const DeviceDescription&, PipelineParameters known) {
+  options.more.push_back([](const Pipeline&, const Partition&, const DeviceDescription&,
+                            NumericsPolicy, PipelineParameters known) {
     known.steps.front().system_model = "none";
     return std::vector<PipelineParameters>{known};
   });

@@ -54,11 +54,12 @@ bool IsExplained(const ReferenceBuffer& reference, const ReferenceField& field, 
   for (const ReferenceVariant& variant : reference.variants) {
     const ScalarValue other = ValueAt(reference, field, variant.bytes.data(), element);
     if (IsClose(field, other, got)) return true;
-    explained = std::max(
-        explained, variant.slack * std::abs(other.as_double() - expected.as_double()));
+    explained =
+        std::max(explained, variant.slack * std::abs(other.as_double() - expected.as_double()));
   }
-  if (!IsFloatingPoint(field.type) || !std::isfinite(explained)) return false;
   const double x = expected.as_double(), y = got.as_double();
+  const bool is_finite = std::isfinite(explained) && std::isfinite(x) && std::isfinite(y);
+  if (!IsFloatingPoint(field.type) || !is_finite) return false;
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms) + explained;
 }
 

@@ -22,16 +22,6 @@ constexpr int64_t kFirstPause = 20'000'000;
 constexpr int64_t kLongestPause = 500'000'000;
 constexpr int64_t kMostUninterrupted = 50'000'000;
 
-Status SetNewProblem(Runner& runner, const ComputationView& computation,
-                     const TuningOptions& options) {
-  const auto set = [&] {
-    return runner.SetProblem(computation, options.seed + 1, options.numerics);
-  };
-  const Status status = set();
-  // A runner that has died is started again: an hour's search is not thrown away for that.
-  return absl::IsUnavailable(status) ? set() : status;
-}
-
 MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Finalist> finalists) {
   MeasureOptions measure = options.measure;
   measure.best_so_far_ns = 0;
@@ -61,10 +51,27 @@ void SpreadDisturbance(std::vector<Measurement>& turn) {
 
 }  // namespace
 
+Status SetNewProblem(Runner& runner, const ComputationView& computation,
+                     const TuningOptions& options) {
+  const auto set = [&] {
+    return runner.SetProblem(computation, options.seed + 1, options.numerics);
+  };
+  const Status status = set();
+  // A runner that has died is started again: an hour's search is not thrown away for that.
+  return absl::IsUnavailable(status) ? set() : status;
+}
+
 Result<std::vector<Measurement>> MeasureFinalists(
     Runner& runner, const ComputationView& computation, const TuningOptions& options,
     absl::Span<const Finalist> finalists, int64_t patience_ns, const std::atomic<bool>& cancelled) {
   MDH_RETURN_IF_ERROR(SetNewProblem(runner, computation, options));
+  return TakeTurns(runner, options, finalists, patience_ns, cancelled);
+}
+
+Result<std::vector<Measurement>> TakeTurns(Runner& runner, const TuningOptions& options,
+                                           absl::Span<const Finalist> finalists,
+                                           int64_t patience_ns,
+                                           const std::atomic<bool>& cancelled) {
   const MeasureOptions measure = RoundOptions(options, finalists);
   std::vector<int64_t> search_ns;
   for (const Finalist& finalist : finalists) search_ns.push_back(finalist.search_ns);

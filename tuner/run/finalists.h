@@ -34,6 +34,15 @@ Result<std::vector<Measurement>> MeasureFinalists(
     Runner& runner, const ComputationView& computation, const TuningOptions& options,
     absl::Span<const Finalist> finalists, int64_t patience_ns, const std::atomic<bool>& cancelled);
 
+// The first half of this: inputs that no one has seen before, and what results are compared with.
+// Errors: those of Runner::SetProblem.
+Status SetNewProblem(Runner& runner, const ComputationView& computation,
+                     const TuningOptions& options);
+// The second half: the turns. Errors: those of Runner::Measure; Cancelled.
+Result<std::vector<Measurement>> TakeTurns(Runner& runner, const TuningOptions& options,
+                                           absl::Span<const Finalist> finalists,
+                                           int64_t patience_ns, const std::atomic<bool>& cancelled);
+
 // The kernel from rules, with which the best are compared.
 struct DefaultKernel {
   std::string identity;

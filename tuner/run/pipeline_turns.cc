@@ -29,18 +29,22 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      const std::atomic<bool>& cancelled) {
   const int64_t start_ns = NowNs();
   const auto tell = [&](SearchPhase phase) {
-    if (options.on_step) options.on_step({phase, NowNs() - start_ns, 0});
+    const int64_t remaining_ns = std::ssize(candidates) * FinalistTime(options);
+    if (options.on_step) options.on_step({phase, NowNs() - start_ns, remaining_ns});
   };
   runner.SetStepListener([&](ProblemStep step) {
     tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
   });
+  const Status set = SetNewProblem(runner, pipeline, options);
+  runner.SetStepListener(nullptr);
+  MDH_RETURN_IF_ERROR(set);
   std::vector<Finalist> finalists;
   for (const PipelineCandidate& candidate : candidates) {
     finalists.push_back({.kernel = candidate.kernel, .expected_ns = candidate.steps_time_ns()});
   }
+  tell(SearchPhase::kFinals);
   Result<std::vector<Measurement>> measurements =
-      MeasureFinalists(runner, pipeline, options, finalists, options.patience_ns, cancelled);
-  runner.SetStepListener(nullptr);
+      TakeTurns(runner, options, finalists, options.patience_ns, cancelled);
   if (!measurements.ok()) return measurements.status();
   if (cancelled) return absl::CancelledError("cancelled");
   PipelineTurns turns;

@@ -25,7 +25,7 @@ constexpr int64_t kLeastTime = 60'000'000'000;
 // The best parameters of a step that are known for the device and compiler of `key`.
 std::optional<KnownStep> FindStepRecord(const Expression& step, const v1::KernelKey& key,
                                         const LookupTable& lookup_table) {
-  v1::KernelKey of_step = KeyOf(step, key.numerics_policy());
+  v1::KernelKey of_step = KeyOfComputation(step, key.numerics_policy());
   of_step.set_device_fingerprint(key.device_fingerprint());
   of_step.set_compiler(key.compiler());
   of_step.set_generator_version(key.generator_version());

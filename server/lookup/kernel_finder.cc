@@ -55,7 +55,7 @@ Status NoSuchPolicy(v1::NumericsPolicy numerics) {
 }
 
 KernelFinder::Computation Of(Expression expression, v1::NumericsPolicy numerics) {
-  v1::KernelKey key = KeyOf(expression, numerics);
+  v1::KernelKey key = KeyOfComputation(expression, numerics);
   return {std::move(expression), std::move(key)};
 }
 

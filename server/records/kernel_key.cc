@@ -14,7 +14,7 @@ KeyEnvironment KeyEnvironment::Of(const DeviceDescription& device) {
   return {without_compiler.Fingerprint(), device.compiler};
 }
 
-v1::KernelKey KeyOf(const ComputationView& computation, v1::NumericsPolicy numerics) {
+v1::KernelKey KeyOfComputation(const ComputationView& computation, v1::NumericsPolicy numerics) {
   v1::KernelKey key;
   key.set_numerics_policy(numerics);
   key.set_canonical_form(computation.pipeline() != nullptr
@@ -26,7 +26,7 @@ v1::KernelKey KeyOf(const ComputationView& computation, v1::NumericsPolicy numer
 
 v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics) {
-  return CompleteKey(KeyOf(computation, numerics), {environment});
+  return CompleteKey(KeyOfComputation(computation, numerics), {environment});
 }
 
 KernelKeyView KernelKeyView::Of(const v1::KernelKey& key) {

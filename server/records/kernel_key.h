@@ -41,7 +41,7 @@ struct KernelKeyView {
 };
 
 // What a key says of a computation that is done with a policy.
-v1::KernelKey KeyOf(const ComputationView& computation, v1::NumericsPolicy numerics);
+v1::KernelKey KeyOfComputation(const ComputationView& computation, v1::NumericsPolicy numerics);
 
 // The exact key of a computation in this environment.
 v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnvironment& environment,

@@ -23,7 +23,7 @@ namespace {
 
 using Role = PipelineBuffer::Role;
 
-v1::PipelineTurn ToProto(const Pipeline& pipeline, const MeasuredPipeline& measured) {
+v1::PipelineTurn TurnOf(const Pipeline& pipeline, const MeasuredPipeline& measured) {
   const PipelineCandidate& candidate = measured.candidate;
   v1::PipelineTurn proto;
   proto.set_partition(Describe(pipeline, candidate.partition));
@@ -77,7 +77,7 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
   record.set_trials(std::ssize(turns.measured));
   v1::PipelineTurns& proto = *record.mutable_pipeline();
   for (const MeasuredPipeline& measured : turns.measured) {
-    *proto.add_kernels() = ToProto(pipeline, measured);
+    *proto.add_kernels() = TurnOf(pipeline, measured);
     if (measured.measurement.time_ns() == 0) record.set_failed_trials(record.failed_trials() + 1);
   }
   proto.set_unfused_time_ns(turns.unfused_ns);

@@ -104,7 +104,7 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
   EXPECT_FALSE(launch["pipeline"]["steps"].empty());
   EXPECT_GT(launch["pipeline"]["unfused_time_ns"], 0);
   EXPECT_EQ(launch["pipeline"]["is_measured"], true);
-  EXPECT_THAT(ReadFile(folder + "/layer.c"), HasSubstr("; measured as a whole: "));
+  EXPECT_THAT(ReadFile(folder + "/layer.c"), HasSubstr("; measured as a whole:"));
   const Ended compiled = RunProgram(
       {"/bin/sh", "-c", "cd " + folder + " && " + std::string(launch["compile_command"])});
   EXPECT_EQ(compiled.code, 0) << compiled.err;

@@ -1,7 +1,7 @@
 #include "tuner/run/pipeline_candidates.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -141,7 +141,13 @@ class Candidates {
       refusal_.Update(kernel.status());
       return false;
     }
-    if (!known_.insert(IdentityOf(*kernel)).second) return false;
+    const auto [known, is_new] = known_.try_emplace(IdentityOf(*kernel), candidates_.size());
+    if (!is_new) {
+      // The best that is known may be what rules say; then it was measured, too.
+      PipelineCandidate& same = candidates_[known->second];
+      if (same.steps_time_ns() == 0) same.steps = steps;
+      return false;
+    }
     candidates_.push_back({partition, std::move(parameters), steps, *std::move(kernel)});
     return true;
   }
@@ -152,8 +158,8 @@ class Candidates {
   const FindKnownStep& find_;
   const PipelineCandidateOptions& options_;
   std::vector<PipelineCandidate> candidates_;
-  std::set<std::string> known_;  // identities of their kernels
-  Status refusal_;               // of the first that the generator refused
+  std::map<std::string, size_t> known_;  // their numbers by the identities of their kernels
+  Status refusal_;                       // of the first that the generator refused
 };
 
 }  // namespace

@@ -80,6 +80,20 @@ TEST_F(PipelineTurnsTest, RulesTheUnfusedOneAndFusedOnesAreCandidates) {
   }
 }
 
+TEST_F(PipelineTurnsTest, WhatIsKnownMayBeWhatRulesSay) {
+  const auto candidates = PipelineCandidates(
+      layer_, runner_.device_,
+      [this](const Expression& step) -> std::optional<KnownStep> {
+        return KnownStep{DefaultParameters(step, TuningModel(DeviceKind::kCpu), runner_.device_),
+                         1'000, "records/" + step.name()};
+      },
+      {});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  ASSERT_THAT(*candidates, SizeIs(2));
+  EXPECT_EQ((*candidates)[0].steps_time_ns(), 1'000);
+  EXPECT_EQ((*candidates)[0].steps[0].record, "records/matmul");
+}
+
 TEST_F(PipelineTurnsTest, MoreWaysToComputeAPartitionAreCandidates) {
   PipelineCandidateOptions options;
   options.most_fused = 2;

@@ -145,7 +145,8 @@ class Candidates {
     if (!is_new) {
       // The best that is known may be what rules say; then it was measured, too.
       PipelineCandidate& same = candidates_[known->second];
-      if (same.steps_time_ns() == 0) same.steps = steps;
+      const bool is_same = same.partition.edges == partition.edges;
+      if (is_same && same.steps_time_ns() == 0) same.steps = steps;
       return false;
     }
     candidates_.push_back({partition, std::move(parameters), steps, *std::move(kernel)});

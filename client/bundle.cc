@@ -1,7 +1,7 @@
 #include "client/bundle.h"
 
+#include "client/client.h"
 #include "core/device/device_description.h"
-#include "core/expression/canonical.h"
 
 namespace mdh {
 namespace {
@@ -17,9 +17,10 @@ Result<Message> Parse(std::string_view bytes) {
 
 }  // namespace
 
-BundleQuery QueryFor(const Expression& expression, std::string_view device_fingerprint,
+BundleQuery QueryFor(const ComputationView& computation, std::string_view device_fingerprint,
                      v1::NumericsPolicy numerics_policy) {
-  return BundleQuery(CanonicalForm(expression), device_fingerprint, numerics_policy);
+  return BundleQuery(Client::KeyOf(computation).canonical_form(), device_fingerprint,
+                     numerics_policy);
 }
 
 Result<std::string> HostCpuFingerprint() {

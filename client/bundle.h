@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "proto/bundle_file.h"
@@ -22,7 +22,8 @@
 
 namespace mdh {
 
-BundleQuery QueryFor(const Expression& expression, std::string_view device_fingerprint,
+// Of a pipeline: for its whole kernel.
+BundleQuery QueryFor(const ComputationView& computation, std::string_view device_fingerprint,
                      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 
 // Of this machine's CPU with the cores that this process may use, as a daemon here has it in keys.

@@ -11,6 +11,7 @@
 #include "client/channel.h"
 #include "client/wait_for_job.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/pipeline_canonical.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/study.grpc.pb.h"
@@ -409,10 +410,22 @@ Status GrpcClient::DeleteStudy(const std::string& name) {
 
 }  // namespace
 
-v1::KernelKey Client::KeyOf(const Expression& expression, v1::NumericsPolicy numerics_policy) {
+std::vector<std::string> JobsOf(const v1::CreateTuningJobResponse& created) {
+  std::vector<std::string> names;
+  if (created.has_job()) names.push_back(created.job().name());
+  for (const v1::PipelineStepJob& step : created.step_jobs()) names.push_back(step.job().name());
+  // Daemons of earlier versions measure no whole kernels.
+  if (created.has_whole_job()) names.push_back(created.whole_job().job().name());
+  return names;
+}
+
+v1::KernelKey Client::KeyOf(const ComputationView& computation,
+                            v1::NumericsPolicy numerics_policy) {
   v1::KernelKey key;
   key.set_numerics_policy(numerics_policy);
-  key.set_canonical_form(CanonicalForm(expression));
+  key.set_canonical_form(computation.pipeline() != nullptr
+                             ? CanonicalForm(*computation.pipeline())
+                             : CanonicalForm(*computation.expression()));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
   return key;
 }
@@ -438,9 +451,9 @@ Result<v1::GetKernelResponse> Client::Tune(const Pipeline& pipeline, const TuneO
   MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created, CreateJob(pipeline, options));
   v1::DeviceSelection device;
   if (!options.devices.empty()) device.set_name(options.devices.front());
-  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+  for (const std::string& job : JobsOf(created)) {
     MDH_ASSIGN_OR_RETURN(const v1::GetTuningJobResponse ended,
-                         WaitForJob(*this, step.job().name(), {}, on_progress));
+                         WaitForJob(*this, job, {}, on_progress));
     MDH_RETURN_IF_ERROR(ErrorOf(ended.job()));
     // The first of all devices of a kind stands for them.
     if (ended.job().devices_size() > 0) device.set_name(ended.job().devices(0));

@@ -69,9 +69,9 @@ class Client {
                                                  const ClientOptions& options = {});
   virtual ~Client() = default;
 
-  // The key of `expression` on the daemon's device. A caller that looks the same expression up
-  // often keeps it, and saves its computation.
-  static v1::KernelKey KeyOf(const Expression& expression,
+  // The key of `computation` on the daemon's device. A caller that looks the same one up often
+  // keeps it, and saves its computation.
+  static v1::KernelKey KeyOf(const ComputationView& computation,
                              v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 
   // `device`: what the record is for, if the key does not say; not given: the daemon's CPU.
@@ -83,8 +83,9 @@ class Client {
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
-  // Of a pipeline: the kernel that the records of its steps give, and which steps it is made of.
-  // Errors: NotFound, naming steps without records.
+  // Of a pipeline: the fastest of its whole kernels that were measured, or if none was the kernel
+  // that the records of its steps give; and which steps it is made of. Errors: NotFound, naming
+  // steps without records.
   virtual Result<v1::LookupKernelResponse> Lookup(
       const Pipeline& pipeline, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
       const v1::DeviceSelection& device = {},
@@ -129,11 +130,12 @@ class Client {
   // record was stored; what the job failed with.
   Result<v1::TuningRecord> Tune(const Expression& expression, const TuneOptions& options,
                                 const OnProgress& on_progress = {});
-  // Of a pipeline: creates a job for each distinct step, waits for their ends, and gives the kernel
-  // that their records give. Errors: as above, of the first job that has one.
+  // Of a pipeline: creates a job for each distinct step, and one that measures whole kernels, waits
+  // for their ends, and gives the fastest kernel. Errors: as above, of the first job that has one.
   Result<v1::GetKernelResponse> Tune(const Pipeline& pipeline, const TuneOptions& options,
                                      const OnProgress& on_progress = {});
-  // Returns at once. Of a pipeline the response has a job for each distinct step.
+  // Returns at once. Of a pipeline the response has a job for each distinct step, and one for the
+  // whole.
   virtual Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
                                                         const TuneOptions& options) = 0;
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
@@ -182,5 +184,9 @@ class Client {
   virtual Result<v1::Study> CancelStudy(const std::string& name) = 0;
   virtual Status DeleteStudy(const std::string& name) = 0;
 };
+
+// Names of the jobs of a response, in the order in which they end: of a pipeline those of the
+// steps, then that of the whole.
+std::vector<std::string> JobsOf(const v1::CreateTuningJobResponse& created);
 
 }  // namespace mdh

@@ -111,8 +111,6 @@ void mdh_cache_free(mdh_cache* cache) { delete cache; }
 mdh_code mdh_cache_lookup(mdh_cache* cache, const mdh_query* query, mdh_match weakest,
                           mdh_record** record, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
-    MDH_RETURN_IF_ERROR(mdh::CheckIsExpression(
-        *query, "caches have records of single expressions; mdh_client_kernel has its kernel"));
     if (query->key.device_fingerprint().empty() && query->device.has_name()) {
       return absl::InvalidArgumentError("a cache needs the fingerprint of the device");
     }

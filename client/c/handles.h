@@ -25,7 +25,7 @@ struct mdh_query {
   mdh::v1::NumericsPolicy numerics;
   mdh::v1::DeviceSelection device;  // of calls to a daemon
   mdh::v1::KernelKey key;           // of caches
-  // Of bundles; an error if this machine does not say what its CPU is, and of pipelines.
+  // Of bundles; an error if this machine does not say what its CPU is.
   mdh::Result<mdh::BundleQuery> in_bundle;
 };
 
@@ -55,6 +55,7 @@ struct mdh_job {
   mdh_client* client;
   std::string name;
   std::string note = "";
+  std::vector<std::string> begun = {};  // of the steps of a pipeline, which it was started with
 };
 
 struct mdh_cache {
@@ -66,10 +67,6 @@ struct mdh_record {
 };
 
 namespace mdh {
-
-// Of what is kept for single expressions only. Errors: FailedPrecondition for a pipeline, with
-// `instead`.
-Status CheckIsExpression(const mdh_query& query, absl::string_view instead);
 
 // A new handle.
 mdh_kernel* NewKernel(v1::GetKernelResponse response);

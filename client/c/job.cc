@@ -46,12 +46,16 @@ mdh_code mdh_job_start(mdh_client* client, const mdh_query* query, const mdh_tun
                        mdh_job** job, mdh_error** error) {
   return mdh::Guarded(error, [&]() -> mdh::Status {
     MDH_ASSIGN_OR_RETURN(const mdh_tune_options read, mdh::ReadOptions(options));
-    MDH_RETURN_IF_ERROR(mdh::CheckIsExpression(
-        *query, "its steps are jobs of their own, which mdh_client_kernel_and_tune starts"));
     MDH_ASSIGN_OR_RETURN(
         const mdh::v1::CreateTuningJobResponse created,
         client->client->CreateJob(query->computation, mdh::ToTuneOptions(read, *query)));
-    *job = new mdh_job{client, created.job().name(), created.note()};
+    const bool is_pipeline = created.has_whole_job();
+    std::vector<std::string> begun;
+    for (const mdh::v1::PipelineStepJob& step : created.step_jobs()) {
+      if (!step.joined()) begun.push_back(step.job().name());
+    }
+    *job = new mdh_job{client, (is_pipeline ? created.whole_job().job() : created.job()).name(),
+                       created.note(), std::move(begun)};
     return absl::OkStatus();
   });
 }
@@ -103,8 +107,12 @@ mdh_code mdh_job_wait(const mdh_job* job, int64_t limit_ns, mdh_progress* progre
 }
 
 mdh_code mdh_job_cancel(const mdh_job* job, mdh_error** error) {
-  return mdh::Guarded(
-      error, [&]() -> mdh::Status { return job->client->client->Cancel(job->name).status(); });
+  return mdh::Guarded(error, [&]() -> mdh::Status {
+    for (const std::string& step : job->begun) {
+      MDH_RETURN_IF_ERROR(job->client->client->Cancel(step).status());
+    }
+    return job->client->client->Cancel(job->name).status();
+  });
 }
 
 }  // extern "C"

@@ -109,9 +109,9 @@ typedef struct mdh_query_options {
 } mdh_query_options;
 
 /* An expression, or a pipeline, with sizes, for a device. Made once, used for many lookups.
- * Immutable. Of a pipeline, mdh_client_kernel and mdh_client_kernel_and_tune give one kernel for
- * all steps; bundles, caches and jobs are of single expressions, and refuse it with
- * MDH_FAILED_PRECONDITION. */
+ * Immutable. A pipeline has one kernel for all steps. Its job is the one that measures whole
+ * kernels when those of its steps have ended; these are cancelled with it. Bundles and caches have
+ * what such a job has found. */
 typedef struct mdh_query mdh_query;
 
 /* `text`: in the text form (.mdh files): a definition, or a pipeline with those that it calls.

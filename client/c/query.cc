@@ -7,10 +7,7 @@
 
 #include "client/c/boundary.h"
 #include "core/einsum/einsum.h"
-#include "core/expression/canonical.h"
-#include "core/pipeline/pipeline_canonical.h"
-#include "core/text/parser.h"
-#include "core/text/pipeline_parser.h"
+#include "core/text/computation_text.h"
 
 namespace mdh {
 namespace {
@@ -34,29 +31,13 @@ Result<Bindings> ReadBindings(const char* const* words) {
   return bindings;
 }
 
-Status IsPipeline(const Pipeline& pipeline, absl::string_view instead) {
-  return absl::FailedPreconditionError(absl::StrCat("'", pipeline.name(), "' is a pipeline of ",
-                                                    pipeline.steps().size(), " steps: ", instead));
-}
-
-v1::KernelKey KeyOf(const Computation& computation, v1::NumericsPolicy numerics) {
-  if (const auto* const expression = std::get_if<Expression>(&computation)) {
-    return Client::KeyOf(*expression, numerics);
-  }
-  v1::KernelKey key;
-  key.set_numerics_policy(numerics);
-  key.set_canonical_form(CanonicalForm(std::get<Pipeline>(computation)));
-  key.set_expression_digest(Sha256Hex(key.canonical_form()));
-  return key;
-}
-
 Result<mdh_query> MakeQuery(Computation computation, const mdh_query_options& options) {
   if (options.numerics < MDH_NUMERICS_DEFAULT || options.numerics > MDH_NUMERICS_FIXED_TREE) {
     return absl::InvalidArgumentError(
         absl::StrCat(static_cast<int>(options.numerics), " is no policy of numerics"));
   }
   const auto numerics = static_cast<v1::NumericsPolicy>(options.numerics);
-  v1::KernelKey key = KeyOf(computation, numerics);
+  v1::KernelKey key = Client::KeyOf(computation, numerics);
   v1::DeviceSelection device;
   if (options.device != nullptr) device.set_name(options.device);
   Result<BundleQuery> in_bundle = absl::UnknownError("");
@@ -67,10 +48,6 @@ Result<mdh_query> MakeQuery(Computation computation, const mdh_query_options& op
     in_bundle = BundleQuery(key.canonical_form(), *ThisCpu(), numerics);
   } else {
     in_bundle = ThisCpu().status();
-  }
-  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
-    in_bundle = IsPipeline(*pipeline,
-                           "bundles have kernels of single expressions; mdh_client_kernel has its");
   }
   return mdh_query{std::move(computation), numerics, std::move(device), std::move(key),
                    std::move(in_bundle)};
@@ -107,17 +84,8 @@ Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
                             const mdh_query_options* options) {
   MDH_ASSIGN_OR_RETURN(const mdh_query_options read, ReadOptions(options));
   MDH_ASSIGN_OR_RETURN(const Bindings values, ReadBindings(bindings));
-  if (HoldsPipeline(text)) {
-    MDH_ASSIGN_OR_RETURN(Pipeline pipeline, ParsePipeline(text, values));
-    return MakeQuery(ToComputation(std::move(pipeline)), read);
-  }
-  MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, values));
-  return MakeQuery(std::move(expression), read);
-}
-
-Status CheckIsExpression(const mdh_query& query, absl::string_view instead) {
-  const auto* const pipeline = std::get_if<Pipeline>(&query.computation);
-  return pipeline == nullptr ? absl::OkStatus() : IsPipeline(*pipeline, instead);
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(text, values));
+  return MakeQuery(std::move(computation), read);
 }
 
 }  // namespace mdh

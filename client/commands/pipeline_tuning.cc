@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -19,32 +21,47 @@
 namespace mdh {
 namespace {
 
-using StepEnds = std::vector<v1::GetTuningJobResponse>;
+// How the jobs of a pipeline have ended.
+struct Ends {
+  std::vector<v1::GetTuningJobResponse> steps;
+  std::optional<v1::GetTuningJobResponse> whole;
+};
 
 // Errors: as those of WaitForJob.
-Result<StepEnds> AwaitSteps(Client& client, const v1::CreateTuningJobResponse& created) {
-  StepEnds ends;
+Result<v1::GetTuningJobResponse> Await(Client& client, const std::string& what,
+                                       const v1::PipelineStepJob& created) {
+  const std::string& job = created.job().name();
+  ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
+  display.ShowLine(
+      absl::StrCat(what, ": ", job, created.note().empty() ? "" : "; ", created.note()));
+  display.Finish();
+  WaitOptions wait;
+  wait.on_silence = [&] {
+    display.ShowLine(absl::StrCat("the daemon does not answer; ", job, " goes on with the next"));
+  };
+  Result<v1::GetTuningJobResponse> ended = WaitForJob(
+      client, job, wait, [&](const v1::TuningProgress& progress) { display.Show(progress); });
+  display.Finish();
+  return ended;
+}
+
+Result<Ends> AwaitAll(Client& client, const v1::CreateTuningJobResponse& created) {
+  Ends ends;
   for (const v1::PipelineStepJob& step : created.step_jobs()) {
-    const std::string& job = step.job().name();
-    ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
-    display.ShowLine(absl::StrCat("step ", ends.size() + 1, " of ", created.step_jobs_size(), ", ",
-                                  step.job().expression_name(), ": ", job,
-                                  step.note().empty() ? "" : "; ", step.note()));
-    display.Finish();
-    WaitOptions wait;
-    wait.on_silence = [&] {
-      display.ShowLine(absl::StrCat("the daemon does not answer; ", job, " goes on with the next"));
-    };
-    Result<v1::GetTuningJobResponse> ended = WaitForJob(
-        client, job, wait, [&](const v1::TuningProgress& progress) { display.Show(progress); });
-    display.Finish();
-    MDH_RETURN_IF_ERROR(ended.status());
-    ends.push_back(*std::move(ended));
+    const std::string what =
+        absl::StrCat("step ", ends.steps.size() + 1, " of ", created.step_jobs_size(), ", ",
+                     step.job().expression_name());
+    MDH_ASSIGN_OR_RETURN(ends.steps.emplace_back(), Await(client, what, step));
+  }
+  // Daemons of earlier versions measure no whole kernels.
+  if (created.has_whole_job()) {
+    MDH_ASSIGN_OR_RETURN(ends.whole, Await(client, "whole kernels", created.whole_job()));
   }
   return ends;
 }
 
-void PrintSteps(const v1::CreateTuningJobResponse& created, const StepEnds& ends) {
+void PrintSteps(const v1::CreateTuningJobResponse& created,
+                const std::vector<v1::GetTuningJobResponse>& ends) {
   std::vector<std::vector<std::string>> rows;
   for (size_t s = 0; s < ends.size(); ++s) {
     std::string partitions;
@@ -64,9 +81,28 @@ void PrintSteps(const v1::CreateTuningJobResponse& created, const StepEnds& ends
              rows);
 }
 
+// Kernels that were measured in turns.
+void PrintTurns(const v1::PipelineTurns& turns) {
+  std::vector<std::vector<std::string>> rows;
+  for (const v1::PipelineTurn& turn : turns.kernels()) {
+    rows.push_back(
+        {turn.partition(),
+         turn.time_ns() > 0 ? FormatTime(turn.time_ns()) : absl::StrCat("failed: ", turn.outcome()),
+         turn.steps_time_ns() > 0 ? FormatTime(turn.steps_time_ns()) : "not measured",
+         turn.is_disturbed() ? "disturbed" : ""});
+  }
+  PrintTable({{.heading = "WHOLE KERNEL", .least = 12},
+              {.heading = "TIME", .is_number = true},
+              {.heading = "SUM OF STEPS", .is_number = true},
+              {.heading = ""}},
+             rows);
+}
+
 // Why the first of them that has none has no result.
-Status ErrorOfSteps(const StepEnds& ends) {
-  for (const v1::GetTuningJobResponse& end : ends) {
+Status ErrorOfJobs(const Ends& ends) {
+  std::vector<v1::GetTuningJobResponse> all = ends.steps;
+  if (ends.whole) all.push_back(*ends.whole);
+  for (const v1::GetTuningJobResponse& end : all) {
     const Status error = ErrorOf(end.job());
     if (error.ok()) continue;
     return Status(error.code(), absl::StrCat(end.job().name(), ", ", end.job().expression_name(),
@@ -75,17 +111,18 @@ Status ErrorOfSteps(const StepEnds& ends) {
   return absl::OkStatus();
 }
 
-void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const StepEnds& ends,
+void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const Ends& ends,
                        const Result<v1::GetKernelResponse>& best) {
   using Json = nlohmann::ordered_json;
   Json json = {{"note", created.note()}, {"steps", Json::array()}};
-  for (size_t s = 0; s < ends.size(); ++s) {
-    Json step = Json::parse(ToJson(ends[s]));
+  for (size_t s = 0; s < ends.steps.size(); ++s) {
+    Json step = Json::parse(ToJson(ends.steps[s]));
     for (const int number : created.step_jobs(static_cast<int>(s)).partitions()) {
       step["partitions"].push_back(created.partitions(number).text());
     }
     json["steps"].push_back(std::move(step));
   }
+  if (ends.whole) json["whole"] = Json::parse(ToJson(*ends.whole));
   if (best.ok()) json["pipeline"] = Json::parse(ToJson(best->pipeline()));
   std::printf("%s\n", json.dump(2).c_str());
 }
@@ -94,14 +131,17 @@ void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const StepEnd
 
 ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
                          const PipelineTuning& tuning) {
-  Result<StepEnds> ends = StepEnds();
+  Result<Ends> ends = Ends();
   {
     const CancelOnInterrupt cancel([&] {
+      const v1::PipelineStepJob& whole = tuning.created.whole_job();
+      if (tuning.created.has_whole_job() && !whole.joined())
+        (void)client.Cancel(whole.job().name());
       for (const v1::PipelineStepJob& step : tuning.created.step_jobs()) {
         if (!step.joined()) (void)client.Cancel(step.job().name());
       }
     });
-    ends = AwaitSteps(client, tuning.created);
+    ends = AwaitAll(client, tuning.created);
   }
   if (!ends.ok()) {
     return IsOfConnection(ends.status())
@@ -109,13 +149,14 @@ ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
                : Fail(ends.status());
   }
   v1::DeviceSelection device;
-  device.set_name(ends->front().job().devices(0));
+  device.set_name(ends->steps.front().job().devices(0));
   const Result<v1::GetKernelResponse> best = client.GetBestKernel(
       tuning.pipeline, device, v1::MATCH_KIND_EXACT, tuning.options.numerics_policy);
   if (options.json) {
     PrintPipelineJson(tuning.created, *ends, best);
   } else {
-    PrintSteps(tuning.created, *ends);
+    PrintSteps(tuning.created, ends->steps);
+    if (ends->whole && ends->whole->has_record()) PrintTurns(ends->whole->record().pipeline());
     if (best.ok()) {
       std::printf("%s", FormatPipelineKernel(tuning.pipeline.name(), best->pipeline()).c_str());
     }
@@ -125,7 +166,7 @@ ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
           FormatNextCommands({tuning.kernel_command}, ColumnsOfOutput(STDOUT_FILENO)).c_str());
     }
   }
-  if (const Status error = ErrorOfSteps(*ends); !error.ok()) {
+  if (const Status error = ErrorOfJobs(*ends); !error.ok()) {
     return absl::IsCancelled(error) ? Fail(ExitCode::kCancelled, std::string(error.message()))
                                     : Fail(ExitCode::kServerError, std::string(error.message()));
   }

@@ -1,4 +1,5 @@
-// mdh tune of a pipeline: waits for the jobs of its steps, and shows what they give together.
+// mdh tune of a pipeline: waits for the jobs of its steps and of the whole, and shows what they
+// give.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ struct PipelineTuning {
   std::vector<std::string> kernel_command = {};
 };
 
-// Shows every step's progress and result. Ctrl-C cancels the jobs that this request has begun.
+// Shows the progress and result of every step, and of whole kernels. Ctrl-C cancels the jobs that
+// this request has begun.
 ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
                          const PipelineTuning& tuning);
 

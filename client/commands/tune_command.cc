@@ -81,16 +81,13 @@ ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments
               absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
-// Of the job, or of those of the steps.
+// Of the job, or of those of a pipeline.
 void ShowNames(const GlobalOptions& options, const v1::CreateTuningJobResponse& created) {
   if (options.json) {
     PrintJson(created);
     return;
   }
-  if (created.has_job()) std::printf("%s\n", created.job().name().c_str());
-  for (const v1::PipelineStepJob& step : created.step_jobs()) {
-    std::printf("%s\n", step.job().name().c_str());
-  }
+  for (const std::string& job : JobsOf(created)) std::printf("%s\n", job.c_str());
 }
 
 ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {

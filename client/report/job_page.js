@@ -12,6 +12,7 @@ function figures(data) {
     else entries.push(figure(rateText(result.compulsory_bytes / result.time_ns * 1e9), result.fits_in_cache ? "speed, of data in caches" : "speed"));
     if (result.bound_ns > 0) entries.push(figure(percentText(result.bound_ns / result.time_ns), (result.bound_is_bandwidth ? "of the measured bandwidth, " + rateText(peaks.memory_bytes_per_s) : "of the measured peak") + (result.above_peak ? ": " + result.above_peak : "")));
     if (result.default_time_ns > 0) entries.push(figure(digits(result.default_time_ns / result.time_ns) + " ×", "as fast as parameters from rules"));
+    if (result.unfused_time_ns > 0) entries.push(figure(digits(result.unfused_time_ns / result.time_ns) + " ×", "as fast as the best unfused kernel"));
     if (result.loop_nest_time_ns > 0) entries.push(figure(digits(result.loop_nest_time_ns / result.time_ns) + " ×", "as fast as the loop nest on one thread"));
   }
   entries.push(figure(countText(job.trials), `trials, ${countText(job.failed_trials)} of them failed`), figure(durationText(job.elapsed_ns), "search"));
@@ -38,12 +39,27 @@ function kernelSection(data) {
     { head: "threads of a block", number: true, cell: (l) => l.block.join(" × ") }], kernel.launches);
   return section("Kernel",
     html("p", { class: "note" }, `${kernel.language}, entry ${kernel.entry}` + (kernel.compiler ? `; compiled by ${kernel.compiler} ${kernel.compile_options.join(" ")}` : "")),
-    html("h3", {}, "Index map"),
-    table([{ head: "buffer", cell: (m) => m.buffer }, { head: "", cell: (m) => m.role }, { head: "reads or writes at a point", wrap: true, cell: (m) => html("code", {}, m.access) },
+    data.index_map.length > 0 && html("h3", {}, "Index map"),
+    data.index_map.length > 0 && table([{ head: "buffer", cell: (m) => m.buffer }, { head: "", cell: (m) => m.role }, { head: "reads or writes at a point", wrap: true, cell: (m) => html("code", {}, m.access) },
       { head: "element of memory", wrap: true, cell: (m) => html("code", {}, m.element) }], data.index_map),
     launches,
     html("h3", {}, "Tuning parameters"), html("pre", { class: "wrap" }, data.best_parameters),
     html("details", {}, html("summary", {}, `Source, ${countText(kernel.source.split("\n").length)} lines`), html("pre", { class: "source", tabindex: "0" }, kernel.source)));
+}
+
+// Of a pipeline: its whole kernels, and the times of their steps, each by itself.
+function turnsSection(data) {
+  if (data.turns.length === 0) return section("Whole kernels", html("p", { class: "soft" }, "None was measured yet: the jobs of the steps come first."));
+  const outcome = (turn) => (turn.time_ns > 0 ? timeText(turn.time_ns) + (turn.is_disturbed ? ", disturbed" : "") : turn.outcome);
+  const step = (one) => `${one.name} ${one.time_ns > 0 ? timeText(one.time_ns) : "not measured"}`;
+  const best = data.turns[0].time_ns;
+  return section("Whole kernels",
+    html("p", { class: "note" }, "Measured in turns on one device; the fastest is what lookups give."),
+    table([{ head: "fused", wrap: true, cell: (t) => t.partition }, { head: "whole", number: true, cell: outcome },
+      { head: "of the fastest", number: true, cell: (t) => (t.time_ns > 0 ? digits(t.time_ns / best) + " ×" : "–") },
+      { head: "sum of the steps", number: true, cell: (t) => (t.steps_time_ns > 0 ? timeText(t.steps_time_ns) : "–") },
+      { head: "steps by themselves", wrap: true, cell: (t) => t.steps.map(step).join(", ") },
+      { head: "", wrap: true, cell: (t) => t.reason }], data.turns));
 }
 
 function drawJobPage(data) {
@@ -51,8 +67,10 @@ function drawJobPage(data) {
   page.replaceChildren(html("h1", {}, data.title),
     html("p", { class: "soft lead" }, `${data.sizes}${data.device ? ", on " + data.device : ""}`),
     data.job.error ? html("section", { class: "failure" }, html("h2", {}, "The job failed"), html("p", {}, data.job.error)) : "",
-    figures(data), convergenceSection(data),
-    html("div", { class: "pair" }, rooflineSection(data), importanceSection(data)), decompositionSection(data),
-    html("div", { class: "pair" }, outcomesSection(data), section("Job", jobTable(data))),
-    section("Expression", html("pre", { tabindex: "0" }, data.expression)), kernelSection(data));
+    figures(data),
+    ...(data.is_pipeline
+      ? [turnsSection(data), html("div", { class: "pair" }, rooflineSection(data), section("Job", jobTable(data)))]
+      : [convergenceSection(data), html("div", { class: "pair" }, rooflineSection(data), importanceSection(data)), decompositionSection(data),
+        html("div", { class: "pair" }, outcomesSection(data), section("Job", jobTable(data)))]),
+    section(data.is_pipeline ? "Pipeline" : "Expression", html("pre", { tabindex: "0" }, data.expression)), kernelSection(data));
 }

@@ -16,7 +16,7 @@
 #include "client/report/trial_data.h"
 #include "client/text/formatting.h"
 #include "core/expression/touched_elements.h"
-#include "core/text/parser.h"
+#include "core/text/computation_text.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -220,18 +220,46 @@ std::string DeviceModel(const JobReport& report) {
   return report.device.value_or(v1::Device()).description().model();
 }
 
+// Whole kernels of a pipeline that were measured in turns; empty: there are none.
+json TurnsData(const JobReport& report) {
+  json turns = json::array();
+  if (!report.record.has_value()) return turns;
+  for (const v1::PipelineTurn& turn : report.record->pipeline().kernels()) {
+    json steps = json::array();
+    for (const v1::PipelineTurnStep& step : turn.steps()) {
+      steps.push_back({{"name", step.expression_name()},
+                       {"time_ns", step.time_ns()},
+                       {"record", step.record()}});
+    }
+    turns.push_back({{"partition", turn.partition()},
+                     {"is_unfused", turn.is_unfused()},
+                     {"time_ns", turn.time_ns()},
+                     {"is_disturbed", turn.is_disturbed()},
+                     {"outcome", turn.outcome()},
+                     {"reason", turn.reason()},
+                     {"steps_time_ns", turn.steps_time_ns()},
+                     {"steps", std::move(steps)}});
+  }
+  return turns;
+}
+
 }  // namespace
 
 nlohmann::json JobReportData(const JobReport& report) {
   const v1::TuningJob& job = report.runs[0].job;
   std::optional<Expression> expression;
-  Result<Expression> parsed = ParseExpression(job.expression_text());
-  if (parsed.ok()) expression = *std::move(parsed);
+  const Result<Computation> parsed = ParseComputation(job.expression_text());
+  if (parsed.ok() && std::holds_alternative<Expression>(*parsed)) {
+    expression = std::get<Expression>(*parsed);
+  }
+  const bool is_pipeline = parsed.ok() && std::holds_alternative<Pipeline>(*parsed);
   json data = {{"page", "job"},
                {"title", job.expression_name()},
                {"sizes", SizesText(expression)},
                {"device", DeviceModel(report)},
                {"expression", job.expression_text()},
+               {"is_pipeline", is_pipeline},
+               {"turns", TurnsData(report)},
                {"best_parameters", BestParameters(report)},
                {"job", JobData(job)},
                {"result", ResultData(report, expression)},
@@ -239,8 +267,10 @@ nlohmann::json JobReportData(const JobReport& report) {
                {"index_map", expression.has_value() ? IndexMap(*expression) : json::array()},
                {"kernel", report.kernel.has_value() ? KernelData(*report.kernel) : json()}};
   AddBound(data["result"], data["peaks"], DeviceOf(report));
+  data["result"]["unfused_time_ns"] =
+      report.record.has_value() ? report.record->pipeline().unfused_time_ns() : 0;
   AddTrials(report.runs, NamesFor(report, expression), data);
-  AddDecomposition(report, expression, data);
+  if (!is_pipeline) AddDecomposition(report, expression, data);
   return data;
 }
 

@@ -1,6 +1,7 @@
 // What front ends take: one md_hom, or several.
 #pragma once
 
+#include <string>
 #include <variant>
 
 #include "core/expression/expression.h"
@@ -29,6 +30,9 @@ class ComputationView {
   // One of both is nullptr.
   const Expression* expression() const { return expression_; }
   const Pipeline* pipeline() const { return pipeline_; }
+  const std::string& name() const {
+    return pipeline_ == nullptr ? expression_->name() : pipeline_->name();
+  }
 
  private:
   const Expression* expression_ = nullptr;

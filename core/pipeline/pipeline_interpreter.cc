@@ -86,6 +86,15 @@ Result<std::vector<BufferBytes>> InterpretPipeline(const Pipeline& pipeline,
                                                    absl::Span<const BufferBytes> inputs,
                                                    Intermediates intermediates,
                                                    Accumulation accumulation) {
+  return RunPipeline(pipeline, inputs, intermediates,
+                     [&](const Expression& step, absl::Span<const BufferBytes> given) {
+                       return Interpret(step, given, accumulation);
+                     });
+}
+
+Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
+                                             absl::Span<const BufferBytes> inputs,
+                                             Intermediates intermediates, const RunStep& run) {
   const std::vector<int> given = pipeline.BuffersOf(Role::kInput);
   if (inputs.size() != given.size()) {
     return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
@@ -108,8 +117,7 @@ Result<std::vector<BufferBytes>> InterpretPipeline(const Pipeline& pipeline,
     const Expression expression = is_wide ? WideStep(step.expression) : step.expression;
     std::vector<BufferBytes> arguments;
     for (const int b : step.inputs) arguments.push_back(contents[b]);
-    MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> results,
-                         Interpret(expression, arguments, accumulation));
+    MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> results, run(expression, arguments));
     for (size_t n = 0; n < results.size(); ++n) contents[step.outputs[n]] = std::move(results[n]);
   }
   std::vector<BufferBytes> outputs;

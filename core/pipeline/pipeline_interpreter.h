@@ -2,6 +2,7 @@
 // kernel of a pipeline, fused or not, is judged by it.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,6 +26,16 @@ Result<std::vector<BufferBytes>> InterpretPipeline(
     const Pipeline& pipeline, absl::Span<const BufferBytes> inputs,
     Intermediates intermediates = Intermediates::kRounded,
     Accumulation accumulation = Accumulation::kWide);
+
+// The outputs of an expression, whatever computes them.
+using RunStep = std::function<Result<std::vector<BufferBytes>>(
+    const Expression& step, absl::Span<const BufferBytes> inputs)>;
+
+// The same by `run`: with wide intermediates it gets expressions in which all that is
+// floating-point is in fp64, and such inputs. Errors: also those of `run`.
+Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
+                                             absl::Span<const BufferBytes> inputs,
+                                             Intermediates intermediates, const RunStep& run);
 
 // Whether a kernel's value is right: a kernel may keep more of a temporary than its type holds, as
 // a fused one does in registers, but never less. `rounded` and `wide` are the values of the two

@@ -40,12 +40,12 @@ bool DeviceLease::is_given_up() const {
   return is_given_up_;
 }
 
-Status DeviceLease::SetProblem(const Expression& expression, uint64_t seed,
+Status DeviceLease::SetProblem(const ComputationView& computation, uint64_t seed,
                                const Numerics& numerics) {
   MDH_RETURN_IF_ERROR(CheckHeld());
   if (joins_) Peaks().IgnoreError();
   MDH_RETURN_IF_ERROR(CheckHeld());
-  return IfHeld(runner_.SetProblem(expression, seed, numerics));
+  return IfHeld(runner_.SetProblem(computation, seed, numerics));
 }
 
 Result<int64_t> DeviceLease::LoopNestTime() {

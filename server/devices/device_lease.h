@@ -33,7 +33,8 @@ class DeviceLease final : public Runner {
   Status CheckHealth();
 
   const DeviceDescription& device() const override { return runner_.device(); }
-  Status SetProblem(const Expression& expression, uint64_t seed, const Numerics& numerics) override;
+  Status SetProblem(const ComputationView& computation, uint64_t seed,
+                    const Numerics& numerics) override;
   Result<int64_t> LoopNestTime() override;
   void SetDeadline(int64_t deadline_ns) override;
   void SetStepListener(OnStep on_step) override;

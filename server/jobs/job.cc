@@ -6,7 +6,7 @@ namespace mdh {
 
 Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
     : number(number),
-      expression(std::move(request.expression)),
+      computation(std::move(request.computation)),
       devices(std::move(request.devices)),
       source(std::move(request.source)),
       priority(request.priority),

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/devices/device_lease.h"
 #include "server/devices/tuning_device.h"
@@ -20,7 +20,7 @@
 namespace mdh {
 
 struct CreateJob {
-  Expression expression;
+  Computation computation;    // of a pipeline whole kernels are measured
   v1::TuningOptions options;  // as CheckTuningOptions gives them
   bool force = false;
   std::string request_id = "";
@@ -30,6 +30,8 @@ struct CreateJob {
   int priority = 0;                         // among the jobs of its source
   // A record with any search behind it will do, and so will a job with any limits.
   bool takes_any_search = false;
+  // Names of jobs that must have ended before this one begins.
+  std::vector<std::string> awaited = {};
 };
 
 // Why a running job is asked to stop.
@@ -44,7 +46,7 @@ struct Job {
   void Publish(v1::TuningProgress step, int max_steps);
 
   const int64_t number;
-  const Expression expression;
+  const Computation computation;
   const std::vector<TuningDevice*> devices;  // that it may run on
   const std::string source;
   const int priority;

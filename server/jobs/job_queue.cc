@@ -150,8 +150,20 @@ WaitingJob JobQueue::ToWaiting(const Job& job) {
 
 std::vector<WaitingJob> JobQueue::Waiting() const {
   std::vector<WaitingJob> waiting;
-  for (const std::shared_ptr<Job>& job : queued_) waiting.push_back(ToWaiting(*job));
+  for (const std::shared_ptr<Job>& job : queued_) {
+    if (!IsAwaiting(*job)) waiting.push_back(ToWaiting(*job));
+  }
   return waiting;
+}
+
+bool JobQueue::IsAwaiting(const Job& job) const {
+  const auto& awaited = job.proto.awaited_jobs();
+  return std::any_of(awaited.begin(), awaited.end(),
+                     [&](const std::string& name) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+                       const Result<int64_t> number = ParseJobName(name);
+                       const std::shared_ptr<Job> other = number.ok() ? Find(*number) : nullptr;
+                       return other != nullptr && !other->is_finished;
+                     });
 }
 
 int JobQueue::CountAhead(const Job& job) const {
@@ -314,6 +326,7 @@ void JobQueue::Retire(const std::shared_ptr<Job>& job) {
   if (options_.metrics != nullptr) options_.metrics->CountEnd(job->proto.state());
   job->is_finished = true;
   job->is_running = false;
+  has_news_ = true;  // others may have awaited it
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
   // A job that is being cancelled may have a successor already.
   const auto active = by_key_.find(KernelId(job->proto.key()));

@@ -30,6 +30,7 @@
 #include "server/jobs/job_metrics.h"
 #include "server/jobs/job_schedule.h"
 #include "server/jobs/job_search.h"
+#include "server/jobs/pipeline_search.h"
 #include "server/jobs/trial_journal.h"
 #include "server/jobs/unsaved_work.h"
 #include "server/records/lookup_table.h"
@@ -66,6 +67,7 @@ struct JobQueueOptions {
   std::function<void()> on_progress = {};
   std::function<absl::Time()> now = absl::Now;
   TuneFunction tune = TuneOnRunners;
+  TurnsFunction measure_in_turns = MeasureInTurns;
 };
 
 // Thread-safe.
@@ -188,6 +190,12 @@ class JobQueue {
   // the device does not answer.
   Status TakeNewCompilers(const std::shared_ptr<Job>& job) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<v1::TuningRecord> Search(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Measures whole kernels of a pipeline. Errors: also Cancelled if all that it has awaited was.
+  Result<v1::TuningRecord> MeasureWhole(Job& job, const Pipeline& pipeline)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  bool WasAllCancelled(const v1::TuningJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a job that must have ended before it has not.
+  bool IsAwaiting(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // `key`: of which the journals of other jobs count, too; null: none.
   Result<JournalSummary> ReadJournal(int64_t number, const v1::KernelKey* key);
   std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -287,6 +295,7 @@ class JobQueue {
     std::string key_id;
     std::string request_id;
     std::string source;
+    bool is_whole;  // of a pipeline
   };
   std::vector<const Creation*> creations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> workers_;  // changed by Begin alone

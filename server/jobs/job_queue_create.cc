@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/text/printer.h"
+#include "core/text/computation_text.h"
 #include "proto/error_details.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/search_effort.h"
@@ -38,19 +38,30 @@ bool IsTimedAs(const v1::TuningOptions& options, const v1::TuningRecord& record)
   return IsCold(options.cache_state()) == IsCold(record.cache_state());
 }
 
+// Those that a request awaits and an earlier one's job does not.
+std::vector<std::string> NewlyAwaited(const CreateJob& request, const v1::TuningJob& job) {
+  std::vector<std::string> names;
+  for (const std::string& name : request.awaited) {
+    const auto& known = job.awaited_jobs();
+    if (std::find(known.begin(), known.end(), name) == known.end()) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
   v1::TuningJob job;
-  *job.mutable_key() = MakeKernelKey(request.expression, request.devices.front()->environment(),
+  *job.mutable_key() = MakeKernelKey(request.computation, request.devices.front()->environment(),
                                      request.options.numerics_policy());
-  job.set_expression_name(request.expression.name());
-  job.set_expression_text(ToText(request.expression));
+  job.set_expression_name(ComputationView(request.computation).name());
+  job.set_expression_text(ToText(request.computation));
   *job.mutable_options() = request.options;
   job.set_request_id(request.request_id);
   job.set_source(request.source);
   job.set_priority(request.priority);
   for (const TuningDevice* device : request.devices) job.add_devices(device->name());
+  for (const std::string& name : request.awaited) job.add_awaited_jobs(name);
   *job.mutable_create_time() = ToProto(options_.now());
   return job;
 }
@@ -124,7 +135,8 @@ bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
 }
 
 Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
-  const Creation creation = {KernelId(job.key()), request.request_id, request.source};
+  const Creation creation = {KernelId(job.key()), request.request_id, request.source,
+                             std::holds_alternative<Pipeline>(request.computation)};
   creations_.push_back(&creation);
   // The disk is waited for: others go on meanwhile, and new jobs share the wait.
   mutex_.Unlock();
@@ -163,6 +175,13 @@ Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
   response.set_joined(true);
   const v1::TuningOptions before = twin->options();
   const v1::TuningOptions extended = WithLimitsOf(before, request.options);
+  const std::vector<std::string> awaited = NewlyAwaited(request, twin->proto);
+  if (!awaited.empty()) {
+    MDH_RETURN_IF_ERROR(ChangeIfWritten(twin, [&](v1::TuningJob& job) {
+      for (const std::string& name : awaited) job.add_awaited_jobs(name);
+    }));
+    ++twin->extensions;  // one that runs is to run again
+  }
   if (request.takes_any_search || HaveSameLimits(before, extended)) {
     response.set_note(
         absl::StrCat("joined ", twin->proto.name(), ", which searches for ", LimitsText(before)));
@@ -262,11 +281,17 @@ Status JobQueue::CheckQuota(const CreateJob& request) const {
     most = request.max_queued_of_source;
   }
   if (most == 0) return absl::OkStatus();
-  int64_t own = std::count_if(creations_.begin(), creations_.end(),
-                              [&](const Creation* creation) { return creation->source == source; });
+  // Jobs of whole pipelines are counted by themselves: who may ask for the steps may have the
+  // whole.
+  const bool is_whole = std::holds_alternative<Pipeline>(request.computation);
+  int64_t own = std::count_if(creations_.begin(), creations_.end(), [&](const Creation* creation) {
+    return creation->source == source && creation->is_whole == is_whole;
+  });
   for (const auto* jobs : {&queued_, &paused_}) {
-    own += std::count_if(jobs->begin(), jobs->end(),
-                         [&](const std::shared_ptr<Job>& job) { return job->source == source; });
+    own += std::count_if(jobs->begin(), jobs->end(), [&](const std::shared_ptr<Job>& job) {
+      return job->source == source &&
+             std::holds_alternative<Pipeline>(job->computation) == is_whole;
+    });
   }
   if (own < most) return absl::OkStatus();
   const Status refused = absl::ResourceExhaustedError(

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/exhaustion.h"
 #include "proto/error_details.h"
-#include "proto/expression_conversion.h"
+#include "proto/pipeline_conversion.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/kernel_key.h"
@@ -23,11 +23,11 @@ Status HasEnded(const v1::TuningJob& job) {
                     "JOB_ENDED");
 }
 
-// The expression in the text form that the job has kept.
-Result<Expression> KeptExpression(const v1::TuningJob& job) {
+// What the job has kept in the text form.
+Result<Computation> KeptComputation(const v1::TuningJob& job) {
   v1::ExpressionSource source;
   source.mutable_text()->set_text(job.expression_text());
-  return FromProto(source, ExpressionLimits::None());
+  return ReadComputation(source, ExpressionLimits::None());
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ Status JobQueue::TakeUpUnfinishedJobs() {
 }
 
 Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob proto) {
-  MDH_ASSIGN_OR_RETURN(Expression expression, KeptExpression(proto));
+  MDH_ASSIGN_OR_RETURN(Computation computation, KeptComputation(proto));
   std::vector<TuningDevice*> devices;
   for (const std::string& name : proto.devices()) {
     if (const Result<TuningDevice*> device = catalogue_.Find(name); device.ok()) {
@@ -85,7 +85,7 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   }
   if (!devices.empty()) {
     // After another compiler or generator was installed the job goes on under the new key.
-    *proto.mutable_key() = MakeKernelKey(expression, devices.front()->environment(),
+    *proto.mutable_key() = MakeKernelKey(computation, devices.front()->environment(),
                                          proto.options().numerics_policy());
   }
   Result<std::vector<v1::TuningTrial>> trials = store_.ListTrials(number, 0, 0);
@@ -125,7 +125,7 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   *proto.mutable_progress() = progress;
   proto.set_restarts(proto.restarts() + 1);
   proto.clear_running_devices();
-  CreateJob request = {.expression = std::move(expression),
+  CreateJob request = {.computation = std::move(computation),
                        .options = proto.options(),
                        .force = true,
                        .request_id = proto.request_id(),

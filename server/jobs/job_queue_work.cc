@@ -110,14 +110,17 @@ std::shared_ptr<Job> JobQueue::StartNext() {
   std::vector<WaitingJob> waiting;
   const int64_t now_ns = NowNs();
   for (const std::shared_ptr<Job>& job : queued_) {
-    if (job->is_being_written || job->not_before_ns > now_ns) continue;
+    if (job->is_being_written || job->not_before_ns > now_ns || IsAwaiting(*job)) continue;
     ready.push_back(job);
     waiting.push_back(ToWaiting(*job));
   }
   const std::optional<Assignment> next = NextAssignment(waiting, turns_, free);
   if (!next) return nullptr;
   const std::shared_ptr<Job> job = ready[next->job];
+  // Whole kernels are compared on one device.
+  const size_t most = std::holds_alternative<Pipeline>(job->computation) ? 1 : next->devices.size();
   for (TuningDevice* device : next->devices) {
+    if (job->leases.size() == most) break;
     // Measuring its peaks may have begun in between.
     if (!device->TryHold(job->proto.name())) continue;
     job->leases.push_back(std::make_unique<DeviceLease>(*device));
@@ -205,7 +208,8 @@ void JobQueue::RunJob(const std::shared_ptr<Job>& job) {
   }
   const Result<v1::TuningRecord> record = OrExhausted([&]() -> Result<v1::TuningRecord> {
     MDH_RETURN_IF_ERROR(TakeNewCompilers(job));
-    return Search(*job);
+    const auto* const pipeline = std::get_if<Pipeline>(&job->computation);
+    return pipeline == nullptr ? Search(*job) : MeasureWhole(*job, *pipeline);
   });
   {
     absl::MutexLock lock(&mutex_);
@@ -323,7 +327,7 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   if (!summary.ok()) return absl::UnavailableError(summary.status().message());
   TrialJournal journal(store_, job.number, key, *std::move(summary), options_.now);
   const JobSearch search = {
-      .expression = job.expression,
+      .expression = std::get<Expression>(job.computation),
       .options = options,
       .key = key,
       .leases = [&] { return LeasesOf(job); },
@@ -341,9 +345,46 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
           },
       .is_last_run = is_last_run,
       .journal = &journal};
-  Result<v1::TuningRecord> record = SearchAndStore(
-      search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune, options_.now});
+  Result<v1::TuningRecord> record =
+      SearchAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
+                              options_.measure_in_turns, options_.now});
   unsaved_work_.Put(job.number, journal.TakeUnwritten());
+  return record;
+}
+
+bool JobQueue::WasAllCancelled(const v1::TuningJob& job) {
+  return !job.awaited_jobs().empty() &&
+         std::all_of(
+             job.awaited_jobs().begin(), job.awaited_jobs().end(), [&](const std::string& name) {
+               const Result<int64_t> number = ParseJobName(name);
+               const Result<v1::TuningJob> other = number.ok() ? Get(*number) : number.status();
+               return other.ok() && other->state() == v1::TUNING_JOB_STATE_CANCELLED;
+             });
+}
+
+Result<v1::TuningRecord> JobQueue::MeasureWhole(Job& job, const Pipeline& pipeline) {
+  v1::TuningJob proto;
+  {
+    absl::MutexLock lock(&mutex_);
+    proto = job.proto;
+    job.told_extensions = job.extensions;
+  }
+  if (WasAllCancelled(proto)) return absl::CancelledError("the jobs of its steps were cancelled");
+  const PipelineSearch search = {.pipeline = pipeline,
+                                 .options = proto.options(),
+                                 .key = proto.key(),
+                                 .lease = *LeasesOf(job).front(),
+                                 .on_step = [&](const SearchStep& step) { PublishStep(job, step); },
+                                 .cancelled = job.is_stopping};
+  MDH_ASSIGN_OR_RETURN(
+      v1::TuningRecord record,
+      MeasureAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
+                               options_.measure_in_turns, options_.now}));
+  absl::MutexLock lock(&mutex_);
+  v1::TuningProgress step = job.proto.progress();
+  step.set_trials(record.trials());
+  step.set_failed_trials(record.failed_trials());
+  Publish(job, std::move(step));
   return record;
 }
 

@@ -24,9 +24,11 @@ Status CheckNotEmpty(const Expression& expression) {
 
 }  // namespace
 
-Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
+Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
                                   const DeviceCatalogue& catalogue) {
-  MDH_RETURN_IF_ERROR(CheckNotEmpty(expression));
+  if (const auto* const expression = std::get_if<Expression>(&computation)) {
+    MDH_RETURN_IF_ERROR(CheckNotEmpty(*expression));
+  }
   if (request.request_id.size() > kMaxRequestIdBytes) {
     return InvalidField("request_id",
                         absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
@@ -48,7 +50,7 @@ Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
   MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
   MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
                        InField("devices", catalogue.Select(request.devices)));
-  return CreateJob{.expression = std::move(expression),
+  return CreateJob{.computation = std::move(computation),
                    .options = std::move(options),
                    .force = request.force,
                    .request_id = std::move(request.request_id),

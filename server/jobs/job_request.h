@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/access/role_limits.h"
 #include "server/devices/device_catalogue.h"
@@ -33,7 +33,7 @@ struct JobRequest {
 
 // With defaults filled in. Errors: InvalidArgument or NotFound, with a BadRequest for the field;
 // ResourceExhausted if the limits do not allow the device time.
-Result<CreateJob> CheckJobRequest(Expression expression, JobRequest request,
+Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
                                   const DeviceCatalogue& catalogue);
 
 }  // namespace mdh

@@ -174,38 +174,10 @@ class RunningSearch {
     Put(std::move(record), made->kernel);
   }
 
-  // Errors: Unavailable if what compiled the kernels is no longer what the key names.
-  Status CheckCompilers() const {
-    for (const DeviceLease* lease : search_.leases()) {
-      if (!lease->held().HasNewCompilers()) continue;
-      return absl::UnavailableError(absl::StrCat("a compiler of ", lease->held().name(),
-                                                 " was replaced while kernels were measured"));
-    }
-    return absl::OkStatus();
-  }
+  Status CheckCompilers() const { return mdh::CheckCompilers(search_.leases()); }
 
-  // Gives the record that there is now.
   v1::TuningRecord Put(v1::TuningRecord record, const v1::Kernel& kernel) {
-    *record.mutable_peaks() = peaks_;
-    record.set_technique(search_.options.technique());
-    record.set_seed(search_.options.seed());
-    const bool is_cold = IsCold(search_.options.cache_state());
-    record.set_cache_state(is_cold ? v1::CACHE_STATE_COLD : v1::CACHE_STATE_WARM);
-    if (is_cold) record.set_fits_in_cache(false);
-    // One that was taken back and came again has two leases.
-    std::set<std::string> names;
-    for (const DeviceLease* lease : search_.leases()) {
-      if (names.insert(lease->held().name()).second) {
-        record.add_device_names(lease->held().name());
-      }
-    }
-    *record.mutable_create_time() = ToProto(tools_.now());
-    Result<v1::TuningRecord> stored = tools_.store.PutResult(record, kernel);
-    if (stored.ok()) return *std::move(stored);
-    spdlog::error("{} {}; it is stored later", record.name(),
-                  std::string(stored.status().message()));
-    tools_.unsaved.Put({.record = record, .kernel = kernel});
-    return record;
+    return PutFound(std::move(record), kernel, search_.options, peaks_, search_.leases(), tools_);
   }
 
   const JobSearch& search_;
@@ -221,6 +193,37 @@ class RunningSearch {
 };
 
 }  // namespace
+
+Status CheckCompilers(absl::Span<DeviceLease* const> leases) {
+  for (const DeviceLease* lease : leases) {
+    if (!lease->held().HasNewCompilers()) continue;
+    return absl::UnavailableError(absl::StrCat("a compiler of ", lease->held().name(),
+                                               " was replaced while kernels were measured"));
+  }
+  return absl::OkStatus();
+}
+
+v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
+                          const v1::TuningOptions& options, const v1::MachinePeaks& peaks,
+                          absl::Span<DeviceLease* const> leases, const SearchTools& tools) {
+  *record.mutable_peaks() = peaks;
+  record.set_technique(options.technique());
+  record.set_seed(options.seed());
+  const bool is_cold = IsCold(options.cache_state());
+  record.set_cache_state(is_cold ? v1::CACHE_STATE_COLD : v1::CACHE_STATE_WARM);
+  if (is_cold) record.set_fits_in_cache(false);
+  // One that was taken back and came again has two leases.
+  std::set<std::string> names;
+  for (const DeviceLease* lease : leases) {
+    if (names.insert(lease->held().name()).second) record.add_device_names(lease->held().name());
+  }
+  *record.mutable_create_time() = ToProto(tools.now());
+  Result<v1::TuningRecord> stored = tools.store.PutResult(record, kernel);
+  if (stored.ok()) return *std::move(stored);
+  spdlog::error("{} {}; it is stored later", record.name(), std::string(stored.status().message()));
+  tools.unsaved.Put({.record = record, .kernel = kernel});
+  return record;
+}
 
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools) {
   return RunningSearch(search, tools).Run();

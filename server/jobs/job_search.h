@@ -20,6 +20,7 @@
 #include "server/jobs/unsaved_work.h"
 #include "server/records/lookup_table.h"
 #include "server/store/store.h"
+#include "tuner/run/pipeline_turns.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -29,6 +30,11 @@ using TuneFunction = std::function<Result<TuningResult>(
     const Expression& expression, absl::Span<Runner* const> runners, const TuningOptions& options,
     const std::function<void(const TuningProgress&)>& on_trial,
     const std::atomic<bool>& cancelled)>;
+
+// mdh::MeasureInTurns, or what tests put in its place.
+using TurnsFunction = std::function<Result<PipelineTurns>(
+    Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
+    const TuningOptions& options, const std::atomic<bool>& cancelled)>;
 
 struct JobSearch {
   const Expression& expression;
@@ -61,8 +67,17 @@ struct SearchTools {
   DeviceCatalogue& catalogue;
   UnsavedWork& unsaved;
   TuneFunction tune;
+  TurnsFunction measure_in_turns;
   std::function<absl::Time()> now;
 };
+
+// Stores a result with what there is to say of it beside its figures. What cannot be stored is kept
+// in `unsaved`. Gives the record that there is now.
+v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
+                          const v1::TuningOptions& options, const v1::MachinePeaks& peaks,
+                          absl::Span<DeviceLease* const> leases, const SearchTools& tools);
+// Errors: Unavailable if what compiled the kernels is no longer what the key names.
+Status CheckCompilers(absl::Span<DeviceLease* const> leases);
 
 // Searches, starting from similar records, and stores the result; unless there is one already, the
 // best so far is stored as it is found. What cannot be stored is kept in `unsaved`, where lookups

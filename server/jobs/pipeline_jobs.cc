@@ -16,18 +16,20 @@ namespace {
 
 // A number of the step is added for the id of its job.
 constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
+// What is added for the job of the whole.
+constexpr const char* kWholeSuffix = "/all";
 
 struct PipelineJobs {
   SearchPlan plan;
   std::vector<CreateJob> jobs;  // one per step of the plan
+  CreateJob whole;              // but for what it awaits
 };
 
 Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
                                           const DeviceCatalogue& catalogue) {
   const bool may_reassociate = request.options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
-  PipelineJobs checked{PlanSearch(pipeline, {.plan = {.may_reassociate = may_reassociate}}), {}};
-  const std::vector<SearchedStep>& steps = checked.plan.steps;
-  if (steps.empty()) {
+  SearchPlan plan = PlanSearch(pipeline, {.plan = {.may_reassociate = may_reassociate}});
+  if (plan.steps.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
                                                       pipeline.name(), " has an empty dimension"));
   }
@@ -35,15 +37,19 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
     return InvalidField("request_id", absl::StrCat("request_id of a pipeline is longer than ",
                                                    kMaxPipelineRequestIdBytes, " bytes"));
   }
-  MDH_ASSIGN_OR_RETURN(const CreateJob whole,
-                       CheckJobRequest(steps.front().expression, request, catalogue));
+  MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
+  PipelineJobs checked{std::move(plan), {}, whole};
+  const std::vector<SearchedStep>& steps = checked.plan.steps;
+  if (!request.request_id.empty()) {
+    checked.whole.request_id = absl::StrCat(request.request_id, kWholeSuffix);
+  }
   const std::vector<int64_t> budgets = Shares(whole.options.budget_ns(), checked.plan);
   const std::vector<int64_t> trials = Shares(whole.options.max_trials(), checked.plan);
   const std::vector<int64_t> device_times =
       Shares(whole.options.max_device_time_ns(), checked.plan);
   for (size_t s = 0; s < steps.size(); ++s) {
     CreateJob& job = checked.jobs.emplace_back(whole);
-    job.expression = steps[s].expression;
+    job.computation = steps[s].expression;
     job.options.set_budget_ns(budgets[s]);
     job.options.set_max_trials(trials[s]);
     job.options.set_max_device_time_ns(device_times[s]);
@@ -52,14 +58,15 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
   return checked;
 }
 
-v1::PipelineStepJob ToStepJob(v1::CreateTuningJobResponse created, const SearchedStep& step) {
+v1::PipelineStepJob ToStepJob(v1::CreateTuningJobResponse created,
+                              const std::vector<int>& partitions) {
   v1::PipelineStepJob proto;
   proto.mutable_job()->Swap(created.mutable_job());
   proto.set_joined(created.joined());
   proto.set_extended(created.extended());
   proto.set_search_time_ns(created.search_time_ns());
   proto.set_note(created.note());
-  proto.mutable_partitions()->Add(step.partitions.begin(), step.partitions.end());
+  proto.mutable_partitions()->Add(partitions.begin(), partitions.end());
   return proto;
 }
 
@@ -96,8 +103,10 @@ Result<v1::CreateTuningJobResponse> ValidatePipelineJobs(const Pipeline& pipelin
   v1::CreateTuningJobResponse response;
   for (size_t s = 0; s < checked.jobs.size(); ++s) {
     MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse valid, jobs.Validate(checked.jobs[s]));
-    *response.add_step_jobs() = ToStepJob(std::move(valid), checked.plan.steps[s]);
+    *response.add_step_jobs() = ToStepJob(std::move(valid), checked.plan.steps[s].partitions);
   }
+  MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse whole, jobs.Validate(checked.whole));
+  *response.mutable_whole_job() = ToStepJob(std::move(whole), {});
   AddPlan(pipeline, checked.plan, response);
   return response;
 }
@@ -114,8 +123,19 @@ Result<v1::CreateTuningJobResponse> CreatePipelineJobs(const Pipeline& pipeline,
       CancelBegun(response, jobs);
       return created.status();
     }
-    *response.add_step_jobs() = ToStepJob(*std::move(created), checked.plan.steps[s]);
+    *response.add_step_jobs() = ToStepJob(*std::move(created), checked.plan.steps[s].partitions);
   }
+  for (const v1::PipelineStepJob& step : response.step_jobs()) {
+    if (!step.job().has_end_time()) checked.whole.awaited.push_back(step.job().name());
+  }
+  // What is searched may give better kernels than the one that is known.
+  if (!checked.whole.awaited.empty()) checked.whole.force = true;
+  Result<v1::CreateTuningJobResponse> whole = jobs.Create(std::move(checked.whole));
+  if (!whole.ok()) {
+    CancelBegun(response, jobs);
+    return whole.status();
+  }
+  *response.mutable_whole_job() = ToStepJob(*std::move(whole), {});
   AddPlan(pipeline, checked.plan, response);
   return response;
 }

@@ -1,5 +1,6 @@
-// Jobs for pipelines: one for each distinct step of the partitions that are worth a search. Their
-// records are those of expressions, which other pipelines and partitions share.
+// Jobs for pipelines: one for each distinct step of the partitions that are worth a search, whose
+// records are those of expressions, which other pipelines and partitions share; and one that awaits
+// these and measures whole kernels.
 #pragma once
 
 #include "core/base/status.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/start_thread.h"
-#include "core/text/parser.h"
+#include "core/text/computation_text.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/operate/steady_time.h"
@@ -131,16 +131,16 @@ void Remeasurer::MeasureOneRecord() {
   const Result<v1::TuningRecord> record = lookup_table_.FindRecord(*key);
   TuningDevice* const device = FreeDeviceFor(*key);
   if (!record.ok() || device == nullptr) return;
-  Result<Expression> expression = ParseExpression(record->expression_text());
+  Result<Computation> computation = ParseComputation(record->expression_text());
   v1::TuningOptions options;
   options.set_budget_ns(kBudget);
   options.set_max_trials(kTrials);
   options.set_numerics_policy(key->numerics_policy());
   options.set_cache_state(record->cache_state());
   Result<v1::TuningOptions> checked = CheckTuningOptions(options);
-  if (!expression.ok() || !checked.ok()) return;
+  if (!computation.ok() || !checked.ok()) return;
   const Result<v1::CreateTuningJobResponse> created =
-      jobs_.Create({.expression = *std::move(expression),
+      jobs_.Create({.computation = *std::move(computation),
                     .options = *std::move(checked),
                     .force = true,
                     .devices = {device},

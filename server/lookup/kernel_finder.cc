@@ -14,6 +14,7 @@
 #include "server/lookup/record_check.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
+#include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
 #include "server/records/similar_records.h"
 
@@ -48,9 +49,25 @@ v1::LookupKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v
   return response;
 }
 
+Status NoSuchPolicy(v1::NumericsPolicy numerics) {
+  return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
+                                                      static_cast<int>(numerics)));
+}
+
 KernelFinder::Computation Of(Expression expression, v1::NumericsPolicy numerics) {
-  v1::KernelKey key = KeyOfExpression(expression, numerics);
+  v1::KernelKey key = KeyOfComputation(expression, numerics);
   return {std::move(expression), std::move(key)};
+}
+
+Result<v1::LookupKernelResponse> Parsed(const Result<SerializedReply>& reply) {
+  if (!reply.ok()) return reply.status();
+  const grpc::Slice found = reply->response();
+  v1::LookupKernelResponse response;
+  if (!response.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
+    return absl::InternalError("a reply that was serialised ahead cannot be read");
+  }
+  response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
+  return response;
 }
 
 v1::CallStatus ToCallStatus(const Status& error) {
@@ -157,8 +174,7 @@ Result<KernelFinder::Wanted> KernelFinder::On(const Computation& computation,
   MDH_ASSIGN_OR_RETURN(DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
   if (!v1::NumericsPolicy_IsValid(asked.numerics)) {
-    return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
-                                                        static_cast<int>(asked.numerics)));
+    return NoSuchPolicy(asked.numerics);
   }
   v1::KernelKey key = CompleteKey(computation.key, {KeyEnvironment::Of(device)});
   return Wanted{computation.expression, std::move(device), std::move(key),
@@ -196,14 +212,21 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Computation& computati
 
 Result<v1::LookupKernelResponse> KernelFinder::Measured(const Wanted& wanted,
                                                         v1::MatchKind weakest) const {
-  MDH_ASSIGN_OR_RETURN(const SerializedReply reply, lookup_table_.Find(wanted.key, weakest));
-  const grpc::Slice found = reply.response();
-  v1::LookupKernelResponse response;
-  if (!response.ParseFromArray(found.begin(), static_cast<int>(found.size()))) {
-    return absl::InternalError("a reply that was serialised ahead cannot be read");
-  }
-  response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse response,
+                       Parsed(lookup_table_.Find(wanted.key, weakest)));
   if (!wanted.has_measured_kernel) return response;
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
+  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), FindKernel(id));
+  return response;
+}
+
+Result<v1::LookupKernelResponse> KernelFinder::MeasuredWhole(const v1::KernelKey& key,
+                                                             v1::MatchKind weakest) const {
+  const bool takes_compatible = weakest == v1::MATCH_KIND_COMPATIBLE;
+  MDH_ASSIGN_OR_RETURN(
+      v1::LookupKernelResponse response,
+      Parsed(lookup_table_.Find(key, takes_compatible ? weakest : v1::MATCH_KIND_EXACT)));
+  MDH_ASSIGN_OR_RETURN(*response.mutable_pipeline(), ExplainPipelineRecord(response.record()));
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
   MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), FindKernel(id));
   return response;
@@ -238,6 +261,11 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, co
   if (may_be_made) catalogue_.AwaitOpen(asked.patience).IgnoreError();
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
+  if (!v1::NumericsPolicy_IsValid(asked.numerics)) return NoSuchPolicy(asked.numerics);
+  const v1::KernelKey key = MakeKernelKey(pipeline, KeyEnvironment::Of(device), asked.numerics);
+  Result<v1::LookupKernelResponse> whole = MeasuredWhole(key, asked.weakest);
+  // One that cannot be read, or made again, leaves what the records of the steps give.
+  if (whole.ok()) return whole;
   const FindStep find = [&](const Expression& step, v1::MatchKind weakest) {
     const Asked of_step = {.device = asked.device,
                            .numerics = asked.numerics,
@@ -260,6 +288,9 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, co
   if (!created.ok()) *best.mutable_tuning_error() = ToCallStatus(created.status());
   for (int s = 0; created.ok() && s < created->step_jobs_size(); ++s) {
     best.mutable_pipeline()->add_tuning_jobs(created->step_jobs(s).job().name());
+  }
+  if (created.ok()) {
+    best.mutable_pipeline()->add_tuning_jobs(created->whole_job().job().name());
   }
   return best;
 }

@@ -78,11 +78,15 @@ class KernelFinder {
   // Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Computation& computation, const Asked& asked,
                                         const Requester& requester) const;
-  // The kernel of all steps. Errors: see KernelService.GetKernel.
+  // The kernel of all steps: one that was measured as a whole, else one made from the records of
+  // the steps. Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Pipeline& pipeline, const Asked& asked,
                                         const Requester& requester) const;
   // A measured one. Errors: NotFound.
   Result<v1::LookupKernelResponse> Measured(const Wanted& wanted, v1::MatchKind weakest) const;
+  // A kernel of a pipeline that was measured as a whole. Errors: NotFound, and as FindKernel.
+  Result<v1::LookupKernelResponse> MeasuredWhole(const v1::KernelKey& key,
+                                                 v1::MatchKind weakest) const;
   // One of other sizes for the same device. Errors: NotFound.
   Result<v1::LookupKernelResponse> Nearest(const Wanted& wanted) const;
   Result<v1::LookupKernelResponse> Predicted(const Wanted& wanted) const;

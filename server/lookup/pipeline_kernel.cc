@@ -14,13 +14,11 @@
 #include "core/device/system_model.h"
 #include "core/expression/canonical.h"
 #include "core/expression/progression.h"
-#include "core/pipeline/pipeline_canonical.h"
 #include "core/pipeline/plan/search_plan.h"
-#include "core/text/pipeline_printer.h"
-#include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/records/kernel_key.h"
+#include "server/records/pipeline_record.h"
 #include "server/records/tuning_result_conversion.h"
 
 namespace mdh {
@@ -64,7 +62,6 @@ class PipelineChoice {
   }
 
  private:
-  // What decides among measured partitions: a measurement of whole pipelines would be used here.
   // Those that were not measured come last.
   static void SortByTime(std::vector<Candidate>& candidates) {
     const auto rank = [](const Candidate& candidate) {
@@ -127,8 +124,8 @@ class PipelineChoice {
   }
 
   Result<v1::LookupKernelResponse> Make(const Candidate& candidate) const {
-    v1::KernelKey key = CompleteKey(KeyOfPipeline(wanted_.pipeline, wanted_.numerics),
-                                    {KeyEnvironment::Of(wanted_.device)});
+    const v1::KernelKey key =
+        MakeKernelKey(wanted_.pipeline, KeyEnvironment::Of(wanted_.device), wanted_.numerics);
     std::vector<TuningParameters> parameters;
     for (const v1::LookupKernelResponse& step : candidate.steps) {
       MDH_ASSIGN_OR_RETURN(parameters.emplace_back(),
@@ -142,7 +139,7 @@ class PipelineChoice {
     v1::LookupKernelResponse response;
     *response.mutable_kernel() = MakeKernel(key, kernel, wanted_.device);
     response.mutable_kernel()->clear_name();
-    *response.mutable_record() = RecordOf(candidate, std::move(key));
+    *response.mutable_record() = RecordOf(candidate, key);
     *response.mutable_pipeline() = Explain(candidate);
     response.set_match(v1::MATCH_KIND_EXACT);
     response.set_provenance(v1::KERNEL_PROVENANCE_MEASURED);
@@ -154,17 +151,10 @@ class PipelineChoice {
     return response;
   }
 
-  v1::TuningRecord RecordOf(const Candidate& candidate, v1::KernelKey key) const {
-    v1::TuningRecord record;
-    *record.mutable_key() = std::move(key);
-    record.set_expression_name(wanted_.pipeline.name());
-    record.set_expression_text(ToText(wanted_.pipeline));
+  v1::TuningRecord RecordOf(const Candidate& candidate, const v1::KernelKey& key) const {
+    v1::TuningRecord record = MakePipelineRecord(wanted_.pipeline, key, wanted_.device);
+    record.clear_name();
     record.set_time_ns(candidate.time_ns);
-    record.set_flops(wanted_.pipeline.FloatingPointOperations());
-    record.set_compulsory_bytes(
-        AddOrLargest(wanted_.pipeline.BytesOf(PipelineBuffer::Role::kInput),
-                     wanted_.pipeline.BytesOf(PipelineBuffer::Role::kOutput)));
-    *record.mutable_device() = ToProto(wanted_.device);
     return record;
   }
 
@@ -197,14 +187,6 @@ class PipelineChoice {
 Result<v1::LookupKernelResponse> BestOfPipeline(const WantedPipeline& wanted,
                                                 const FindStep& find) {
   return PipelineChoice(wanted, find).Run();
-}
-
-v1::KernelKey KeyOfPipeline(const Pipeline& pipeline, v1::NumericsPolicy numerics) {
-  v1::KernelKey key;
-  key.set_numerics_policy(numerics);
-  key.set_canonical_form(CanonicalForm(pipeline));
-  key.set_expression_digest(Sha256Hex(key.canonical_form()));
-  return key;
 }
 
 }  // namespace mdh

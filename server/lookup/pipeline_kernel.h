@@ -1,4 +1,4 @@
-// The kernel of a pipeline, made from what is known of its steps.
+// The kernel of a pipeline that was not measured as a whole, made from what is known of its steps.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,5 @@ using FindStep =
 // is none, and NEAREST or PREDICTED is accepted, the cheapest by the plan. Errors: NotFound, naming
 // the steps without records; what the generator says.
 Result<v1::LookupKernelResponse> BestOfPipeline(const WantedPipeline& wanted, const FindStep& find);
-
-// What a key says of a pipeline that is computed with a policy.
-v1::KernelKey KeyOfPipeline(const Pipeline& pipeline, v1::NumericsPolicy numerics);
 
 }  // namespace mdh

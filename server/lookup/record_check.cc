@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -10,12 +11,15 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/tuning_parameters.h"
+#include "core/text/pipeline_parser.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
+#include "proto/pipeline_conversion.h"
 #include "server/devices/device_catalogue.h"
 #include "server/records/cache_state.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
+#include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
 #include "server/records/timestamp.h"
 
@@ -25,15 +29,30 @@ namespace {
 constexpr const char* kOtherGenerator = "OTHER_GENERATOR_VERSION";
 constexpr size_t kMaxParameterBytes = 65'536;
 constexpr size_t kMaxRecordNameBytes = 256;
+// Kernels of a pipeline that were measured in turns, and steps of one of them.
+constexpr int kMostTurns = 64;
+constexpr size_t kMaxTurnBytes = 2 * kMaxParameterBytes;
 // Of the year 9999, the last one that a timestamp may have.
 constexpr int64_t kLastSecond = 253'402'300'799;
 // A day: longer than any budget of a search.
 constexpr int64_t kMaxTimeNs = 24 * 3600 * int64_t{1'000'000'000};
 
-Result<Expression> GivenExpression(const v1::TuningRecord& given, const ExpressionLimits& limits) {
+Result<Computation> GivenComputation(const v1::TuningRecord& given,
+                                     const ExpressionLimits& limits) {
   v1::ExpressionSource source;
   source.mutable_text()->set_text(given.expression_text());
-  return InField("record.expression_text", FromProto(source, limits));
+  return InField("record.expression_text", ReadComputation(source, limits));
+}
+
+// Without name and times. Errors: InvalidArgument for parameters that are none; what the generator
+// says.
+Result<PredictedKernel> KernelOf(const Computation& computation, const DeviceDescription& device,
+                                 const v1::KernelKey& key, const std::string& parameters) {
+  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+    return PipelineKernelWithParameters(*pipeline, device, key, parameters);
+  }
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parsed, ParseTuningParameters(parameters));
+  return KernelWithParameters(std::get<Expression>(computation), device, key, parsed);
 }
 
 Status CheckField(const std::string& field, const std::string& given, const std::string& right) {
@@ -43,7 +62,7 @@ Status CheckField(const std::string& field, const std::string& given, const std:
 }
 
 // The key that the record must have.
-Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Expression& expression,
+Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Computation& computation,
                                const DeviceDescription& device) {
   if (given.generator_version() != kGeneratorVersion) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
@@ -56,7 +75,7 @@ Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Expression& exp
     return InvalidField("record.key.numerics_policy", "the key has no numerics policy");
   }
   v1::KernelKey right =
-      MakeKernelKey(expression, KeyEnvironment::Of(device), given.numerics_policy());
+      MakeKernelKey(computation, KeyEnvironment::Of(device), given.numerics_policy());
   MDH_RETURN_IF_ERROR(
       CheckField("expression_digest", given.expression_digest(), right.expression_digest()));
   MDH_RETURN_IF_ERROR(CheckField("canonical_form", given.canonical_form(), right.canonical_form()));
@@ -111,14 +130,26 @@ Status CheckFigures(const v1::TuningRecord& given) {
 
 // From parameters.
 Result<v1::Kernel> MakeAgain(const v1::TuningRecord& record, const ExpressionLimits& limits) {
-  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(record, limits));
+  MDH_ASSIGN_OR_RETURN(const Computation computation, GivenComputation(record, limits));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, FromProto(record.device()));
-  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(record.key(), expression, device));
-  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
-                       ParseTuningParameters(record.parameters()));
+  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(record.key(), computation, device));
   MDH_ASSIGN_OR_RETURN(PredictedKernel made,
-                       KernelWithParameters(expression, device, key, parameters));
+                       KernelOf(computation, device, key, record.parameters()));
   return std::move(made.kernel);
+}
+
+// Of a pipeline: those of the kernels that were measured beside it, as far as they are figures.
+void TakeOverTurns(const v1::TuningRecord& given, v1::TuningRecord& record) {
+  if (!HoldsPipeline(record.expression_text())) return;
+  const v1::PipelineTurns& turns = given.pipeline();
+  const bool has_figures =
+      turns.kernels_size() <= kMostTurns && turns.unfused_time_ns() >= 0 &&
+      turns.unfused_time_ns() <= kMaxTimeNs &&
+      std::all_of(turns.kernels().begin(), turns.kernels().end(), [](const v1::PipelineTurn& one) {
+        return one.time_ns() >= 0 && one.time_ns() <= kMaxTimeNs &&
+               one.steps_size() <= kMostTurns && one.ByteSizeLong() <= kMaxTurnBytes;
+      });
+  if (has_figures) *record.mutable_pipeline() = turns;
 }
 
 // What is known only where it was measured.
@@ -137,6 +168,7 @@ void TakeOver(const v1::TuningRecord& given, absl::Time now, v1::TuningRecord& r
   record.set_seed(given.seed());
   record.set_origin(given.origin());
   record.set_cache_state(given.cache_state());
+  TakeOverTurns(given, record);
   if (IsCold(given.cache_state())) record.set_fits_in_cache(false);
   if (given.has_peaks()) *record.mutable_peaks() = given.peaks();
   const google::protobuf::Timestamp& time = given.create_time();
@@ -174,16 +206,14 @@ bool IsOfOtherGenerator(const Status& error) {
 Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const ExpressionLimits& limits,
                                       Store& store, absl::Time now) {
   MDH_RETURN_IF_ERROR(CheckFigures(given));
-  MDH_ASSIGN_OR_RETURN(const Expression expression, GivenExpression(given, limits));
+  MDH_ASSIGN_OR_RETURN(const Computation computation, GivenComputation(given, limits));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("record.device", FromProto(given.device())));
-  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(given.key(), expression, device));
+  MDH_ASSIGN_OR_RETURN(const v1::KernelKey key, CheckKey(given.key(), computation, device));
   if (given.parameters().size() > kMaxParameterBytes) {
     return InvalidField("record.parameters", "are too long");
   }
-  MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
-                       InField("record.parameters", ParseTuningParameters(given.parameters())));
-  Result<PredictedKernel> made = KernelWithParameters(expression, device, key, parameters);
+  Result<PredictedKernel> made = KernelOf(computation, device, key, given.parameters());
   if (!made.ok()) {
     return InvalidField("record.parameters", std::string(made.status().message()));
   }
@@ -194,8 +224,11 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   result.kernel.set_name(KernelName(id));
   MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> measured,
                        store.GetPeaks(key.device_fingerprint()));
+  const auto* const expression = std::get_if<Expression>(&computation);
+  // What a pipeline certainly computes depends on what is fused.
+  if (expression == nullptr) return result;
   const Status plausible =
-      CheckPlausible(expression, given.time_ns(), device, measured.value_or(given.peaks()));
+      CheckPlausible(*expression, given.time_ns(), device, measured.value_or(given.peaks()));
   if (!plausible.ok()) return InvalidField("record.time_ns", std::string(plausible.message()));
   return result;
 }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/pipeline_canonical.h"
 #include "server/records/wire_reader.h"
 
 namespace mdh {
@@ -13,17 +14,19 @@ KeyEnvironment KeyEnvironment::Of(const DeviceDescription& device) {
   return {without_compiler.Fingerprint(), device.compiler};
 }
 
-v1::KernelKey KeyOfExpression(const Expression& expression, v1::NumericsPolicy numerics) {
+v1::KernelKey KeyOfComputation(const ComputationView& computation, v1::NumericsPolicy numerics) {
   v1::KernelKey key;
   key.set_numerics_policy(numerics);
-  key.set_canonical_form(CanonicalForm(expression));
+  key.set_canonical_form(computation.pipeline() != nullptr
+                             ? CanonicalForm(*computation.pipeline())
+                             : CanonicalForm(*computation.expression()));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
   return key;
 }
 
-v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
+v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics) {
-  return CompleteKey(KeyOfExpression(expression, numerics), {environment});
+  return CompleteKey(KeyOfComputation(computation, numerics), {environment});
 }
 
 KernelKeyView KernelKeyView::Of(const v1::KernelKey& key) {

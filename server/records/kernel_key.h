@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "core/device/device_description.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 
@@ -40,11 +40,11 @@ struct KernelKeyView {
   friend bool operator==(const KernelKeyView&, const KernelKeyView&) = default;
 };
 
-// What a key says of an expression that is computed with a policy.
-v1::KernelKey KeyOfExpression(const Expression& expression, v1::NumericsPolicy numerics);
+// What a key says of a computation that is done with a policy.
+v1::KernelKey KeyOfComputation(const ComputationView& computation, v1::NumericsPolicy numerics);
 
-// The exact key of an expression in this environment.
-v1::KernelKey MakeKernelKey(const Expression& expression, const KeyEnvironment& environment,
+// The exact key of a computation in this environment.
+v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnvironment& environment,
                             v1::NumericsPolicy numerics = v1::NUMERICS_POLICY_REASSOCIATE);
 
 // Fills the fields that `asked` leaves empty, but for the canonical form: the device with the first

@@ -16,12 +16,6 @@ namespace {
 // What the generated functions ask of `scratch`.
 constexpr int kScratchAlignmentBytes = 64;
 
-// Of devices with blocks, the second-level cache is one for all.
-int64_t LargestCache(const DeviceDescription& device) {
-  if (device.kind != DeviceKind::kCpu) return device.l2_bytes;
-  return std::max(device.l2_bytes * device.cores, device.l3_bytes);
-}
-
 void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
   for (const KernelLaunch& launch : kernel.launches) {
     v1::KernelLaunch* to = proto.add_launches();
@@ -35,6 +29,12 @@ void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
 }
 
 }  // namespace
+
+// Of devices with blocks, the second-level cache is one for all.
+int64_t LargestCache(const DeviceDescription& device) {
+  if (device.kind != DeviceKind::kCpu) return device.l2_bytes;
+  return std::max(device.l2_bytes * device.cores, device.l3_bytes);
+}
 
 v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& key,
                             const DeviceDescription& device, const TuningResult& result) {

@@ -1,6 +1,8 @@
 // Results of tuning as they are stored and sent.
 #pragma once
 
+#include <cstdint>
+
 #include "codegen/program/kernel.h"
 #include "core/expression/expression.h"
 #include "mdh/v1/kernel.pb.h"
@@ -17,5 +19,8 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
 // `device`: of the measurement, or what the kernel is for.
 v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
                       const DeviceDescription& device);
+
+// All of it together, in bytes.
+int64_t LargestCache(const DeviceDescription& device);
 
 }  // namespace mdh

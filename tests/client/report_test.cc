@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/client/report_samples.h"
+#include "tests/core/pipeline/sample_pipelines.h"
 
 namespace mdh::report_test {
 namespace {
@@ -99,6 +100,34 @@ TEST(ReportTest, AJobWithoutAnythingHasAPageThatSaysSo) {
   EXPECT_EQ(data["result"]["flops"], 33'554'432);
   EXPECT_EQ(data["job"]["state"], "queued");
   EXPECT_TRUE(data["kernel"].is_null());
+}
+
+TEST(ReportTest, OfAPipelineWholeKernelsAreShown) {
+  JobReport report = SampleJob(1);
+  report.runs[0].trials.clear();
+  report.runs[0].job.set_expression_text(kLayer);
+  json data = DataOf(JobReportPage(report));
+  EXPECT_TRUE(data["is_pipeline"]);
+  EXPECT_TRUE(data["turns"].empty());
+  v1::PipelineTurns& turns = *report.record->mutable_pipeline();
+  turns.set_unfused_time_ns(900'000);
+  v1::PipelineTurn& fused = *turns.add_kernels();
+  fused.set_partition("activation in the epilogue of matmul");
+  fused.set_time_ns(600'000);
+  fused.set_steps_time_ns(590'000);
+  fused.add_steps()->set_expression_name("matmul");
+  v1::PipelineTurn& wrong = *turns.add_kernels();
+  wrong.set_outcome("wrong result");
+  wrong.set_reason(kHostileText);
+  const std::string page = JobReportPage(report);
+  data = DataOf(page);
+  EXPECT_EQ(data["result"]["unfused_time_ns"], 900'000);
+  ASSERT_EQ(data["turns"].size(), 2u);
+  EXPECT_EQ(data["turns"][0]["steps_time_ns"], 590'000);
+  EXPECT_EQ(data["turns"][0]["steps"][0]["name"], "matmul");
+  EXPECT_EQ(data["turns"][1]["reason"], kHostileText);
+  EXPECT_THAT(page, Not(HasSubstr(kHostileText)));
+  EXPECT_FALSE(data.contains("decomposition"));
 }
 
 TEST(ReportTest, WhatCannotBeReadIsMissingAndNamed) {

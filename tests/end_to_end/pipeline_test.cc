@@ -69,7 +69,9 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
   EXPECT_THAT(tuned.err, HasSubstr("3 distinct steps of 2 partitions"));
   EXPECT_THAT(tuned.err, HasSubstr("step 3 of 3, activation: tuningJobs/3"));
   EXPECT_THAT(tuned.out, HasSubstr("activation in the epilogue of matmul"));
-  EXPECT_THAT(tuned.out, HasSubstr("as the sum of its steps"));
+  EXPECT_THAT(tuned.err, HasSubstr("whole kernels: tuningJobs/4"));
+  EXPECT_THAT(tuned.out, HasSubstr("WHOLE KERNEL"));
+  EXPECT_THAT(tuned.out, HasSubstr(", measured as a whole"));
   EXPECT_THAT(tuned.out, HasSubstr("\nnext: mdh kernel "));
   // What is known is not searched again, and a step is found as an expression of its own.
   const nlohmann::json again = MdhJson(OnLayer("tune"));
@@ -78,6 +80,15 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
     EXPECT_EQ(step["job"]["state"], "TUNING_JOB_STATE_SUCCEEDED");
     EXPECT_TRUE(step.contains("record"));
   }
+  // All kernels were right, and the fastest, which is no slower than the unfused one, is what
+  // lookups give.
+  const auto& whole = again["whole"]["record"];
+  const int64_t best_ns = std::stoll(std::string(whole["time_ns"]));
+  EXPECT_GE(whole["pipeline"]["kernels"].size(), 2);
+  for (const auto& kernel : whole["pipeline"]["kernels"]) EXPECT_EQ(kernel["outcome"], "ok");
+  EXPECT_LE(best_ns, std::stoll(std::string(whole["pipeline"]["unfused_time_ns"])));
+  EXPECT_EQ(again["pipeline"]["is_measured"], true);
+  EXPECT_EQ(again["pipeline"]["time_ns"], whole["time_ns"]);
   EXPECT_EQ(MdhJson({"lookup",
                      std::string(again["steps"][1]["job"]["key"]["expression_digest"])})["record"],
             again["steps"][1]["record"]);
@@ -92,6 +103,8 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
   EXPECT_EQ(launch["arguments"][3]["is_output"], true);
   EXPECT_FALSE(launch["pipeline"]["steps"].empty());
   EXPECT_GT(launch["pipeline"]["unfused_time_ns"], 0);
+  EXPECT_EQ(launch["pipeline"]["is_measured"], true);
+  EXPECT_THAT(ReadFile(folder + "/layer.c"), HasSubstr("; measured as a whole:"));
   const Ended compiled = RunProgram(
       {"/bin/sh", "-c", "cd " + folder + " && " + std::string(launch["compile_command"])});
   EXPECT_EQ(compiled.code, 0) << compiled.err;
@@ -111,15 +124,15 @@ TEST_F(PipelineTest, CtrlCCancelsTheJobsOfAllSteps) {
   EXPECT_EQ(tune.Wait(), 6) << tune.err();
   EXPECT_THAT(tune.err(), HasSubstr("was cancelled"));
   const nlohmann::json jobs = MdhJson({"jobs"})["jobs"];
-  ASSERT_EQ(jobs.size(), 3);
+  ASSERT_EQ(jobs.size(), 4);
   for (const auto& job : jobs) EXPECT_EQ(job["state"], "TUNING_JOB_STATE_CANCELLED");
 }
 
 TEST_F(PipelineTest, DetachedItPrintsTheNamesOfAllJobs) {
   EXPECT_EQ(Mdh(OnLayer("tune", {"--check"})).out, "the daemon would take it\n");
   EXPECT_EQ(Mdh(OnLayer("tune", {"--budget", "300s", "--detach"})).out,
-            "tuningJobs/1\ntuningJobs/2\ntuningJobs/3\n");
-  for (const char* const job : {"1", "2", "3"}) EXPECT_EQ(Mdh({"cancel", job}).code, 0);
+            "tuningJobs/1\ntuningJobs/2\ntuningJobs/3\ntuningJobs/4\n");
+  for (const char* const job : {"1", "2", "3", "4"}) EXPECT_EQ(Mdh({"cancel", job}).code, 0);
   const Ended written = Mdh(OnLayer("kernel", {"--tune", "--output", directory_.File("k")}));
   EXPECT_EQ(written.code, 0) << written.err;
   EXPECT_THAT(written.out, HasSubstr("tuning goes on: tuningJobs/"));

@@ -129,7 +129,7 @@ TEST_F(DeviceOpening, JobsAreToldOfAndCreatedWhenTheDevicesAreOpen) {
     Open();
     EXPECT_TRUE(queue->Begin().ok());
   });
-  const auto created = queue->Create({.expression = MatMulExpression(8, 8, 8), .options = {}});
+  const auto created = queue->Create({.computation = MatMulExpression(8, 8, 8), .options = {}});
   ASSERT_TRUE(created.ok()) << created.status();
   EXPECT_EQ(created->job().key().compiler(), "fake cc 1");
   opener.join();

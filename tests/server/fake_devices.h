@@ -1,6 +1,7 @@
 // Devices without a machine, and searches on them that end when the test says so.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "codegen/choose/default_parameters.h"
 #include "server/devices/tuning_device.h"
 #include "server/jobs/job_search.h"
@@ -61,7 +63,7 @@ class FakeRunner final : public Runner {
  public:
   explicit FakeRunner(FakeDevice& device) : device_(device) {}
   const DeviceDescription& device() const override { return device_.description; }
-  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
     if (device_.submitted > 0) return absl::FailedPreconditionError("kernels are submitted");
     return device_.health();
   }
@@ -216,6 +218,38 @@ class FakeTune {
   std::vector<int64_t> order_;
   std::vector<std::string> extensions_;
   std::map<int64_t, size_t> runners_;
+};
+
+// Stands for mdh::MeasureInTurns: the last candidate is the fastest, and an unfused one takes 900
+// us.
+class FakeTurns {
+ public:
+  Result<PipelineTurns> operator()(Runner& runner, const Pipeline&,
+                                   std::vector<PipelineCandidate> candidates, const TuningOptions&,
+                                   const std::atomic<bool>& cancelled) {
+    ++runs;
+    while (is_waiting && !cancelled) absl::SleepFor(absl::Milliseconds(2));
+    if (cancelled) return absl::CancelledError("cancelled");
+    MDH_RETURN_IF_ERROR(runner.Health());
+    if (is_failing) return absl::FailedPreconditionError("every kernel is wrong");
+    PipelineTurns turns;
+    for (PipelineCandidate& candidate : candidates) {
+      Measurement measurement;
+      measurement.times_ns = {candidate.is_unfused() ? int64_t{900'000}
+                                                     : 500'000 - std::ssize(turns.measured)};
+      if (candidate.is_unfused()) turns.unfused_ns = 900'000;
+      turns.measured.insert(turns.measured.begin(), {std::move(candidate), measurement});
+    }
+    std::stable_sort(turns.measured.begin(), turns.measured.end(),
+                     [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
+                       return a.measurement.time_ns() < b.measurement.time_ns();
+                     });
+    turns.default_ns = turns.measured.back().measurement.time_ns();
+    return turns;
+  }
+  std::atomic<int> runs = 0;
+  std::atomic<bool> is_waiting = false;
+  std::atomic<bool> is_failing = false;
 };
 
 }  // namespace mdh

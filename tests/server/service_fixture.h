@@ -52,6 +52,11 @@ class ServiceTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
+    options.measure_in_turns =
+        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
+               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
+          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
+        };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     StartServer();
@@ -161,6 +166,7 @@ class ServiceTest : public ::testing::Test {
   std::atomic<WatchStreams*> watches_ = nullptr;
   const std::unique_ptr<Store> store_ = *OpenSqliteStore({.path = directory_.File("mdhd.sqlite")});
   FakeTune tune_;
+  FakeTurns turns_;
   FakeDevices devices_;
   FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
   FakeDevice& cuda_ = devices_.Add("devices/cuda0", FakeGpu());

@@ -22,7 +22,7 @@ class RecordedRunner final : public Runner {
   }
 
   const DeviceDescription& device() const override { return device_; }
-  Status SetProblem(const Expression&, uint64_t seed, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t seed, const Numerics&) override {
     ++problems_;
     seed_ = seed;
     for (const ProblemStep step : {ProblemStep::kInputs, ProblemStep::kReference}) {

@@ -10,7 +10,7 @@
 
 #include "core/device/cgroup.h"
 #include "core/device/host_cpu.h"
-#include "core/text/printer.h"
+#include "core/text/computation_text.h"
 #include "tuner/measure/compile/compilers.h"
 #include "tuner/measure/loop_nest.h"
 #include "tuner/measure/peaks.h"
@@ -37,8 +37,8 @@ class CpuHarness final : public Harness {
   const DeviceDescription& device() const override { return device_; }
   std::vector<std::string> CompilerPaths() const override { return compilers_.Paths(); }
 
-  Status SetProblem(Expression expression, const ProblemOptions& options) override {
-    const std::string text = ToText(expression);
+  Status SetProblem(Computation computation, const ProblemOptions& options) override {
+    const std::string text = ToText(computation);
     const bool is_known = checked_ == text && checked_numerics_ == options.numerics;
     checked_.clear();
     reference_.reset();
@@ -51,7 +51,7 @@ class CpuHarness final : public Harness {
       return loop_nest_->Outputs(problem, run_limit_ns);
     };
     MDH_ASSIGN_OR_RETURN(problem_,
-                         Problem::Create(std::move(expression), own, std::move(problem_)));
+                         Problem::Create(std::move(computation), own, std::move(problem_)));
     checked_ = text;
     checked_numerics_ = options.numerics;
     return absl::OkStatus();
@@ -61,6 +61,7 @@ class CpuHarness final : public Harness {
     if (problem_ == nullptr) {
       return absl::FailedPreconditionError("no problem was set before LoopNestTime");
     }
+    if (problem_->is_of_pipeline()) return 0;
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }
 
@@ -188,7 +189,7 @@ class CpuHarness final : public Harness {
   bool compiles_beside_ = false;     // while something is measured
   std::unique_ptr<Problem> problem_;
   std::optional<LoopNest> loop_nest_;
-  std::string checked_;  // the expression whose loop nest was compared with the interpreter
+  std::string checked_;  // the computation whose loop nest was compared with the interpreter
   Numerics checked_numerics_;
   std::map<int64_t, int64_t> tickets_;  // by number
   std::map<int64_t, CompileOutcome> compiled_;

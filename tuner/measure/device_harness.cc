@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/text/printer.h"
+#include "core/text/computation_text.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compile_worker.h"
@@ -58,8 +58,8 @@ class DeviceHarness final : public Harness {
     return DriverOf(device_.kind).compiler_files(options_.cuda_root);
   }
 
-  Status SetProblem(Expression expression, const ProblemOptions& options) override {
-    const std::string text = ToText(expression);
+  Status SetProblem(Computation computation, const ProblemOptions& options) override {
+    const std::string text = ToText(computation);
     const bool is_known = checked_ == text && checked_numerics_ == options.numerics;
     checked_.clear();
     executor_.reset();
@@ -72,7 +72,7 @@ class DeviceHarness final : public Harness {
       return PlainOutputs(problem, run_limit_ns);
     };
     Result<std::unique_ptr<Problem>> created =
-        Problem::Create(expression, own, std::move(problem_));
+        Problem::Create(computation, own, std::move(problem_));
     if (absl::IsInternal(created.status())) {
       // The device's own plain kernel does not do: the loop nest on the CPU is slow, but there.
       MDH_RETURN_IF_ERROR(MakeLoopNest());
@@ -80,7 +80,7 @@ class DeviceHarness final : public Harness {
       own.plain_kernel = [&](const Problem& problem, int64_t run_limit_ns) {
         return loop_nest_->Outputs(problem, run_limit_ns);
       };
-      created = Problem::Create(std::move(expression), own);
+      created = Problem::Create(std::move(computation), own);
     }
     if (!created.ok()) return created.status();
     problem_ = *std::move(created);
@@ -93,6 +93,7 @@ class DeviceHarness final : public Harness {
     if (problem_ == nullptr) {
       return absl::FailedPreconditionError("no problem was set before LoopNestTime");
     }
+    if (problem_->is_of_pipeline()) return 0;
     MDH_RETURN_IF_ERROR(MakeLoopNest());
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }

@@ -8,7 +8,7 @@
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/device/device_description.h"
-#include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "tuner/measure/problem.h"
 #include "tuner/measure/results/measurement.h"
 #include "tuner/measure/runner.h"
@@ -30,7 +30,7 @@ class Harness {
   // Paths of the compilers that it has started.
   virtual std::vector<std::string> CompilerPaths() const { return {}; }
   // As Runner::SetProblem. Errors: as there; Cancelled.
-  virtual Status SetProblem(Expression expression, const ProblemOptions& options) = 0;
+  virtual Status SetProblem(Computation computation, const ProblemOptions& options) = 0;
   // As Runner::LoopNestTime; `time_limit_ns`: of all that is to be done, 0: none. Errors:
   // FailedPrecondition if no problem is set or there is no compiler; Cancelled; Internal.
   virtual Result<int64_t> LoopNestTime(int64_t time_limit_ns) = 0;

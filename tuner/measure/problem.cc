@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/expression/interpreter.h"
-#include "core/text/printer.h"
+#include "core/text/computation_text.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
 #include "tuner/process/child_process.h"
@@ -36,23 +36,6 @@ constexpr int64_t kPartForReference = 6;
 constexpr int64_t kPartForSamples = 12;
 constexpr int64_t kMostAmplificationNs = 50'000'000;
 
-int64_t BytesOfInputs(const Expression& expression) {
-  int64_t bytes = 0;
-  for (const Buffer& input : expression.passed_inputs()) bytes += input.size_bytes();
-  return bytes;
-}
-
-// Inputs, references, and while a candidate runs its outputs and two copies of them.
-Status CheckMemory(const Expression& expression) {
-  int64_t needed = BytesOfInputs(expression);
-  for (const Buffer& output : expression.outputs()) needed += 4 * output.size_bytes();
-  const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  if (needed <= available / 10 * 9) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the buffers of ", expression.name(), " need ", needed,
-                   " bytes to be measured; this machine has ", available));
-}
-
 // How well a result tells right from wrong, smaller is better.
 enum class Quality { kGood, kUniform, kInfinite, kNan };
 
@@ -74,11 +57,21 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
 
 }  // namespace
 
-std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
+std::vector<InputDistribution> DistributionsFor(const ComputationView& computation) {
   std::vector<InputDistribution> order(std::begin(kAllDistributions), std::end(kAllDistributions));
-  if (!expression.has_reduction() && !expression.has_prefix_sum()) return order;
+  const Expression* combining = nullptr;
+  const auto consider = [&](const Expression& expression) {
+    const bool combines = expression.has_reduction() || expression.has_prefix_sum();
+    if (combines && combining == nullptr) combining = &expression;
+  };
+  if (computation.expression() != nullptr) {
+    consider(*computation.expression());
+  } else {
+    for (const PipelineStep& step : computation.pipeline()->steps()) consider(step.expression);
+  }
+  if (combining == nullptr) return order;
   InputDistribution first = InputDistribution::kQuarters;
-  switch (expression.reduction().kind()) {
+  switch (combining->reduction().kind()) {
     case PointWiseKind::kMul:
     case PointWiseKind::kAnd:
       first = InputDistribution::kUnits;
@@ -100,28 +93,80 @@ std::vector<InputDistribution> DistributionsFor(const Expression& expression) {
   return order;
 }
 
-Result<std::unique_ptr<Problem>> Problem::Create(Expression expression,
+Problem::Problem(Computation computation, const Numerics& numerics)
+    : computation_(std::move(computation)), numerics_(numerics) {
+  using Role = PipelineBuffer::Role;
+  if (const auto* const expression = std::get_if<Expression>(&computation_)) {
+    const int64_t reduction_length = ReductionLength(*expression);
+    for (const Buffer& input : expression->passed_inputs()) {
+      passed_inputs_.push_back({input.name, input.type, input.elements(), reduction_length});
+    }
+    for (const Buffer& output : expression->outputs()) {
+      outputs_.push_back({output.name, output.type, output.elements(), 1});
+    }
+    return;
+  }
+  const auto& pipeline = std::get<Pipeline>(computation_);
+  for (const int b : pipeline.BuffersOf(Role::kInput)) {
+    const PipelineBuffer& input = pipeline.buffers()[b];
+    int64_t reduction_length = 1;
+    for (const int reader : pipeline.Readers(b)) {
+      const int64_t length = ReductionLength(pipeline.steps()[reader].expression);
+      reduction_length = std::max(reduction_length, length);
+    }
+    passed_inputs_.push_back({input.name, input.type, input.elements(), reduction_length});
+  }
+  for (const int b : pipeline.BuffersOf(Role::kOutput)) {
+    const PipelineBuffer& output = pipeline.buffers()[b];
+    outputs_.push_back({output.name, output.type, output.elements(), 1});
+  }
+}
+
+int64_t Problem::BytesOfInputs() const {
+  int64_t bytes = 0;
+  for (const PassedBuffer& input : passed_inputs_) bytes += input.size_bytes();
+  return bytes;
+}
+
+// Inputs, references, and while a candidate runs its outputs and two copies of them. Of a pipeline
+// inputs and what lies between the steps are there in fp64, too, and there are more references.
+Status Problem::CheckMemory() const {
+  int64_t needed = BytesOfInputs();
+  for (const PassedBuffer& output : outputs_) needed += 4 * output.size_bytes();
+  if (is_of_pipeline()) {
+    needed =
+        2 * (needed + std::get<Pipeline>(computation_).BytesOf(PipelineBuffer::Role::kTemporary));
+  }
+  const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (needed <= available / 10 * 9) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the buffers of ", name(), " need ", needed,
+                                                   " bytes to be measured; this machine has ",
+                                                   available));
+}
+
+Result<std::unique_ptr<Problem>> Problem::Create(Computation computation,
                                                  const ProblemOptions& options,
                                                  std::unique_ptr<Problem> before) {
-  MDH_RETURN_IF_ERROR(CheckMemory(expression));
-  std::unique_ptr<Problem> problem(new Problem(std::move(expression), options.numerics));
+  std::unique_ptr<Problem> problem(new Problem(std::move(computation), options.numerics));
+  MDH_RETURN_IF_ERROR(problem->CheckMemory());
   problem->TakeOver(std::move(before));
   MDH_RETURN_IF_ERROR(problem->MakeMemory());
   MDH_RETURN_IF_ERROR(problem->Draw(options));
+  if (problem->is_of_pipeline()) return problem;
   const bool is_plain = !problem->is_small() && !problem->has_samples();
   if (options.check_sample && is_plain) MDH_RETURN_IF_ERROR(problem->CheckSample(options));
   return problem;
 }
 
 void Problem::TakeOver(std::unique_ptr<Problem> before) {
-  if (before == nullptr || ToText(before->expression_) != ToText(expression_)) return;
+  if (before == nullptr || ToText(before->computation_) != ToText(computation_)) return;
   inputs_ = std::move(before->inputs_);
   least_whole_ns_ = before->least_whole_ns_;
 }
 
 Status Problem::MakeMemory() {
   if (!inputs_.empty()) return absl::OkStatus();
-  for (const Buffer& buffer : expression_.passed_inputs()) {
+  for (const PassedBuffer& buffer : passed_inputs_) {
     MDH_ASSIGN_OR_RETURN(GuardedMemory memory,
                          GuardedMemory::Create(buffer.size_bytes(), GuardedMemory::Zones::kNone,
                                                GuardedMemory::Sharing::kPrivate));
@@ -131,8 +176,8 @@ Status Problem::MakeMemory() {
 }
 
 Status Problem::Draw(const ProblemOptions& options) {
-  std::vector<InputDistribution> distributions = DistributionsFor(expression_);
-  if (expression_.passed_inputs().empty()) distributions.resize(1);
+  std::vector<InputDistribution> distributions = DistributionsFor(computation_);
+  if (passed_inputs_.empty()) distributions.resize(1);
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];
   InputDistribution drawn = chosen;
@@ -162,14 +207,14 @@ Status Problem::Draw(const ProblemOptions& options) {
   }
   if (best == Quality::kNan) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the result of ", expression_.name(),
+        absl::StrCat("the result of ", name(),
                      " contains NaN for all random inputs, so that no kernel can be checked"));
   }
   return drawn == chosen ? absl::OkStatus() : draw(chosen);
 }
 
 KernelCall Problem::CallOf(const Kernel& kernel) const {
-  const size_t arguments = expression_.passed_inputs().size() + expression_.outputs().size();
+  const size_t arguments = passed_inputs_.size() + outputs_.size();
   return {.entry = kernel.entry,
           .arguments = static_cast<int>(arguments),
           .stages = kernel.stages,
@@ -185,8 +230,8 @@ double Problem::Tolerance() const {
 }
 
 bool Problem::is_small() const {
-  return expression_.points() <= kMostInterpretedPoints &&
-         static_cast<double>(expression_.points()) * InterpretedPointNs() <= kMostInterpretedNs;
+  return expression().points() <= kMostInterpretedPoints &&
+         static_cast<double>(expression().points()) * InterpretedPointNs() <= kMostInterpretedNs;
 }
 
 bool Problem::has_samples() const {
@@ -197,8 +242,8 @@ bool Problem::has_samples() const {
 
 // Roughly.
 double Problem::InterpretedPointNs() const {
-  const auto instructions = static_cast<double>(expression_.function().instructions().size());
-  const auto inputs = static_cast<double>(expression_.inputs().size());
+  const auto instructions = static_cast<double>(expression().function().instructions().size());
+  const auto inputs = static_cast<double>(expression().inputs().size());
   return kInterpretedStepNs * (instructions + inputs + 1);
 }
 
@@ -212,19 +257,19 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   if (options.on_step) options.on_step(ProblemStep::kInputs);
   const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
   const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
-  for (size_t b = 0; b < expression_.passed_inputs().size(); ++b) {
-    const Buffer& buffer = expression_.passed_inputs()[b];
+  for (size_t b = 0; b < passed_inputs_.size(); ++b) {
+    const PassedBuffer& buffer = passed_inputs_[b];
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
       const bool is_done = FillRandom(
           distribution, field.type,
-          {inputs_[b].data() + field.offset_bytes, buffer.elements(), buffer.type.size_bytes()},
-          ReductionLength(expression_), options.seed * 1000003 + b + 7919 * field.offset_bytes,
+          {inputs_[b].data() + field.offset_bytes, buffer.elements, buffer.type.size_bytes()},
+          buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);
       if (is_done) continue;
       return absl::DeadlineExceededError(
-          absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s",
-                          expression_.name(), BytesOfInputs(expression_), limit_ns * 1e-9));
+          absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s", name(),
+                          BytesOfInputs(), limit_ns * 1e-9));
     }
     MDH_RETURN_IF_ERROR(inputs_[b].MakeReadOnly());
   }
@@ -233,15 +278,20 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
 
 Status Problem::ComputeReferences(const ProblemOptions& options) {
   if (options.on_step) options.on_step(ProblemStep::kReference);
-  amplification_ = StoreAmplification(expression_, InputPointers(), options.seed,
+  if (is_of_pipeline()) return ComputePipelineReferences(options);
+  const Status whole = ComputeWholeReferences(options);
+  return absl::IsDeadlineExceeded(whole) ? ComputeSamples(options) : whole;
+}
+
+Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
+  amplification_ = StoreAmplification(expression(), InputPointers(), options.seed,
                                       InterpretedPointNs(), kMostAmplificationNs);
   Result<std::vector<std::vector<std::byte>>> bytes =
       is_small() ? Interpreted() : PlainOutputs(options);
-  if (absl::IsDeadlineExceeded(bytes.status())) return ComputeSamples(options);
   if (!bytes.ok()) return bytes.status();
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
-    references_.push_back(MakeReference(expression_, static_cast<int>(b), std::move((*bytes)[b]),
+    references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
                                         Tolerance(), amplification_));
   }
   return absl::OkStatus();
@@ -250,8 +300,8 @@ Status Problem::ComputeReferences(const ProblemOptions& options) {
 Result<std::vector<std::vector<std::byte>>> Problem::PlainOutputs(const ProblemOptions& options) {
   const int64_t limit_ns = options.time_limit_ns / kPartForReference;
   if (limit_ns > 0) {
-    const auto steps = static_cast<double>(expression_.function().instructions().size() + 1) *
-                       static_cast<double>(expression_.points());
+    const auto steps = static_cast<double>(expression().function().instructions().size() + 1) *
+                       static_cast<double>(expression().points());
     const auto cores = static_cast<double>(std::min(AllowedCores().size(), kMostCoresThatHelp));
     const int64_t least_ns =
         std::max(least_whole_ns_, static_cast<int64_t>(steps * kCompiledStepNs / cores));
@@ -274,7 +324,7 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
                                   .point_ns = InterpretedPointNs(),
                                   .time_limit_ns = options.time_limit_ns / kPartForSamples};
   references_ =
-      SampleReferences(expression_, InputPointers(), sampling, Tolerance(), amplification_);
+      SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();
 }
 
@@ -283,7 +333,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::Interpreted() const {
   for (const GuardedMemory& input : inputs_) {
     inputs.emplace_back(input.data(), input.data() + input.size());
   }
-  return Interpret(expression_, inputs, AccumulationOf(numerics_.policy));
+  return Interpret(expression(), inputs, AccumulationOf(numerics_.policy));
 }
 
 CandidateRun Problem::MakeRun(const std::string& library, const std::string& entry, int threads,
@@ -295,17 +345,17 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
                       .outputs = {},
                       .options = options};
   for (size_t b = 0; b < inputs_.size(); ++b) {
-    run.inputs.push_back(
-        {expression_.passed_inputs()[b].name, inputs_[b].data(), inputs_[b].size()});
+    run.inputs.push_back({passed_inputs_[b].name, inputs_[b].data(), inputs_[b].size()});
   }
-  for (const Buffer& output : expression_.outputs()) {
+  for (const PassedBuffer& output : outputs_) {
     run.outputs.push_back({output.name, output.type, output.size_bytes()});
   }
   return run;
 }
 
 Status Problem::CheckSample(const ProblemOptions& options) const {
-  const double result_ns = static_cast<double>(ReductionLength(expression_)) * InterpretedPointNs();
+  const double result_ns =
+      static_cast<double>(ReductionLength(expression())) * InterpretedPointNs();
   const double limit_ns = options.time_limit_ns > 0
                               ? static_cast<double>(options.time_limit_ns) / kPartForSamples
                               : kMostSamplingNs;
@@ -317,20 +367,20 @@ Status Problem::CheckSample(const ProblemOptions& options) const {
   for (int64_t p = 0; p < points; ++p) {
     // First and last point, then random ones.
     std::vector<int64_t> index;
-    for (const Dimension& dimension : expression_.dimensions()) {
+    for (const Dimension& dimension : expression().dimensions()) {
       const auto size = static_cast<uint64_t>(dimension.size);
       index.push_back(static_cast<int64_t>(p == 0 ? 0 : p == 1 ? size - 1 : rng() % size));
     }
     const std::vector<ScalarValue> expected =
-        InterpretAt(expression_, inputs, index, AccumulationOf(numerics_.policy));
+        InterpretAt(expression(), inputs, index, AccumulationOf(numerics_.policy));
     for (size_t r = 0; r < expected.size(); ++r) {
-      const Expression::AccessRef at = expression_.output_access(static_cast<int>(r));
-      const int64_t element = expression_.outputs()[at.buffer].ElementAt(at.access, index);
+      const Expression::AccessRef at = expression().output_access(static_cast<int>(r));
+      const int64_t element = expression().outputs()[at.buffer].ElementAt(at.access, index);
       const std::optional<Mismatch> mismatch =
           ElementMismatch(references_[at.buffer], element, at.field, expected[r]);
       if (!mismatch) continue;
       return absl::InternalError(absl::StrCat(
-          "the plain kernel of ", expression_.name(), " is wrong: ", references_[at.buffer].name,
+          "the plain kernel of ", expression().name(), " is wrong: ", references_[at.buffer].name,
           "[", element, "] should be ", mismatch->expected, " and is ", mismatch->got));
     }
   }

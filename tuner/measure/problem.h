@@ -1,4 +1,4 @@
-// What candidates of one expression are measured with: random inputs and the reference result.
+// What candidates of one computation are measured with: random inputs and the reference result.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/decomposition/kernel_call.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
 #include "core/expression/numerics.h"
+#include "core/pipeline/computation.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
 #include "tuner/measure/runner.h"
@@ -59,13 +62,20 @@ class Problem {
   // memory does not suffice; DeadlineExceeded if the inputs cannot be drawn in half the time
   // limit; Internal if plain kernel and interpreter disagree; what the plain kernel says.
   //
-  // `before`: a problem that is not needed any more. If it is of the same expression its memory is
+  // Of pipelines all steps are computed in these ways, one after the other, and more than once:
+  // intermediates kept wide, which is the reference; rounded to their types; and, unless results
+  // must be exact, off by as much as kernels of the steps may be. What these change results may
+  // change (ReferenceBuffer::variants). A whole reference that takes too long is DeadlineExceeded.
+  //
+  // `before`: a problem that is not needed any more. If it is of the same computation its memory is
   // used again, and it tells how long a whole reference takes; else it makes room.
-  static Result<std::unique_ptr<Problem>> Create(Expression expression,
+  static Result<std::unique_ptr<Problem>> Create(Computation computation,
                                                  const ProblemOptions& options,
                                                  std::unique_ptr<Problem> before = nullptr);
 
-  const Expression& expression() const { return expression_; }
+  bool is_of_pipeline() const { return std::holds_alternative<Pipeline>(computation_); }
+  // Expects that it is not of a pipeline.
+  const Expression& expression() const { return std::get<Expression>(computation_); }
   const Numerics& numerics() const { return numerics_; }
   const std::vector<ReferenceBuffer>& references() const { return references_; }
   // What one call of the plain loop nest on one thread surely takes, as far as the reference has
@@ -74,19 +84,33 @@ class Problem {
 
   // How a kernel for it is called.
   KernelCall CallOf(const Kernel& kernel) const;
-  // A run of a kernel of this expression, compiled to `library`.
+  // A run of a kernel of this computation, compiled to `library`.
   CandidateRun MakeRun(const std::string& library, const std::string& entry, int threads,
                        const MeasureOptions& options) const;
 
  private:
-  Problem(Expression expression, const Numerics& numerics)
-      : expression_(std::move(expression)), numerics_(numerics) {}
+  // An input or output that kernels get.
+  struct PassedBuffer {
+    std::string name;
+    ElementType type;
+    int64_t elements;
+    int64_t reduction_length;  // of inputs: values that are combined for one result, at most
+
+    int64_t size_bytes() const { return elements * type.size_bytes(); }
+  };
+
+  Problem(Computation computation, const Numerics& numerics);
+  const std::string& name() const { return ComputationView(computation_).name(); }
+  int64_t BytesOfInputs() const;
+  Status CheckMemory() const;
   double Tolerance() const;
   void TakeOver(std::unique_ptr<Problem> before);
   Status MakeMemory();
   Status Draw(const ProblemOptions& options);
   Status DrawInputs(InputDistribution distribution, const ProblemOptions& options);
   Status ComputeReferences(const ProblemOptions& options);
+  // Errors: also DeadlineExceeded.
+  Status ComputeWholeReferences(const ProblemOptions& options);
   Status ComputeSamples(const ProblemOptions& options);
   Result<std::vector<std::vector<std::byte>>> Interpreted() const;
   Result<std::vector<std::vector<std::byte>>> PlainOutputs(const ProblemOptions& options);
@@ -96,15 +120,24 @@ class Problem {
   bool is_small() const;
   bool has_samples() const;
 
-  Expression expression_;
+  // In pipeline_problem.cc.
+  Status ComputePipelineReferences(const ProblemOptions& options);
+  // What a step gives of these inputs, and how results are compared.
+  static Result<std::vector<ReferenceBuffer>> ReferencesOfStep(const Expression& step,
+                                                               absl::Span<const BufferBytes> inputs,
+                                                               const Numerics& numerics,
+                                                               const ProblemOptions& options);
+
+  Computation computation_;
   Numerics numerics_;
+  std::vector<PassedBuffer> passed_inputs_, outputs_;
   std::vector<GuardedMemory> inputs_;
   std::vector<ReferenceBuffer> references_;
   double amplification_ = 1;  // of errors, by the store function
   int64_t least_whole_ns_ = 0;
 };
 
-// In the order in which they are tried for `expression`.
-std::vector<InputDistribution> DistributionsFor(const Expression& expression);
+// In the order in which they are tried; of a pipeline those of its first step that combines values.
+std::vector<InputDistribution> DistributionsFor(const ComputationView& computation);
 
 }  // namespace mdh

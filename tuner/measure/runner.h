@@ -14,8 +14,8 @@
 #include "core/base/status.h"
 #include "core/base/trusted_path.h"
 #include "core/device/device_description.h"
-#include "core/expression/expression.h"
 #include "core/expression/numerics.h"
+#include "core/pipeline/computation.h"
 #include "tuner/measure/confine/confinement.h"
 #include "tuner/measure/results/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
@@ -74,13 +74,14 @@ class Runner {
   virtual bool HasNewCompilers() const { return false; }
   // What the runner is kept from, for people; see Confine.
   virtual std::string confinement() const { return ""; }
-  // Draws random inputs and computes the reference result for `expression` (by a plain kernel,
-  // which is checked by interpreting a sample of points). Must precede Submit and Measure, and must
-  // not be called while kernels are submitted and not handed out: FailedPrecondition.
-  virtual Status SetProblem(const Expression& expression, uint64_t seed,
+  // Draws random inputs and computes the reference result for `computation` (by a plain kernel,
+  // which is checked by interpreting a sample of points; see Problem). Must precede Submit and
+  // Measure, and must not be called while kernels are submitted and not handed out:
+  // FailedPrecondition.
+  virtual Status SetProblem(const ComputationView& computation, uint64_t seed,
                             const Numerics& numerics = {}) = 0;
   // Time of the plain loop nest on one call of the host's CPU, as compiled for the reference; 0 if
-  // it takes more than a small part of the time that is left (SetDeadline).
+  // it takes more than a small part of the time that is left (SetDeadline), and of pipelines.
   virtual Result<int64_t> LoopNestTime() = 0;
 
   // When all must be over, on the clock of NowNs(); from now on, 0: never. SetProblem then contents

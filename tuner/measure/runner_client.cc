@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "core/text/printer.h"
+#include "core/text/computation_text.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/device_selector.h"
 #include "tuner/measure/confine/work_directory.h"
@@ -108,13 +108,13 @@ class RunnerClient final : public Runner {
            });
   }
 
-  Status SetProblem(const Expression& expression, uint64_t seed,
+  Status SetProblem(const ComputationView& computation, uint64_t seed,
                     const Numerics& numerics) override {
     MDH_RETURN_IF_ERROR(CheckIdle());
     problem_.emplace();
     problem_->set_numerics_policy(static_cast<int32_t>(numerics.policy));
     problem_->set_tolerance(numerics.tolerance);
-    problem_->set_expression(ToText(expression));
+    problem_->set_expression(ToText(computation));
     problem_->set_seed(seed);
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/false));
     const Status status = SendProblem();

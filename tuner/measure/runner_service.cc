@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "core/text/parser.h"
+#include "core/text/computation_text.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compiler_folders.h"
@@ -143,8 +143,9 @@ Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
   if (!problem_.empty() && problem_ == text) return absl::OkStatus();
   problem_.clear();
   has_reference_ = false;
-  MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(request.expression()));
-  expression_ = expression;
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(request.expression()));
+  expression_.reset();
+  if (const auto* one = std::get_if<Expression>(&computation)) expression_ = *one;
   const ProblemOptions options = {
       .seed = request.seed(),
       .numerics = {static_cast<NumericsPolicy>(request.numerics_policy()), request.tolerance()},
@@ -154,7 +155,7 @@ Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
         response.set_step(static_cast<int>(step));
         channel_.Send(channel_.current(), std::move(response));
       }};
-  MDH_RETURN_IF_ERROR(harness_->SetProblem(std::move(expression), options));
+  MDH_RETURN_IF_ERROR(harness_->SetProblem(std::move(computation), options));
   problem_ = std::move(text);
   return absl::OkStatus();
 }
@@ -278,6 +279,8 @@ Status RunnerService::CheckPlausible(const Submitted& submitted, Measurement& me
 Result<bool> RunnerService::ContradictsPeaks(const Submitted& submitted,
                                              const Measurement& measurement) {
   if (measurement.outcome != TrialOutcome::kOk || !peaks_) return false;
+  // What a pipeline certainly computes depends on what is fused.
+  if (!expression_) return false;
   const auto contradicts = [&] {
     return WhyImplausible(*expression_, static_cast<double>(measurement.time_ns()),
                           submitted.options.cache, harness_->device(), *peaks_)

@@ -70,10 +70,10 @@ class RunnerService {
   std::string confinement_;  // what is in force
   std::unique_ptr<Harness> harness_;
   std::optional<MachinePeaks> peaks_;
-  int64_t next_peaks_ns_ = 0;   // when they may be measured again
-  bool has_new_peaks_ = false;  // that were not sent yet
-  std::optional<Expression> expression_;
-  std::string problem_;  // the latest request's text; empty: there is no problem
+  int64_t next_peaks_ns_ = 0;             // when they may be measured again
+  bool has_new_peaks_ = false;            // that were not sent yet
+  std::optional<Expression> expression_;  // of the problem, if it is of one
+  std::string problem_;                   // the latest request's text; empty: there is no problem
   std::deque<Submitted> submitted_;
   size_t compiling_ = 0;  // the first of submitted_ are with the harness
   Status background_ = absl::OkStatus();

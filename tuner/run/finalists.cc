@@ -22,23 +22,15 @@ constexpr int64_t kFirstPause = 20'000'000;
 constexpr int64_t kLongestPause = 500'000'000;
 constexpr int64_t kMostUninterrupted = 50'000'000;
 
-Status SetNewProblem(Runner& runner, const Expression& expression, const TuningOptions& options) {
-  const auto set = [&] {
-    return runner.SetProblem(expression, options.seed + 1, options.numerics);
-  };
-  const Status status = set();
-  // A runner that has died is started again: an hour's search is not thrown away for that.
-  return absl::IsUnavailable(status) ? set() : status;
-}
-
 MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Finalist> finalists) {
   MeasureOptions measure = options.measure;
   measure.best_so_far_ns = 0;
   measure.precision = 0;
   measure.max_time_ns = 2 * measure.target_time_ns;
   const bool is_long =
-      std::any_of(finalists.begin(), finalists.end(),
-                  [](const Finalist& finalist) { return finalist.search_ns > kLongCall; });
+      std::any_of(finalists.begin(), finalists.end(), [](const Finalist& finalist) {
+        return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
+      });
   if (is_long) measure.min_repeats = 1;
   return measure;
 }
@@ -78,11 +70,27 @@ std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
 
 }  // namespace
 
-Result<InterleavedTimes> MeasureFinalists(Runner& runner, const Expression& expression,
+Status SetNewProblem(Runner& runner, const ComputationView& computation,
+                     const TuningOptions& options) {
+  const auto set = [&] {
+    return runner.SetProblem(computation, options.seed + 1, options.numerics);
+  };
+  const Status status = set();
+  // A runner that has died is started again: an hour's search is not thrown away for that.
+  return absl::IsUnavailable(status) ? set() : status;
+}
+
+Result<InterleavedTimes> MeasureFinalists(Runner& runner, const ComputationView& computation,
                                           const TuningOptions& options,
                                           absl::Span<const Finalist> finalists, int64_t patience_ns,
                                           const std::atomic<bool>& cancelled) {
-  MDH_RETURN_IF_ERROR(SetNewProblem(runner, expression, options));
+  MDH_RETURN_IF_ERROR(SetNewProblem(runner, computation, options));
+  return TakeTurns(runner, options, finalists, patience_ns, cancelled);
+}
+
+Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
+                                   absl::Span<const Finalist> finalists, int64_t patience_ns,
+                                   const std::atomic<bool>& cancelled) {
   const MeasureOptions measure = RoundOptions(options, finalists);
   std::vector<int64_t> search_ns;
   for (const Finalist& finalist : finalists) search_ns.push_back(finalist.search_ns);
@@ -125,7 +133,8 @@ Status MeasureBestAgain(RunnerPool& pool, const FinalsOptions& finals, DefaultKe
   while (Runner* runner = pool.idle()) {
     std::vector<Finalist> finalists;
     for (const Candidate& candidate : history.best()) {
-      finalists.push_back({candidate.kernel, SearchTime(candidate.measurement)});
+      finalists.push_back(
+          {.kernel = candidate.kernel, .search_ns = SearchTime(candidate.measurement)});
     }
     const Result<InterleavedTimes> times = MeasureFinalists(
         *runner, finals.expression, finals.options, finalists, finals.patience_ns, cancelled);

@@ -20,7 +20,8 @@ namespace mdh {
 
 struct Finalist {
   Kernel kernel;
-  int64_t search_ns = 0;  // its fastest call in the search; 0: it was not measured there
+  int64_t search_ns = 0;    // its fastest call in the search; 0: it was not measured there
+  int64_t expected_ns = 0;  // if it was not: about what a call takes; 0: nobody knows
 };
 
 // The smallest of many noisy times is mostly luck: the kernels are timed again, in short turns, and
@@ -29,10 +30,19 @@ struct Finalist {
 // (InterleavedTimes); on a machine that others use it waits now and then, for `patience_ns` at
 // most. Times of all finalists; what could not be settled is marked as disturbed. Errors: those
 // of Runner::SetProblem and Runner::Measure; Cancelled.
-Result<InterleavedTimes> MeasureFinalists(Runner& runner, const Expression& expression,
+Result<InterleavedTimes> MeasureFinalists(Runner& runner, const ComputationView& computation,
                                           const TuningOptions& options,
                                           absl::Span<const Finalist> finalists, int64_t patience_ns,
                                           const std::atomic<bool>& cancelled);
+
+// The first half of this: inputs that no one has seen before, and what results are compared with.
+// Errors: those of Runner::SetProblem.
+Status SetNewProblem(Runner& runner, const ComputationView& computation,
+                     const TuningOptions& options);
+// The second half: the turns. Errors: those of Runner::Measure; Cancelled.
+Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
+                                   absl::Span<const Finalist> finalists, int64_t patience_ns,
+                                   const std::atomic<bool>& cancelled);
 
 // The kernel from rules, with which the best are compared.
 struct DefaultKernel {

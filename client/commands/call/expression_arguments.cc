@@ -12,7 +12,7 @@
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
-#include "core/text/pipeline_parser.h"
+#include "core/text/computation_text.h"
 
 namespace mdh {
 namespace {
@@ -173,9 +173,7 @@ Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
                        arguments.file);
   }
   const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
-  if (!HoldsPipeline(text)) return ParseExpression(text, bindings, source);
-  MDH_ASSIGN_OR_RETURN(Pipeline pipeline, ParsePipeline(text, bindings, source));
-  return ToComputation(std::move(pipeline));
+  return ParseComputation(text, bindings, source);
 }
 
 }  // namespace mdh

@@ -159,7 +159,8 @@ std::string OriginOfStep(const v1::PipelineKernelStep& step) {
 std::string FormatPipelineKernel(const std::string& name, const v1::PipelineKernel& kernel) {
   std::string text = absl::StrCat(name, ": ", kernel.partition().text());
   if (kernel.time_ns() > 0) {
-    absl::StrAppend(&text, ", ", FormatTime(kernel.time_ns()), " as the sum of its steps");
+    absl::StrAppend(&text, ", ", FormatTime(kernel.time_ns()),
+                    kernel.is_measured() ? ", measured as a whole" : " as the sum of its steps");
   }
   if (kernel.unfused_time_ns() > 0 && kernel.unfused_time_ns() != kernel.time_ns()) {
     absl::StrAppend(&text, "; unfused ", FormatTime(kernel.unfused_time_ns()));

@@ -94,7 +94,9 @@ Json PipelineJson(const v1::PipelineKernel& pipeline) {
     if (step.time_ns() > 0) json["time_ns"] = step.time_ns();
     steps.push_back(std::move(json));
   }
-  Json json = {{"partition", pipeline.partition().text()}, {"steps", std::move(steps)}};
+  Json json = {{"partition", pipeline.partition().text()},
+               {"is_measured", pipeline.is_measured()},
+               {"steps", std::move(steps)}};
   if (pipeline.unfused_time_ns() > 0) json["unfused_time_ns"] = pipeline.unfused_time_ns();
   return json;
 }
@@ -137,6 +139,9 @@ std::string Origin(const v1::GetKernelResponse& response) {
       steps.push_back(absl::StrCat(step.expression_name(), " ", OriginOfStep(step)));
     }
     return absl::StrCat("Pipeline, ", response.pipeline().partition().text(),
+                        response.pipeline().is_measured()
+                            ? "; measured as a whole: " + FormatTime(record.time_ns())
+                            : "",
                         "; steps by themselves: ", absl::StrJoin(steps, "; "));
   }
   if (response.match() == v1::MATCH_KIND_PREDICTED) {

@@ -46,6 +46,10 @@ std::string ComparedText(const v1::TuningRecord& record) {
     absl::StrAppend(&text, has_default ? ", " : "", times(record.loop_nest_time_ns()),
                     has_default ? "a plain loop nest" : "as fast as a plain loop nest");
   }
+  if (const int64_t unfused_ns = record.pipeline().unfused_time_ns(); unfused_ns > 0) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", times(unfused_ns),
+                    text.empty() ? "as fast as unfused" : "the best unfused kernel");
+  }
   return text;
 }
 

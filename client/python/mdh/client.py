@@ -124,8 +124,8 @@ class Client:
         on_note: Optional[Callable[[str], None]] = None,
     ) -> TunedKernel:
         """Creates a job, waits for its end and gives the best that it found. Of a pipeline: a job for
-        each of its steps, alone and as they can be fused, and gives the sum of their times; best_kernel
-        has the kernel.
+        each of its steps, alone and as they can be fused, and one that measures whole kernels in turns;
+        gives the fastest of these, whose code best_kernel has.
 
         Zero and empty stand for the daemon's defaults. `budget_seconds`: time of the search, that which
         stands behind the record that there is included: a request for more goes on from there, one for

@@ -158,6 +158,7 @@ class Job(Shown):
     note: str = ""  # of a job that was just asked for: what search there was, whether it was joined
     devices: Tuple[str, ...] = ()  # that it may run on
     steps: "Tuple[Job, ...]" = ()  # of a pipeline: a job for each distinct step; it is none itself
+    whole: "Optional[Job]" = None  # of a pipeline: the job that measures whole kernels after these
 
     def _title(self) -> str:
         return self.name
@@ -170,8 +171,9 @@ class Job(Shown):
 
     @property
     def names(self) -> Tuple[str, ...]:
-        """Its own, or those of the jobs of the steps."""
-        return tuple(step.name for step in self.steps) or (self.name,)
+        """Its own; of a pipeline those of the jobs of the steps, then that of the whole."""
+        whole = (self.whole.name,) if self.whole is not None else ()
+        return (tuple(step.name for step in self.steps) + whole) or (self.name,)
 
     @property
     def has_ended(self) -> bool:
@@ -194,13 +196,15 @@ class Job(Shown):
         """Of the response of GetTuningJob or CreateTuningJob."""
         job = proto.job
         has_record = "record" in proto.DESCRIPTOR.fields_by_name and proto.HasField("record")
+        has_whole = "whole_job" in proto.DESCRIPTOR.fields_by_name and proto.HasField("whole_job")
         return Job(
             job.name, tuning_pb2.TuningJobState.Name(job.state)[len("TUNING_JOB_STATE_"):],
             Progress.from_proto(job.progress),
             TunedKernel.from_proto(proto.record) if has_record else None,
             from_code(job.error.code, job.error.message) if job.HasField("error") else None,
             getattr(proto, "note", ""), tuple(job.devices),
-            tuple(Job.from_proto(step) for step in getattr(proto, "step_jobs", ())))
+            tuple(Job.from_proto(step) for step in getattr(proto, "step_jobs", ())),
+            Job.from_proto(proto.whole_job) if has_whole else None)
 
 
 @dataclass(frozen=True, repr=False)

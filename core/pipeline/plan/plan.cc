@@ -338,4 +338,13 @@ std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOption
   return Cheapest(std::move(partitions), options);
 }
 
+std::optional<Partition> PartitionWith(const Pipeline& pipeline,
+                                       const std::vector<PlannedEdge>& edges,
+                                       const PlanOptions& options) {
+  for (Partition& partition : PlanPartitions(pipeline, options)) {
+    if (partition.edges == edges) return std::move(partition);
+  }
+  return std::nullopt;
+}
+
 }  // namespace mdh

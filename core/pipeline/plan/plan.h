@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/pipeline/pipeline.h"
@@ -68,5 +69,10 @@ struct PlanOptions {
 // a time; and a third time if that of all factors of contractions that follow each other is
 // cheaper.
 std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options = {});
+
+// Of these the one with such edges; nullopt: there is none.
+std::optional<Partition> PartitionWith(const Pipeline& pipeline,
+                                       const std::vector<PlannedEdge>& edges,
+                                       const PlanOptions& options = {});
 
 }  // namespace mdh

@@ -46,7 +46,7 @@ class JobDevicesTest : public ::testing::Test {
   int64_t Create(int64_t size, const std::vector<std::string>& devices,
                  const std::string& source = "") {
     const Result<v1::CreateTuningJobResponse> created =
-        queue_->Create({.expression = MatMulExpression(size, size, size),
+        queue_->Create({.computation = MatMulExpression(size, size, size),
                         .options = *CheckTuningOptions({}),
                         .devices = *catalogue_.Select(devices),
                         .source = source});

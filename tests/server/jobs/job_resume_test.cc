@@ -43,7 +43,7 @@ class JobResumeTest : public ::testing::Test {
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
   int64_t Create(int64_t size, v1::TuningOptions options = {}) {
-    const auto created = queue_->Create({.expression = MatMulExpression(size, size, size),
+    const auto created = queue_->Create({.computation = MatMulExpression(size, size, size),
                                          .options = *CheckTuningOptions(options)});
     EXPECT_TRUE(created.ok()) << created.status();
     return std::stoll(created->job().name().substr(sizeof("tuningJobs/") - 1));
@@ -88,12 +88,12 @@ TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
   queue_->Drain();
   EXPECT_EQ(queue_->WaitForProgress(running, 99, kLongWait).status().code(),
             absl::StatusCode::kUnavailable);
-  EXPECT_EQ(
-      queue_
-          ->Create({.expression = MatMulExpression(67, 67, 67), .options = *CheckTuningOptions({})})
-          .status()
-          .code(),
-      absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queue_
+                ->Create({.computation = MatMulExpression(67, 67, 67),
+                          .options = *CheckTuningOptions({})})
+                .status()
+                .code(),
+            absl::StatusCode::kUnavailable);
   EXPECT_EQ(store_->GetJob(running)->state(), v1::TUNING_JOB_STATE_QUEUED);
   StartQueue();
   tune_.Release();
@@ -251,7 +251,7 @@ TEST_F(JobResumeTest, AThousandEqualRequestsAtTheSameTimeAreOneJob) {
     clients.emplace_back([&] {
       for (int n = 0; n < 50; ++n) {
         const auto created =
-            queue_->Create({.expression = expression, .options = *CheckTuningOptions({})});
+            queue_->Create({.computation = expression, .options = *CheckTuningOptions({})});
         ASSERT_TRUE(created.ok()) << created.status();
         if (created->joined()) ++joined;
       }

@@ -47,7 +47,7 @@ class JobWritingTest : public ::testing::Test {
   }
   int64_t Create(int64_t size) {
     const auto created = queue_->Create(
-        {.expression = MatMulExpression(size, size, size), .options = *CheckTuningOptions({})});
+        {.computation = MatMulExpression(size, size, size), .options = *CheckTuningOptions({})});
     EXPECT_TRUE(created.ok()) << created.status();
     return *ParseJobName(created->job().name());
   }
@@ -118,7 +118,7 @@ TEST_F(JobWritingTest, WhatCannotBeWrittenIsRefusedAndChangesNothing) {
   v1::TuningOptions longer;
   longer.set_budget_ns(int64_t{3600} * 1'000'000'000);
   EXPECT_EQ(queue_
-                ->Create({.expression = MatMulExpression(65, 65, 65),
+                ->Create({.computation = MatMulExpression(65, 65, 65),
                           .options = *CheckTuningOptions(longer)})
                 .status(),
             kFull);
@@ -147,7 +147,7 @@ TEST_F(JobWritingTest, JobsBeginWhenTheDiskAnswersAndAreRefusedByNameUntilThen) 
   store_.FailWrites(kFull);
   EXPECT_EQ(queue_->Begin(), kFull);
   EXPECT_EQ(queue_->Cancel(number).status(), kFull);
-  EXPECT_EQ(queue_->Create({.expression = MatMulExpression(65, 65, 65), .options = {}}).status(),
+  EXPECT_EQ(queue_->Create({.computation = MatMulExpression(65, 65, 65), .options = {}}).status(),
             kFull);
   EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_QUEUED);
   queue_->LookAfter();
@@ -233,7 +233,7 @@ TEST_F(JobWritingTest, AStoreThatHangsHoldsUpNobodyWhoDoesNotWrite) {
   calls.emplace_back([&] { EXPECT_TRUE(queue_->Pause(running).ok()); });
   calls.emplace_back([&] {
     EXPECT_TRUE(queue_
-                    ->Create({.expression = MatMulExpression(66, 66, 66),
+                    ->Create({.computation = MatMulExpression(66, 66, 66),
                               .options = *CheckTuningOptions({}),
                               .request_id = "r"})
                     .ok());

@@ -83,7 +83,7 @@ class SearchEffortTest : public ::testing::Test {
   }
   v1::CreateTuningJobResponse Create(const v1::TuningOptions& options,
                                      bool takes_any_search = false, bool force = false) {
-    const auto created = queue_->Create({.expression = MatMulExpression(64, 64, 64),
+    const auto created = queue_->Create({.computation = MatMulExpression(64, 64, 64),
                                          .options = options,
                                          .force = force,
                                          .takes_any_search = takes_any_search});
@@ -231,7 +231,7 @@ TEST_F(SearchEffortTest, CheckingARequestExtendsNothing) {
   Create(Limits(3));
   ExpectSearching(1);
   const auto checked =
-      queue_->Validate({.expression = MatMulExpression(64, 64, 64), .options = Limits(25)});
+      queue_->Validate({.computation = MatMulExpression(64, 64, 64), .options = Limits(25)});
   EXPECT_TRUE(checked->joined());
   EXPECT_EQ(queue_->Get(1)->options().budget_ns(), 3 * kOneSecond);
   tune_.Release();

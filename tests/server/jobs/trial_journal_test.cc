@@ -58,7 +58,7 @@ TEST(TrialJournalTest, TheSummaryIsWhatProgressWas) {
 class CountingRunner final : public Runner {
  public:
   const DeviceDescription& device() const override { return device_; }
-  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
     return absl::OkStatus();
   }
   Result<int64_t> LoopNestTime() override { return 1'000'000; }

@@ -71,6 +71,8 @@ TEST_F(PipelineServiceTest, EveryDistinctStepOfThePartitionsHasAJob) {
   EXPECT_EQ(created->note(),
             "3 distinct steps of 2 partitions: activation in the epilogue of matmul; unfused");
   ASSERT_THAT(created->step_jobs(), SizeIs(3));
+  EXPECT_THAT(created->whole_job().job().awaited_jobs(), SizeIs(3));
+  EXPECT_EQ(created->whole_job().job().options().budget_ns(), 9'000'000'000);
   int64_t budget_ns = 0;
   for (const v1::PipelineStepJob& step : created->step_jobs()) {
     budget_ns += step.job().options().budget_ns();
@@ -99,6 +101,7 @@ TEST_F(PipelineServiceTest, OnlyCheckingCreatesNothing) {
   ASSERT_TRUE(checked.ok()) << checked.status();
   ASSERT_THAT(checked->step_jobs(), SizeIs(3));
   EXPECT_EQ(checked->step_jobs(0).job().name(), "");
+  EXPECT_EQ(checked->whole_job().job().name(), "");
   EXPECT_THAT(StatesOfJobs(), IsEmpty());
 }
 
@@ -108,6 +111,8 @@ TEST_F(PipelineServiceTest, TheSameRequestIdGivesTheSameJobs) {
   const auto second = client_->CreateJob(layer_, options);
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   EXPECT_EQ(first->step_jobs(2).job().request_id(), "mine/2");
+  EXPECT_EQ(first->whole_job().job().request_id(), "mine/all");
+  EXPECT_EQ(first->whole_job().job().name(), second->whole_job().job().name());
   for (int s = 0; s < 3; ++s) {
     EXPECT_EQ(first->step_jobs(s).job().name(), second->step_jobs(s).job().name());
   }
@@ -215,12 +220,12 @@ TEST_F(PipelineServiceTest, AKernelComesAtOnceWhileTuningBegins) {
   const auto first = client_->GetKernelAndTune(layer_, {}, {});
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->match(), v1::MATCH_KIND_PREDICTED);
-  EXPECT_THAT(first->pipeline().tuning_jobs(), SizeIs(3));
-  EXPECT_THAT(StatesOfJobs(), SizeIs(3));
+  EXPECT_THAT(first->pipeline().tuning_jobs(), SizeIs(4));
+  EXPECT_THAT(StatesOfJobs(), SizeIs(4));
   const auto looked_up = client_->LookupAndTune(layer_, {});
   ASSERT_TRUE(looked_up.ok()) << looked_up.status();
-  EXPECT_THAT(looked_up->pipeline().tuning_jobs(), SizeIs(3));
-  EXPECT_THAT(StatesOfJobs(), SizeIs(3));
+  EXPECT_THAT(looked_up->pipeline().tuning_jobs(), SizeIs(4));
+  EXPECT_THAT(StatesOfJobs(), SizeIs(4));
   const auto refused = client_->GetKernelAndTune(layer_, {}, {.budget_ns = -1});
   ASSERT_TRUE(refused.ok()) << refused.status();
   EXPECT_EQ(refused->tuning_error().code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
@@ -254,15 +259,77 @@ TEST_F(PipelineServiceTest, AreCheckedInEitherForm) {
   EXPECT_THAT(std::string(Check(source).status().message()), HasSubstr("none"));
 }
 
-TEST_F(PipelineServiceTest, RecordsAreOfExpressions) {
-  v1::TuningRecord record = RecordFor(64, 1'000'000);
-  record.set_expression_text(kLayer);
-  const Status refused = admin_client_->PutKernel(record).status();
-  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(FieldOf(refused), "record.expression_text");
-  EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("'layer' is a pipeline of 2 steps, and only an expression is taken here: "
-                        "give each step by itself"));
+TEST_F(PipelineServiceTest, TheKernelThatWasMeasuredAsAWholeIsTaken) {
+  PutUnfused();
+  PutFused(950'000);
+  ASSERT_EQ(client_->Lookup(layer_)->pipeline().partition().text(), "unfused");
+  const auto created = client_->CreateJob(layer_, {});
+  ASSERT_TRUE(created.ok()) << created.status();
+  for (const v1::PipelineStepJob& step : created->step_jobs()) {
+    EXPECT_EQ(step.job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+  }
+  const std::string name = created->whole_job().job().name();
+  ASSERT_TRUE(client_->Watch(name, 0, {}).ok());
+  const auto job = client_->GetJob(name);
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_EQ(job->job().state(), v1::TUNING_JOB_STATE_SUCCEEDED) << job->job().error().message();
+  EXPECT_EQ(job->record().pipeline().unfused_time_ns(), 900'000);
+
+  // The fake device finds the fused one faster, whatever the steps' times.
+  const auto found = client_->Lookup(layer_);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->match(), v1::MATCH_KIND_EXACT);
+  EXPECT_EQ(found->provenance(), v1::KERNEL_PROVENANCE_MEASURED);
+  EXPECT_EQ(found->record().name(), job->record().name());
+  EXPECT_TRUE(found->pipeline().is_measured());
+  EXPECT_EQ(found->pipeline().partition().text(), "activation in the epilogue of matmul");
+  EXPECT_EQ(found->pipeline().partition().edges_size(), 1);
+  EXPECT_EQ(found->pipeline().time_ns(), job->record().time_ns());
+  EXPECT_EQ(found->pipeline().unfused_time_ns(), 900'000);
+  ASSERT_THAT(found->pipeline().steps(), SizeIs(1));
+  EXPECT_EQ(found->kernel().arguments_size(), 4);
+  const auto best = client_->GetBestKernel(layer_, {}, v1::MATCH_KIND_EXACT);
+  ASSERT_TRUE(best.ok()) << best.status();
+  EXPECT_EQ(best->kernel().SerializeAsString(), found->kernel().SerializeAsString());
+  // Also by the key alone, as caches ask, and by the kernel's name.
+  const auto by_key = client_->Lookup(Client::KeyOf(layer_));
+  ASSERT_TRUE(by_key.ok()) << by_key.status();
+  EXPECT_EQ(by_key->record().SerializeAsString(), found->record().SerializeAsString());
+  EXPECT_EQ(client_->GetKernel(found->kernel().name())->source(), found->kernel().source());
+  EXPECT_THAT(client_->GetKernelAndTune(layer_, {}, {})->pipeline().tuning_jobs(), IsEmpty());
+  // Without it the records of the steps decide.
+  ASSERT_TRUE(admin_client_->Invalidate(found->record().name()).ok());
+  EXPECT_EQ(client_->Lookup(layer_)->pipeline().partition().text(), "unfused");
+}
+
+TEST_F(PipelineServiceTest, RecordsOfPipelinesAreTakenFromElsewhere) {
+  PutUnfused();
+  PutFused(950'000);
+  const auto created = client_->CreateJob(layer_, {});
+  ASSERT_TRUE(created.ok()) << created.status();
+  ASSERT_TRUE(client_->Watch(created->whole_job().job().name(), 0, {}).ok());
+  const v1::LookupKernelResponse found = *client_->Lookup(layer_);
+  const v1::TuningRecord record = found.record();
+  ASSERT_TRUE(admin_client_->Invalidate(record.name()).ok());
+  const auto put = admin_client_->PutKernel(record);
+  ASSERT_TRUE(put.ok()) << put.status();
+  const v1::LookupKernelResponse again = *client_->Lookup(layer_);
+  EXPECT_EQ(again.kernel().source(), found.kernel().source());
+  EXPECT_EQ(again.pipeline().SerializeAsString(), found.pipeline().SerializeAsString());
+
+  const auto expect_refused = [&](const char* field, auto change) {
+    v1::TuningRecord other = record;
+    change(other);
+    const Status refused = admin_client_->PutKernel(other).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+    EXPECT_EQ(FieldOf(refused), field) << refused;
+  };
+  expect_refused("record.parameters", [](auto& r) { r.set_parameters("edge 1 2 fused\n"); });
+  expect_refused("record.parameters", [&](auto& r) {
+    r.set_parameters(found.pipeline().steps(0).parameters());  // of an expression
+  });
+  expect_refused("record.key.expression_digest",
+                 [](auto& r) { r.set_expression_text(std::string(kCentred)); });
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class TurnRunner final : public Runner {
  public:
   explicit TurnRunner(DeviceDescription device) : device_(std::move(device)) {}
   const DeviceDescription& device() const override { return device_; }
-  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
     return absl::OkStatus();
   }
   Result<int64_t> LoopNestTime() override { return 0; }

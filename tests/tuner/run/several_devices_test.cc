@@ -31,10 +31,10 @@ class Device final : public Runner {
 
   const DeviceDescription& device() const override { return recorded_.device_; }
   DeviceDescription& description() { return recorded_.device_; }
-  Status SetProblem(const Expression& expression, uint64_t seed,
+  Status SetProblem(const ComputationView& computation, uint64_t seed,
                     const Numerics& numerics) override {
     if (!problem_.ok()) return problem_;
-    return recorded_.SetProblem(expression, seed, numerics);
+    return recorded_.SetProblem(computation, seed, numerics);
   }
   Result<int64_t> LoopNestTime() override { return recorded_.LoopNestTime(); }
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
@@ -170,7 +170,7 @@ TEST(Pool, AsksOnlyForWhatWasSubmitted) {
 class Waiting final : public Runner {
  public:
   const DeviceDescription& device() const override { return device_; }
-  Status SetProblem(const Expression&, uint64_t, const Numerics&) override {
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
     return absl::OkStatus();
   }
   Result<int64_t> LoopNestTime() override { return 0; }

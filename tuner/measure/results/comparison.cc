@@ -6,11 +6,17 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tuner/measure/results/parallel_ranges.h"
 
 namespace mdh {
 namespace {
+
+// Of the elements of a variant so many are looked at, and of these what changes this part of them
+// counts: where a value decides between two others, few change much.
+constexpr int64_t kMostOfVariant = 65'536;
+constexpr double kNearlyAll = 0.9;
 
 ElementContent ContentOf(const ReferenceBuffer& reference, int64_t element) {
   return reference.contents.empty() ? ElementContent::kResult
@@ -41,6 +47,22 @@ bool IsClose(const ReferenceField& field, const ScalarValue& expected, const Sca
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
 }
 
+// Whether a value is as near to the reference as one of its variants explains.
+bool IsExplained(const ReferenceBuffer& reference, const ReferenceField& field, int64_t element,
+                 const ScalarValue& expected, const ScalarValue& got) {
+  double explained = 0;
+  for (const ReferenceVariant& variant : reference.variants) {
+    const ScalarValue other = ValueAt(reference, field, variant.bytes.data(), element);
+    if (IsClose(field, other, got)) return true;
+    explained =
+        std::max(explained, variant.slack * std::abs(other.as_double() - expected.as_double()));
+  }
+  const double x = expected.as_double(), y = got.as_double();
+  const bool is_finite = std::isfinite(explained) && std::isfinite(x) && std::isfinite(y);
+  if (!IsFloatingPoint(field.type) || !is_finite) return false;
+  return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms) + explained;
+}
+
 bool AllAre(std::byte value, const std::byte* bytes, size_t size) {
   return std::all_of(bytes, bytes + size, [&](std::byte b) { return b == value; });
 }
@@ -55,9 +77,17 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   const std::byte* expected = At(reference, field, reference.bytes.data(), element);
   if (std::memcmp(expected, is, size) == 0 && !reference.contains_nan) return true;
   if (!IsFloatingPoint(field.type) && !field.rounds) {  // a bool must be 0 or 1, not just true
-    return std::memcmp(expected, is, size) == 0;
+    return std::memcmp(expected, is, size) == 0 ||
+           std::any_of(reference.variants.begin(), reference.variants.end(),
+                       [&](const ReferenceVariant& variant) {
+                         const std::byte* other =
+                             At(reference, field, variant.bytes.data(), element);
+                         return std::memcmp(other, is, size) == 0;
+                       });
   }
-  return IsClose(field, ScalarValue::Load(field.type, expected), ScalarValue::Load(field.type, is));
+  const ScalarValue right = ScalarValue::Load(field.type, expected);
+  const ScalarValue value = ScalarValue::Load(field.type, is);
+  return IsClose(field, right, value) || IsExplained(reference, field, element, right, value);
 }
 
 // Whether the buffer is nothing but an array of T: the common case, which is worth a loop of its
@@ -299,6 +329,27 @@ ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
     TakeSummary(SummarizeSamples(reference, static_cast<int>(f)), reference.fields[f], reference);
   }
   return reference;
+}
+
+void AddVariant(ReferenceVariant variant, ReferenceBuffer& reference) {
+  for (ReferenceField& field : reference.fields) {
+    if (!IsFloatingPoint(field.type)) continue;
+    const int64_t step = std::max<int64_t>(reference.elements() / kMostOfVariant, 1);
+    std::vector<double> changes;  // as `tolerance`
+    for (int64_t e = 0; e < reference.elements(); e += step) {
+      if (!IsResult(reference, e)) continue;
+      const double x = ValueAt(reference, field, reference.bytes.data(), e).as_double();
+      const double y = ValueAt(reference, field, variant.bytes.data(), e).as_double();
+      const double change = std::abs(y - x) / std::max(std::abs(x), field.rms);
+      if (std::isfinite(change)) changes.push_back(change);
+    }
+    if (changes.empty()) continue;
+    const auto most = changes.begin() + static_cast<std::ptrdiff_t>(
+                                            kNearlyAll * static_cast<double>(changes.size() - 1));
+    std::nth_element(changes.begin(), most, changes.end());
+    field.tolerance += variant.slack * *most;
+  }
+  reference.variants.push_back(std::move(variant));
 }
 
 std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const std::byte* got,

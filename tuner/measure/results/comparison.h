@@ -44,6 +44,14 @@ struct ReferenceSample {
   ScalarValue value;
 };
 
+// Another right value of every element, where there is not only one: of pipelines, whose
+// intermediates may be rounded or not.
+struct ReferenceVariant {
+  std::vector<std::byte> bytes;
+  // So many times what it differs from the reference a value may do, too.
+  double slack;
+};
+
 struct ReferenceBuffer {
   std::string name;
   ElementType type;
@@ -56,6 +64,7 @@ struct ReferenceBuffer {
   // What there is to compare with; the samples unless that is the whole buffer.
   ResultCheck check = ResultCheck::kWhole;
   std::vector<ReferenceSample> samples = {};
+  std::vector<ReferenceVariant> variants = {};
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
   // Whether every result that equals it byte by byte is right.
@@ -83,6 +92,10 @@ ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples,
                                      double tolerance = kDefaultTolerance,
                                      double amplification = 1);
+
+// What it changes in nearly all elements counts for every element, as the variant of one of them
+// may be the reference by chance. Expects a whole reference, and as many bytes as it has.
+void AddVariant(ReferenceVariant variant, ReferenceBuffer& reference);
 
 struct Mismatch {
   int64_t element;    // linear index

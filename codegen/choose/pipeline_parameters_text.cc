@@ -1,0 +1,139 @@
+#include "codegen/choose/pipeline_parameters_text.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace mdh {
+namespace {
+
+struct NamedKind {
+  EdgeKind kind;
+  absl::string_view name;
+};
+constexpr NamedKind kKindsOfEdges[] = {
+    {EdgeKind::kStage, "stage"}, {EdgeKind::kInline, "inline"}, {EdgeKind::kEpilogue, "epilogue"}};
+
+absl::string_view NameOf(EdgeKind kind) {
+  for (const NamedKind& named : kKindsOfEdges) {
+    if (named.kind == kind) return named.name;
+  }
+  return "";
+}
+
+std::optional<EdgeKind> KindNamed(absl::string_view name) {
+  for (const NamedKind& named : kKindsOfEdges) {
+    if (named.name == name) return named.kind;
+  }
+  return std::nullopt;
+}
+
+std::string GroupText(const JointGroup& group) {
+  const auto row = [](std::string* out, const std::vector<int>& numbers) {
+    absl::StrAppend(out, absl::StrJoin(numbers, ","));
+  };
+  return absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
+                      absl::StrJoin(group.part, ","), " dimensions ",
+                      absl::StrJoin(group.dimensions, "|", row));
+}
+
+// "1,2".
+template <typename Number>
+bool ParseNumbers(absl::string_view text, std::vector<Number>& numbers) {
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    if (!absl::SimpleAtoi(word, &numbers.emplace_back()) || numbers.back() < 0) return false;
+  }
+  return true;
+}
+
+// Zero-based, of a text that counts from 1.
+bool ParseStep(absl::string_view word, int& step) {
+  if (!absl::SimpleAtoi(word, &step) || step < 1) return false;
+  --step;
+  return true;
+}
+
+Status ParseEdge(absl::string_view text, PipelineParameters& parameters) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  PlannedEdge edge = {};
+  const std::optional<EdgeKind> kind = words.size() == 3 ? KindNamed(words[2]) : std::nullopt;
+  if (!kind || !ParseStep(words[0], edge.producer) || !ParseStep(words[1], edge.consumer)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected 'edge STEP STEP stage|inline|epilogue', found 'edge ", text, "'"));
+  }
+  edge.kind = *kind;
+  parameters.edges.push_back(edge);
+  return absl::OkStatus();
+}
+
+Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  JointGroup group;
+  const auto is_read = [&] {
+    if (words.size() != 6 || words[2] != "part" || words[4] != "dimensions") return false;
+    if (!ParseStep(words[0], group.first) || !ParseStep(words[1], group.last)) return false;
+    if (group.last < group.first || !ParseNumbers(words[3], group.part)) return false;
+    for (const absl::string_view row : absl::StrSplit(words[5], '|')) {
+      if (!ParseNumbers(row, group.dimensions.emplace_back())) return false;
+      if (group.dimensions.back().size() != group.part.size()) return false;
+    }
+    return group.dimensions.size() == static_cast<size_t>(group.last - group.first) + 1;
+  };
+  if (!is_read()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected 'group STEP STEP part N,... dimensions N,...|...', found 'group ", text, "'"));
+  }
+  parameters.groups.push_back(std::move(group));
+  return absl::OkStatus();
+}
+
+Status ParseLine(absl::string_view line, PipelineParameters& parameters) {
+  if (absl::ConsumePrefix(&line, "edge ")) return ParseEdge(line, parameters);
+  if (absl::ConsumePrefix(&line, "group ")) return ParseGroup(line, parameters);
+  if (absl::ConsumePrefix(&line, "step ")) {
+    MDH_ASSIGN_OR_RETURN(parameters.steps.emplace_back(),
+                         ParseTuningParameters({line.data(), line.size()}));
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected 'edge', 'group' or 'step', found '", line.substr(0, 40), "'"));
+}
+
+}  // namespace
+
+std::string ToText(const PipelineParameters& parameters) {
+  std::string text;
+  for (const PlannedEdge& edge : parameters.edges) {
+    absl::StrAppend(&text, "edge ", edge.producer + 1, " ", edge.consumer + 1, " ",
+                    NameOf(edge.kind), "\n");
+  }
+  for (const JointGroup& group : parameters.groups) absl::StrAppend(&text, GroupText(group), "\n");
+  for (const TuningParameters& step : parameters.steps) {
+    absl::StrAppend(&text, "step ", ToText(step), "\n");
+  }
+  return text;
+}
+
+Result<PipelineParameters> ParsePipelineParameters(std::string_view text) {
+  PipelineParameters parameters;
+  int number = 0;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    if (const Status status = ParseLine(line, parameters); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", status.message()));
+    }
+  }
+  if (parameters.steps.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("line ", number, ": there is no step"));
+  }
+  return parameters;
+}
+
+}  // namespace mdh

@@ -1,0 +1,24 @@
+// The text form of a pipeline's parameters, one line each:
+//
+//   edge 1 2 epilogue                                   steps count from 1; also stage, inline
+//   group 1 2 part 4,64 dimensions 0,1|0,1              common dimensions per step of the group
+//   step system_model=...; ...                          as tuning parameters
+//
+// Edges are those of the pipeline that is planned, groups and steps those of its partition.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/choose/pipeline_parameters.h"
+#include "core/base/status.h"
+
+namespace mdh {
+
+// ParsePipelineParameters of the result gives the same parameters.
+std::string ToText(const PipelineParameters& parameters);
+
+// Errors: InvalidArgument, beginning with "line N: ".
+Result<PipelineParameters> ParsePipelineParameters(std::string_view text);
+
+}  // namespace mdh

@@ -1,0 +1,90 @@
+#include "server/jobs/pipeline_search.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/choose/default_parameters.h"
+#include "codegen/joint_parameters.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "server/jobs/search_effort.h"
+#include "server/jobs/tuning_request.h"
+#include "server/records/kernel_key.h"
+#include "server/records/pipeline_record.h"
+#include "server/records/tuning_result_conversion.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/pipeline_candidates.h"
+
+namespace mdh {
+namespace {
+
+// However short the search for the steps was, references of large steps take their time.
+constexpr int64_t kLeastTime = 60'000'000'000;
+
+// The best parameters of a step that are known for the device and compiler of `key`.
+std::optional<KnownStep> FindStepRecord(const Expression& step, const v1::KernelKey& key,
+                                        const LookupTable& lookup_table) {
+  v1::KernelKey of_step = KeyOfComputation(step, key.numerics_policy());
+  of_step.set_device_fingerprint(key.device_fingerprint());
+  of_step.set_compiler(key.compiler());
+  of_step.set_generator_version(key.generator_version());
+  const Result<v1::TuningRecord> record = lookup_table.FindRecord(of_step);
+  if (!record.ok()) return std::nullopt;
+  Result<TuningParameters> parameters = ParseTuningParameters(record->parameters());
+  if (!parameters.ok()) return std::nullopt;
+  return KnownStep{*std::move(parameters), record->time_ns(), record->name()};
+}
+
+std::vector<PipelineParameters> StepsTogether(const Pipeline& /*pipeline*/,
+                                              const Partition& partition,
+                                              const DeviceDescription& device,
+                                              NumericsPolicy numerics,
+                                              const PipelineParameters& /*known*/) {
+  return JointCandidates(partition, TuningModel(device.kind), device, numerics);
+}
+
+}  // namespace
+
+Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const SearchTools& tools) {
+  const int64_t start_ns = NowNs();
+  TuningDevice& device = search.lease.held();
+  const DeviceDescription description = device.description();
+  TuningOptions options = FromProto(search.options);
+  options.on_step = search.on_step;
+  MDH_ASSIGN_OR_RETURN(
+      std::vector<PipelineCandidate> candidates,
+      PipelineCandidates(search.pipeline, description,
+                         [&](const Expression& step) {
+                           return FindStepRecord(step, search.key, tools.lookup_table);
+                         },
+                         {.numerics = options.numerics.policy, .more = {StepsTogether}}));
+  const int64_t limit_ns = std::max(search.options.budget_ns(), kLeastTime);
+  search.lease.SetDeadline(start_ns + limit_ns);
+  Result<PipelineTurns> turns = tools.measure_in_turns(
+      search.lease, search.pipeline, std::move(candidates), options, search.cancelled);
+  search.lease.SetDeadline(0);
+  if (search.cancelled) return absl::CancelledError("cancelled");
+  if (!turns.ok()) return turns.status();
+  DeviceLease* const lease = &search.lease;
+  MDH_RETURN_IF_ERROR(CheckCompilers({&lease, 1}));
+  v1::TuningRecord record = MakePipelineRecord(search.pipeline, search.key, description, *turns);
+  record.set_search_end(v1::SEARCH_END_BUDGET);
+  record.set_search_time_ns(NowNs() - start_ns);
+  // That of the steps stands behind it.
+  record.set_total_search_time_ns(std::max(record.search_time_ns(), search.options.budget_ns()));
+  v1::MachinePeaks peaks;
+  if (const Result<v1::MachinePeaks> known = tools.catalogue.Peaks(device); known.ok()) {
+    peaks = *known;
+  } else {
+    spdlog::warn("device={} peaks are unknown: {}", device.name(),
+                 std::string(known.status().message()));
+  }
+  return PutFound(std::move(record),
+                  MakeKernel(search.key, turns->best().candidate.kernel, description),
+                  search.options, peaks, {&lease, 1}, tools);
+}
+
+}  // namespace mdh

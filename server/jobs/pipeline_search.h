@@ -1,0 +1,33 @@
+// The run of a job that measures whole kernels of a pipeline: from the records of the steps to the
+// record of the pipeline.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "core/base/status.h"
+#include "core/pipeline/pipeline.h"
+#include "mdh/v1/record.pb.h"
+#include "mdh/v1/tuning.pb.h"
+#include "server/devices/device_lease.h"
+#include "server/jobs/job_search.h"
+#include "tuner/run/tuning_loop.h"
+
+namespace mdh {
+
+struct PipelineSearch {
+  const Pipeline& pipeline;
+  const v1::TuningOptions& options;
+  const v1::KernelKey& key;
+  DeviceLease& lease;
+  std::function<void(const SearchStep&)> on_step = {};
+  const std::atomic<bool>& cancelled;
+};
+
+// Measures the kernels that the best records of the steps on the device give (PipelineCandidates)
+// and stores the fastest; records of the steps stay as they are. Steps without one are computed as
+// rules say. Errors: what PipelineCandidates and MeasureInTurns say; Cancelled, and then nothing is
+// stored; Unavailable if a compiler was replaced meanwhile.
+Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const SearchTools& tools);
+
+}  // namespace mdh

@@ -1,0 +1,70 @@
+#include "codegen/choose/pipeline_parameters_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "codegen/choose/default_parameters.h"
+#include "core/text/pipeline_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/core/pipeline/sample_pipelines.h"
+
+namespace mdh::pipeline_parameters_text_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+DeviceDescription TwoCores() {
+  DeviceDescription cpu;
+  cpu.cores = 2;
+  return cpu;
+}
+
+// Of the layer, with all that the text can say.
+PipelineParameters Sample() {
+  const Pipeline layer = *ParsePipeline(kLayer);
+  const SystemModel model = OpenMpSimdRegistersModel();
+  PipelineParameters parameters = {
+      .edges = {{0, 1, EdgeKind::kStage}, {1, 2, EdgeKind::kInline}, {2, 3, EdgeKind::kEpilogue}},
+      .groups = {{0, 1, {{0, 1}, {1, 0}}, {4, 64}}},
+      .steps = {}};
+  for (const PipelineStep& step : layer.steps()) {
+    parameters.steps.push_back(DefaultParameters(step.expression, model, TwoCores()));
+  }
+  return parameters;
+}
+
+TEST(PipelineParametersTextTest, WhatIsPrintedIsParsed) {
+  const std::string text = ToText(Sample());
+  ExpectGoldenFile("pipeline_parameters.txt", text);
+  const Result<PipelineParameters> parsed = ParsePipelineParameters(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, Sample());
+}
+
+TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
+  const std::string step = absl::StrCat("step ", ToText(Sample().steps[1]), "\n");
+  ASSERT_TRUE(ParsePipelineParameters(step).ok());
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "line 2: there is no step"},
+      {"edge 1 2\n", "line 1: expected 'edge STEP STEP stage|inline|epilogue', found 'edge 1 2'"},
+      {"\nedge 0 2 stage\n", "line 2: expected 'edge"},
+      {"edge 1 2 fused\n", "line 1: expected 'edge"},
+      {"edge 1 two inline\n", "line 1: expected 'edge"},
+      {"group 1 2 part 4 dimensions 0\n", "line 1: expected 'group STEP STEP part N,..."},
+      {"group 1 2 part  dimensions |\n", "line 1: expected 'group"},
+      {"group 2 1 part 4 dimensions 0|0\n", "line 1: expected 'group"},
+      {"group 1 2 part 4,x dimensions 0,1|0,1\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0,1|0\n", "line 1: expected 'group"},
+      {"group 1 2 parts 4 dimensions 0|0\n", "line 1: expected 'group"},
+      {"edge 1 2 stage\nstep tile=none\n", "line 2: "},
+      {"stage 1 2\n", "line 1: expected 'edge', 'group' or 'step', found 'stage 1 2'"}};
+  for (const auto& [text, error] : cases) {
+    const std::string whole = *text == 0 ? "\n" : text;
+    const Status status = ParsePipelineParameters(whole).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(error)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace mdh::pipeline_parameters_text_test

@@ -1,0 +1,214 @@
+// Jobs that measure whole kernels of pipelines behind those of the steps.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/pipeline/plan/search_plan.h"
+#include "core/text/pipeline_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/jobs/job_queue.h"
+#include "server/jobs/pipeline_jobs.h"
+#include "server/jobs/tuning_request.h"
+#include "server/records/kernel_key.h"
+#include "server/records/pipeline_record.h"
+#include "server/records/resource_names.h"
+#include "server/store/sqlite_store.h"
+#include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/server/eventually.h"
+#include "tests/server/fake_devices.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh::pipeline_whole_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class PipelineWholeTest : public ::testing::Test {
+ protected:
+  PipelineWholeTest() {
+    store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
+      table_.Apply(kind, record);
+    });
+    StartQueue();
+  }
+  // What a new process does.
+  void StartQueue() {
+    queue_.reset();
+    JobQueueOptions options;
+    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
+                          const TuningOptions& tuning,
+                          const std::function<void(const TuningProgress&)>& on_trial,
+                          const std::atomic<bool>& cancelled) {
+      return tune_(expression, runners, tuning, on_trial, cancelled);
+    };
+    options.measure_in_turns =
+        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
+               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
+          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
+        };
+    queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
+  }
+  v1::CreateTuningJobResponse Create(int64_t budget_ns = 0, bool force = false) {
+    JobRequest request;
+    request.options.set_budget_ns(budget_ns);
+    request.force = force;
+    const auto created = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
+    EXPECT_TRUE(created.ok()) << created.status();
+    return *created;
+  }
+  void ReleaseSteps() {
+    for (int step = 0; step < 3; ++step) tune_.Release();
+  }
+  bool HasState(int64_t number, v1::TuningJobState state) {
+    return Eventually([&] { return queue_->Get(number)->state() == state; });
+  }
+  Result<v1::TuningRecord> Record() {
+    return table_.FindRecord(MakeKernelKey(layer_, KeyEnvironment::Of(FakeCpu())));
+  }
+
+  const Pipeline layer_ = *ParsePipeline(kLayer);
+  TemporaryDirectory directory_;
+  const std::unique_ptr<Store> store_ = *OpenSqliteStore({.path = directory_.File("mdhd.sqlite")});
+  FakeTune tune_;
+  FakeTurns turns_;
+  FakeDevices devices_;
+  FakeDevice& cpu_ = devices_.Add("devices/cpu", FakeCpu());
+  LookupTable table_{KeyEnvironment::Of(cpu_.description)};
+  DeviceCatalogue catalogue_{devices_.Take(), {}, {}, *store_};
+  std::unique_ptr<JobQueue> queue_;
+};
+
+TEST_F(PipelineWholeTest, BeginsWhenTheJobsOfTheStepsHaveEnded) {
+  const v1::CreateTuningJobResponse created = Create();
+  const v1::TuningJob& whole = created.whole_job().job();
+  EXPECT_EQ(whole.name(), "tuningJobs/4");
+  EXPECT_EQ(whole.expression_name(), "layer");
+  EXPECT_THAT(whole.awaited_jobs(), ElementsAre("tuningJobs/1", "tuningJobs/2", "tuningJobs/3"));
+  tune_.Release();
+  tune_.Release();
+  ASSERT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(queue_->Get(4)->state(), v1::TUNING_JOB_STATE_QUEUED);
+  EXPECT_EQ(turns_.runs, 0);
+  tune_.Release();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(turns_.runs, 1);
+  const v1::TuningJob job = *queue_->Get(4);
+  const Result<v1::TuningRecord> record = Record();
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(job.record(), record->name());
+  EXPECT_EQ(job.progress().best_time_ns(), record->time_ns());
+  EXPECT_EQ(job.progress().trials(), record->trials());
+  EXPECT_LT(record->time_ns(), 900'000);
+  EXPECT_EQ(record->pipeline().unfused_time_ns(), 900'000);
+  EXPECT_EQ(record->pipeline().kernels(0).parameters(), record->parameters());
+  EXPECT_GE(record->time_ns() > 0 ? record->pipeline().unfused_time_ns() / record->time_ns() : 0,
+            1);
+  EXPECT_FALSE(record->device_names().empty());
+  const auto kernel = store_->GetKernel(*ParseRecordName(record->name()));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->arguments_size(), 4);
+  const Result<v1::PipelineKernel> explained = ExplainPipelineRecord(*record);
+  ASSERT_TRUE(explained.ok()) << explained.status();
+  EXPECT_TRUE(explained->is_measured());
+  EXPECT_EQ(explained->partition().text(), record->pipeline().kernels(0).partition());
+}
+
+TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
+  Create(3'000'000'000);
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const v1::CreateTuningJobResponse again = Create(3'000'000'000);
+  EXPECT_EQ(again.whole_job().job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(again.whole_job().job().awaited_jobs(), IsEmpty());
+  EXPECT_EQ(turns_.runs, 1);
+  // More search for the steps may change which kernel is the best.
+  const v1::CreateTuningJobResponse more = Create(6'000'000'000);
+  EXPECT_EQ(more.whole_job().job().state(), v1::TUNING_JOB_STATE_QUEUED);
+  ReleaseSteps();
+  EXPECT_TRUE(Eventually([&] { return turns_.runs == 2; }));
+}
+
+TEST_F(PipelineWholeTest, ASecondRequestJoinsAndAwaitsWhatIsNew) {
+  turns_.is_waiting = true;
+  Create(3'000'000'000);
+  ReleaseSteps();
+  ASSERT_TRUE(Eventually([&] { return turns_.runs == 1; }));
+  const v1::CreateTuningJobResponse second = Create(6'000'000'000);
+  EXPECT_TRUE(second.whole_job().joined());
+  EXPECT_EQ(second.whole_job().job().name(), "tuningJobs/4");
+  EXPECT_THAT(second.whole_job().job().awaited_jobs(), SizeIs(6));
+  turns_.is_waiting = false;
+  // It waits again, for the steps that are searched on.
+  EXPECT_TRUE(HasState(4, v1::TUNING_JOB_STATE_QUEUED));
+  ReleaseSteps();
+  EXPECT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(turns_.runs, 2);
+}
+
+TEST_F(PipelineWholeTest, ARestartedDaemonGoesOn) {
+  turns_.is_waiting = true;
+  Create();
+  tune_.Release();
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_SUCCEEDED));
+  StartQueue();
+  EXPECT_EQ(queue_->Get(4)->state(), v1::TUNING_JOB_STATE_QUEUED);
+  ReleaseSteps();
+  ASSERT_TRUE(Eventually([&] { return turns_.runs == 1; }));
+  // Amid the turns, too.
+  StartQueue();
+  turns_.is_waiting = false;
+  EXPECT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(queue_->Get(4)->restarts(), 2);
+  EXPECT_TRUE(Record().ok());
+}
+
+TEST_F(PipelineWholeTest, IsCancelledWhileItWaitsOrRuns) {
+  Create();
+  ASSERT_TRUE(queue_->Cancel(4).ok());
+  EXPECT_EQ(queue_->Get(4)->state(), v1::TUNING_JOB_STATE_CANCELLED);
+  turns_.is_waiting = true;
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(3, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const std::string name = Create().whole_job().job().name();
+  EXPECT_EQ(name, "tuningJobs/8");  // after those that succeed at once
+  ASSERT_TRUE(Eventually([&] { return turns_.runs == 1; }));
+  ASSERT_TRUE(queue_->Cancel(8).ok());
+  EXPECT_TRUE(HasState(8, v1::TUNING_JOB_STATE_CANCELLED));
+  EXPECT_FALSE(Record().ok());
+}
+
+TEST_F(PipelineWholeTest, IsCancelledWithAllThatItAwaits) {
+  Create();
+  for (const int64_t step : {1, 2, 3}) ASSERT_TRUE(queue_->Cancel(step).ok());
+  EXPECT_TRUE(HasState(4, v1::TUNING_JOB_STATE_CANCELLED));
+  EXPECT_EQ(turns_.runs, 0);
+}
+
+TEST_F(PipelineWholeTest, IfAllKernelsAreWrongTheRecordsOfTheStepsStay) {
+  turns_.is_failing = true;
+  Create();
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_FAILED));
+  EXPECT_THAT(queue_->Get(4)->error().message(), HasSubstr("every kernel is wrong"));
+  EXPECT_FALSE(Record().ok());
+  for (const PipelineStep& step : layer_.steps()) {
+    EXPECT_TRUE(
+        table_.FindRecord(MakeKernelKey(step.expression, KeyEnvironment::Of(FakeCpu()))).ok());
+  }
+}
+
+TEST_F(PipelineWholeTest, StepsWithoutARecordAreComputedAsRulesSay) {
+  Create();
+  ASSERT_TRUE(queue_->Cancel(2).ok());
+  tune_.Release();
+  tune_.Release();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_TRUE(Record().ok());
+}
+
+}  // namespace
+}  // namespace mdh::pipeline_whole_test

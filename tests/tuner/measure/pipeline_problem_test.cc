@@ -1,0 +1,142 @@
+// What kernels of pipelines are compared with.
+#include <cstring>
+
+#include "core/pipeline/pipeline_interpreter.h"
+#include "core/text/pipeline_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/pipeline/sample_pipelines.h"
+#include "tuner/measure/problem.h"
+
+namespace mdh::pipeline_problem_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A sum in halves that does not fit into them, and is scaled.
+constexpr char kHalves[] =
+    R"(means<| N = 8> := pipeline(x) -> y { s = sums<| N>(x); y = scale<| N>(s) }
+sums<| N> := out_view<fp16>( s: (i,k) -> (i) ) o md_hom<N,64>( f, (++,+) ) o
+  inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s : fp32 { s = x * 1.001 }
+scale<| N> := out_view<fp32>( y: (i) -> (i) ) o md_hom<N>( f, (++) ) o
+  inp_view<fp16>( s: (i) -> (i) ) where f(s) -> y { y = fp32(s) / 64 }
+)";
+
+std::vector<BufferBytes> InputsOf(const Problem& problem) {
+  std::vector<BufferBytes> inputs;
+  for (const InputBuffer& input : problem.MakeRun("", "", 1, {}).inputs) {
+    inputs.emplace_back(input.data, input.data + input.size_bytes);
+  }
+  return inputs;
+}
+
+std::unique_ptr<Problem> ProblemOf(const Pipeline& pipeline, const Numerics& numerics = {}) {
+  Result<std::unique_ptr<Problem>> problem = Problem::Create(pipeline, {.numerics = numerics});
+  EXPECT_TRUE(problem.ok()) << problem.status();
+  return *std::move(problem);
+}
+
+bool IsRight(const ReferenceBuffer& reference, const BufferBytes& got) {
+  return !FirstMismatch(reference, got.data(), std::byte{0xa5}).has_value();
+}
+
+float& ElementOf(BufferBytes& bytes, size_t element) {
+  return reinterpret_cast<float*>(bytes.data())[element];
+}
+
+TEST(PipelineProblemTest, IntermediatesMayBeRoundedOrNot) {
+  const Pipeline pipeline = *ParsePipeline(kHalves);
+  const auto problem = ProblemOf(pipeline);
+  EXPECT_TRUE(problem->is_of_pipeline());
+  EXPECT_EQ(problem->LeastLoopNestTime(), 0);
+  const std::vector<BufferBytes> inputs = InputsOf(*problem);
+  ASSERT_EQ(inputs.size(), 1u);
+  ASSERT_EQ(problem->references().size(), 1u);
+  const ReferenceBuffer& reference = problem->references()[0];
+  EXPECT_EQ(reference.name, "y");
+  const BufferBytes rounded = (*InterpretPipeline(pipeline, inputs))[0];
+  const BufferBytes wide = (*InterpretPipeline(pipeline, inputs, Intermediates::kWide))[0];
+  EXPECT_NE(rounded, wide);
+  EXPECT_TRUE(IsRight(reference, rounded));
+  EXPECT_TRUE(IsRight(reference, wide));
+  BufferBytes between = wide;
+  for (size_t e = 0; e < 8; ++e) {
+    BufferBytes other = rounded;
+    ElementOf(between, e) = (ElementOf(between, e) + ElementOf(other, e)) / 2;
+  }
+  EXPECT_TRUE(IsRight(reference, between));
+  BufferBytes wrong = wide;
+  ElementOf(wrong, 3) *= 1.2F;
+  ElementOf(wrong, 3) += 0.3F;
+  const auto mismatch = FirstMismatch(reference, wrong.data(), std::byte{0xa5});
+  ASSERT_TRUE(mismatch.has_value());
+  EXPECT_EQ(mismatch->element, 3);
+}
+
+TEST(PipelineProblemTest, ResultsThatMustBeExactAre) {
+  const Pipeline layer = *ParsePipeline(kLayer);
+  const auto problem = ProblemOf(layer, {.policy = NumericsPolicy::kExactOrder});
+  const BufferBytes right = (*InterpretPipeline(layer, InputsOf(*problem), Intermediates::kRounded,
+                                                Accumulation::kDeclared))[0];
+  EXPECT_TRUE(IsRight(problem->references()[0], right));
+  for (size_t e = 0; e < 20; ++e) {
+    BufferBytes wrong = right;
+    ElementOf(wrong, e) += 1e-4F;
+    EXPECT_FALSE(IsRight(problem->references()[0], wrong)) << e;
+  }
+}
+
+TEST(PipelineProblemTest, LargeStepsAreComputedByThePlainKernelOneAfterTheOther) {
+  const Pipeline large = *ParsePipeline(kLayer, {{"M", "120"}, {"N", "110"}, {"K", "100"}});
+  std::vector<std::string> computed;
+  const ProblemOptions options = {
+      .check_sample = false, .plain_kernel = [&](const Problem& problem, int64_t) {
+        computed.push_back(problem.expression().name());
+        return std::vector<std::vector<std::byte>>{
+            std::vector<std::byte>(problem.expression().outputs()[0].size_bytes())};
+      }};
+  // Of nothing but zeros a bias is left.
+  ASSERT_TRUE(Problem::Create(large, options).ok());
+  ASSERT_GE(computed.size(), 3u);
+  EXPECT_EQ(computed[0], "matmul");
+}
+
+TEST(PipelineProblemTest, WhatTakesTooLongIsAnError) {
+  const Pipeline large = *ParsePipeline(kLayer, {{"M", "120"}, {"N", "110"}, {"K", "100"}});
+  const ProblemOptions options = {
+      .plain_kernel = [](const Problem&, int64_t) -> Result<std::vector<std::vector<std::byte>>> {
+        return absl::DeadlineExceededError("too slow");
+      }};
+  const Status status = Problem::Create(large, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("pipeline 'layer' are compared with cannot be computed in time"));
+}
+
+TEST(PipelineProblemTest, DistributionsAreThoseOfTheFirstReduction) {
+  const Pipeline centred = *ParsePipeline(kCentred);
+  EXPECT_EQ(DistributionsFor(centred), DistributionsFor(centred.steps()[0].expression));
+}
+
+// The errors that kernels of the first step may have are found in results of the second.
+TEST(PipelineProblemTest, ErrorsOfStepsArePassedOn) {
+  constexpr char kDifference[] =
+      R"(d<| N = 16> := pipeline(x) -> y { s = sums<| N>(x); y = less<| N>(s) }
+sums<| N> := out_view<fp32>( s: (i,k) -> (i) ) o md_hom<N,64>( f, (++,+) ) o
+  inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s { s = x + 1000 }
+less<| N> := out_view<fp32>( y: (i) -> (i) ) o md_hom<N>( f, (++) ) o
+  inp_view<fp32>( s: (i) -> (i) ) where f(s) -> y { y = s - 64000 }
+)";
+  const Pipeline pipeline = *ParsePipeline(kDifference);
+  const auto problem = ProblemOf(pipeline);
+  BufferBytes off = (*InterpretPipeline(pipeline, InputsOf(*problem)))[0];
+  // A few units in the last place of the sum.
+  for (size_t e = 0; e < 16; ++e) ElementOf(off, e) += 0.03125F;
+  EXPECT_TRUE(IsRight(problem->references()[0], off));
+  ElementOf(off, 5) += 8;
+  EXPECT_FALSE(IsRight(problem->references()[0], off));
+}
+
+}  // namespace
+}  // namespace mdh::pipeline_problem_test

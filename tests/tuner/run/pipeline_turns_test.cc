@@ -1,0 +1,170 @@
+// Candidates of a pipeline, and their turns on a device that does what the test says.
+#include "tuner/run/pipeline_turns.h"
+
+#include <functional>
+#include <map>
+
+#include "codegen/choose/default_parameters.h"
+#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/plan/search_plan.h"
+#include "core/text/pipeline_parser.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/tuner/recorded_runner.h"
+#include "tuner/run/trial_history.h"
+
+namespace mdh::pipeline_turns_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class PipelineTurnsTest : public ::testing::Test {
+ protected:
+  // Parameters that rules do not give.
+  KnownStep Known(const Expression& step, int64_t time_ns) {
+    TuningParameters parameters =
+        DefaultParameters(step, TuningModel(DeviceKind::kCpu), runner_.device_);
+    parameters.compiler = Compiler::kClang;
+    return {parameters, time_ns, "records/" + step.name()};
+  }
+  std::vector<PipelineCandidate> Candidates(PipelineCandidateOptions options = {}) {
+    const Result<std::vector<PipelineCandidate>> candidates = PipelineCandidates(
+        layer_, runner_.device_,
+        [this](const Expression& step) -> std::optional<KnownStep> { return Known(step, 1'000); },
+        options);
+    EXPECT_TRUE(candidates.ok()) << candidates.status();
+    return *candidates;
+  }
+  // `times`: of the candidates; 0: its result is wrong.
+  Result<PipelineTurns> Measure(const std::vector<int64_t>& times) {
+    std::vector<PipelineCandidate> candidates = Candidates();
+    EXPECT_EQ(candidates.size(), times.size());
+    std::map<std::string, int64_t> time_of;
+    for (size_t c = 0; c < candidates.size(); ++c) {
+      time_of[IdentityOf(candidates[c].kernel)] = times[c];
+    }
+    runner_.answer_ = [time_of](const Kernel& kernel) {
+      const int64_t time_ns = time_of.at(IdentityOf(kernel));
+      return time_ns > 0 ? RecordedRunner::Ok(time_ns)
+                         : RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1");
+    };
+    runner_.problems_ = 1;  // kernels come again
+    return MeasureInTurns(runner_, layer_, std::move(candidates), {.patience_ns = 0}, cancelled_);
+  }
+
+  const Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
+  RecordedRunner runner_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+TEST_F(PipelineTurnsTest, RulesTheUnfusedOneAndFusedOnesAreCandidates) {
+  const std::vector<PipelineCandidate> candidates = Candidates();
+  ASSERT_THAT(candidates, SizeIs(3));
+  EXPECT_FALSE(candidates[0].is_unfused());
+  EXPECT_EQ(candidates[0].steps[0].record, "");
+  EXPECT_EQ(candidates[0].steps_time_ns(), 0);
+  EXPECT_TRUE(candidates[1].is_unfused());
+  EXPECT_EQ(candidates[1].steps_time_ns(), 2'000);
+  EXPECT_EQ(candidates[1].steps[1].record, "records/activation");
+  EXPECT_FALSE(candidates[2].is_unfused());
+  EXPECT_EQ(candidates[2].steps_time_ns(), 1'000);
+  for (const PipelineCandidate& candidate : candidates) {
+    // What is stored gives the same kernel again.
+    const auto again = ConfigurePipeline(layer_, runner_.device_,
+                                         *ParsePipelineParameters(ToText(candidate.parameters)));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->kernel.source, candidate.kernel.source);
+    EXPECT_EQ(again->partition.edges, candidate.partition.edges);
+  }
+}
+
+TEST_F(PipelineTurnsTest, WhatIsKnownMayBeWhatRulesSay) {
+  const auto candidates = PipelineCandidates(
+      layer_, runner_.device_,
+      [this](const Expression& step) -> std::optional<KnownStep> {
+        return KnownStep{DefaultParameters(step, TuningModel(DeviceKind::kCpu), runner_.device_),
+                         1'000, "records/" + step.name()};
+      },
+      {});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  ASSERT_THAT(*candidates, SizeIs(2));
+  EXPECT_EQ((*candidates)[0].steps_time_ns(), 1'000);
+  EXPECT_EQ((*candidates)[0].steps[0].record, "records/matmul");
+}
+
+TEST_F(PipelineTurnsTest, MoreWaysToComputeAPartitionAreCandidates) {
+  PipelineCandidateOptions options;
+  options.most_more = 2;
+  options.more.push_back([](const Pipeline&, const Partition&, const DeviceDescription&,
+                            NumericsPolicy, const PipelineParameters& known) {
+    std::vector<PipelineParameters> more;
+    for (const int threads : {2, 3, 4}) {
+      more.push_back(known);
+      for (TuningParameters& step : more.back().steps) step.threads = threads;
+    }
+    return more;
+  });
+  EXPECT_THAT(Candidates(options), SizeIs(3 + 2 * 2));
+}
+
+TEST_F(PipelineTurnsTest, WhatTheGeneratorRefusesIsLeftOut) {
+  PipelineCandidateOptions options;
+  options.more.push_back([](const Pipeline&, const Partition&, const DeviceDescription&,
+                            NumericsPolicy, PipelineParameters known) {
+    known.steps.front().system_model = "none";
+    return std::vector<PipelineParameters>{known};
+  });
+  EXPECT_THAT(Candidates(options), SizeIs(3));
+  DeviceDescription gpu;
+  gpu.kind = DeviceKind::kCuda;
+  PipelineParameters parameters = Candidates()[1].parameters;
+  EXPECT_EQ(ConfigurePipeline(layer_, gpu, parameters).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  parameters.edges.clear();
+  EXPECT_THAT(
+      std::string(ConfigurePipeline(layer_, runner_.device_, parameters).status().message()),
+      HasSubstr("no partition of pipeline 'layer' has such edges"));
+}
+
+TEST_F(PipelineTurnsTest, TheFastestIsTheBest) {
+  const Result<PipelineTurns> turns = Measure({3'000, 2'000, 1'000});
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_EQ(turns->best().measurement.time_ns(), 1'001);
+  EXPECT_FALSE(turns->best().candidate.is_unfused());
+  EXPECT_EQ(turns->unfused_ns, 2'001);
+  EXPECT_EQ(turns->default_ns, 3'001);
+  EXPECT_EQ(runner_.problems_, 2);
+}
+
+TEST_F(PipelineTurnsTest, FusedNeverLoses) {
+  const Result<PipelineTurns> turns = Measure({3'000, 1'000, 2'000});
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_TRUE(turns->best().candidate.is_unfused());
+  EXPECT_EQ(turns->best().measurement.time_ns(), turns->unfused_ns);
+}
+
+TEST_F(PipelineTurnsTest, AWrongKernelIsThrownOutAndTheNextIsTaken) {
+  const Result<PipelineTurns> turns = Measure({3'000, 2'000, 0});
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_TRUE(turns->best().candidate.is_unfused());
+  EXPECT_EQ(turns->measured.back().measurement.outcome, TrialOutcome::kWrongResult);
+  EXPECT_EQ(Measure({3'000, 0, 0})->unfused_ns, 0);
+}
+
+TEST_F(PipelineTurnsTest, IfAllFailTheErrorSaysHow) {
+  const Status failed = Measure({0, 0, 0}).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(failed.message(),
+            "none of 3 kernels of pipeline 'layer' is right; that of 'activation in the epilogue "
+            "of matmul' ended with 'wrong result': y[0] is 1");
+}
+
+TEST_F(PipelineTurnsTest, WhatIsCancelledHasNoResult) {
+  cancelled_ = true;
+  EXPECT_EQ(Measure({1, 1, 1}).status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace mdh::pipeline_turns_test

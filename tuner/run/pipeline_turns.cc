@@ -1,0 +1,73 @@
+#include "tuner/run/pipeline_turns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/pipeline/plan/search_plan.h"
+#include "tuner/process/clock.h"
+#include "tuner/run/finalists.h"
+
+namespace mdh {
+namespace {
+
+int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
+  const MeasuredPipeline& first = turns.measured.front();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
+      "' is right; that of '", Describe(pipeline, first.candidate.partition), "' ended with '",
+      std::string(Name(first.measurement.outcome)), "': ", first.measurement.reason));
+}
+
+}  // namespace
+
+Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
+                                     std::vector<PipelineCandidate> candidates,
+                                     const TuningOptions& options,
+                                     const std::atomic<bool>& cancelled) {
+  const int64_t start_ns = NowNs();
+  const auto tell = [&](SearchPhase phase) {
+    const int64_t remaining_ns = std::ssize(candidates) * FinalistTime(options);
+    if (options.on_step) options.on_step({phase, NowNs() - start_ns, remaining_ns});
+  };
+  runner.SetStepListener([&](ProblemStep step) {
+    tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
+  });
+  const Status set = SetNewProblem(runner, pipeline, options);
+  runner.SetStepListener(nullptr);
+  MDH_RETURN_IF_ERROR(set);
+  std::vector<Finalist> finalists;
+  for (const PipelineCandidate& candidate : candidates) {
+    finalists.push_back({.kernel = candidate.kernel, .expected_ns = candidate.steps_time_ns()});
+  }
+  tell(SearchPhase::kFinals);
+  MDH_ASSIGN_OR_RETURN(const InterleavedTimes times,
+                       TakeTurns(runner, options, finalists, options.patience_ns, cancelled));
+  if (cancelled) return absl::CancelledError("cancelled");
+  PipelineTurns turns;
+  turns.default_ns = times.Final(0).time_ns();
+  bool is_unfused_disturbed = false;
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    Measurement measurement = times.Final(c);
+    const int64_t time_ns = measurement.time_ns();
+    if (candidates[c].is_unfused() && time_ns > 0) {
+      turns.unfused_ns = FasterOf(turns.unfused_ns, time_ns);
+      if (turns.unfused_ns == time_ns) is_unfused_disturbed = measurement.is_disturbed;
+    }
+    turns.measured.push_back({std::move(candidates[c]), std::move(measurement)});
+  }
+  std::stable_sort(turns.measured.begin(), turns.measured.end(),
+                   [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
+                     const auto rank = [](const MeasuredPipeline& m) {
+                       return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
+                     };
+                     return rank(a) < rank(b);
+                   });
+  if (turns.best().measurement.time_ns() == 0) return AllFailed(pipeline, turns);
+  turns.measured.front().measurement.is_disturbed |= is_unfused_disturbed;
+  return turns;
+}
+
+}  // namespace mdh

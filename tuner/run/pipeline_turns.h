@@ -1,0 +1,39 @@
+// Whole kernels of a pipeline, measured in turns: which of them is the best.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/base/status.h"
+#include "tuner/measure/results/measurement.h"
+#include "tuner/run/pipeline_candidates.h"
+#include "tuner/run/tuning_loop.h"
+
+namespace mdh {
+
+struct MeasuredPipeline {
+  PipelineCandidate candidate;
+  Measurement measurement;
+};
+
+struct PipelineTurns {
+  // The fastest first; those that failed last.
+  std::vector<MeasuredPipeline> measured;
+  int64_t unfused_ns = 0;  // of the fastest unfused one in the same turns; 0: all of them failed
+  int64_t default_ns = 0;  // of the first candidate; 0: it failed
+
+  const MeasuredPipeline& best() const { return measured.front(); }
+};
+
+// As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
+// the candidates, the best one is at least as fast as that, as measured. The best is marked as
+// disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure and on_step
+// count. Errors: FailedPrecondition if every kernel fails, saying how; those of MeasureFinalists.
+Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
+                                     std::vector<PipelineCandidate> candidates,
+                                     const TuningOptions& options,
+                                     const std::atomic<bool>& cancelled);
+
+}  // namespace mdh

@@ -70,8 +70,8 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_value
     const int64_t points = kPoints[Below(rng, std::size(kPoints))];
     Pipeline many =
         WithNamesOfSteps(names, WithCommonDimension(rng, RandomPipeline(rng, options), points));
-    std::vector<Partition> partitions = PlanPartitions(
-        many, {.max_partitions = 16, .may_reassociate = !has_special_values});
+    std::vector<Partition> partitions =
+        PlanPartitions(many, {.max_partitions = 16, .may_reassociate = !has_special_values});
     return {many, AnyOf(rng, partitions).pipeline};
   }
   Pipeline pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));

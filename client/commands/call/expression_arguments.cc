@@ -170,7 +170,7 @@ Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
   }
   if (IsCFile(arguments.file)) {
     return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
-                       arguments.file);
+                             arguments.file);
   }
   const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
   return ParseComputation(text, bindings, source);

@@ -26,7 +26,7 @@ using Role = PipelineBuffer::Role;
 v1::PipelineTurn TurnOf(const Pipeline& pipeline, const MeasuredPipeline& measured) {
   const PipelineCandidate& candidate = measured.candidate;
   v1::PipelineTurn proto;
-  proto.set_partition(Describe(pipeline, candidate.partition));
+  proto.set_partition(Describe(pipeline, candidate.partition, candidate.parameters.groups));
   proto.set_is_unfused(candidate.is_unfused());
   proto.set_time_ns(measured.measurement.time_ns());
   proto.set_is_disturbed(measured.measurement.is_disturbed);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -156,7 +157,9 @@ TEST(JointParameters, EveryPipelineHasCandidates) {
   opencl.features = FeaturesOf(opencl);
   for (const char* text : kRowPipelines) {
     const Pipeline pipeline = *ParsePipeline(text);
-    const Partition unfused = PlanPartitions(pipeline).back();
+    const std::vector<Partition> partitions = PlanPartitions(pipeline);
+    const Partition& unfused = *std::find_if(partitions.begin(), partitions.end(),
+                                             [](const Partition& p) { return p.is_unfused(); });
     for (const auto& [model, device] : std::vector<std::pair<SystemModel, DeviceDescription>>{
              {OpenMpSimdRegistersModel(), TwoCores()},
              {CudaModel(), Gpu()},

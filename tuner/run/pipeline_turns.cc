@@ -15,10 +15,12 @@ int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::m
 
 Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   const MeasuredPipeline& first = turns.measured.front();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
-      "' is right; that of '", Describe(pipeline, first.candidate.partition), "' ended with '",
-      std::string(Name(first.measurement.outcome)), "': ", first.measurement.reason));
+  return absl::FailedPreconditionError(
+      absl::StrCat("none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
+                   "' is right; that of '",
+                   Describe(pipeline, first.candidate.partition, first.candidate.parameters.groups),
+                   "' ended with '", std::string(Name(first.measurement.outcome)),
+                   "': ", first.measurement.reason));
 }
 
 }  // namespace

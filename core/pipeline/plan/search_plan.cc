@@ -13,6 +13,7 @@ namespace mdh {
 namespace {
 
 constexpr size_t kMostEdgesInText = 4;
+constexpr size_t kMostStepsInText = 4;  // of a group
 
 // What is fused or reordered, for people; empty if nothing is.
 std::string TextOf(const PlannedEdge& edge, const std::string& producer,
@@ -104,7 +105,8 @@ std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan) {
   return shares;
 }
 
-std::string Describe(const Pipeline& pipeline, const Partition& partition) {
+std::string Describe(const Pipeline& pipeline, const Partition& partition,
+                     absl::Span<const JointGroup> groups) {
   std::vector<std::string> texts;
   for (const PlannedEdge& edge : partition.edges) {
     std::string text =
@@ -115,6 +117,16 @@ std::string Describe(const Pipeline& pipeline, const Partition& partition) {
     const size_t more = texts.size() - kMostEdgesInText + 1;
     texts.resize(kMostEdgesInText - 1);
     texts.push_back(absl::StrCat("and ", more, " more"));
+  }
+  for (const JointGroup& group : groups) {
+    std::vector<std::string> names;
+    for (int s = group.first; s <= group.last; ++s) {
+      names.push_back(NameOfStep(partition.pipeline, s));
+    }
+    const bool are_many = names.size() > kMostStepsInText;
+    texts.push_back(absl::StrCat(
+        are_many ? absl::StrCat(names.front(), " to ", names.back()) : absl::StrJoin(names, ", "),
+        " together"));
   }
   return texts.empty() ? "unfused" : absl::StrJoin(texts, ", ");
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "core/pipeline/plan/joint_group.h"
 #include "core/pipeline/plan/plan.h"
 
 namespace mdh {
@@ -39,8 +41,9 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
 std::vector<int64_t> Shares(int64_t whole, const SearchPlan& plan);
 
 // What is fused, for people: "activation in the epilogue of matmul"; "unfused". Of many edges the
-// first are named. `partition` is one
-// of `pipeline`.
-std::string Describe(const Pipeline& pipeline, const Partition& partition);
+// first are named. Of groups of the partition's steps: "row_max, total together". `partition` is
+// one of `pipeline`.
+std::string Describe(const Pipeline& pipeline, const Partition& partition,
+                     absl::Span<const JointGroup> groups = {});
 
 }  // namespace mdh

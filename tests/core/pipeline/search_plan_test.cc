@@ -42,6 +42,8 @@ TEST(SearchPlan, SaysWhatIsFused) {
   ASSERT_THAT(plan.partitions, SizeIs(2));
   EXPECT_EQ(Describe(layer, plan.partitions[0]), "activation in the epilogue of matmul");
   EXPECT_EQ(Describe(layer, plan.partitions[1]), "unfused");
+  const JointGroup both = {.first = 0, .last = 1, .dimensions = {{0}, {0}}, .part = {1}};
+  EXPECT_EQ(Describe(layer, plan.partitions[1], {&both, 1}), "matmul, activation together");
   EXPECT_THAT(plan.steps, SizeIs(3));
   EXPECT_THAT(plan.steps[0].partitions, ElementsAre(0));
   const Pipeline chain = *ParsePipeline(kChain);

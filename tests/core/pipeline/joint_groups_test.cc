@@ -183,7 +183,8 @@ TEST(JointPart, IndicesOfOnePartNeedNoOrigins) {
 TEST(JointPart, ExpressionsOfGroupsAreThoseOfParts) {
   const Pipeline pipeline = *ParsePipeline(kSoftMax);
   const JointGroup group = WithPart(pipeline, JointGroups(pipeline)[0], 8);
-  for (const Expression& e : *ComputedExpressions(pipeline, {group})) {
+  const std::vector<Expression> parts = *ComputedExpressions(pipeline, {group});
+  for (const Expression& e : parts) {
     EXPECT_EQ(e.dimensions()[0].size, 8);
     EXPECT_EQ(e.dimensions()[1].size, 64);
   }

@@ -15,10 +15,7 @@
 namespace mdh {
 namespace {
 
-using DimensionSet = uint64_t;  // bit d: dimension d; there are at most 64
 using FactorSet = uint32_t;
-static_assert(Expression::kMaxDimensions <= 64);
-
 constexpr DimensionSet Only(int d) { return DimensionSet{1} << d; }
 
 DimensionSet DimensionsOf(const IndexFunction& access) {
@@ -134,14 +131,6 @@ class ContractionSplitter {
     int buffer = -1;
     std::vector<int> dimensions = {};
   };
-
-  static std::vector<int> Members(DimensionSet set) {
-    std::vector<int> members;
-    for (int d = 0; d < 64; ++d) {
-      if ((set & Only(d)) != 0) members.push_back(d);
-    }
-    return members;
-  }
 
   Result<Operand> Contract(FactorSet set) {
     std::vector<Operand> operands;

@@ -233,7 +233,7 @@ class ContractionFinder {
     const AffineIndex offset = OffsetOf(parameter);
     int longest = -1;
     for (const int d : Members(kept_ | reduced_)) {
-      if (std::abs(offset.coefficients[d]) != 1) continue;
+      if (offset.coefficients[d] != 1) continue;
       if (longest < 0 || e_.dimensions()[d].size > e_.dimensions()[longest].size) longest = d;
     }
     return longest;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/expression/dependences.h"
 #include "core/pipeline/rewrites/product_form.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
@@ -16,6 +17,7 @@ namespace mdh {
 namespace {
 
 using FactorSet = uint32_t;
+
 constexpr DimensionSet Only(int d) { return DimensionSet{1} << d; }
 
 DimensionSet DimensionsOf(const IndexFunction& access) {

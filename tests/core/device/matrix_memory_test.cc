@@ -346,7 +346,8 @@ TEST(MatrixDescriptorTest, MultiplyWhatTheyPointTo) {
   int multiplied = 0;
   for (const MatrixInstruction& row : MatrixInstructions()) {
     if (row.unit != MatrixUnit::kWarpGroup || row.a != row.b) continue;
-    for (const int64_t n : {8, 64, 128}) {
+    for (const int64_t n : {8, 24, 72}) {
+      if (n == 72 && row.a != ScalarType::kBfloat16) continue;  // more than a row: once
       for (const Swizzle swizzle : kSwizzles) {
         for (const bool a_k_major : {true, false}) {
           for (const bool b_k_major : {true, false}) {
@@ -358,7 +359,7 @@ TEST(MatrixDescriptorTest, MultiplyWhatTheyPointTo) {
       }
     }
   }
-  EXPECT_GT(multiplied, 100);
+  EXPECT_GT(multiplied, 80);
 }
 
 TEST(MatrixDescriptorTest, BitsBeyondAStartAreDropped) {

@@ -1,6 +1,6 @@
 // The low-level interpreter against the interpreter of expressions, which shares no evaluation with
 // it: random expressions with random configurations, of all system models.
-#include "core/decomposition/low_level_interpreter.h"
+#include "tests/core/decomposition/low_level_interpreter.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
+#include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
 #include "tuner/process/child_process.h"
@@ -72,6 +73,9 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   if (combining == nullptr) return order;
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
+    case PointWiseKind::kAdd:
+      first = InputDistribution::kSigned;
+      break;
     case PointWiseKind::kMul:
     case PointWiseKind::kAnd:
       first = InputDistribution::kUnits;
@@ -257,8 +261,10 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   if (options.on_step) options.on_step(ProblemStep::kInputs);
   const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
   const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
+  distinct_.clear();
   for (size_t b = 0; b < passed_inputs_.size(); ++b) {
     const PassedBuffer& buffer = passed_inputs_[b];
+    distinct_.push_back(DistinctValues(distribution, buffer.type));
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
       const bool is_done = FillRandom(
@@ -292,7 +298,7 @@ Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_));
+                                        Tolerance(), amplification_, distinct_));
   }
   return absl::OkStatus();
 }
@@ -322,7 +328,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
   const SampleOptions sampling = {.seed = options.seed,
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(),
-                                  .time_limit_ns = options.time_limit_ns / kPartForSamples};
+                                  .time_limit_ns = options.time_limit_ns / kPartForSamples,
+                                  .distinct = distinct_};
   references_ =
       SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();

@@ -40,6 +40,8 @@ double DrawReal(InputDistribution distribution, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
       return static_cast<double>(bits.Below(17) - 8) / 4;
+    case InputDistribution::kSigned:
+      return 4 * bits.Unit() - 2;
     case InputDistribution::kPositive:
       return 0.25 + 2 * bits.Unit();
     case InputDistribution::kUnits: {
@@ -57,6 +59,7 @@ double DrawReal(InputDistribution distribution, Bits& bits, int64_t length) {
 int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kSigned:
       return is_signed ? bits.Below(17) - 8 : bits.Below(9);
     case InputDistribution::kPositive:
       return static_cast<int64_t>(bits.Next());
@@ -71,6 +74,7 @@ int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, 
 bool DrawBool(InputDistribution distribution, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kSigned:
       return bits.Below(2) == 0;
     case InputDistribution::kPositive:
     case InputDistribution::kUnits:

@@ -100,13 +100,25 @@ int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
   return std::max<int64_t>(std::min(fits, share), 1);
 }
 
+// Neighbours along rows that are computed at the same time: those of a vector register, or of a
+// line that threads access together.
+int64_t LanesOf(const Pipeline& pipeline, const JointGroup& group,
+                const DeviceDescription& device) {
+  constexpr int64_t kLineBytes = 32;
+  const int64_t bytes = BackendOf(device.kind).has_blocks ? kLineBytes : device.simd_bytes;
+  const PipelineStep& last = pipeline.steps()[group.last];
+  return std::max<int64_t>(bytes / pipeline.buffers()[last.outputs[0]].type.size_bytes(), 1);
+}
+
 // Of that, or so many times; of groups with halos the shape that repeats least.
 JointGroup WithUsualPart(const Pipeline& pipeline, JointGroup group,
                          const DeviceDescription& device, double factor) {
   group = WithPart(pipeline, std::move(group), 1);
   if (HasHalo(pipeline, group)) {
-    return WithLeastHalo(pipeline, std::move(group), FastMemory(device) * factor,
-                         Multiprocessors(device));
+    return WithLeastHalo(pipeline, std::move(group),
+                         {.most_bytes = FastMemory(device) * factor,
+                          .least_parts = Multiprocessors(device),
+                          .lanes = LanesOf(pipeline, group, device)});
   }
   const double points = static_cast<double>(PointsOfPart(pipeline, group, device)) * factor;
   return WithPart(pipeline, std::move(group), static_cast<int64_t>(points));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <tuple>
 
+#include "core/base/round.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/joint_uses.h"
 
@@ -90,11 +91,14 @@ bool HasHalo(const Pipeline& pipeline, const JointGroup& group) {
   return false;
 }
 
-double WorkRepeated(const Pipeline& pipeline, const JointGroup& group) {
+double WorkRepeated(const Pipeline& pipeline, const JointGroup& group, int64_t lanes) {
   const auto windows = WindowsOf(pipeline, group);
   double points = 0, part = static_cast<double>(windows.size());
   for (const int64_t extent : group.part) part *= static_cast<double>(extent);
-  for (const std::vector<StepWindow>& of_step : windows) points += PointsOf(of_step);
+  for (std::vector<StepWindow> of_step : windows) {
+    of_step.back().points = RoundUp(of_step.back().points, lanes);
+    points += PointsOf(of_step);
+  }
   return points / part;
 }
 
@@ -115,16 +119,15 @@ double BytesOfPart(const Pipeline& pipeline, const JointGroup& group) {
   return bytes;
 }
 
-JointGroup WithLeastHalo(const Pipeline& pipeline, JointGroup group, double most_bytes,
-                         int64_t least_parts) {
+JointGroup WithLeastHalo(const Pipeline& pipeline, JointGroup group, const HaloLimits& limits) {
   const std::vector<int64_t> extents = CommonExtents(pipeline, group);
   JointGroup best = WithPart(pipeline, group, 1);
   double least_work = -1;
   const std::function<void(size_t)> choose = [&](size_t k) {
     if (k == extents.size()) {
-      if (PartsOf(pipeline, group) < least_parts) return;
-      if (BytesOfPart(pipeline, group) > most_bytes) return;
-      const double work = WorkRepeated(pipeline, group);
+      if (PartsOf(pipeline, group) < limits.least_parts) return;
+      if (BytesOfPart(pipeline, group) > limits.most_bytes) return;
+      const double work = WorkRepeated(pipeline, group, limits.lanes);
       const bool is_better = least_work < 0 || std::tuple(work, -group.part.back()) <
                                                    std::tuple(least_work, -best.part.back());
       if (!is_better) return;

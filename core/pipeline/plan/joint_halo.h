@@ -26,15 +26,20 @@ std::vector<std::vector<StepWindow>> WindowsOf(const Pipeline& pipeline, const J
 // Whether some window is not the part.
 bool HasHalo(const Pipeline& pipeline, const JointGroup& group);
 
-// Points that all steps compute, divided by those that they compute without halos; and bytes that a
-// part has of what only steps of the group read.
-double WorkRepeated(const Pipeline& pipeline, const JointGroup& group);
+// Points that all steps compute, along the last common dimension so many at a time, divided by
+// those that they compute without halos; and bytes that a part has of what only steps of the group
+// read.
+double WorkRepeated(const Pipeline& pipeline, const JointGroup& group, int64_t lanes = 1);
 double BytesOfPart(const Pipeline& pipeline, const JointGroup& group);
 
 // The group with the parts that repeat the least work of those whose memory is at most so many
 // bytes, and of which there are so many at least; of equal ones that with the longest rows. As
 // WithPart for one point if there is none.
-JointGroup WithLeastHalo(const Pipeline& pipeline, JointGroup group, double most_bytes,
-                         int64_t least_parts);
+struct HaloLimits {
+  double most_bytes = 0;
+  int64_t least_parts = 1;
+  int64_t lanes = 1;
+};
+JointGroup WithLeastHalo(const Pipeline& pipeline, JointGroup group, const HaloLimits& limits);
 
 }  // namespace mdh

@@ -47,6 +47,7 @@ TEST(JointHalo, ProducersComputeWhatReadersNeed) {
               ElementsAre(ElementsAre(StepWindow{1, 5}), ElementsAre(StepWindow{0, 4})));
   EXPECT_EQ(PartsOf(chain, group), 3);
   EXPECT_DOUBLE_EQ(WorkRepeated(chain, group), 9.0 / 8);
+  EXPECT_DOUBLE_EQ(WorkRepeated(chain, group, 4), 12.0 / 8);
   EXPECT_DOUBLE_EQ(BytesOfPart(chain, group), 5 * 4);
   const JointPart part = *PartOf(chain, group);
   EXPECT_EQ(part.steps[0].expression.dimensions()[0].size, 5);
@@ -59,10 +60,11 @@ TEST(JointHalo, ProducersComputeWhatReadersNeed) {
 TEST(JointHalo, PartsThatRepeatLeastAreChosen) {
   const Pipeline chain = *ParsePipeline(kChain);
   const JointGroup group = GroupOf(chain, 1);
-  EXPECT_THAT(WithLeastHalo(chain, group, 1e6, 1).part, ElementsAre(12));
-  EXPECT_THAT(WithLeastHalo(chain, group, 1e6, 3).part, ElementsAre(4));
-  EXPECT_THAT(WithLeastHalo(chain, group, 4 * 4, 1).part, ElementsAre(3));
-  EXPECT_THAT(WithLeastHalo(chain, group, 4, 1).part, ElementsAre(1));
+  EXPECT_THAT(WithLeastHalo(chain, group, {.most_bytes = 1e6}).part, ElementsAre(12));
+  EXPECT_THAT(WithLeastHalo(chain, group, {.most_bytes = 1e6, .least_parts = 3}).part,
+              ElementsAre(4));
+  EXPECT_THAT(WithLeastHalo(chain, group, {.most_bytes = 4 * 4}).part, ElementsAre(3));
+  EXPECT_THAT(WithLeastHalo(chain, group, {.most_bytes = 4}).part, ElementsAre(1));
 }
 
 std::string Refusal(const std::string& from, const std::string& to) {

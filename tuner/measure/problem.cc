@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
 #include "tuner/measure/results/rounding_bound.h"
@@ -56,6 +57,16 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   return worst;
 }
 
+// The input that A of a contraction reads first; -1 if there is none, or f itself rounds products.
+int FineInput(const Expression& expression) {
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok() || IsStorageOnly(form->product)) return -1;
+  for (const int parameter : form->a.parameters) {
+    if (!expression.is_index(parameter)) return expression.input_access(parameter).buffer;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<InputDistribution> DistributionsFor(const ComputationView& computation) {
@@ -74,7 +85,10 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
     case PointWiseKind::kAdd:
-      first = InputDistribution::kSigned;
+      // One of the inputs of a contraction is fine beside quarters.
+      if (computation.expression() == nullptr || FineInput(*combining) < 0) {
+        first = InputDistribution::kSigned;
+      }
       break;
     case PointWiseKind::kMul:
     case PointWiseKind::kAnd:
@@ -108,6 +122,7 @@ Problem::Problem(Computation computation, const Numerics& numerics)
     for (const Buffer& output : expression->outputs()) {
       outputs_.push_back({output.name, output.type, output.elements(), 1});
     }
+    if (const int fine = FineInput(*expression); fine >= 0) passed_inputs_[fine].is_fine = true;
     return;
   }
   const auto& pipeline = std::get<Pipeline>(computation_);
@@ -264,11 +279,13 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   distinct_.clear();
   for (size_t b = 0; b < passed_inputs_.size(); ++b) {
     const PassedBuffer& buffer = passed_inputs_[b];
-    distinct_.push_back(DistinctValues(distribution, buffer.type));
+    const bool is_fine = buffer.is_fine && distribution == InputDistribution::kQuarters;
+    const InputDistribution own = is_fine ? InputDistribution::kFine : distribution;
+    distinct_.push_back(DistinctValues(own, buffer.type));
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
       const bool is_done = FillRandom(
-          distribution, field.type,
+          own, field.type,
           {inputs_[b].data() + field.offset_bytes, buffer.elements, buffer.type.size_bytes()},
           buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);

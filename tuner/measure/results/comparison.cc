@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/decomposition/contraction_units.h"
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
 
@@ -232,6 +233,9 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
   }
   const std::vector<double> of_random = DistinctValues(InputDistribution::kPositive, expression);
   if (distinct.empty()) distinct = of_random;
+  const auto length = static_cast<double>(ReductionLength(expression));
+  const double truncation =
+      MayTruncate(expression) ? Epsilon(ScalarType::kFloat32) * length / kLeastTruncated : 0;
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
@@ -240,7 +244,8 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     if (IsFloatingPoint(field.type)) {
       const double combining =
           IsFloatingPoint(combined)
-              ? Epsilon(combined) * RoundingBound(expression, r, distinct) * amplification
+              ? (Epsilon(combined) * RoundingBound(expression, r, distinct) + truncation) *
+                    amplification
               : 0;
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
       field.tolerance = tolerance < 0 ? combining + storing : tolerance;

@@ -116,6 +116,10 @@ double DistinctValues(InputDistribution distribution, ScalarType type) {
   switch (distribution) {
     case InputDistribution::kQuarters:
       return std::min(most, is_real || IsSigned(type) ? 17.0 : 9.0);
+    case InputDistribution::kFine:
+      if (is_real && type != ScalarType::kBfloat16)
+        return std::min(most, 4 / std::sqrt(Epsilon(type)));
+      return std::min(most, is_real || IsSigned(type) ? 17.0 : 9.0);
     case InputDistribution::kUnits:
       return is_real ? 6 : most / 2;
     case InputDistribution::kSparse:

@@ -67,11 +67,21 @@ std::string NamesOfBuffers(const Pipeline& pipeline, const std::vector<int>& buf
   });
 }
 
+// "Parts are rows: 256 threads a row, 2 rows a block, vectors of 4, kept in registers."
+std::string DescribeRows(const JointGroup& group) {
+  if (!group.rows) return "";
+  constexpr const char* kKept[] = {"kept in registers", "kept in shared memory", "read again"};
+  return absl::StrCat("Parts are rows: ", group.rows->threads, " threads a row, ", group.rows->rows,
+                      " rows a block, vectors of ", group.rows->vector, ", ",
+                      kKept[static_cast<int>(group.rows->keep)], ".\n");
+}
+
 // "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64."
 std::string DescribeGroup(const Pipeline& pipeline, const JointGroup& group) {
   return absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
                       " run together on parts of ", absl::StrJoin(group.part, " x "),
-                      " points, of which there are ", PartsOf(pipeline, group), ".\n");
+                      " points, of which there are ", PartsOf(pipeline, group), ".\n",
+                      DescribeRows(group));
 }
 
 std::string DescribePipeline(const Pipeline& pipeline, absl::Span<const LowLevelExpression> steps,
@@ -83,8 +93,9 @@ std::string DescribePipeline(const Pipeline& pipeline, absl::Span<const LowLevel
   for (size_t s = 0; s < steps.size(); ++s) {
     const PipelineStep& step = pipeline.steps()[s];
     absl::StrAppend(&text, "\nStep ", s + 1, ": ", NamesOfBuffers(pipeline, step.outputs), " = ",
-                    step.expression.name(), "(", NamesOfBuffers(pipeline, step.inputs), ")\n\n",
-                    DescribeLowering(steps[s], built.step_arguments[s]));
+                    step.expression.name(), "(", NamesOfBuffers(pipeline, step.inputs), ")\n");
+    if (built.step_arguments[s].empty()) continue;  // in rows
+    absl::StrAppend(&text, "\n", DescribeLowering(steps[s], built.step_arguments[s]));
   }
   return text;
 }

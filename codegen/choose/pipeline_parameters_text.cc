@@ -33,13 +33,31 @@ std::optional<EdgeKind> KindNamed(absl::string_view name) {
   return std::nullopt;
 }
 
+struct NamedKeep {
+  RowLayout::Keep keep;
+  absl::string_view name;
+};
+constexpr NamedKeep kKeeps[] = {{RowLayout::Keep::kRegisters, "registers"},
+                                {RowLayout::Keep::kShared, "shared"},
+                                {RowLayout::Keep::kNothing, "nothing"}};
+
+// " rows 256,1,4 registers": threads of a row, rows of a block, elements of a vector.
+std::string RowsText(const std::optional<RowLayout>& rows) {
+  if (!rows) return "";
+  std::string text = absl::StrCat(" rows ", rows->threads, ",", rows->rows, ",", rows->vector);
+  for (const NamedKeep& named : kKeeps) {
+    if (named.keep == rows->keep) absl::StrAppend(&text, " ", named.name);
+  }
+  return text;
+}
+
 std::string GroupText(const JointGroup& group) {
   const auto row = [](std::string* out, const std::vector<int>& numbers) {
     absl::StrAppend(out, absl::StrJoin(numbers, ","));
   };
   return absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
                       absl::StrJoin(group.part, ","), " dimensions ",
-                      absl::StrJoin(group.dimensions, "|", row));
+                      absl::StrJoin(group.dimensions, "|", row), RowsText(group.rows));
 }
 
 // "1,2".
@@ -71,11 +89,25 @@ Status ParseEdge(absl::string_view text, PipelineParameters& parameters) {
   return absl::OkStatus();
 }
 
+std::optional<RowLayout> ParseRows(absl::string_view layout, absl::string_view keep) {
+  std::vector<int64_t> numbers;
+  if (!ParseNumbers(layout, numbers) || numbers.size() != 3) return std::nullopt;
+  for (const NamedKeep& named : kKeeps) {
+    if (named.name == keep) return RowLayout{numbers[0], numbers[1], numbers[2], named.keep};
+  }
+  return std::nullopt;
+}
+
 Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   JointGroup group;
   const auto is_read = [&] {
-    if (words.size() != 6 || words[2] != "part" || words[4] != "dimensions") return false;
+    const bool has_rows = words.size() == 9 && words[6] == "rows";
+    if ((words.size() != 6 && !has_rows) || words[2] != "part" || words[4] != "dimensions") {
+      return false;
+    }
+    if (has_rows) group.rows = ParseRows(words[7], words[8]);
+    if (has_rows && !group.rows) return false;
     if (!ParseStep(words[0], group.first) || !ParseStep(words[1], group.last)) return false;
     if (group.last < group.first || !ParseNumbers(words[3], group.part)) return false;
     for (const absl::string_view row : absl::StrSplit(words[5], '|')) {
@@ -86,7 +118,9 @@ Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
   };
   if (!is_read()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected 'group STEP STEP part N,... dimensions N,...|...', found 'group ", text, "'"));
+        "expected 'group STEP STEP part N,... dimensions N,...|... [rows THREADS,ROWS,VECTOR "
+        "registers|shared|nothing]', found 'group ",
+        text, "'"));
   }
   parameters.groups.push_back(std::move(group));
   return absl::OkStatus();
@@ -117,6 +151,12 @@ std::string ToText(const PipelineParameters& parameters) {
     absl::StrAppend(&text, "step ", ToText(step), "\n");
   }
   return text;
+}
+
+std::optional<RowLayout> ParseRowLayout(std::string_view text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(absl::string_view(text.data(), text.size()), ' ');
+  return words.size() == 2 ? ParseRows(words[0], words[1]) : std::nullopt;
 }
 
 Result<PipelineParameters> ParsePipelineParameters(std::string_view text) {

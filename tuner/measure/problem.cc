@@ -13,6 +13,7 @@
 #include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
+#include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
 #include "tuner/process/child_process.h"
@@ -83,6 +84,12 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   if (combining == nullptr) return order;
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
+    case PointWiseKind::kAdd:
+      // One of the inputs of a contraction is fine beside quarters.
+      if (computation.expression() == nullptr || FineInput(*combining) < 0) {
+        first = InputDistribution::kSigned;
+      }
+      break;
     case PointWiseKind::kMul:
     case PointWiseKind::kAnd:
       first = InputDistribution::kUnits;
@@ -269,13 +276,16 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   if (options.on_step) options.on_step(ProblemStep::kInputs);
   const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
   const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
+  distinct_.clear();
   for (size_t b = 0; b < passed_inputs_.size(); ++b) {
     const PassedBuffer& buffer = passed_inputs_[b];
+    const bool is_fine = buffer.is_fine && distribution == InputDistribution::kQuarters;
+    const InputDistribution own = is_fine ? InputDistribution::kFine : distribution;
+    distinct_.push_back(DistinctValues(own, buffer.type));
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
-      const bool is_fine = buffer.is_fine && distribution == InputDistribution::kQuarters;
       const bool is_done = FillRandom(
-          is_fine ? InputDistribution::kFine : distribution, field.type,
+          own, field.type,
           {inputs_[b].data() + field.offset_bytes, buffer.elements, buffer.type.size_bytes()},
           buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);
@@ -305,7 +315,7 @@ Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_));
+                                        Tolerance(), amplification_, distinct_));
   }
   return absl::OkStatus();
 }
@@ -335,7 +345,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
   const SampleOptions sampling = {.seed = options.seed,
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(),
-                                  .time_limit_ns = options.time_limit_ns / kPartForSamples};
+                                  .time_limit_ns = options.time_limit_ns / kPartForSamples,
+                                  .distinct = distinct_};
   references_ =
       SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();

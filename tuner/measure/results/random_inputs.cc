@@ -60,6 +60,8 @@ double DrawReal(InputDistribution distribution, ScalarType type, Bits& bits, int
       return fraction(4);
     case InputDistribution::kFine:
       return fraction(FineParts(type));
+    case InputDistribution::kSigned:
+      return 4 * bits.Unit() - 2;
     case InputDistribution::kPositive:
       return 0.25 + 2 * bits.Unit();
     case InputDistribution::kUnits: {
@@ -77,6 +79,7 @@ double DrawReal(InputDistribution distribution, ScalarType type, Bits& bits, int
 int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kSigned:
     case InputDistribution::kFine:
       return is_signed ? bits.Below(17) - 8 : bits.Below(9);
     case InputDistribution::kPositive:
@@ -92,6 +95,7 @@ int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, 
 bool DrawBool(InputDistribution distribution, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kSigned:
     case InputDistribution::kFine:
       return bits.Below(2) == 0;
     case InputDistribution::kPositive:

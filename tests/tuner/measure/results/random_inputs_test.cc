@@ -29,6 +29,16 @@ TEST(RandomInputs, QuartersAreMultiplesOfAQuarterBetweenMinusTwoAndTwo) {
   EXPECT_EQ(*met.rbegin(), 2);
 }
 
+TEST(RandomInputs, SignedValuesHaveFullMantissas) {
+  int with_low_bits = 0;
+  for (const float value : Draw<float>(InputDistribution::kSigned, ScalarType::kFloat32)) {
+    EXPECT_GE(value, -2);
+    EXPECT_LE(value, 2);
+    with_low_bits += std::ldexp(value, 12) != std::floor(std::ldexp(value, 12));
+  }
+  EXPECT_GT(with_low_bits, 9900);
+}
+
 TEST(RandomInputs, FineValuesHaveMoreBitsThanNarrowerTypes) {
   int fine = 0;
   for (const float value : Draw<float>(InputDistribution::kFine, ScalarType::kFloat32)) {

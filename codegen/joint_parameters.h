@@ -30,6 +30,6 @@ Result<std::vector<TuningParameters>> DefaultParameters(
 // (GeneratePipelineKernel of codegen/generate_pipeline.h).
 std::vector<PipelineParameters> JointCandidates(
     const Partition& partition, const SystemModel& model, const DeviceDescription& device,
-    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 8);
+    NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 12);
 
 }  // namespace mdh

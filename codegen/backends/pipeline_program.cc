@@ -164,7 +164,8 @@ class PipelineJoiner {
 
   Status AppendGroup(const JointSteps& joint, absl::Span<KernelProgram> parts,
                      const DeviceDescription& device) {
-    const auto& [group, part] = joint;
+    const JointGroup& group = joint.group;
+    const JointPart& part = joint.part;
     JointStageParts all = {.steps = {},
                            .extents = CommonExtents(pipeline_, group),
                            .part = group.part,
@@ -172,6 +173,17 @@ class PipelineJoiner {
                            .buffers = buffers_,
                            .types = {},
                            .part_elements = {}};
+    if (group.is_streamed()) {
+      all.extents.push_back(StreamedExtent(pipeline_, group));
+      all.part.push_back(group.chunk);
+      if (group.splits > 1) {
+        all.extents.push_back(group.splits);
+        all.part.push_back(1);
+      }
+      all.common = static_cast<int>(group.part.size());
+      all.body = joint.body;
+      all.carried = joint.carried;
+    }
     for (const PipelineBuffer& buffer : pipeline_.buffers()) all.types.push_back(buffer.type);
     const int first = static_cast<int>(program().stages.size());
     for (int s = group.first; s <= group.last; ++s) {
@@ -269,9 +281,18 @@ class PipelineJoiner {
     }
   }
 
+  // Whether a group carries the buffer from chunk to chunk: it is no input of the kernel.
+  bool IsCarried(int b) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
+      return std::any_of(joint.carried.begin(), joint.carried.end(),
+                         [&](const StreamedSteps::Carried& own) { return own.before == b; });
+    });
+  }
+
   void DeclareArguments() {
     for (const Role role : {Role::kInput, Role::kOutput}) {
       for (const int b : pipeline_.BuffersOf(role)) {
+        if (IsCarried(b)) continue;
         const PipelineBuffer& buffer = pipeline_.buffers()[b];
         joined_.kernel.arguments.push_back({buffers_[b], buffer.type, buffer.elements(),
                                             role == Role::kOutput, buffer.extents,

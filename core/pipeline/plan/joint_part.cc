@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -66,11 +67,15 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices, const std::vect
 
 class PartBuilder {
  public:
-  PartBuilder(const Pipeline& pipeline, const JointGroup& group)
+  // `extents`: of the dimensions of the group, some of which a step may not have: -1. `carried`:
+  // buffers that are of the part, whoever writes them.
+  PartBuilder(const Pipeline& pipeline, JointGroup group, std::vector<int64_t> extents,
+              std::set<int> carried = {})
       : pipeline_(pipeline),
-        group_(group),
-        extents_(CommonExtents(pipeline, group)),
-        views_(ViewsOf(pipeline, group.first, group.last)) {}
+        group_(std::move(group)),
+        extents_(std::move(extents)),
+        carried_(std::move(carried)),
+        views_(ViewsOf(pipeline, group_.first, group_.last)) {}
 
   Result<JointPart> Build() {
     JointPart part;
@@ -90,6 +95,7 @@ class PartBuilder {
 
   // Whether the buffer need not exist but for parts.
   bool IsOfPart(int buffer) const {
+    if (carried_.contains(buffer)) return true;
     if (pipeline_.buffers()[buffer].role != PipelineBuffer::Role::kTemporary) return false;
     const std::vector<int> readers = pipeline_.Readers(buffer);
     return pipeline_.writer(buffer) >= group_.first && readers.back() <= group_.last;
@@ -98,7 +104,8 @@ class PartBuilder {
   // Within the extents of a part.
   Buffer ViewOfPart(Buffer view, int buffer) const {
     for (size_t k = 0; k < extents_.size(); ++k) {
-      view.extents[CommonPlace(views_, group_, buffer, k)] = group_.part[k];
+      const int place = CommonPlace(views_, group_, buffer, k);
+      if (place >= 0) view.extents[place] = group_.part[k];
     }
     view.given_strides.clear();
     return view;
@@ -152,7 +159,9 @@ class PartBuilder {
     PartBuffer place{PartBuffer::Kind::kWhole, buffer};
     for (const StepView& use : views_) {
       if (use.step != s || use.position != position || use.writes != writes) continue;
-      for (const int d : DimensionsOf(s)) place.moves.push_back(MoveAlong(*use.view, 0, d));
+      for (const int d : DimensionsOf(s)) {
+        place.moves.push_back(d < 0 ? 0 : MoveAlong(*use.view, 0, d));
+      }
       break;
     }
     return place;
@@ -163,7 +172,8 @@ class PartBuilder {
     const Expression& whole = step.expression;
     ExpressionSpec spec = whole.spec();
     for (size_t k = 0; k < extents_.size(); ++k) {
-      spec.dimensions[DimensionsOf(s)[k]].size = group_.part[k];
+      const int d = DimensionsOf(s)[k];
+      if (d >= 0) spec.dimensions[d].size = group_.part[k];
     }
     Adapt(step.inputs, &spec.inputs, [](size_t b) { return static_cast<int>(b); });
     Adapt(step.outputs, &spec.outputs, [](size_t b) { return static_cast<int>(b); });
@@ -208,8 +218,9 @@ class PartBuilder {
   }
 
   const Pipeline& pipeline_;
-  const JointGroup& group_;
+  const JointGroup group_;
   const std::vector<int64_t> extents_;
+  const std::set<int> carried_;
   const std::vector<StepView> views_;
 };
 
@@ -217,20 +228,26 @@ class PartBuilder {
 
 Result<JointPart> PartOf(const Pipeline& pipeline, const JointGroup& group) {
   MDH_RETURN_IF_ERROR(CheckJointGroup(pipeline, group));
-  return PartBuilder(pipeline, group).Build();
+  return PartBuilder(pipeline, group, CommonExtents(pipeline, group)).Build();
 }
 
-Result<std::vector<Expression>> ComputedExpressions(const Pipeline& pipeline,
-                                                    absl::Span<const JointGroup> groups) {
-  std::vector<Expression> expressions;
-  for (const PipelineStep& step : pipeline.steps()) expressions.push_back(step.expression);
-  for (const JointGroup& group : groups) {
-    MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(pipeline, group));
-    for (size_t s = 0; s < part.steps.size(); ++s) {
-      expressions[group.first + s] = std::move(part.steps[s].expression);
-    }
+Result<JointPart> PartOf(const StreamedSteps& streamed) {
+  const JointGroup& group = streamed.group;
+  JointGroup columns = group;
+  columns.dimensions = streamed.columns;
+  columns.part.push_back(group.chunk);
+  std::vector<int64_t> extents = CommonExtents(streamed.pipeline, group);
+  extents.push_back(StreamedExtent(streamed.pipeline, group));
+  if (group.splits > 1) {
+    columns.part.push_back(1);
+    extents.push_back(group.splits);
   }
-  return expressions;
+  std::set<int> carried;
+  for (const StreamedSteps::Carried& own : streamed.carried) {
+    carried.insert({own.before, own.after});
+  }
+  return PartBuilder(streamed.pipeline, std::move(columns), std::move(extents), std::move(carried))
+      .Build();
 }
 
 }  // namespace mdh

@@ -22,6 +22,9 @@
 namespace mdh {
 namespace {
 
+// Of a block that combines splits.
+constexpr int64_t kThreadsOfCombination = 128;
+
 // Those of all steps that are computed: of steps that are none of the given ones by rules, for as
 // many threads as the given ones of their group have.
 std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
@@ -35,7 +38,7 @@ std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
                         : DefaultParameters(computed.pipeline.steps()[s].expression, model, device);
   }
   for (const JointSteps& joint : computed.groups) {
-    int64_t threads = 1;
+    int64_t threads = 0;
     for (const bool is_given : {true, false}) {
       for (size_t n = 0; n < joint.part.steps.size(); ++n) {
         const size_t s = joint.group.first + n;
@@ -44,7 +47,8 @@ std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
         if (is_given) {
           threads = std::max(threads, ThreadsOfPart(part, model, device, all[s]));
         } else {
-          all[s] = ParametersBehindChunks(part, model, device, threads);
+          all[s] = ParametersBehindChunks(part, model, device,
+                                          threads > 0 ? threads : kThreadsOfCombination);
         }
       }
     }

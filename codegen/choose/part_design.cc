@@ -56,11 +56,19 @@ class PartDesigner {
     return order.empty() ? -1 : order.back();
   }
 
-  // Whether some input is contiguous along it, and no result.
+  // Whether the input of which most is read is contiguous along it.
   bool ReadsRowsAlong(int d) const {
-    return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& input) {
-      return input.Linearized(0).coefficients[d] == 1;
-    });
+    const auto most = std::max_element(
+        e_.inputs().begin(), e_.inputs().end(),
+        [&](const Buffer& a, const Buffer& b) { return PointsOf(a) < PointsOf(b); });
+    return most != e_.inputs().end() && most->Linearized(0).coefficients[d] == 1;
+  }
+  int64_t PointsOf(const Buffer& input) const {
+    int64_t points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (input.DependsOn(d)) points = MultiplyOrLargest(points, size(d));
+    }
+    return points;
   }
 
   // As many as results leave over; of rows those of a warp at least.
@@ -297,14 +305,13 @@ int64_t ThreadsOfPart(const Expression& part, const SystemModel& model,
 
 TuningParameters ParametersBehindChunks(const Expression& part, const SystemModel& model,
                                         const DeviceDescription& device, int64_t threads) {
-  const DeviceDescription own = OnePart(device, threads);
-  if (BackendOf(device.kind).has_blocks && model.LayerWith(LayerRole::kWarps) < 0) {
-    TuningParameters parameters = ToParameters(
-        part, model, own, SerialDesign(part, RoundDownToPowerOfTwo(std::max<int64_t>(threads, 1))));
-    if (Validate(part, model, own, parameters).ok()) return parameters;
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  if (has_blocks && model.LayerWith(LayerRole::kWarps) < 0) {
+    TuningParameters parameters = ToParameters(part, model, device, SerialDesign(part, threads));
+    if (Validate(part, model, device, parameters).ok()) return parameters;
   }
-  TuningParameters parameters = DefaultParameters(part, model, own);
-  parameters.threads = 1;
+  TuningParameters parameters = DefaultParameters(part, model, OnePart(device, threads));
+  if (!has_blocks) parameters.threads = 1;
   return parameters;
 }
 

@@ -34,7 +34,8 @@ int64_t ThreadsOfPart(const Expression& part, const SystemModel& model,
                       const DeviceDescription& device, const TuningParameters& parameters);
 
 // Of what is done once per part, behind the chunks of a streamed dimension or behind its splits:
-// each result by one thread, without barriers, so that it can run in a block of any size.
+// each result by one of so many threads, a power of two, without barriers, so that it can run in a
+// block of any size.
 TuningParameters ParametersBehindChunks(const Expression& part, const SystemModel& model,
                                         const DeviceDescription& device, int64_t threads);
 

@@ -6,6 +6,7 @@
 
 #include "core/device/backends.h"
 #include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_uses.h"
 #include "core/pipeline/plan/streamed_steps.h"
 
 namespace mdh {
@@ -30,6 +31,19 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
     if (n / d <= most) best = std::max(best, n / d);
   }
   return best;
+}
+
+// Whether what a step reads of the streamed dimension, from outside, is the same for all points of
+// this common dimension.
+bool IsUsedAgain(const Pipeline& pipeline, const JointGroup& group, size_t k) {
+  for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
+    const size_t n = static_cast<size_t>(use.step - group.first);
+    if (use.writes || group.streamed[n] < 0 || pipeline.writer(use.buffer) >= group.first) continue;
+    if (use.view->DependsOn(group.streamed[n]) && !use.view->DependsOn(group.dimensions[n][k])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Whether a step has dimensions besides the common ones and the streamed one.
@@ -62,9 +76,14 @@ std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& g
 
 JointGroup WithStreamShape(const Pipeline& pipeline, JointGroup group,
                            const DeviceDescription& device, const StreamShape& shape) {
-  group = WithPart(pipeline, std::move(group), shape.part);
+  const std::vector<int64_t> extents = CommonExtents(pipeline, group);
   int64_t points = 1;
-  for (const int64_t part : group.part) points *= part;
+  for (size_t k = extents.size(); k-- > 0;) {
+    group.part[k] = 1;
+    if (!IsUsedAgain(pipeline, group, k)) continue;
+    group.part[k] = LargestDivisor(extents[k], std::max<int64_t>(shape.part / points, 1));
+    points *= group.part[k];
+  }
   const bool has_blocks = BackendOf(device.kind).has_blocks;
   const int64_t wanted = has_blocks ? 2 * std::max(device.blocks.multiprocessors, 1) : device.cores;
   const int64_t extent = StreamedExtent(pipeline, group), parts = PartsOf(pipeline, group);

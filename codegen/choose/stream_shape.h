@@ -26,7 +26,8 @@ absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device);
 std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& group,
                                    const DeviceDescription& device, int64_t fits);
 
-// A streamed group with such parts and chunks at most, as many points as divide the extents. Chunks
+// A streamed group with such parts and chunks at most, as many points as divide the extents; parts
+// are of the dimensions along which steps use again what they have read of a chunk. Chunks
 // are longer where parts are smaller than that; there are several splits where there are not enough
 // parts for the device.
 JointGroup WithStreamShape(const Pipeline& pipeline, JointGroup group,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/backends/stage_on_part.h"
+#include "codegen/backends/stores_behind_loads.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
@@ -57,6 +58,11 @@ class JointStageBuilder {
     for (const StreamedSteps::Carried& own : parts_.carried) {
       if (!has_blocks_) carried_memory_[own.after] = NewName(parts_.buffers[own.after] + "_both");
       if (has_blocks_) parts_.buffers[own.before] = parts_.buffers[own.after];
+    }
+    for (const auto& [written, read] : parts_.in_place) {
+      if (!has_blocks_) break;
+      parts_.buffers[written] = parts_.buffers[read];
+      parts_.part_elements.erase(written);
     }
     for (const auto& [buffer, elements] : parts_.part_elements) {
       if (carried_memory_.contains(buffer)) {
@@ -172,6 +178,7 @@ class JointStageBuilder {
       Stage stage = stages[n];
       stage.body = StageBody(step, stage);
       HoistShared(&stage.body);
+      if (is_streamed()) stage.body = StoresBehindLoads(stage.body, NamesOfPart(), &names_);
       Result<Block> body = OfOneBlock(stage, who);
       if (!body.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
@@ -184,6 +191,14 @@ class JointStageBuilder {
       own_memory_.push_back(std::move(buffer));
     }
     return inside;
+  }
+
+  std::set<std::string> NamesOfPart() const {
+    std::set<std::string> names;
+    for (const auto& [buffer, elements] : parts_.part_elements) {
+      names.insert(parts_.buffers[buffer]);
+    }
+    return names;
   }
 
   // Arrays that the threads of the block share, to where all stages see them.
@@ -262,7 +277,9 @@ class JointStageBuilder {
       if (inside < Parts()) number = number % inside;
       inside /= parts;
       if (parts == 1) number = Index(0);
-      block.push_back({DeclareIndex{origins_[k], number / inside * parts_.part[k]}});
+      Index digit = number / inside;
+      if (parts > 1 && IsLastFirst(k)) digit = Index(parts - 1) - digit;
+      block.push_back({DeclareIndex{origins_[k], digit * parts_.part[k]}});
     }
     for (size_t k = 0; parts_.has_origins && k < origins_.size(); ++k) {
       if (!IsStreamed(k)) block.push_back(StoreOrigin(k));
@@ -290,6 +307,13 @@ class JointStageBuilder {
         begin = Index::Variable(origins_.back()) * chunks;
         end = begin + Index(chunks);
       }
+      if (!parts_.bounds.empty()) {
+        const std::string first = NewName("joint_first"), last = NewName("joint_end");
+        block->push_back({DeclareIndex{first, FirstChunk(begin)}});
+        begin = Index::Variable(first);
+        block->push_back({DeclareIndex{last, EndOfChunks(begin, end)}});
+        end = Index::Variable(last);
+      }
       const std::string number = NewName("joint_chunk");
       AppendNeutral(begin, thread, threads, block);
       Block inside;
@@ -306,6 +330,45 @@ class JointStageBuilder {
       return;
     }
     append(0, bodies.size(), block);
+  }
+
+  // ---- Chunks that a part needs ----
+
+  static Index Max(const Index& a, const Index& b) { return a + b - Min(a, b); }
+
+  // The largest value of what the common dimensions add to a bound.
+  Index LargestOfPart(const StreamBound& bound) const {
+    Index sum(bound.constant);
+    for (size_t k = 0; k < bound.coefficients.size(); ++k) {
+      const int64_t c = bound.coefficients[k];
+      sum = sum + Index::Variable(origins_[k]) * c;
+      if (c > 0) sum = sum + Index(c * (parts_.part[k] - 1));
+    }
+    return sum;
+  }
+  // streamed * j >= -largest, for positive `streamed`.
+  Index FirstChunk(Index first) const {
+    for (const StreamBound& bound : parts_.bounds) {
+      if (bound.streamed < 0) continue;
+      const Index least = Max(Index(0), Index(0) - LargestOfPart(bound));
+      first = Max(first, least / (bound.streamed * parts_.part[streamed()]));
+    }
+    return first;
+  }
+  // -streamed * j <= largest, for negative `streamed`. Never less than `first`.
+  Index EndOfChunks(const Index& first, Index end) const {
+    for (const StreamBound& bound : parts_.bounds) {
+      if (bound.streamed > 0) continue;
+      const int64_t chunk = -bound.streamed * parts_.part[streamed()];
+      end = Min(end, Max(Index(0), LargestOfPart(bound) + Index(chunk)) / chunk);
+    }
+    return Max(first, end);
+  }
+  // Whether parts behind others need more of the streamed dimension: they begin first.
+  bool IsLastFirst(size_t k) const {
+    return std::any_of(parts_.bounds.begin(), parts_.bounds.end(), [&](const StreamBound& bound) {
+      return k < bound.coefficients.size() && bound.streamed < 0 && bound.coefficients[k] > 0;
+    });
   }
 
   // ---- What is carried from chunk to chunk ----

@@ -35,6 +35,10 @@ struct JointStageParts {
   int common = -1;
   int body = 0;
   std::vector<StreamedSteps::Carried> carried = {};
+  std::vector<StreamBound> bounds = {};
+  // What the body may write over the last of its steps that reads it: from the written buffer in
+  // memory of the part to the one that it takes the place of.
+  std::map<int, int> in_place = {};
   bool has_origins = false;
   std::vector<std::string> buffers;      // identifiers of the pipeline's
   std::vector<ElementType> types;        // and their types

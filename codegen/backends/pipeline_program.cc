@@ -162,6 +162,47 @@ class PipelineJoiner {
     }
   }
 
+  // Of steps of the body that compute point by point, what they write lies as what they read for
+  // the last time.
+  static std::map<int, int> WrittenInPlace(const JointSteps& joint) {
+    std::map<int, int> in_place;
+    for (int s = 0; s < joint.body; ++s) {
+      const JointPart::Step& step = joint.part.steps[s];
+      const Expression& e = step.expression;
+      const bool is_simple = step.outputs.size() == 1 && e.store() == nullptr &&
+                             !e.has_reduction() && !e.has_prefix_sum() &&
+                             step.outputs[0].kind == PartBuffer::Kind::kPart;
+      for (size_t n = 0; is_simple && n < step.inputs.size(); ++n) {
+        const PartBuffer& input = step.inputs[n];
+        const Buffer &read = e.inputs()[n], &written = e.outputs()[0];
+        const bool is_same = input.kind == PartBuffer::Kind::kPart && read.type == written.type &&
+                             !read.type.is_record() && read.accesses == written.accesses &&
+                             read.accesses.size() == 1 && read.extents == written.extents &&
+                             read.given_strides == written.given_strides;
+        if (!is_same || in_place.contains(input.buffer) || !IsLastUse(joint, s, n)) continue;
+        in_place[step.outputs[0].buffer] = input.buffer;
+        break;
+      }
+    }
+    return in_place;
+  }
+  // Of a buffer that a step of the body has written, not carried.
+  static bool IsLastUse(const JointSteps& joint, int s, size_t input) {
+    const int buffer = joint.part.steps[s].inputs[input].buffer;
+    for (const StreamedSteps::Carried& own : joint.carried) {
+      if (own.before == buffer || own.after == buffer) return false;
+    }
+    for (size_t t = s; t < joint.part.steps.size(); ++t) {
+      const std::vector<PartBuffer>& inputs = joint.part.steps[t].inputs;
+      for (size_t n = 0; n < inputs.size(); ++n) {
+        const bool is_itself = t == static_cast<size_t>(s) && n == input;
+        const bool uses = inputs[n].kind == PartBuffer::Kind::kPart && inputs[n].buffer == buffer;
+        if (uses && !is_itself) return false;
+      }
+    }
+    return true;
+  }
+
   Status AppendGroup(const JointSteps& joint, absl::Span<KernelProgram> parts,
                      const DeviceDescription& device) {
     const JointGroup& group = joint.group;
@@ -183,6 +224,8 @@ class PipelineJoiner {
       all.common = static_cast<int>(group.part.size());
       all.body = joint.body;
       all.carried = joint.carried;
+      all.bounds = joint.bounds;
+      all.in_place = WrittenInPlace(joint);
     }
     for (const PipelineBuffer& buffer : pipeline_.buffers()) all.types.push_back(buffer.type);
     const int first = static_cast<int>(program().stages.size());

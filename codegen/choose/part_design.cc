@@ -27,20 +27,25 @@ class PartDesigner {
     const std::vector<int> order = ResultOrder(e_);
     design_.lane_dimension = order.front();
     if (const int reduced = Reduced(); reduced >= 0) {
-      const int64_t own = ThreadsAlong(reduced);
+      const int64_t own = ThreadsAlong(reduced, vector);
       design_.cuts[reduced].threads = own;
       if (ReadsRowsAlong(reduced) && own > 1) {
         design_.lane_dimension = reduced;
-        if (size(reduced) % (own * vector) == 0) design_.cuts[reduced].vector = vector;
+        if (size(reduced) % (own * vector) == 0) {
+          design_.cuts[reduced].vector = vector;
+          design_.unrolled = 1;
+        }
       }
       left_ /= own;
     }
     for (const int d : order) {
       if (e_.is_reduction(d)) continue;
       BlockDesign::Cut& cut = design_.cuts[d];
-      cut.threads = std::min(left_, RoundDownToPowerOfTwo(size(d)));
-      left_ /= cut.threads;
       const bool is_lane = d == design_.lane_dimension;
+      const bool has_vectors = is_lane && size(d) % vector == 0 && Results() >= left_ * vector;
+      cut.threads =
+          std::min(left_, RoundDownToPowerOfTwo(has_vectors ? size(d) / vector : size(d)));
+      left_ /= cut.threads;
       if (is_lane && size(d) % (cut.threads * vector) == 0) cut.vector = vector;
       cut.loops = CeilDivide(size(d), cut.threads * cut.vector);
     }
@@ -72,15 +77,21 @@ class PartDesigner {
   }
 
   // As many as results leave over; of rows those of a warp at least.
-  int64_t ThreadsAlong(int reduced) const {
+  int64_t ThreadsAlong(int reduced, int64_t vector) const {
+    const int64_t results = Results();
+    int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
+    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
+      along = std::max(along, kWarpOfPart);
+    const int64_t points = size(reduced);
+    const bool has_vectors = ReadsRowsAlong(reduced) && points % vector == 0;
+    return std::min({along, left_, RoundDownToPowerOfTwo(has_vectors ? points / vector : points)});
+  }
+  int64_t Results() const {
     int64_t results = 1;
     for (int d = 0; d < e_.rank(); ++d) {
       if (!e_.is_reduction(d)) results = MultiplyOrLargest(results, size(d));
     }
-    int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
-    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
-      along = std::max(along, kWarpOfPart);
-    return std::min({along, left_, RoundDownToPowerOfTwo(size(reduced))});
+    return results;
   }
 
   const Expression& e_;
@@ -236,11 +247,25 @@ class ContractionDesigner {
   const std::vector<bool>& in_part_;
 };
 
-// Rows of copies begin at different banks.
-void PadCopies(const BlockDesign& design, TuningParameters* parameters) {
+// Rows of copies begin at different banks, and are loaded into registers as vectors, for the points
+// of the reduction that are unrolled.
+void RefineCopies(const BlockDesign& design, const SystemModel& model,
+                  TuningParameters* parameters) {
+  const std::vector<MdhLevel>& order = parameters->phase.order;
+  size_t inside = 0;  // behind the loop of the reduction
+  for (size_t n = 0; n < order.size(); ++n) {
+    const bool is_reduced =
+        design.cuts[order[n].dimension].vector > 1 && design.cuts[order[n].dimension].threads == 1;
+    if (is_reduced && inside == 0 && order[n].layer == model.LayerWith(LayerRole::kThreads) + 1) {
+      inside = n;
+    }
+  }
   for (size_t b = 0; b < design.copies.size(); ++b) {
-    if (design.copies[b] != BlockDesign::Copy::kNone) {
-      parameters->inputs[b].padding = BlockDesign::kPadding;
+    if (design.copies[b] == BlockDesign::Copy::kNone) continue;
+    parameters->inputs[b].padding = BlockDesign::kPadding;
+    LevelTable<int>& regions = parameters->inputs[b].memory.regions;
+    for (size_t n = inside; inside > 0 && n < order.size(); ++n) {
+      regions[order[n].layer][order[n].dimension] = model.num_memory_layers() - 1;
     }
   }
 }
@@ -273,7 +298,7 @@ std::optional<TuningParameters> DesignPart(const Expression& part, const SystemM
     const auto design = ContractionDesigner(part, device, threads, in_part).Run(copies);
     if (!design) break;
     TuningParameters parameters = ToParameters(part, model, device, *design);
-    PadCopies(*design, &parameters);
+    RefineCopies(*design, model, &parameters);
     if (Validate(part, model, device, parameters).ok()) return parameters;
   }
   for (const int64_t vector : {kVector, int64_t{1}}) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/text/pipeline_parser.h"

@@ -84,8 +84,8 @@ Result<ComputedPipeline> ComputedPipelineOf(const Pipeline& pipeline,
     }
     streamed->pipeline = computed.pipeline;
     MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(*streamed));
-    computed.groups.push_back(
-        {std::move(group), std::move(part), streamed->body, std::move(streamed->carried)});
+    computed.groups.push_back({std::move(group), std::move(part), streamed->body,
+                               std::move(streamed->carried), std::move(streamed->bounds)});
   }
   return computed;
 }

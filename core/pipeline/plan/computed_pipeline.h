@@ -19,6 +19,7 @@ struct JointSteps {
   // Of a streamed group: the first steps, which run per chunk, and what they carry; else 0.
   int body = 0;
   std::vector<StreamedSteps::Carried> carried = {};
+  std::vector<StreamBound> bounds = {};
 };
 
 // The pipeline with the steps of StreamedStepsOf in the place of streamed groups.

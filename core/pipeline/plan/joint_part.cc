@@ -108,7 +108,22 @@ class PartBuilder {
       if (place >= 0) view.extents[place] = group_.part[k];
     }
     view.given_strides.clear();
+    if (group_.is_streamed()) view.given_strides = StridesOfPart(view.extents);
     return view;
+  }
+
+  // Rows of whole cache lines are a little longer, so that neighbouring ones begin at other banks
+  // of shared memory, and in other sets of a cache. Empty: dense.
+  static std::vector<int64_t> StridesOfPart(const std::vector<int64_t>& extents) {
+    constexpr int64_t kLine = 32, kPadding = 4;
+    if (extents.size() < 2 || extents.back() % kLine != 0) return {};
+    std::vector<int64_t> strides(extents.size(), 1);
+    int64_t stride = extents.back() + kPadding;
+    for (size_t x = extents.size() - 1; x-- > 0;) {
+      strides[x] = stride;
+      stride *= extents[x];
+    }
+    return strides;
   }
 
   void Adapt(const std::vector<int>& numbers, std::vector<Buffer>* views,

@@ -626,6 +626,7 @@ class StreamBuilder : public StreamedGroup {
                          .columns = std::move(columns_),
                          .combination = std::move(combination_),
                          .carried = std::move(carried),
+                         .bounds = StreamBoundsOf(pipeline_, group_, sums_),
                          .given = std::move(given_)};
   }
 

@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/joint_group.h"
+#include "core/pipeline/plan/stream_bounds.h"
 #include "core/scalar/scalar_value.h"
 
 namespace mdh {
@@ -35,6 +36,7 @@ struct StreamedSteps {
     ScalarValue neutral;
   };
   std::vector<Carried> carried;
+  std::vector<StreamBound> bounds = {};  // of the streamed points that a part needs
   // Per step of the pipeline: which step of the given one it is, and whose parameters it has; -1:
   // none, as of those behind the body.
   std::vector<int> given;

@@ -83,7 +83,8 @@ class PartDesigner {
     if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
       along = std::max(along, kWarpOfPart);
     const int64_t points = size(reduced);
-    const bool has_vectors = ReadsRowsAlong(reduced) && points % vector == 0;
+    const bool has_vectors = ReadsRowsAlong(reduced) && points % vector == 0 &&
+                             MultiplyOrLargest(results, points / vector) >= left_;
     return std::min({along, left_, RoundDownToPowerOfTwo(has_vectors ? points / vector : points)});
   }
   int64_t Results() const {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/chunk_bounds.h"
 #include "codegen/backends/stage_on_part.h"
 #include "codegen/backends/stores_behind_loads.h"
 #include "codegen/program/loop_program_walk.h"
@@ -278,7 +279,7 @@ class JointStageBuilder {
       inside /= parts;
       if (parts == 1) number = Index(0);
       Index digit = number / inside;
-      if (parts > 1 && IsLastFirst(k)) digit = Index(parts - 1) - digit;
+      if (parts > 1 && NeedMoreBehind(parts_.bounds, k)) digit = Index(parts - 1) - digit;
       block.push_back({DeclareIndex{origins_[k], digit * parts_.part[k]}});
     }
     for (size_t k = 0; parts_.has_origins && k < origins_.size(); ++k) {
@@ -309,9 +310,9 @@ class JointStageBuilder {
       }
       if (!parts_.bounds.empty()) {
         const std::string first = NewName("joint_first"), last = NewName("joint_end");
-        block->push_back({DeclareIndex{first, FirstChunk(begin)}});
+        block->push_back({DeclareIndex{first, FirstChunk(BoundsOfPart(), begin)}});
         begin = Index::Variable(first);
-        block->push_back({DeclareIndex{last, EndOfChunks(begin, end)}});
+        block->push_back({DeclareIndex{last, EndOfChunks(BoundsOfPart(), begin, end)}});
         end = Index::Variable(last);
       }
       const std::string number = NewName("joint_chunk");
@@ -332,43 +333,8 @@ class JointStageBuilder {
     append(0, bodies.size(), block);
   }
 
-  // ---- Chunks that a part needs ----
-
-  static Index Max(const Index& a, const Index& b) { return a + b - Min(a, b); }
-
-  // The largest value of what the common dimensions add to a bound.
-  Index LargestOfPart(const StreamBound& bound) const {
-    Index sum(bound.constant);
-    for (size_t k = 0; k < bound.coefficients.size(); ++k) {
-      const int64_t c = bound.coefficients[k];
-      sum = sum + Index::Variable(origins_[k]) * c;
-      if (c > 0) sum = sum + Index(c * (parts_.part[k] - 1));
-    }
-    return sum;
-  }
-  // streamed * j >= -largest, for positive `streamed`.
-  Index FirstChunk(Index first) const {
-    for (const StreamBound& bound : parts_.bounds) {
-      if (bound.streamed < 0) continue;
-      const Index least = Max(Index(0), Index(0) - LargestOfPart(bound));
-      first = Max(first, least / (bound.streamed * parts_.part[streamed()]));
-    }
-    return first;
-  }
-  // -streamed * j <= largest, for negative `streamed`. Never less than `first`.
-  Index EndOfChunks(const Index& first, Index end) const {
-    for (const StreamBound& bound : parts_.bounds) {
-      if (bound.streamed > 0) continue;
-      const int64_t chunk = -bound.streamed * parts_.part[streamed()];
-      end = Min(end, Max(Index(0), LargestOfPart(bound) + Index(chunk)) / chunk);
-    }
-    return Max(first, end);
-  }
-  // Whether parts behind others need more of the streamed dimension: they begin first.
-  bool IsLastFirst(size_t k) const {
-    return std::any_of(parts_.bounds.begin(), parts_.bounds.end(), [&](const StreamBound& bound) {
-      return k < bound.coefficients.size() && bound.streamed < 0 && bound.coefficients[k] > 0;
-    });
+  PartBounds BoundsOfPart() const {
+    return {parts_.bounds, origins_, parts_.part, parts_.part[streamed()]};
   }
 
   // ---- What is carried from chunk to chunk ----

@@ -202,14 +202,24 @@ class JointStageBuilder {
     return names;
   }
 
-  // Arrays that the threads of the block share, to where all stages see them.
+  // Arrays that the threads of the block share, to where all stages see them. Stages wait for each
+  // other, so that each has the memory of those before.
   void HoistShared(Block* body) {
     std::map<std::string, std::string> renamed;
+    std::map<ScalarType, size_t> used;
     std::erase_if(*body, [&](const Statement& statement) {
       const auto* array = std::get_if<DeclareArray>(&statement.form);
       if (array == nullptr || array->space != MemorySpace::kShared) return false;
-      arrays_.push_back(*array);
-      arrays_.back().name = renamed[array->name] = NewName(array->name);
+      std::vector<size_t>& same = arrays_of_[array->type];
+      const size_t place = used[array->type]++;
+      if (place == same.size()) {
+        same.push_back(arrays_.size());
+        arrays_.push_back(*array);
+        arrays_.back().name = NewName(array->name);
+      }
+      DeclareArray& shared = arrays_[same[place]];
+      shared.elements = std::max(shared.elements, array->elements);
+      renamed[array->name] = shared.name;
       return true;
     });
     *body = RenameAll(*body, renamed);
@@ -453,10 +463,11 @@ class JointStageBuilder {
   std::string part_, origin_memory_;
   std::vector<std::string> origins_;
   std::map<std::pair<const JointStageParts::Step*, size_t>, std::string> moved_names_;
-  std::map<int, std::string> carried_memory_;  // of CPUs, by the buffer behind a chunk
-  std::vector<ScratchBuffer> memory_;          // of the part, of CPUs in scratch memory
-  std::vector<DeclareArray> arrays_;           // in shared memory
-  std::vector<ScratchBuffer> own_memory_;      // of blocks, in device memory
+  std::map<int, std::string> carried_memory_;            // of CPUs, by the buffer behind a chunk
+  std::vector<ScratchBuffer> memory_;                    // of the part, of CPUs in scratch memory
+  std::map<ScalarType, std::vector<size_t>> arrays_of_;  // numbers of those of a type
+  std::vector<DeclareArray> arrays_;                     // in shared memory
+  std::vector<ScratchBuffer> own_memory_;                // of blocks, in device memory
   JointStage joint_;
 };
 

@@ -181,13 +181,15 @@ class ContractionDesigner {
     });
   }
 
-  // Rows along a reduction that neighbours along n read next to each other.
+  // What all threads read that are neighbours along n: several warps the same, or, where rows lie
+  // along the reduction, each lane of another row.
   bool IsCopied(int b, int n) const {
     const Buffer& input = e_.inputs()[b];
     const bool is_in_part = !in_part_.empty() && in_part_[b];
-    if (is_in_part || !Uses(b, n) || input.accesses.size() != 1) return false;
+    const int reduced = ReductionOrder(e_).back();
+    if (is_in_part || !Uses(b, n) || !Uses(b, reduced) || input.accesses.size() != 1) return false;
     const AffineIndex row = input.Linearized(0);
-    return row.coefficients[n] != 1 && row.coefficients[ReductionOrder(e_).back()] == 1;
+    return row.coefficients[n] == 1 || row.coefficients[reduced] == 1;
   }
 
   // By counting, in cycles of a multiprocessor per point of the reduction: products, and the shared

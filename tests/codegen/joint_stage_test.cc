@@ -136,9 +136,10 @@ TEST(JointStage, ChunksOfAStreamedDimension) {
   const Pipeline pipeline = *ParsePipeline(kCausal);
   const Kernel cuda = *KernelOf(pipeline, StreamedGroupOf(pipeline, 64, 32), CudaModel(), Gpu());
   // The scores of a chunk, over which weights are written; parts with more keys begin first.
-  EXPECT_THAT(cuda.source, AllOf(HasSubstr("const int joint_origin0 = (3 - joint_part) * 64;"),
-                                 HasSubstr("joint_chunk < joint_end; joint_chunk++"),
-                                 HasSubstr("[2300]"), HasSubstr("o_after"), Not(HasSubstr("float p["))));
+  EXPECT_THAT(cuda.source,
+              AllOf(HasSubstr("const int joint_origin0 = (3 - joint_part) * 64;"),
+                    HasSubstr("joint_chunk < joint_end; joint_chunk++"), HasSubstr("[2300]"),
+                    HasSubstr("o_after"), Not(HasSubstr("float p["))));
   EXPECT_EQ(cuda.launches.size(), 1u);
   EXPECT_EQ(cuda.scratch_bytes, 0);
   // Tiles of results in registers, rows of keys as vectors from shared memory.
@@ -224,10 +225,16 @@ TEST(JointStage, ConstraintsAreNamed) {
       Refusal(pipeline, group, others, Gpu()),
       AllOf(HasSubstr("step 1, row_max"),
             HasSubstr("joint_threads (threads of a block in all steps of a group): 64 < ")));
+  // Of two types, so that one step does not have the memory of the other.
+  const Pipeline wide = *ParsePipeline(
+      absl::StrReplaceAll(kSoftMax,
+                          {{"-> s { s = exp(x - m) }", "-> (s: fp64) { s = exp(x - m) }"}}),
+      {{"N", "1024"}});
+  const auto of_wide = *DefaultParameters(wide, groups, CudaModel(), Gpu());
   DeviceDescription small = Gpu();
-  small.blocks.shared_bytes_per_block = 1100;
-  EXPECT_THAT(Refusal(pipeline, group, parameters, small),
-              HasSubstr("joint_shared_bytes (shared memory of a block): 2048 > 1100"));
+  small.blocks.shared_bytes_per_block = 2100;
+  EXPECT_THAT(Refusal(wide, group, of_wide, small),
+              HasSubstr("joint_shared_bytes (shared memory of a block): 3072 > 2100"));
   others = parameters;
   others.pop_back();
   EXPECT_THAT(Refusal(pipeline, group, others, Gpu()), HasSubstr("has 3 steps, but 2"));

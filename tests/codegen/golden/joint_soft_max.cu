@@ -128,7 +128,6 @@ static __device__ inline float mdh_exp_f32(float a) { return expf(a); }
 extern "C" __global__ void __launch_bounds__(256)
 mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
   __shared__ __align__(16) float m_exchange[256];
-  __shared__ __align__(16) float s_exchange[256];
   __shared__ __align__(16) float m[1];
   __shared__ __align__(16) float s[1];
   const int joint_part = blockIdx.x;
@@ -226,57 +225,57 @@ mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
         s_acc += mdh_exp_f32(x_rm[j_shr] - m[0]);
       }
       // Re-composition: 256 threads, through shared memory.
-      s_exchange[j_thr] = s_acc;
+      m_exchange[j_thr] = s_acc;
       __syncthreads();
       if ((j_thr & 1) == 0) {
-        const float here = s_exchange[j_thr];
-        const float there = s_exchange[j_thr + 1];
-        s_exchange[j_thr] = here + there;
+        const float here = m_exchange[j_thr];
+        const float there = m_exchange[j_thr + 1];
+        m_exchange[j_thr] = here + there;
       }
       __syncthreads();
       if ((j_thr & 3) == 0) {
-        const float here_1 = s_exchange[j_thr];
-        const float there_1 = s_exchange[j_thr + 2];
-        s_exchange[j_thr] = here_1 + there_1;
+        const float here_1 = m_exchange[j_thr];
+        const float there_1 = m_exchange[j_thr + 2];
+        m_exchange[j_thr] = here_1 + there_1;
       }
       __syncthreads();
       if ((j_thr & 7) == 0) {
-        const float here_2 = s_exchange[j_thr];
-        const float there_2 = s_exchange[j_thr + 4];
-        s_exchange[j_thr] = here_2 + there_2;
+        const float here_2 = m_exchange[j_thr];
+        const float there_2 = m_exchange[j_thr + 4];
+        m_exchange[j_thr] = here_2 + there_2;
       }
       __syncthreads();
       if ((j_thr & 15) == 0) {
-        const float here_3 = s_exchange[j_thr];
-        const float there_3 = s_exchange[j_thr + 8];
-        s_exchange[j_thr] = here_3 + there_3;
+        const float here_3 = m_exchange[j_thr];
+        const float there_3 = m_exchange[j_thr + 8];
+        m_exchange[j_thr] = here_3 + there_3;
       }
       __syncthreads();
       if ((j_thr & 31) == 0) {
-        const float here_4 = s_exchange[j_thr];
-        const float there_4 = s_exchange[j_thr + 16];
-        s_exchange[j_thr] = here_4 + there_4;
+        const float here_4 = m_exchange[j_thr];
+        const float there_4 = m_exchange[j_thr + 16];
+        m_exchange[j_thr] = here_4 + there_4;
       }
       __syncthreads();
       if ((j_thr & 63) == 0) {
-        const float here_5 = s_exchange[j_thr];
-        const float there_5 = s_exchange[j_thr + 32];
-        s_exchange[j_thr] = here_5 + there_5;
+        const float here_5 = m_exchange[j_thr];
+        const float there_5 = m_exchange[j_thr + 32];
+        m_exchange[j_thr] = here_5 + there_5;
       }
       __syncthreads();
       if ((j_thr & 127) == 0) {
-        const float here_6 = s_exchange[j_thr];
-        const float there_6 = s_exchange[j_thr + 64];
-        s_exchange[j_thr] = here_6 + there_6;
+        const float here_6 = m_exchange[j_thr];
+        const float there_6 = m_exchange[j_thr + 64];
+        m_exchange[j_thr] = here_6 + there_6;
       }
       __syncthreads();
       if (j_thr == 0) {
-        const float here_7 = s_exchange[j_thr];
-        const float there_7 = s_exchange[j_thr + 128];
-        s_exchange[j_thr] = here_7 + there_7;
+        const float here_7 = m_exchange[j_thr];
+        const float there_7 = m_exchange[j_thr + 128];
+        m_exchange[j_thr] = here_7 + there_7;
       }
       __syncthreads();
-      s_acc = s_exchange[j_thr];
+      s_acc = m_exchange[j_thr];
       // Re-composition: to the outputs.
       if (j_thr == 0) {
         s[0] = s_acc;

@@ -118,6 +118,15 @@ std::string NamesOfBuffers(const Pipeline& pipeline, const std::vector<int>& buf
   });
 }
 
+// "Parts are rows: 256 threads a row, 2 rows a block, vectors of 4, kept in registers."
+std::string DescribeRows(const JointGroup& group) {
+  if (!group.rows) return "";
+  constexpr const char* kKept[] = {"kept in registers", "kept in shared memory", "read again"};
+  return absl::StrCat("Parts are rows: ", group.rows->threads, " threads a row, ", group.rows->rows,
+                      " rows a block, vectors of ", group.rows->vector, ", ",
+                      kKept[static_cast<int>(group.rows->keep)], ".\n");
+}
+
 // "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64." And, streamed, "The
 // first 2 of them run on chunks of 32 points, of which each of 4 splits has 8."
 std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
@@ -125,6 +134,7 @@ std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
   std::string text = absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
                                   " run together on parts of ", absl::StrJoin(group.part, " x "),
                                   " points, of which there are ", PartsOf(pipeline, group), ".\n");
+  absl::StrAppend(&text, DescribeRows(group));
   if (!group.is_streamed()) return text;
   const int64_t chunks = StreamedExtent(pipeline, group) / group.chunk / group.splits;
   absl::StrAppend(&text, "The first ", joint.body, " of them run on chunks of ", group.chunk,
@@ -143,8 +153,9 @@ std::string DescribePipeline(const Pipeline& given, const LoweredPipeline& lower
   for (size_t s = 0; s < steps.size(); ++s) {
     const PipelineStep& step = pipeline.steps()[s];
     absl::StrAppend(&text, "\nStep ", s + 1, ": ", NamesOfBuffers(pipeline, step.outputs), " = ",
-                    step.expression.name(), "(", NamesOfBuffers(pipeline, step.inputs), ")\n\n",
-                    DescribeLowering(steps[s], built.step_arguments[s]));
+                    step.expression.name(), "(", NamesOfBuffers(pipeline, step.inputs), ")\n");
+    if (built.step_arguments[s].empty()) continue;  // in rows
+    absl::StrAppend(&text, "\n", DescribeLowering(steps[s], built.step_arguments[s]));
   }
   return text;
 }

@@ -9,10 +9,12 @@
 #include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/backends.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
 
 namespace mdh {
@@ -81,13 +83,17 @@ int64_t Multiprocessors(const DeviceDescription& device) {
                                            : std::max(device.cores, 1);
 }
 
+// Bytes that a part shall have at most.
+double FastMemory(const DeviceDescription& device) {
+  return BackendOf(device.kind).has_blocks
+             ? static_cast<double>(device.blocks.shared_bytes_per_block) / 2
+             : static_cast<double>(device.l2_bytes) / 2;
+}
+
 // Points of a part by counting whose memory is fast.
 int64_t PointsThatFit(const Pipeline& pipeline, const JointGroup& group,
                       const DeviceDescription& device) {
-  const double memory = BackendOf(device.kind).has_blocks
-                            ? static_cast<double>(device.blocks.shared_bytes_per_block) / 2
-                            : static_cast<double>(device.l2_bytes) / 2;
-  return static_cast<int64_t>(memory / std::max(BytesPerPoint(pipeline, group), 1e-3));
+  return static_cast<int64_t>(FastMemory(device) / std::max(BytesPerPoint(pipeline, group), 1e-3));
 }
 
 // The same, and there are enough parts.
@@ -98,6 +104,58 @@ int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
   for (const int64_t extent : CommonExtents(pipeline, group)) points *= extent;
   const int64_t share = points / (kPartsPerCore * Multiprocessors(device));
   return std::max<int64_t>(std::min(fits, share), 1);
+}
+
+// Neighbours along rows that are computed at the same time: those of a vector register, or of a
+// line that threads access together.
+int64_t LanesOf(const Pipeline& pipeline, const JointGroup& group,
+                const DeviceDescription& device) {
+  constexpr int64_t kLineBytes = 32;
+  const int64_t bytes = BackendOf(device.kind).has_blocks ? kLineBytes : device.simd_bytes;
+  const PipelineStep& last = pipeline.steps()[group.last];
+  return std::max<int64_t>(bytes / pipeline.buffers()[last.outputs[0]].type.size_bytes(), 1);
+}
+
+// Of that, or so many times; of groups with halos the shape that repeats least.
+JointGroup WithUsualPart(const Pipeline& pipeline, JointGroup group,
+                         const DeviceDescription& device, double factor) {
+  group = WithPart(pipeline, std::move(group), 1);
+  if (HasHalo(pipeline, group)) {
+    return WithLeastHalo(pipeline, std::move(group),
+                         {.most_bytes = FastMemory(device) * factor,
+                          .least_parts = Multiprocessors(device),
+                          .lanes = LanesOf(pipeline, group, device)});
+  }
+  const double points = static_cast<double>(PointsOfPart(pipeline, group, device)) * factor;
+  return WithPart(pipeline, std::move(group), static_cast<int64_t>(points));
+}
+
+// Groups with halos of four steps or more as two groups each: less work is repeated, and more goes
+// through memory. Empty: there are none, or not all halves can be groups.
+std::vector<JointGroup> Halved(const Pipeline& pipeline, const std::vector<JointGroup>& groups,
+                               const DeviceDescription& device) {
+  std::vector<JointGroup> halved;
+  bool has_halves = false;
+  for (const JointGroup& group : groups) {
+    const int steps = group.last - group.first + 1;
+    if (steps < 4 || !HasHalo(pipeline, group)) {
+      halved.push_back(group);
+      continue;
+    }
+    const auto middle = group.dimensions.begin() + steps / 2;
+    JointGroup before = group, after = group;
+    before.last = group.first + steps / 2 - 1;
+    before.dimensions.assign(group.dimensions.begin(), middle);
+    after.first = before.last + 1;
+    after.dimensions.assign(middle, group.dimensions.end());
+    for (JointGroup* const half : {&before, &after}) {
+      half->part.assign(half->part.size(), 1);
+      if (!CheckJointGroup(pipeline, *half).ok()) return {};
+      halved.push_back(WithUsualPart(pipeline, *half, device, 1));
+    }
+    has_halves = true;
+  }
+  return has_halves ? halved : std::vector<JointGroup>();
 }
 
 TuningParameters ParametersOfPart(const Expression& part, const SystemModel& model,
@@ -171,9 +229,10 @@ bool HasCode(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
       .ok();
 }
 
-// As DefaultJointGroups, without streamed dimensions on demand: these add up in another order.
-std::vector<JointGroup> ChosenGroups(const Pipeline& pipeline, const DeviceDescription& device,
-                                     bool streams) {
+// DefaultJointGroups, but that none is in rows; without streamed dimensions on demand: these add up
+// in another order.
+std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescription& device,
+                                    bool streams) {
   std::vector<JointGroup> offered = JointGroups(pipeline);
   std::stable_sort(offered.begin(), offered.end(), [&](const JointGroup& a, const JointGroup& b) {
     return BytesSaved(pipeline, a) > BytesSaved(pipeline, b);
@@ -184,23 +243,41 @@ std::vector<JointGroup> ChosenGroups(const Pipeline& pipeline, const DeviceDescr
       return group.first <= other.last && other.first <= group.last;
     });
     if (meets) continue;
-    const int64_t fits = PointsThatFit(pipeline, group, device);
     std::optional<JointGroup> streamed;
-    if (streams) streamed = Streamed(pipeline, group, device, fits);
-    const int64_t points = PointsOfPart(pipeline, group, device);
+    if (streams && RowLayouts(pipeline, group, device).empty()) {
+      streamed = Streamed(pipeline, group, device, PointsThatFit(pipeline, group, device));
+    }
     chosen.push_back(streamed ? *std::move(streamed)
-                              : WithPart(pipeline, std::move(group), points));
+                              : WithUsualPart(pipeline, std::move(group), device, 1));
   }
   std::sort(chosen.begin(), chosen.end(),
             [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
   return chosen;
 }
 
+// Those whose parts are rows, with their layouts number n, or the last of them; false: no group has
+// so many.
+bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
+            std::vector<JointGroup>* groups) {
+  bool has_new = false;
+  for (JointGroup& group : *groups) {
+    if (group.is_streamed()) continue;
+    const std::vector<RowLayout> layouts = RowLayouts(pipeline, group, device);
+    if (layouts.empty()) continue;
+    has_new |= n < layouts.size();
+    group = WithPart(pipeline, std::move(group), 1);
+    group.rows = layouts[std::min(n, layouts.size() - 1)];
+  }
+  return has_new;
+}
+
 }  // namespace
 
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device) {
-  return ChosenGroups(pipeline, device, /*streams=*/true);
+  std::vector<JointGroup> groups = UsualGroups(pipeline, device, /*streams=*/true);
+  InRows(pipeline, device, 0, &groups);
+  return groups;
 }
 
 Result<std::vector<TuningParameters>> DefaultParameters(const Pipeline& pipeline,
@@ -233,12 +310,11 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     }
   };
   const bool has_blocks = BackendOf(device.kind).has_blocks;
-  const std::vector<JointGroup> usual = ChosenGroups(pipeline, device, /*streams=*/false);
+  const std::vector<JointGroup> usual = UsualGroups(pipeline, device, /*streams=*/false);
   const auto try_both = [&](int64_t threads, double factor) {
     std::vector<JointGroup> groups;
     for (const JointGroup& group : usual) {
-      const double points = static_cast<double>(PointsOfPart(pipeline, group, device)) * factor;
-      groups.push_back(WithPart(pipeline, group, static_cast<int64_t>(points)));
+      groups.push_back(WithUsualPart(pipeline, group, device, factor));
     }
     auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
     if (!steps.ok()) return;
@@ -246,8 +322,14 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     if (!has_blocks) add(groups, Streaming(pipeline, groups, model, device, *steps));
   };
   if (usual.empty()) return candidates;
+  std::vector<JointGroup> rows = usual;
+  const size_t most_rows = most - most / 3;
+  for (size_t n = 0; candidates.size() < most_rows && InRows(pipeline, device, n, &rows); ++n) {
+    auto steps = ParametersOfSteps(pipeline, rows, model, device, numerics, /*threads=*/1);
+    if (steps.ok()) add(rows, *std::move(steps));
+  }
   const std::vector<JointGroup> streamed =
-      ChosenGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
+      UsualGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
   for (const StreamShape& shape : StreamShapes(device)) {
     // Some others, too.
     if (streamed == usual || candidates.size() + kOthersThanStreamed >= most) break;
@@ -259,6 +341,13 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     }
     auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, shape.threads);
     if (steps.ok()) add(groups, *std::move(steps));
+  }
+  if (const std::vector<JointGroup> halved = Halved(pipeline, usual, device); !halved.empty()) {
+    for (const int64_t threads :
+         has_blocks ? std::vector<int64_t>{256, 512, 1024} : std::vector<int64_t>{1}) {
+      auto steps = ParametersOfSteps(pipeline, halved, model, device, numerics, threads);
+      if (steps.ok()) add(halved, *std::move(steps));
+    }
   }
   // The likeliest of both first.
   const size_t kinds = has_blocks ? std::size(kBlockThreads) : 1;

@@ -19,6 +19,7 @@
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/choose/pipeline_parameters_text.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
@@ -47,9 +48,10 @@ struct LowerOptions {
   std::string device = "host";
   std::string parameters;  // a file, or the parameters themselves; empty: the default
   std::string print = "source";
-  std::optional<int> partition;  // number among those of PlanPartitions
-  bool joint = false;            // steps run together in the groups of DefaultJointGroups
-  std::optional<int> candidate;  // number among those of JointCandidates
+  std::optional<int> partition;   // number among those of PlanPartitions
+  bool joint = false;             // steps run together in the groups of DefaultJointGroups
+  std::optional<RowLayout> rows;  // of those of them that are rows
+  std::optional<int> candidate;   // number among those of JointCandidates
 };
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -252,6 +254,9 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
     groups = std::move(candidate.groups);
     parameters = std::move(candidate.steps);
   }
+  for (JointGroup& group : groups) {
+    if (group.rows && options.rows) group.rows = options.rows;
+  }
   if (options.joint && groups.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("no steps of ", pipeline.name(),
                                                       " have a dimension in common by which they "
@@ -332,6 +337,10 @@ constexpr char kHelp[] =
     "                        the cheapest is 0; else as they are\n"
     "  --joint               of a pipeline: steps with dimensions in common run together, part\n"
     "                        after part, as rules say\n"
+    "  --rows LAYOUT         the same on rows, of targets with blocks: threads of a row, rows of "
+    "a\n"
+    "                        block, elements of a vector, and where rows are kept: registers,\n"
+    "                        shared or nothing, as '256,1,4 registers'\n"
     "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
     "                        program before passes, program: behind them, source, header, nest:\n"
     "                        the plain loop nest, launches, or for devices with blocks "
@@ -343,15 +352,12 @@ constexpr char kHelp[] =
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {{"set", required_argument, nullptr, 's'},
-                                 {"model", required_argument, nullptr, 'm'},
-                                 {"device", required_argument, nullptr, 'd'},
-                                 {"parameters", required_argument, nullptr, 'p'},
-                                 {"print", required_argument, nullptr, 'w'},
-                                 {"partition", required_argument, nullptr, 'n'},
-                                 {"joint", no_argument, nullptr, 'j'},
-                                 {"candidate", required_argument, nullptr, 'c'},
-                                 {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {
+      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
+      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
+      {"print", required_argument, nullptr, 'w'},  {"partition", required_argument, nullptr, 'n'},
+      {"joint", no_argument, nullptr, 'j'},        {"candidate", required_argument, nullptr, 'c'},
+      {"rows", required_argument, nullptr, 'r'},   {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
@@ -378,6 +384,14 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
       case 'j':
         options.joint = true;
         break;
+      case 'r':
+        options.joint = true;
+        options.rows = ParseRowLayout(value);
+        if (options.rows) break;
+        return absl::InvalidArgumentError(
+            absl::StrCat("--rows needs threads of a row, rows of a block, elements of a vector and "
+                         "where rows are kept, as '256,1,4 registers', not '",
+                         value, "'"));
       case 'c':
       case 'n':
         if (int number = -1; absl::SimpleAtoi(value, &number) && number >= 0) {

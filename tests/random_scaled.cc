@@ -15,7 +15,7 @@ namespace {
 // Dimensions a and i are common, j is streamed.
 class ScaledText {
  public:
-  explicit ScaledText(Rng& rng) : rng_(rng) {}
+  ScaledText(Rng& rng, bool may_mask) : rng_(rng), may_mask_(may_mask) {}
 
   std::string Run() {
     constexpr int64_t kFew[] = {1, 2, 3, 5}, kRows[] = {1, 2, 4, 6, 7, 8, 11},
@@ -57,7 +57,7 @@ class ScaledText {
   std::string Masked(const std::string& score) {
     const std::string none = is_least_ ? "inf" : "-inf";
     std::string condition;
-    switch (Below(rng_, 6)) {
+    switch (may_mask_ ? Below(rng_, 6) : 5) {
       case 0:
         condition = "j <= i";
         break;
@@ -162,6 +162,7 @@ class ScaledText {
   }
 
   Rng& rng_;
+  const bool may_mask_;
   int64_t a_ = 1, i_ = 1, j_ = 1, e_ = 1;
   std::string type_, inputs_, outputs_, calls_, steps_;
   bool is_least_ = false;
@@ -169,8 +170,8 @@ class ScaledText {
 
 }  // namespace
 
-Pipeline RandomScaledPipeline(Rng& rng) {
-  const std::string text = ScaledText(rng).Run();
+Pipeline RandomScaledPipeline(Rng& rng, bool may_mask) {
+  const std::string text = ScaledText(rng, may_mask).Run();
   Result<Pipeline> pipeline = ParsePipeline(text);
   if (!pipeline.ok()) {
     std::fprintf(stderr, "%s\n%s\n", text.c_str(), pipeline.status().ToString().c_str());

@@ -8,10 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/backends/joint_stage.h"
+#include "codegen/backends/row_stage.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
+#include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 #include "core/pipeline/pipeline_place.h"
 #include "core/pipeline/plan/joint_groups.h"
@@ -70,6 +72,11 @@ class PipelineJoiner {
   Result<PipelineProgram> Build(const DeviceDescription& device, ProgramForm form) {
     std::vector<KernelProgram> parts;
     for (size_t s = 0; s < steps_.size(); ++s) {
+      if (IsInRows(static_cast<int>(s))) {
+        NameScratchAndFunctions({});
+        parts.emplace_back();
+        continue;
+      }
       Result<KernelProgram> part = BuildProgram(steps_[s], device, form);
       if (!part.ok()) return OfStep(part.status(), pipeline_, static_cast<int>(s));
       NameScratchAndFunctions(part->program);
@@ -79,7 +86,8 @@ class PipelineJoiner {
       if (const JointSteps* joint = GroupAt(s); joint == nullptr) {
         Append(std::move(parts[s]), s);
       } else {
-        MDH_RETURN_IF_ERROR(AppendGroup(*joint, absl::MakeSpan(parts), device));
+        MDH_RETURN_IF_ERROR(joint->group.rows ? AppendRows(*joint, device)
+                                              : AppendGroup(*joint, absl::MakeSpan(parts), device));
         s = joint->group.last;
       }
     }
@@ -109,6 +117,12 @@ class PipelineJoiner {
       return joint.group.first == s;
     });
     return found == groups_.end() ? nullptr : &*found;
+  }
+
+  bool IsInRows(int s) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
+      return joint.group.rows && s >= joint.group.first && s <= joint.group.last;
+    });
   }
 
   // What scratch memory and arguments of a step are called in the whole program.
@@ -234,7 +248,34 @@ class PipelineJoiner {
       AddMemoryOfPart(part.steps[s - group.first], &all);
       FillOutputs(part.steps[s - group.first], s);
     }
-    Result<JointStage> built = BuildJointStage(std::move(all), device, &names_, &shared_);
+    return AppendStage(group, first, BuildJointStage(std::move(all), device, &names_, &shared_));
+  }
+
+  // Of steps in rows there are no programs.
+  Status AppendRows(const JointSteps& joint, const DeviceDescription& device) {
+    const JointGroup& group = joint.group;
+    const JointPart& part = joint.part;
+    const int first = static_cast<int>(program().stages.size());
+    for (int s = group.first; s <= group.last; ++s) {
+      const bool may_reorder = steps_[s].parameters().numerics == NumericsPolicy::kReassociate ||
+                               !pipeline_.steps()[s].expression.has_reduction();
+      if (!may_reorder) {
+        return OfStep(InvalidParameters("row_numerics (sums of rows are in no order)"), pipeline_,
+                      s);
+      }
+      joined_.step_arguments.emplace_back();
+      joined_.kernel.wide_indices |= NeedsWideIndices(pipeline_.steps()[s]);
+      const std::vector<PartBuffer>& outputs = part.steps[s - group.first].outputs;
+      for (size_t b = 0; b < outputs.size(); ++b) {
+        if (outputs[b].kind == PartBuffer::Kind::kPart) of_part_.insert(outputs[b].buffer);
+      }
+      FillOutputs(part.steps[s - group.first], s);
+    }
+    return AppendStage(group, first, BuildRowStage(pipeline_, group, buffers_, device, shared_));
+  }
+
+  // `built`: of the steps of the group, whose other stages are there from number `first` on.
+  Status AppendStage(const JointGroup& group, int first, Result<JointStage> built) {
     if (!built.ok()) return OfStep(built.status(), pipeline_, group.first);
     program().stages.push_back(std::move(built->stage));
     const int last = static_cast<int>(program().stages.size()) - 1;

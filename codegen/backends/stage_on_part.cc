@@ -126,7 +126,8 @@ StageNeeds NeedsOf(const Stage& stage) {
   };
   const auto value = [&](const ValueNode& node) {
     needs.has_shuffles |= std::holds_alternative<ShuffleDown>(node.form) ||
-                          std::holds_alternative<ShuffleUp>(node.form);
+                          std::holds_alternative<ShuffleUp>(node.form) ||
+                          std::holds_alternative<ShuffleXor>(node.form);
   };
   Visit(stage.body, {.statement = visit, .value = value});
   return needs;

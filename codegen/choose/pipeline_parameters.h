@@ -12,7 +12,8 @@ namespace mdh {
 struct PipelineParameters {
   std::vector<PlannedEdge> edges;  // of the pipeline that is planned, as in Partition
   std::vector<JointGroup> groups;  // of the steps of the partition's pipeline; ascending, disjoint
-  // Of every step of the partition's pipeline; of a step in a group those of its part.
+  // Of every step of the partition's pipeline; of a step in a group those of its part, of which
+  // rows (JointGroup::rows) only take the numerics policy.
   std::vector<TuningParameters> steps;
 
   friend bool operator==(const PipelineParameters&, const PipelineParameters&) = default;

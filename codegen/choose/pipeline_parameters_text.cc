@@ -33,6 +33,24 @@ std::optional<EdgeKind> KindNamed(absl::string_view name) {
   return std::nullopt;
 }
 
+struct NamedKeep {
+  RowLayout::Keep keep;
+  absl::string_view name;
+};
+constexpr NamedKeep kKeeps[] = {{RowLayout::Keep::kRegisters, "registers"},
+                                {RowLayout::Keep::kShared, "shared"},
+                                {RowLayout::Keep::kNothing, "nothing"}};
+
+// " rows 256,1,4 registers": threads of a row, rows of a block, elements of a vector.
+std::string RowsText(const std::optional<RowLayout>& rows) {
+  if (!rows) return "";
+  std::string text = absl::StrCat(" rows ", rows->threads, ",", rows->rows, ",", rows->vector);
+  for (const NamedKeep& named : kKeeps) {
+    if (named.keep == rows->keep) absl::StrAppend(&text, " ", named.name);
+  }
+  return text;
+}
+
 std::string GroupText(const JointGroup& group) {
   const auto row = [](std::string* out, const std::vector<int>& numbers) {
     absl::StrAppend(out, absl::StrJoin(numbers, ","));
@@ -40,6 +58,7 @@ std::string GroupText(const JointGroup& group) {
   std::string text = absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
                                   absl::StrJoin(group.part, ","), " dimensions ",
                                   absl::StrJoin(group.dimensions, "|", row));
+  absl::StrAppend(&text, RowsText(group.rows));
   if (!group.is_streamed()) return text;
   const auto dimension = [](std::string* out, int d) {
     absl::StrAppend(out, d < 0 ? "-" : absl::StrCat(d));
@@ -87,13 +106,27 @@ Status ParseEdge(absl::string_view text, PipelineParameters& parameters) {
   return absl::OkStatus();
 }
 
+std::optional<RowLayout> ParseRows(absl::string_view layout, absl::string_view keep) {
+  std::vector<int64_t> numbers;
+  if (!ParseNumbers(layout, numbers) || numbers.size() != 3) return std::nullopt;
+  for (const NamedKeep& named : kKeeps) {
+    if (named.name == keep) return RowLayout{numbers[0], numbers[1], numbers[2], named.keep};
+  }
+  return std::nullopt;
+}
+
 Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   JointGroup group;
   const auto is_read = [&] {
-    const bool is_streamed = words.size() == 12;
-    if (words.size() != 6 && !is_streamed) return false;
+    const bool is_streamed = words.size() == 12, has_rows = words.size() == 9;
+    if (words.size() != 6 && !is_streamed && !has_rows) return false;
     if (words[2] != "part" || words[4] != "dimensions") return false;
+    if (has_rows) {
+      if (words[6] != "rows") return false;
+      group.rows = ParseRows(words[7], words[8]);
+      if (!group.rows) return false;
+    }
     if (is_streamed) {
       if (words[6] != "streamed" || words[8] != "chunk" || words[10] != "splits") return false;
       if (!ParseStreamed(words[7], group.streamed)) return false;
@@ -110,11 +143,10 @@ Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
     return group.dimensions.size() == steps && (!is_streamed || group.streamed.size() == steps);
   };
   if (!is_read()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected 'group STEP STEP part N,... dimensions N,...|... [streamed N|-,... "
-                     "chunk N splits "
-                     "N]', found 'group ",
-                     text, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected 'group STEP STEP part N,... dimensions N,...|... [rows THREADS,ROWS,VECTOR "
+        "registers|shared|nothing] [streamed N|-,... chunk N splits N]', found 'group ",
+        text, "'"));
   }
   parameters.groups.push_back(std::move(group));
   return absl::OkStatus();
@@ -145,6 +177,12 @@ std::string ToText(const PipelineParameters& parameters) {
     absl::StrAppend(&text, "step ", ToText(step), "\n");
   }
   return text;
+}
+
+std::optional<RowLayout> ParseRowLayout(std::string_view text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(absl::string_view(text.data(), text.size()), ' ');
+  return words.size() == 2 ? ParseRows(words[0], words[1]) : std::nullopt;
 }
 
 Result<PipelineParameters> ParsePipelineParameters(std::string_view text) {

@@ -8,6 +8,7 @@
 // Edges are those of the pipeline that is planned, groups and steps those of its partition.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ namespace mdh {
 
 // ParsePipelineParameters of the result gives the same parameters.
 std::string ToText(const PipelineParameters& parameters);
+
+// "256,1,4 registers" as in that text: threads of a row, rows of a block, elements of a vector, and
+// where rows are kept. nullopt: it is no such text.
+std::optional<RowLayout> ParseRowLayout(std::string_view text);
 
 // Errors: InvalidArgument, beginning with "line N: ".
 Result<PipelineParameters> ParsePipelineParameters(std::string_view text);

@@ -41,7 +41,8 @@ bool MayBeLeftOut(const LoopValue& value) {
   bool may = true;
   Visit(value, {.value = [&](const ValueNode& node) {
           may &= !std::holds_alternative<ShuffleDown>(node.form) &&
-                 !std::holds_alternative<ShuffleUp>(node.form);
+                 !std::holds_alternative<ShuffleUp>(node.form) &&
+                 !std::holds_alternative<ShuffleXor>(node.form);
         }});
   return may;
 }

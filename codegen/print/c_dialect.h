@@ -89,7 +89,7 @@ struct CDialect {
   // The value `x` of another thread of the warp, $0 value, $1 distance, $2 width; or bodies of
   // functions with these parameters, `distance` and `width`, for values of 4 and 8 bytes: $0 type,
   // $1 direction, $2 what the lanes are limited by. "" where there are none.
-  absl::string_view shuffle_down = "", shuffle_up = "";
+  absl::string_view shuffle_down = "", shuffle_up = "", shuffle_xor = "";
   absl::string_view shuffle_4 = "", shuffle_8 = "";
   // Bodies of functions that add `x` to the element at `p`, which other threads may do at the same
   // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0; $1: bits,

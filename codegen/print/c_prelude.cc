@@ -257,12 +257,12 @@ std::string CPrelude::WaitForCopiesFunction(int groups) {
 }
 
 // Lanes of PTX's shuffles: segments of `width` threads, which a distance does not leave.
-std::string CPrelude::ShuffleFunction(ScalarType type, bool is_down) {
+std::string CPrelude::ShuffleFunction(ScalarType type, absl::string_view direction) {
   uses_ptx_ |= dialect_.takes_ptx();
-  const std::string element = CType(type, dialect_), direction = is_down ? "down" : "up";
+  const std::string element = CType(type, dialect_);
   const std::string name = absl::StrCat("mdh_shuffle_", direction, "_", ShortName(type));
   const absl::string_view body = SizeBytes(type) == 8 ? dialect_.shuffle_8 : dialect_.shuffle_4;
-  const std::string limit = absl::StrCat("((32 - width) << 8)", is_down ? " | 31" : "");
+  const std::string limit = absl::StrCat("((32 - width) << 8)", direction == "up" ? "" : " | 31");
   DefineFunction(name,
                  absl::StrCat(element, " ", name, "(", element, " x, int distance, int width) {\n",
                               absl::Substitute(body, element, direction, limit), "}\n"));

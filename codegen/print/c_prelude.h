@@ -70,7 +70,7 @@ class CPrelude {
   std::string FindKeyFunction(ScalarType type);
   // (value, distance, width): what the thread that is so far below or above has. Only if the
   // language has functions for it (CDialect::shuffle_4).
-  std::string ShuffleFunction(ScalarType type, bool is_down);
+  std::string ShuffleFunction(ScalarType type, absl::string_view direction);
   // (pointer, value): elements that are neighbours, past the caches where they are aligned.
   std::string StreamFunction(LoopValueType type);
   static bool CanStream(LoopValueType type);

@@ -75,7 +75,9 @@ class CPrinter {
   std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
   std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
   bool StreamsInPlace(const StoreElements& s) const;
-  std::string PrintShuffle(bool is_down, const ValueNode& value, int distance, int width);
+  // `direction`: as PTX calls it.
+  std::string PrintShuffle(absl::string_view direction, const ValueNode& value, int distance,
+                           int width);
   // The value as an operand of an operation with that many lanes.
   std::string Widened(const ValueNode& node, int lanes, int precedence);
 

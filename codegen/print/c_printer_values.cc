@@ -204,16 +204,19 @@ std::string CPrinter::PrintIndexValue(const ValueNode& node, const IndexValue& v
 }
 
 // Threads exchange words of at least 4 bytes.
-std::string CPrinter::PrintShuffle(bool is_down, const ValueNode& value, int distance, int width) {
+std::string CPrinter::PrintShuffle(absl::string_view direction, const ValueNode& value,
+                                   int distance, int width) {
   if (!dialect_.has_shuffles()) NotInLanguage(dialect_, "values of other threads");
   const ScalarType type = value.type.scalar;
   const bool is_narrow = SizeBytes(type) < 4;
   const std::string own = PrintValue(value, is_narrow ? kUnaryPrecedence : 0);
   const std::string word = is_narrow ? absl::StrCat("(int)", own) : own;
-  const absl::string_view spelling = is_down ? dialect_.shuffle_down : dialect_.shuffle_up;
+  const absl::string_view spelling = direction == "down" ? dialect_.shuffle_down
+                                     : direction == "up" ? dialect_.shuffle_up
+                                                         : dialect_.shuffle_xor;
   const std::string moved =
       spelling.empty()
-          ? absl::StrCat(prelude_.ShuffleFunction(is_narrow ? ScalarType::kInt32 : type, is_down),
+          ? absl::StrCat(prelude_.ShuffleFunction(is_narrow ? ScalarType::kInt32 : type, direction),
                          "(", word, ", ", distance, ", ", width, ")")
           : absl::Substitute(spelling, word, distance, width);
   return is_narrow ? absl::StrCat("(", CType(type, dialect_), ")", moved) : moved;
@@ -328,12 +331,9 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
             return absl::StrCat(prelude_.LoadOfBlockFunction(node.type.scalar), "(",
                                 Address(v.array, v.offset), ", ", PrintIndex(v.block), ")");
           },
-          [&](const ShuffleDown& v) {
-            return PrintShuffle(/*is_down=*/true, *v.value, v.distance, v.width);
-          },
-          [&](const ShuffleUp& v) {
-            return PrintShuffle(/*is_down=*/false, *v.value, v.distance, v.width);
-          }},
+          [&](const ShuffleDown& v) { return PrintShuffle("down", *v.value, v.distance, v.width); },
+          [&](const ShuffleUp& v) { return PrintShuffle("up", *v.value, v.distance, v.width); },
+          [&](const ShuffleXor& v) { return PrintShuffle("bfly", *v.value, v.bit, v.width); }},
       node.form);
 }
 

@@ -38,6 +38,7 @@ constexpr CDialect kCudaCxx = {
     .streaming_store = "__stcs($0, $1)",
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
     .shuffle_up = "__shfl_up_sync(0xffffffff, $0, $1, $2)",
+    .shuffle_xor = "__shfl_xor_sync(0xffffffff, $0, $1, $2)",
     .atomic_add_real = "  atomicAdd(p, x);\n",
     .atomic_add_integer = "  atomicAdd(($0*)p, ($0)x);\n",
     // PTX ISA 8.1, which came with CUDA 12.1.

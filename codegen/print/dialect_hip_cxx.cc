@@ -22,6 +22,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.streaming_store = "";
   dialect.shuffle_down = "__shfl_down($0, $1, $2)";
   dialect.shuffle_up = "__shfl_up($0, $1, $2)";
+  dialect.shuffle_xor = "__shfl_xor($0, $1, $2)";
   dialect.atomic_add_vectors = dialect.atomic_add_vector = "";
   dialect.async_copy = dialect.async_copy_16 = "";
   dialect.commit_copies = dialect.wait_for_copies = "";

@@ -95,6 +95,11 @@ LoopValue MakeShuffleUp(LoopValue value, int distance, int width) {
   return std::make_shared<ValueNode>(ValueNode{type, ShuffleUp{std::move(value), distance, width}});
 }
 
+LoopValue MakeShuffleXor(LoopValue value, int bit, int width) {
+  const LoopValueType type = value->type;
+  return std::make_shared<ValueNode>(ValueNode{type, ShuffleXor{std::move(value), bit, width}});
+}
+
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index) {
   ScalarType type = table[0].type();
   if (IsStorageOnly(type)) {

@@ -144,12 +144,18 @@ struct ShuffleUp {
   int distance;
   int width;
 };
+// As ShuffleDown, of the thread whose number differs in this one bit: each gets the other's.
+struct ShuffleXor {
+  LoopValue value;
+  int bit;
+  int width;
+};
 
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
                Lane, GroupHalves, JoinLanes, AddProducts, OrderKeys, IndexValue, LoadOfBlock,
-               ShuffleDown, ShuffleUp>
+               ShuffleDown, ShuffleUp, ShuffleXor>
       form;
 };
 
@@ -173,6 +179,7 @@ LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
 LoopValue MakeLoadOfBlock(std::string array, Index offset, Index block, ScalarType type);
 LoopValue MakeShuffleDown(LoopValue value, int distance, int width);
 LoopValue MakeShuffleUp(LoopValue value, int distance, int width);
+LoopValue MakeShuffleXor(LoopValue value, int bit, int width);
 
 // ---- Statements ----
 

@@ -106,6 +106,10 @@ std::string ValueText(const ValueNode& node) {
                  [](const ShuffleUp& v) {
                    return absl::StrCat("shuffle_up(", ValueText(*v.value), ", ", v.distance, ", ",
                                        v.width, ")");
+                 },
+                 [](const ShuffleXor& v) {
+                   return absl::StrCat("shuffle_xor(", ValueText(*v.value), ", ", v.bit, ", ",
+                                       v.width, ")");
                  }},
       node.form);
 }

@@ -114,6 +114,7 @@ class Parts {
   }
   void operator()(Is<ShuffleDown> auto& v) const { v_.Value(v.value); }
   void operator()(Is<ShuffleUp> auto& v) const { v_.Value(v.value); }
+  void operator()(Is<ShuffleXor> auto& v) const { v_.Value(v.value); }
 
  private:
   void Access(auto& s) const { v_.Value(s.value), v_.At(s.offset), v_.Used(s.pointer); }

@@ -228,7 +228,7 @@ TEST(JointStage, ConstraintsAreNamed) {
   // Of two types, so that one step does not have the memory of the other.
   const Pipeline wide = *ParsePipeline(
       absl::StrReplaceAll(kSoftMax,
-                          {{"-> s { s = exp(x - m) }", "-> (s: fp64) { s = exp(x - m) }"}}),
+                          {{"-> s { s = exp(x - m) }", "-> (s: fp64) { s = fp64(exp(x - m)) }"}}),
       {{"N", "1024"}});
   const auto of_wide = *DefaultParameters(wide, groups, CudaModel(), Gpu());
   DeviceDescription small = Gpu();

@@ -15,12 +15,16 @@
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/pipeline/plan/row_groups.h"
 #include "core/text/pipeline_printer.h"
 #include "tests/property/pair_parameters.h"
 #include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
+#include "tests/random_rows.h"
 #include "tests/random_scaled.h"
+#include "tests/random_stencils.h"
 
 namespace mdh {
 namespace {
@@ -63,7 +67,8 @@ std::vector<int> AllAccesses(const Buffer& buffer) {
 PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
   const bool has_special_values = HasSpecialInputs(seed);
   if (HasScaledSums(seed)) {
-    const Pipeline pipeline = WithNamesOfSteps(names, RandomScaledPipeline(rng));
+    const Pipeline pipeline =
+        WithNamesOfSteps(names, RandomScaledPipeline(rng, /*may_mask=*/!has_special_values));
     return {pipeline,
             AnyOf(rng, PlanPartitions(pipeline, {.max_partitions = 8, .may_reassociate = false}))
                 .pipeline};
@@ -74,6 +79,14 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
   options.expression.max_points = 1024;
   options.expression.max_rank = 4;
   options.expression.empty_one_in = 40;
+  if (const int64_t kind = Below(rng, 8); kind < 3) {
+    Pipeline special =
+        WithNamesOfSteps(names, kind == 0 ? RandomStencilChain(rng) : RandomRowPipeline(rng));
+    if (Below(rng, 2) == 0) return {special, special};
+    std::vector<Partition> partitions =
+        PlanPartitions(special, {.max_partitions = 16, .may_reassociate = !has_special_values});
+    return {special, AnyOf(rng, partitions).pipeline};
+  }
   if (Below(rng, 2) == 0) {
     options.expression.max_points = 256;
     options.expression.max_rank = 3;
@@ -162,6 +175,28 @@ Result<bool> FindJointParameters(Rng& rng, bool by_clang, PipelinePair* pair) {
   return suit();
 }
 
+// Most groups whose parts can be rows are computed so.
+void ChooseRows(Rng& rng, PipelinePair* pair) {
+  if (pair->model.memory != MemoryKind::kExplicit) return;
+  constexpr int kTries = 8;
+  for (JointGroup& group : pair->groups) {
+    if (group.is_streamed()) continue;
+    JointGroup rows = WithPart(pair->partition, group, 1);
+    const Result<RowShape> shape = RowShapeOf(pair->partition, rows);
+    if (!shape.ok() || Below(rng, 4) == 0) continue;
+    for (int n = 0; n < kTries && !group.rows; ++n) {
+      rows.rows = RandomRowLayout(rng, shape->length, pair->device);
+      const std::vector<JointGroup> only = {rows};
+      const auto parameters = DefaultParameters(pair->partition, only, pair->model, pair->device);
+      const bool has_code =
+          parameters.ok() && PipelineProgramOf(pair->partition, pair->model, pair->device,
+                                               *parameters, ProgramForm::kOptimized, only)
+                                 .ok();
+      if (has_code) group = rows;
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& backend,
@@ -181,6 +216,7 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
                     .has_special_values = HasSpecialInputs(seed),
                     .inputs = {}};
   if (Below(rng, 4) != 0) pair.groups = RandomJointGroups(rng, pair.partition);
+  ChooseRows(rng, &pair);
   MDH_ASSIGN_OR_RETURN(pair.computed, ComputedExpressions(pair.partition, pair.groups));
   MDH_ASSIGN_OR_RETURN(const bool found, FindJointParameters(rng, by_clang, &pair));
   if (!found) return std::nullopt;
@@ -206,8 +242,8 @@ std::string Reproduction(const PipelinePair& pair) {
   for (const TuningParameters& p : pair.parameters) absl::StrAppend(&text, ToText(p), "\n");
   for (const JointGroup& group : pair.groups) {
     absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " on parts of ",
-                    absl::StrJoin(group.part, " x "), ", chunks of ", group.chunk, ", ",
-                    group.splits, " splits\n");
+                    absl::StrJoin(group.part, " x "), group.rows ? " in rows" : "", ", chunks of ",
+                    group.chunk, ", ", group.splits, " splits\n");
   }
   return absl::StrCat(text, pair.device.Fingerprint(), "\n",
                       pair.kernel.ok() ? pair.kernel->source : "");
@@ -232,6 +268,15 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair, const JointGroup& gro
   add(PartsOf(pair.partition, group) > 1, "joint groups of several parts");
   add(group.part.size() > 1, "joint groups by several dimensions");
   add(part.has_origins, "joint groups with indices");
+  add(HasHalo(pair.partition, group), "joint groups with halos");
+  if (group.rows) {
+    constexpr const char* kKept[] = {"rows in registers", "rows in shared memory",
+                                     "rows that are read again"};
+    features.insert(kKept[static_cast<int>(group.rows->keep)]);
+    add(group.rows->rows > 1, "several rows of a block");
+    add(group.rows->threads > 1, "rows of several threads");
+    add(group.rows->vector > 1, "rows by vectors");
+  }
   add(group.last - group.first >= 2, "joint groups of three steps or more");
   add(group.last - group.first + 1 < std::ssize(pair.partition.steps()),
       "joint groups and other steps");

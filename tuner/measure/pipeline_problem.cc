@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "tuner/measure/problem.h"
+#include "tuner/measure/results/rounding_bound.h"
 
 namespace mdh {
 namespace {
@@ -54,13 +55,31 @@ void AddErrors(uint64_t seed, ReferenceBuffer& reference) {
   }
 }
 
+// Per step how many different values its passed inputs have, where the pipeline's have so many.
+std::vector<std::vector<double>> DistinctInputs(const Pipeline& pipeline,
+                                                const std::vector<double>& of_inputs) {
+  std::vector<double> of_buffers(pipeline.buffers().size(), 1);
+  const std::vector<int> inputs = pipeline.BuffersOf(Role::kInput);
+  for (size_t n = 0; n < inputs.size(); ++n) of_buffers[inputs[n]] = of_inputs[n];
+  std::vector<std::vector<double>> distinct;
+  for (const PipelineStep& step : pipeline.steps()) {
+    std::vector<double>& own = distinct.emplace_back();
+    for (const int b : step.inputs) own.push_back(of_buffers[b]);
+    const std::vector<double> results = DistinctResults(step.expression, own);
+    for (size_t b = 0; b < results.size(); ++b) of_buffers[step.outputs[b]] = results[b];
+  }
+  return distinct;
+}
+
 }  // namespace
 
 Result<std::vector<ReferenceBuffer>> Problem::ReferencesOfStep(const Expression& step,
                                                                absl::Span<const BufferBytes> inputs,
+                                                               std::vector<double> distinct,
                                                                const Numerics& numerics,
                                                                const ProblemOptions& options) {
   Problem problem(step, numerics);
+  problem.distinct_ = std::move(distinct);
   MDH_RETURN_IF_ERROR(problem.MakeMemory());
   for (size_t b = 0; b < inputs.size(); ++b) {
     MDH_RETURN_IF_ERROR(problem.inputs_[b].MakeWritable());
@@ -83,6 +102,7 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
   ProblemOptions of_step = options;
   of_step.on_step = nullptr;
   ReferencesOfSteps known;  // of the run that rounds
+  const std::vector<std::vector<double>> distinct = DistinctInputs(pipeline, distinct_);
   const auto run = [&](Intermediates intermediates, bool has_errors) {
     size_t number = 0;
     return RunPipeline(
@@ -90,7 +110,7 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
         [&](const Expression& step,
             absl::Span<const BufferBytes> given) -> Result<std::vector<BufferBytes>> {
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
-                               ReferencesOfStep(step, given, numerics_, of_step));
+                               ReferencesOfStep(step, given, distinct[number], numerics_, of_step));
           if (intermediates == Intermediates::kRounded && !has_errors) known.push_back(references);
           const std::vector<int>& outputs = pipeline.steps()[number].outputs;
           for (size_t b = 0; has_errors && b < references.size(); ++b) {

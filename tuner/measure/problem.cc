@@ -10,8 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
+#include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
 #include "tuner/process/child_process.h"
@@ -55,6 +57,16 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   return worst;
 }
 
+// The input that A of a contraction reads first; -1 if there is none, or f itself rounds products.
+int FineInput(const Expression& expression) {
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok() || IsStorageOnly(form->product)) return -1;
+  for (const int parameter : form->a.parameters) {
+    if (!expression.is_index(parameter)) return expression.input_access(parameter).buffer;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::vector<InputDistribution> DistributionsFor(const ComputationView& computation) {
@@ -72,6 +84,12 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   if (combining == nullptr) return order;
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
+    case PointWiseKind::kAdd:
+      // One of the inputs of a contraction is fine beside quarters.
+      if (computation.expression() == nullptr || FineInput(*combining) < 0) {
+        first = InputDistribution::kSigned;
+      }
+      break;
     case PointWiseKind::kMul:
     case PointWiseKind::kAnd:
       first = InputDistribution::kUnits;
@@ -104,6 +122,7 @@ Problem::Problem(Computation computation, const Numerics& numerics)
     for (const Buffer& output : expression->outputs()) {
       outputs_.push_back({output.name, output.type, output.elements(), 1});
     }
+    if (const int fine = FineInput(*expression); fine >= 0) passed_inputs_[fine].is_fine = true;
     return;
   }
   const auto& pipeline = std::get<Pipeline>(computation_);
@@ -257,12 +276,16 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
   if (options.on_step) options.on_step(ProblemStep::kInputs);
   const int64_t limit_ns = options.time_limit_ns / kPartForDrawing;
   const int64_t give_up_ns = limit_ns > 0 ? NowNs() + limit_ns : 0;
+  distinct_.clear();
   for (size_t b = 0; b < passed_inputs_.size(); ++b) {
     const PassedBuffer& buffer = passed_inputs_[b];
+    const bool is_fine = buffer.is_fine && distribution == InputDistribution::kQuarters;
+    const InputDistribution own = is_fine ? InputDistribution::kFine : distribution;
+    distinct_.push_back(DistinctValues(own, buffer.type));
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
       const bool is_done = FillRandom(
-          distribution, field.type,
+          own, field.type,
           {inputs_[b].data() + field.offset_bytes, buffer.elements, buffer.type.size_bytes()},
           buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);
@@ -292,7 +315,7 @@ Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_));
+                                        Tolerance(), amplification_, distinct_));
   }
   return absl::OkStatus();
 }
@@ -322,7 +345,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
   const SampleOptions sampling = {.seed = options.seed,
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(),
-                                  .time_limit_ns = options.time_limit_ns / kPartForSamples};
+                                  .time_limit_ns = options.time_limit_ns / kPartForSamples,
+                                  .distinct = distinct_};
   references_ =
       SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();

@@ -95,6 +95,9 @@ class Problem {
     ElementType type;
     int64_t elements;
     int64_t reduction_length;  // of inputs: values that are combined for one result, at most
+    // Of inputs: whether it is the operand of a contraction that shows whether operands are
+    // rounded.
+    bool is_fine = false;
 
     int64_t size_bytes() const { return elements * type.size_bytes(); }
   };
@@ -122,9 +125,11 @@ class Problem {
 
   // In pipeline_problem.cc.
   Status ComputePipelineReferences(const ProblemOptions& options);
-  // What a step gives of these inputs, and how results are compared.
+  // What a step gives of these inputs, which have so many different values, and how results are
+  // compared.
   static Result<std::vector<ReferenceBuffer>> ReferencesOfStep(const Expression& step,
                                                                absl::Span<const BufferBytes> inputs,
+                                                               std::vector<double> distinct,
                                                                const Numerics& numerics,
                                                                const ProblemOptions& options);
 
@@ -133,7 +138,8 @@ class Problem {
   std::vector<PassedBuffer> passed_inputs_, outputs_;
   std::vector<GuardedMemory> inputs_;
   std::vector<ReferenceBuffer> references_;
-  double amplification_ = 1;  // of errors, by the store function
+  std::vector<double> distinct_;  // values of the inputs, per passed input
+  double amplification_ = 1;      // of errors, by the store function
   int64_t least_whole_ns_ = 0;
 };
 

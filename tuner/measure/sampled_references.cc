@@ -107,7 +107,8 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
   std::vector<ReferenceBuffer> references;
   for (size_t b = 0; b < samples.size(); ++b) {
     references.push_back(MakeSampledReference(expression, static_cast<int>(b),
-                                              std::move(samples[b]), tolerance, amplification));
+                                              std::move(samples[b]), tolerance, amplification,
+                                              options.distinct));
   }
   return references;
 }

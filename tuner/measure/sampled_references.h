@@ -18,6 +18,7 @@ struct SampleOptions {
   double point_ns = 100;  // what the interpreter takes for a point, roughly
   int64_t time_limit_ns = 0;
   int64_t most_results = 4096;
+  std::vector<double> distinct = {};  // see MakeReference
 };
 
 // The interpreter's results at corners of the index space, where kernels have their remainders, and

@@ -47,7 +47,7 @@ using MoreParameters = std::function<std::vector<PipelineParameters>(
 struct PipelineCandidateOptions {
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
   int most_fused = 3;  // by the steps' times
-  int most_more = 6;   // of each of `more` for a partition
+  int most_more = 10;  // of each of `more` for a partition
   std::vector<MoreParameters> more = {};
 };
 

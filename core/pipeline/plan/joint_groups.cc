@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
 #include "core/pipeline/rewrites/inverse_view.h"
 #include "core/pipeline/rewrites/step_builder.h"
@@ -52,18 +53,19 @@ class JointChecker {
     for (int s = group_.first; s <= group_.last; ++s) {
       const Expression& e = ExpressionOf(s);
       const auto& [name, size] = e.dimensions()[DimensionOf(s, k)];
-      const int64_t first_size =
-          ExpressionOf(group_.first).dimensions()[DimensionOf(group_.first, k)].size;
+      const int64_t last_size =
+          ExpressionOf(group_.last).dimensions()[DimensionOf(group_.last, k)].size;
       if (size == 0) return absl::StrCat("dimension '", name, "' of ", StepText(s), " is empty");
-      if (size != first_size) {
+      if (size != last_size && !WritesForGroup(s)) {
         return absl::StrCat("dimension '", name, "' of ", StepText(s), " has ", size,
-                            " points, that of ", StepText(group_.first), " has ", first_size);
+                            " points, that of ", StepText(group_.last), " has ", last_size);
       }
       if (!IsConcatenated(e, DimensionOf(s, k))) {
         return absl::StrCat(StepText(s), " combines along '", name, "'");
       }
     }
     std::string obstacle = Within(k);
+    if (obstacle.empty()) obstacle = Halo(k);
     if (obstacle.empty()) obstacle = FromOutside(k);
     return obstacle;
   }
@@ -89,6 +91,35 @@ class JointChecker {
                           Name(use.step, k), " of ", StepText(use.step),
                           " as one index of it, the same one, alone: a part would need what "
                           "another one computes");
+    }
+    return "";
+  }
+
+  // Whether steps of the group alone read what the step writes.
+  bool WritesForGroup(int s) const {
+    const std::vector<int>& outputs = pipeline_.steps()[s].outputs;
+    return std::all_of(outputs.begin(), outputs.end(),
+                       [&](int buffer) { return IsOfPart(pipeline_, group_, buffer); });
+  }
+
+  // What is computed more than once, or not for every point, only steps of the group may read; and
+  // it must be there.
+  std::string Halo(size_t k) const {
+    const std::vector<std::vector<StepWindow>> windows = WindowsOf(pipeline_, group_);
+    const int64_t extent = ExpressionOf(group_.last).dimensions()[DimensionOf(group_.last, k)].size;
+    for (int s = group_.first; s <= group_.last; ++s) {
+      const StepWindow& window = windows[static_cast<size_t>(s - group_.first)][k];
+      const StepWindow part = {0, group_.part[k]};
+      if (window == part && !WritesForGroup(s)) continue;
+      if (!WritesForGroup(s)) {
+        return absl::StrCat("what ", StepText(s), " writes is read at another ", Name(s, k),
+                            ", and also outside of the group");
+      }
+      const int64_t size = ExpressionOf(s).dimensions()[DimensionOf(s, k)].size;
+      if (window.first >= 0 && extent - group_.part[k] + window.first + window.points <= size) {
+        continue;
+      }
+      return absl::StrCat("what ", StepText(s), " writes is read outside of its ", Name(s, k));
     }
     return "";
   }
@@ -178,7 +209,8 @@ class DimensionClasses {
     for (const StepView& use : views_) {
       if (IsWithin(views_, use.buffer) != within) continue;
       for (int x = 0; x < std::ssize(use.view->extents); ++x) {
-        const int d = PlainDimensionAt(*use.view, x);
+        const int d = within && !use.writes ? ShiftedDimensionAt(*use.view, x)
+                                            : PlainDimensionAt(*use.view, x);
         if (d < 0 || !IsConcatenated(pipeline_.steps()[use.step].expression, d)) continue;
         const int node = first_node_[use.step - first_] + d;
         const auto [found, is_new] = node_at.try_emplace({use.buffer, x}, node);
@@ -301,8 +333,8 @@ JointGroup WithPart(const Pipeline& pipeline, JointGroup group, int64_t points) 
 
 std::vector<int64_t> CommonExtents(const Pipeline& pipeline, const JointGroup& group) {
   std::vector<int64_t> extents;
-  for (const int d : group.dimensions[0]) {
-    extents.push_back(pipeline.steps()[group.first].expression.dimensions()[d].size);
+  for (const int d : group.dimensions.back()) {
+    extents.push_back(pipeline.steps()[group.last].expression.dimensions()[d].size);
   }
   return extents;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
@@ -32,9 +33,17 @@ std::string FreeName(const ExpressionSpec& spec, std::string name) {
   return name;
 }
 
+// An index that is an index of the part plus the part's origin and a constant: its place among the
+// indices of f.
+struct MovedIndex {
+  int place;
+  int64_t constant;
+};
+
 // f with the first point's index added to the index of some dimensions: these are `origins`
 // parameters in front of the indices, the first of which is number `indices`.
-ScalarFunction WithOrigins(const ScalarFunction& f, int indices, const std::vector<int>& moved) {
+ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
+                           const std::vector<MovedIndex>& moved) {
   std::vector<TypedName> parameters(f.parameters().begin(), f.parameters().begin() + indices);
   for (size_t n = 0; n < moved.size(); ++n) {
     std::string name = absl::StrCat("origin", n);
@@ -54,11 +63,21 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices, const std::vect
   std::vector<int> arguments;
   for (int p = 0; p < std::ssize(f.parameters()); ++p) {
     arguments.push_back(parameter(p < indices ? p : p + origins));
-    const auto found = std::find(moved.begin(), moved.end(), p - indices);
+    const auto found = std::find_if(moved.begin(), moved.end(), [&](const MovedIndex& index) {
+      return index.place == p - indices;
+    });
     if (found == moved.end()) continue;
-    const int origin = parameter(indices + static_cast<int>(found - moved.begin()));
-    arguments.back() =
-        values.Append({ScalarOp::kAdd, ScalarType::kInt64, {arguments.back(), origin}});
+    const auto add = [&](int value) {
+      arguments.back() =
+          values.Append({ScalarOp::kAdd, ScalarType::kInt64, {arguments.back(), value}});
+    };
+    add(parameter(indices + static_cast<int>(found - moved.begin())));
+    if (found->constant == 0) continue;
+    add(values.Append({ScalarOp::kConstant,
+                       ScalarType::kInt64,
+                       {},
+                       -1,
+                       ScalarValue::Integer(ScalarType::kInt64, found->constant)}));
   }
   std::vector<int> results = values.Apply(f, arguments);
   return *ScalarFunction::Create(f.name(), std::move(parameters), f.results(),
@@ -75,6 +94,7 @@ class PartBuilder {
         group_(std::move(group)),
         extents_(std::move(extents)),
         carried_(std::move(carried)),
+        windows_(WindowsOfParts()),
         views_(ViewsOf(pipeline, group_.first, group_.last)) {}
 
   Result<JointPart> Build() {
@@ -93,19 +113,27 @@ class PartBuilder {
  private:
   const std::vector<int>& DimensionsOf(int s) const { return group_.dimensions[s - group_.first]; }
 
-  // Whether the buffer need not exist but for parts.
-  bool IsOfPart(int buffer) const {
-    if (carried_.contains(buffer)) return true;
-    if (pipeline_.buffers()[buffer].role != PipelineBuffer::Role::kTemporary) return false;
-    const std::vector<int> readers = pipeline_.Readers(buffer);
-    return pipeline_.writer(buffer) >= group_.first && readers.back() <= group_.last;
+  bool IsPart(int buffer) const {
+    return carried_.contains(buffer) || IsOfPart(pipeline_, group_, buffer);
   }
+  // Streamed groups have no halos, and dimensions that a step does not have.
+  std::vector<std::vector<StepWindow>> WindowsOfParts() const {
+    if (!group_.is_streamed()) return WindowsOf(pipeline_, group_);
+    std::vector<StepWindow> whole;
+    for (const int64_t points : group_.part) whole.push_back({0, points});
+    return std::vector<std::vector<StepWindow>>(group_.dimensions.size(), whole);
+  }
+  const StepWindow& WindowOf(int s, size_t k) const { return windows_[s - group_.first][k]; }
 
-  // Within the extents of a part.
+  // Within the extents of what its writer computes for a part.
   Buffer ViewOfPart(Buffer view, int buffer) const {
     for (size_t k = 0; k < extents_.size(); ++k) {
       const int place = CommonPlace(views_, group_, buffer, k);
-      if (place >= 0) view.extents[place] = group_.part[k];
+      if (place < 0) continue;
+      const int writer = carried_.contains(buffer) ? group_.first : pipeline_.writer(buffer);
+      const StepWindow& written = WindowOf(writer, k);
+      view.extents[place] = written.points;
+      for (IndexFunction& access : view.accesses) access.indices[place].constant -= written.first;
     }
     view.given_strides.clear();
     if (group_.is_streamed()) view.given_strides = StridesOfPart(view.extents);
@@ -126,23 +154,33 @@ class PartBuilder {
     return strides;
   }
 
-  void Adapt(const std::vector<int>& numbers, std::vector<Buffer>* views,
+  // The step's first point for the part is where its window begins.
+  void Adapt(int s, const std::vector<int>& numbers, std::vector<Buffer>* views,
              const std::function<int(size_t)>& number_of) const {
     for (size_t b = 0; b < views->size(); ++b) {
       Buffer& view = (*views)[b];
       view.extents_given = true;
+      for (IndexFunction& access : view.accesses) {
+        for (AffineIndex& index : access.indices) {
+          for (size_t k = 0; k < extents_.size(); ++k) {
+            const int d = DimensionsOf(s)[k];
+            if (d >= 0) index.constant += index.coefficients[d] * WindowOf(s, k).first;
+          }
+        }
+      }
       const int buffer = numbers[number_of(b)];
-      if (IsOfPart(buffer)) view = ViewOfPart(std::move(view), buffer);
+      if (IsPart(buffer)) view = ViewOfPart(std::move(view), buffer);
     }
   }
 
-  // Which of these indices of dimensions need the first point's, as positions in the list.
-  std::vector<int> MovedIndices(int s, const std::vector<int>& index_dimensions) const {
-    std::vector<int> moved;
+  // Which of these indices of dimensions need the first point's.
+  std::vector<MovedIndex> MovedIndices(int s, const std::vector<int>& index_dimensions) const {
+    std::vector<MovedIndex> moved;
     for (int n = 0; n < std::ssize(index_dimensions); ++n) {
-      if (const int k = NumberOf(s, index_dimensions[n]); k >= 0 && extents_[k] > group_.part[k]) {
-        moved.push_back(n);
-      }
+      const int k = NumberOf(s, index_dimensions[n]);
+      if (k < 0) continue;
+      const int64_t first = WindowOf(s, k).first;
+      if (first != 0 || extents_[k] > group_.part[k]) moved.push_back({n, first});
     }
     return moved;
   }
@@ -154,7 +192,7 @@ class PartBuilder {
   }
 
   Buffer Origins(int s, const std::string& name, const std::vector<int>& index_dimensions,
-                 const std::vector<int>& moved) const {
+                 const std::vector<MovedIndex>& moved) const {
     const int rank = pipeline_.steps()[s].expression.rank();
     Buffer origins{.name = name,
                    .type = ScalarType::kInt64,
@@ -162,15 +200,15 @@ class PartBuilder {
                    .accesses = {},
                    .extents_given = true,
                    .mda_rank = rank};
-    for (const int n : moved) {
-      const int64_t k = NumberOf(s, index_dimensions[n]);
+    for (const MovedIndex& index : moved) {
+      const int64_t k = NumberOf(s, index_dimensions[index.place]);
       origins.accesses.push_back({{AffineIndex{std::vector<int64_t>(rank, 0), k}}});
     }
     return origins;
   }
 
   PartBuffer Place(int s, int buffer, int position, bool writes) const {
-    if (IsOfPart(buffer)) return {PartBuffer::Kind::kPart, buffer};
+    if (IsPart(buffer)) return {PartBuffer::Kind::kPart, buffer};
     PartBuffer place{PartBuffer::Kind::kWhole, buffer};
     for (const StepView& use : views_) {
       if (use.step != s || use.position != position || use.writes != writes) continue;
@@ -188,23 +226,24 @@ class PartBuilder {
     ExpressionSpec spec = whole.spec();
     for (size_t k = 0; k < extents_.size(); ++k) {
       const int d = DimensionsOf(s)[k];
-      if (d >= 0) spec.dimensions[d].size = group_.part[k];
+      if (d >= 0) spec.dimensions[d].size = WindowOf(s, k).points;
     }
-    Adapt(step.inputs, &spec.inputs, [](size_t b) { return static_cast<int>(b); });
-    Adapt(step.outputs, &spec.outputs, [](size_t b) { return static_cast<int>(b); });
+    Adapt(s, step.inputs, &spec.inputs, [](size_t b) { return static_cast<int>(b); });
+    Adapt(s, step.outputs, &spec.outputs, [](size_t b) { return static_cast<int>(b); });
     for (size_t b = 0; b < spec.outputs.size(); ++b) {
-      spec.outputs[b].keeps_unreached = !IsOfPart(step.outputs[b]);
+      spec.outputs[b].keeps_unreached = !IsPart(step.outputs[b]);
     }
     const std::string origins = FreeName(spec, "origins");
-    if (const std::vector<int> moved = MovedIndices(s, spec.index_dimensions); !moved.empty()) {
+    if (const std::vector<MovedIndex> moved = MovedIndices(s, spec.index_dimensions);
+        !moved.empty()) {
       spec.function = WithOrigins(spec.function, whole.input_parameters(), moved);
       spec.inputs.push_back(Origins(s, origins, spec.index_dimensions, moved));
     }
     if (StoreFunction* store = spec.store ? &*spec.store : nullptr) {
-      Adapt(step.inputs, &store->inputs,
+      Adapt(s, step.inputs, &store->inputs,
             [&](size_t b) { return whole.passed_store_input(static_cast<int>(b)); });
       const std::vector<int>& indices = store->index_dimensions;
-      if (const std::vector<int> moved = MovedIndices(s, indices); !moved.empty()) {
+      if (const std::vector<MovedIndex> moved = MovedIndices(s, indices); !moved.empty()) {
         const int first_index =
             static_cast<int>(store->function.parameters().size() - indices.size());
         store->function = WithOrigins(store->function, first_index, moved);
@@ -236,6 +275,7 @@ class PartBuilder {
   const JointGroup group_;
   const std::vector<int64_t> extents_;
   const std::set<int> carried_;
+  const std::vector<std::vector<StepWindow>> windows_;  // per step and common dimension
   const std::vector<StepView> views_;
 };
 

@@ -24,10 +24,16 @@ std::vector<StepView> ViewsOf(const Pipeline& pipeline, int first, int last) {
 }
 
 int PlainDimensionAt(const Buffer& view, int place) {
+  for (const IndexFunction& access : view.accesses) {
+    if (access.indices[place].constant != 0) return -1;
+  }
+  return ShiftedDimensionAt(view, place);
+}
+
+int ShiftedDimensionAt(const Buffer& view, int place) {
   int dimension = -1;
   for (const IndexFunction& access : view.accesses) {
     const AffineIndex& index = access.indices[place];
-    if (index.constant != 0) return -1;
     int only = -1;
     for (int d = 0; d < std::ssize(index.coefficients); ++d) {
       if (index.coefficients[d] == 0) continue;
@@ -53,7 +59,9 @@ int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int
     if (dimension < 0) return -1;
     int own = -1;
     for (int x = 0; x < std::ssize(use.view->extents); ++x) {
-      if (PlainDimensionAt(*use.view, x) == dimension) own = x;
+      const int there =
+          use.writes ? PlainDimensionAt(*use.view, x) : ShiftedDimensionAt(*use.view, x);
+      if (there == dimension) own = x;
     }
     if (own < 0 || (place >= 0 && own != place)) return -1;
     place = own;
@@ -68,6 +76,12 @@ bool IsWithin(const std::vector<StepView>& views, int buffer) {
     });
   };
   return is_used(true) && is_used(false);
+}
+
+bool IsOfPart(const Pipeline& pipeline, const JointGroup& group, int buffer) {
+  if (pipeline.buffers()[buffer].role != PipelineBuffer::Role::kTemporary) return false;
+  const std::vector<int> readers = pipeline.Readers(buffer);
+  return pipeline.writer(buffer) >= group.first && readers.back() <= group.last;
 }
 
 int64_t MoveAlong(const Buffer& view, int access, int dimension) {

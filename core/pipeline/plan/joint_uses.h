@@ -24,13 +24,20 @@ std::vector<StepView> ViewsOf(const Pipeline& pipeline, int first, int last);
 // view uses it. -1: there is none.
 int PlainDimensionAt(const Buffer& view, int place);
 
+// The same, but that accesses may add constants to the dimension.
+int ShiftedDimensionAt(const Buffer& view, int place);
+
 // The place of a buffer that a step of the group writes and another one reads where this common
-// dimension (its number in the group) is for all of them; -1: there is none. Expects valid
-// dimensions.
+// dimension (its number in the group) is for all of them: alone for the writer, shifted by
+// constants for readers; -1: there is none. Expects valid dimensions.
 int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int buffer, size_t k);
 
 // Whether some step of the group writes the buffer and another one reads it.
 bool IsWithin(const std::vector<StepView>& views, int buffer);
+
+// Whether the buffer need not exist but for parts: a temporary that no step outside of the group
+// uses.
+bool IsOfPart(const Pipeline& pipeline, const JointGroup& group, int buffer);
 
 // Elements by which an access moves when the index of a dimension grows by 1.
 int64_t MoveAlong(const Buffer& view, int access, int dimension);

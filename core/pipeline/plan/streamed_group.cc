@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
 #include "core/pipeline/plan/streamed_steps.h"
 #include "core/pipeline/rewrites/inverse_view.h"
@@ -23,6 +24,10 @@ class StreamChecker : public StreamedGroup {
 
   Status Check() const {
     MDH_RETURN_IF_ERROR(Sizes());
+    if (group_.rows) return Obstacle("a joint group in rows streams along them anyway");
+    if (HasHalo(pipeline_, group_)) {
+      return Obstacle("steps of a streamed group read what others of it write at other points");
+    }
     for (int s = group_.first; s <= group_.last; ++s) {
       if (Streamed(s) < 0) continue;
       MDH_RETURN_IF_ERROR(IsCarried(s) ? CarriedStep(s) : ChunkStep(s));

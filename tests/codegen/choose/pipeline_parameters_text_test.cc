@@ -52,6 +52,20 @@ TEST(PipelineParametersTextTest, StreamedGroupsAreParsed) {
   EXPECT_EQ(*ParsePipelineParameters(text), parameters);
 }
 
+TEST(PipelineParametersTextTest, RowsAreNamed) {
+  PipelineParameters parameters = Sample();
+  for (const auto& [keep, name] : {std::pair(RowLayout::Keep::kRegisters, "registers"),
+                                   std::pair(RowLayout::Keep::kShared, "shared"),
+                                   std::pair(RowLayout::Keep::kNothing, "nothing")}) {
+    parameters.groups[0].rows = RowLayout{.threads = 256, .rows = 2, .vector = 4, .keep = keep};
+    const std::string text = ToText(parameters);
+    EXPECT_THAT(text, HasSubstr(absl::StrCat(" dimensions 0,1|1,0 rows 256,2,4 ", name, "\n")));
+    EXPECT_EQ(*ParsePipelineParameters(text), parameters);
+    EXPECT_EQ(ParseRowLayout(absl::StrCat("256,2,4 ", name)), parameters.groups[0].rows);
+  }
+  EXPECT_EQ(ParseRowLayout("256,2 shared"), std::nullopt);
+}
+
 TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
   const std::string step = absl::StrCat("step ", ToText(Sample().steps[1]), "\n");
   ASSERT_TRUE(ParsePipelineParameters(step).ok());
@@ -66,6 +80,8 @@ TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
       {"group 2 1 part 4 dimensions 0|0\n", "line 1: expected 'group"},
       {"group 1 2 part 4,x dimensions 0,1|0,1\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0,1|0\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 rows 1,2 shared\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 rows 1,2,4 cache\n", "line 1: expected 'group"},
       {"group 1 2 parts 4 dimensions 0|0\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0|0 streamed 1,1 chunk 0 splits 1\n",
        "line 1: expected 'group"},

@@ -8,7 +8,9 @@
 #include <limits>
 #include <utility>
 
+#include "core/decomposition/contraction_units.h"
 #include "tuner/measure/results/parallel_ranges.h"
+#include "tuner/measure/results/rounding_bound.h"
 
 namespace mdh {
 namespace {
@@ -222,14 +224,18 @@ ScalarType CoarsestOf(const Expression& expression, int n) {
 
 // Without contents.
 ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance,
-                               double amplification) {
+                               double amplification, absl::Span<const double> distinct) {
   const Buffer& buffer = expression.outputs()[output];
   ReferenceBuffer reference = {
       .name = buffer.name, .type = buffer.type, .bytes = {}, .contents = {}, .fields = {}};
   for (const ElementType::Field& field : buffer.type.fields()) {
     reference.fields.push_back({field.type, field.offset_bytes});
   }
-  const double factor = 16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression)));
+  const std::vector<double> of_random = DistinctValues(InputDistribution::kPositive, expression);
+  if (distinct.empty()) distinct = of_random;
+  const auto length = static_cast<double>(ReductionLength(expression));
+  const double truncation =
+      MayTruncate(expression) ? Epsilon(ScalarType::kFloat32) * length / kLeastTruncated : 0;
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
@@ -237,7 +243,10 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     const ScalarType combined = CoarsestOf(expression, r);
     if (IsFloatingPoint(field.type)) {
       const double combining =
-          IsFloatingPoint(combined) ? Epsilon(combined) * factor * amplification : 0;
+          IsFloatingPoint(combined)
+              ? (Epsilon(combined) * RoundingBound(expression, r, distinct) + truncation) *
+                    amplification
+              : 0;
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
       field.tolerance = tolerance < 0 ? combining + storing : tolerance;
       field.rms = SmallestNormal(field.type);
@@ -306,9 +315,10 @@ int64_t ReductionLength(const Expression& expression) {
 }
 
 ReferenceBuffer MakeReference(const Expression& expression, int output,
-                              std::vector<std::byte> bytes, double tolerance,
-                              double amplification) {
-  ReferenceBuffer reference = EmptyReference(expression, output, tolerance, amplification);
+                              std::vector<std::byte> bytes, double tolerance, double amplification,
+                              absl::Span<const double> distinct) {
+  ReferenceBuffer reference =
+      EmptyReference(expression, output, tolerance, amplification, distinct);
   reference.bytes = std::move(bytes);
   reference.contents = ElementContents(expression, output);
   reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
@@ -321,8 +331,9 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
 
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples, double tolerance,
-                                     double amplification) {
-  ReferenceBuffer reference = EmptyReference(expression, output, tolerance, amplification);
+                                     double amplification, absl::Span<const double> distinct) {
+  ReferenceBuffer reference =
+      EmptyReference(expression, output, tolerance, amplification, distinct);
   reference.check = samples.empty() ? ResultCheck::kNothing : ResultCheck::kSamples;
   reference.samples = std::move(samples);
   for (size_t f = 0; f < reference.fields.size(); ++f) {

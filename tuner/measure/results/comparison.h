@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/expression/expression.h"
 #include "core/expression/unreached_elements.h"
 #include "core/scalar/scalar_type.h"
@@ -20,15 +21,19 @@ namespace mdh {
 // Integers and bool must be equal; integers that were combined as floating-point numbers may differ
 // by one. Floating-point values may differ as far as re-association of the combine operators can
 // make them:
-//   |got - reference| <= (eps * (16 + 2 * sqrt(R)) + 2 * stored) * max(|reference|, rms)
+//   |got - reference| <= (eps * bound + 2 * stored) * max(|reference|, rms)
 // where eps is that of the type combined in (with a store function: the coarsest of those, times
-// the amplification of StoreAmplification), R the number of values combined for one result, and
-// `stored` the eps of the type stored, where that is another: results are rounded to it once. rms
-// is the root mean square of the finite reference values of the buffer (of the field, for records),
-// so that a value near zero among large ones is judged by what it was computed from, and at least
-// the smallest normal number. NaN never passes, infinity only where the reference has the
-// same infinity. Elements that no index function reaches must be zero, or as before the call where
-// they keep what is there or are no elements, but memory between them.
+// the amplification of StoreAmplification), `bound` that of RoundingBound, and `stored` the eps of
+// the type stored, where that is another: results are rounded to it once. Where matrix units may
+// cut sums off (MayTruncate of core/decomposition/contraction_units.h), which happens at most once
+// for every kLeastTruncated of the R values that are combined, eps of fp32 times R /
+// kLeastTruncated comes on top: each cut takes less than one unit in the last place of a partial
+// sum, all in the same direction, so that errors add up rather than being a random walk's. rms is
+// the root mean square of the finite reference values of the buffer (of the field, for records), so
+// that a value near zero among large ones is judged by what it was computed from, and at least the
+// smallest normal number. NaN never passes, infinity only where the reference has the same
+// infinity. Elements that no index function reaches must be zero, or as before the call where they
+// keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;
   int offset_bytes;      // within an element
@@ -36,6 +41,9 @@ struct ReferenceField {
   double tolerance = 0;  // the factor of the maximum above; floating point only
   bool rounds = false;   // integers: combined as floating-point numbers
 };
+
+// The values that matrix units add to a sum at once, at least.
+inline constexpr int64_t kLeastTruncated = 8;
 
 // One field of one element.
 struct ReferenceSample {
@@ -82,16 +90,17 @@ inline constexpr double kDefaultTolerance = -1;
 
 // The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
 // instead of that factor; 0: floating-point values must be equal, too. `amplification`: by which
-// the store function enlarges relative errors.
+// the store function enlarges relative errors. `distinct`: how many different values each passed
+// input has; empty: as many as random ones of its type.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance = kDefaultTolerance,
-                              double amplification = 1);
+                              double amplification = 1, absl::Span<const double> distinct = {});
 
 // The same where only some elements are known, perhaps none: others are not compared.
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples,
-                                     double tolerance = kDefaultTolerance,
-                                     double amplification = 1);
+                                     double tolerance = kDefaultTolerance, double amplification = 1,
+                                     absl::Span<const double> distinct = {});
 
 // What it changes in nearly all elements counts for every element, as the variant of one of them
 // may be the reference by chance. Expects a whole reference, and as many bytes as it has.

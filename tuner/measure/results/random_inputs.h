@@ -9,19 +9,28 @@
 
 namespace mdh {
 
-// Which values are drawn. The first is for sums: with it results do not depend on the order of
-// reductions as long as they are moderately long. The others are for computations for which the
-// first gives NaN, or the same value everywhere (a product of many values is zero when one is).
+// Which values are drawn. The first is for operators of users: values that are equal, and results
+// that do not depend on the order of reductions as long as they are moderately long. The second is
+// for sums: what is multiplied or added in a narrower type than it should be differs. The others
+// are for computations for which these give NaN, or the same value everywhere (a product of many
+// values is zero when one is).
 enum class InputDistribution : uint8_t {
   kQuarters,  // floating point: multiples of 1/4 in [-2, 2]; integers: small; bool: either
+  kSigned,    // floating point: [-2, 2), in full precision; others as kQuarters
   kPositive,  // floating point: [0.25, 2.25); integers: any; bool: mostly true
   kUnits,     // floating point: mostly 1 and -1, some 2 and 1/2; integers: odd; bool: mostly true
   kSparse,    // floating point: [0.25, 0.5); integers: mostly zero; bool: mostly false
+  // As kQuarters, but multiples of 2^-12 of fp32, of 2^-26 of fp64, of 2^-8 of fp16: more bits than
+  // a unit multiplies that rounds operands to a narrower type (tf32, fp32, bf16), where quarters
+  // would pass; products with quarters, and moderately long sums of these, are exact still. For one
+  // of the operands of a contraction.
+  kFine,
 };
 
+// Those of whole computations.
 inline constexpr InputDistribution kAllDistributions[] = {
-    InputDistribution::kQuarters, InputDistribution::kPositive, InputDistribution::kUnits,
-    InputDistribution::kSparse};
+    InputDistribution::kQuarters, InputDistribution::kSigned, InputDistribution::kPositive,
+    InputDistribution::kUnits, InputDistribution::kSparse};
 
 // Values in memory, `stride_bytes` apart.
 struct ValuesAt {

@@ -23,7 +23,8 @@ __device__ float __uint_as_float(unsigned int x);
 
 #define MDH_SHUFFLES(T)                                   \
   __device__ T __shfl_down(T x, unsigned int d, int = 0); \
-  __device__ T __shfl_up(T x, unsigned int d, int = 0);
+  __device__ T __shfl_up(T x, unsigned int d, int = 0);   \
+  __device__ T __shfl_xor(T x, int d, int = 0);
 MDH_SHUFFLES(int)
 MDH_SHUFFLES(unsigned int)
 MDH_SHUFFLES(float)

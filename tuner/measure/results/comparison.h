@@ -25,7 +25,7 @@ namespace mdh {
 // where eps is that of the type combined in (with a store function: the coarsest of those, times
 // the amplification of StoreAmplification), `bound` that of RoundingBound, and `stored` the eps of
 // the type stored, where that is another: results are rounded to it once. Where matrix units may
-// cut sums off (MayTruncate of core/decomposition/contraction_units.h), which happens at most once
+// cut sums off (MayTruncate of codegen/program/contraction_units.h), which happens at most once
 // for every kLeastTruncated of the R values that are combined, eps of fp32 times R /
 // kLeastTruncated comes on top: each cut takes less than one unit in the last place of a partial
 // sum, all in the same direction, so that errors add up rather than being a random walk's. rms is

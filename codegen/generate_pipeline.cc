@@ -9,56 +9,107 @@
 #include "codegen/backends/backends.h"
 #include "codegen/backends/pipeline_program.h"
 #include "codegen/choose/default_parameters.h"
+#include "codegen/choose/part_design.h"
 #include "codegen/print/c_unit.h"
 #include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 #include "core/expression/numerics.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/text/pipeline_printer.h"
 
 namespace mdh {
 namespace {
 
-// What groups compute on their parts. Errors: those of PartOf, or which of them is misplaced.
-Result<std::vector<JointSteps>> JointStepsOf(const Pipeline& pipeline,
-                                             absl::Span<const JointGroup> groups) {
-  std::vector<JointSteps> joint;
-  for (const JointGroup& group : groups) {
-    if (!joint.empty() && group.first <= joint.back().group.last) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the joint group of steps ", group.first + 1, " to ", group.last + 1,
-                       " comes behind one up to step ", joint.back().group.last + 1));
-    }
-    MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(pipeline, group));
-    joint.push_back({group, std::move(part)});
+// Of a block that combines splits.
+constexpr int64_t kThreadsOfCombination = 128;
+
+// Those of all steps that are computed: of steps that are none of the given ones by rules, for as
+// many threads as the given ones of their group have.
+std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
+                                              const SystemModel& model,
+                                              const DeviceDescription& device,
+                                              absl::Span<const TuningParameters> parameters) {
+  std::vector<TuningParameters> all(computed.given.size());
+  for (size_t s = 0; s < all.size(); ++s) {
+    const int given = computed.given[s];
+    all[s] = given >= 0 ? parameters[given]
+                        : DefaultParameters(computed.pipeline.steps()[s].expression, model, device);
   }
-  return joint;
+  for (const JointSteps& joint : computed.groups) {
+    int64_t threads = 0;
+    for (const bool is_given : {true, false}) {
+      for (size_t n = 0; n < joint.part.steps.size(); ++n) {
+        const size_t s = joint.group.first + n;
+        const Expression& part = joint.part.steps[n].expression;
+        if ((computed.given[s] >= 0) != is_given) continue;
+        if (is_given) {
+          threads = std::max(threads, ThreadsOfPart(part, model, device, all[s]));
+        } else {
+          all[s] = ParametersBehindChunks(part, model, device,
+                                          threads > 0 ? threads : kThreadsOfCombination);
+        }
+      }
+    }
+  }
+  return all;
 }
 
-Result<std::vector<LowLevelExpression>> LoweredSteps(const Pipeline& pipeline,
-                                                     const SystemModel& model,
-                                                     const DeviceDescription& device,
-                                                     absl::Span<const TuningParameters> parameters,
-                                                     absl::Span<const JointSteps> groups) {
+// What is carried from chunk to chunk is combined in another order than that of its points.
+Status CheckNumerics(const ComputedPipeline& computed,
+                     absl::Span<const TuningParameters> parameters) {
+  for (const JointSteps& joint : computed.groups) {
+    for (int s = joint.group.first; s < joint.group.first + joint.body; ++s) {
+      const Expression& e = computed.pipeline.steps()[s].expression;
+      const NumericsPolicy numerics = parameters[computed.given[s]].numerics;
+      if (numerics == NumericsPolicy::kReassociate || !e.has_reduction()) continue;
+      return OfStep(InvalidParameters("joint_streamed (sums of chunks in the order of chunks, with "
+                                      "changed factors): numerics ",
+                                      Name(numerics)),
+                    computed.pipeline, s);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A pipeline's steps on their parts.
+struct LoweredPipeline {
+  ComputedPipeline computed;
+  std::vector<TuningParameters> parameters;
+  std::vector<LowLevelExpression> steps;
+};
+
+Result<LoweredPipeline> LoweredSteps(const Pipeline& pipeline, const SystemModel& model,
+                                     const DeviceDescription& device,
+                                     absl::Span<const TuningParameters> parameters,
+                                     absl::Span<const JointGroup> groups) {
   if (parameters.size() != pipeline.steps().size()) {
     return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
                                                    pipeline.steps().size(), " steps, but ",
                                                    parameters.size(), " parameters were given"));
   }
+  MDH_ASSIGN_OR_RETURN(ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
+  MDH_RETURN_IF_ERROR(CheckNumerics(computed, parameters));
+  LoweredPipeline lowered{std::move(computed), {}, {}};
+  lowered.parameters = ParametersOfAll(lowered.computed, model, device, parameters);
   std::vector<const Expression*> expressions;
-  for (const PipelineStep& step : pipeline.steps()) expressions.push_back(&step.expression);
-  for (const JointSteps& joint : groups) {
+  for (const PipelineStep& step : lowered.computed.pipeline.steps()) {
+    expressions.push_back(&step.expression);
+  }
+  for (const JointSteps& joint : lowered.computed.groups) {
     for (size_t s = 0; s < joint.part.steps.size(); ++s) {
       expressions[joint.group.first + s] = &joint.part.steps[s].expression;
     }
   }
-  std::vector<LowLevelExpression> steps;
-  for (size_t s = 0; s < parameters.size(); ++s) {
-    Result<LowLevelExpression> step = Lower(*expressions[s], model, device, parameters[s]);
-    if (!step.ok()) return OfStep(step.status(), pipeline, static_cast<int>(s));
-    steps.push_back(*std::move(step));
+  for (size_t s = 0; s < expressions.size(); ++s) {
+    Result<LowLevelExpression> step = Lower(*expressions[s], model, device, lowered.parameters[s]);
+    if (!step.ok()) {
+      return OfStep(step.status(), lowered.computed.pipeline, static_cast<int>(s));
+    }
+    lowered.steps.push_back(*std::move(step));
   }
-  return steps;
+  return lowered;
 }
 
 std::string NamesOfBuffers(const Pipeline& pipeline, const std::vector<int>& buffers) {
@@ -76,19 +127,28 @@ std::string DescribeRows(const JointGroup& group) {
                       kKept[static_cast<int>(group.rows->keep)], ".\n");
 }
 
-// "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64."
-std::string DescribeGroup(const Pipeline& pipeline, const JointGroup& group) {
-  return absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
-                      " run together on parts of ", absl::StrJoin(group.part, " x "),
-                      " points, of which there are ", PartsOf(pipeline, group), ".\n",
-                      DescribeRows(group));
+// "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64." And, streamed, "The
+// first 2 of them run on chunks of 32 points, of which each of 4 splits has 8."
+std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
+  const JointGroup& group = joint.group;
+  std::string text = absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
+                                  " run together on parts of ", absl::StrJoin(group.part, " x "),
+                                  " points, of which there are ", PartsOf(pipeline, group), ".\n");
+  absl::StrAppend(&text, DescribeRows(group));
+  if (!group.is_streamed()) return text;
+  const int64_t chunks = StreamedExtent(pipeline, group) / group.chunk / group.splits;
+  absl::StrAppend(&text, "The first ", joint.body, " of them run on chunks of ", group.chunk,
+                  " points, of which each of ", group.splits, " splits has ", chunks, ".\n");
+  return text;
 }
 
-std::string DescribePipeline(const Pipeline& pipeline, absl::Span<const LowLevelExpression> steps,
-                             absl::Span<const JointSteps> groups, const PipelineProgram& built) {
-  std::string text = absl::StrCat(DescribeGenerator(), ToText(pipeline));
-  for (const JointSteps& joint : groups) {
-    absl::StrAppend(&text, DescribeGroup(pipeline, joint.group));
+std::string DescribePipeline(const Pipeline& given, const LoweredPipeline& lowered,
+                             const PipelineProgram& built) {
+  const Pipeline& pipeline = lowered.computed.pipeline;
+  const std::vector<LowLevelExpression>& steps = lowered.steps;
+  std::string text = absl::StrCat(DescribeGenerator(), ToText(given));
+  for (const JointSteps& joint : lowered.computed.groups) {
+    absl::StrAppend(&text, DescribeGroup(pipeline, joint));
   }
   for (size_t s = 0; s < steps.size(); ++s) {
     const PipelineStep& step = pipeline.steps()[s];
@@ -130,13 +190,14 @@ Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemMode
                                       const DeviceDescription& device,
                                       absl::Span<const TuningParameters> parameters,
                                       absl::Span<const JointGroup> groups) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<JointSteps> joint, JointStepsOf(pipeline, groups));
-  MDH_ASSIGN_OR_RETURN(const std::vector<LowLevelExpression> steps,
-                       LoweredSteps(pipeline, model, device, parameters, joint));
-  MDH_ASSIGN_OR_RETURN(const PipelineProgram built,
-                       BuildPipelineProgram(pipeline, steps, joint, device));
-  KernelUnit unit = UnitOfAll(pipeline, parameters);
-  unit.description = DescribePipeline(pipeline, steps, joint, built);
+  MDH_ASSIGN_OR_RETURN(const LoweredPipeline lowered,
+                       LoweredSteps(pipeline, model, device, parameters, groups));
+  const ComputedPipeline& computed = lowered.computed;
+  MDH_ASSIGN_OR_RETURN(
+      const PipelineProgram built,
+      BuildPipelineProgram(computed.pipeline, lowered.steps, computed.groups, device));
+  KernelUnit unit = UnitOfAll(computed.pipeline, lowered.parameters);
+  unit.description = DescribePipeline(pipeline, lowered, built);
   return BackendOf(model.kind).has_blocks ? PrintBlocks(built.kernel, unit, device)
                                           : PrintOpenMp(built.kernel, unit);
 }
@@ -145,11 +206,11 @@ Result<KernelProgram> PipelineProgramOf(const Pipeline& pipeline, const SystemMo
                                         const DeviceDescription& device,
                                         absl::Span<const TuningParameters> parameters,
                                         ProgramForm form, absl::Span<const JointGroup> groups) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<JointSteps> joint, JointStepsOf(pipeline, groups));
-  MDH_ASSIGN_OR_RETURN(const std::vector<LowLevelExpression> steps,
-                       LoweredSteps(pipeline, model, device, parameters, joint));
-  MDH_ASSIGN_OR_RETURN(PipelineProgram built,
-                       BuildPipelineProgram(pipeline, steps, joint, device, form));
+  MDH_ASSIGN_OR_RETURN(const LoweredPipeline lowered,
+                       LoweredSteps(pipeline, model, device, parameters, groups));
+  const ComputedPipeline& computed = lowered.computed;
+  MDH_ASSIGN_OR_RETURN(PipelineProgram built, BuildPipelineProgram(computed.pipeline, lowered.steps,
+                                                                   computed.groups, device, form));
   return std::move(built.kernel);
 }
 

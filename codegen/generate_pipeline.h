@@ -17,14 +17,14 @@ namespace mdh {
 
 // One kernel for all steps: stages of the steps one after the other, temporaries in scratch memory;
 // steps of a group in one stage, part after part, with what they write for each other in memory of
-// the part (codegen/backends/joint_stage.h). Its arguments are the inputs of the pipeline, then its
-// outputs. `parameters`: one per step, of steps in groups for their parts
-// (ComputedExpressions); groups are ascending and disjoint. What a source has but once is chosen so
-// that it is right for every step: multiply-adds are fused and calls start early if all steps allow
-// it, a call has as many threads as the step with the most, the compiler is that of the step with
-// the most points. Errors: InvalidArgument if the number of parameters is wrong, or a group is
-// where another one is; those of PartOf, of BuildJointStage, and of Lower and GenerateKernel,
-// naming the step (PlaceOfPipeline).
+// the part (codegen/backends/joint_stage.h); of streamed groups on chunks of it. Its arguments are
+// the inputs of the pipeline, then its outputs. `parameters`: one per step, of steps in groups for
+// their parts (ComputedExpressions); groups are ascending and disjoint. What a source has but once
+// is chosen so that it is right for every step: multiply-adds are fused and calls start early if
+// all steps allow it, a call has as many threads as the step with the most, the compiler is that of
+// the step with the most points. Errors: InvalidArgument if the number of parameters is wrong, or a
+// group is where another one is; those of PartOf, of BuildJointStage, and of Lower and
+// GenerateKernel, naming the step (PlaceOfPipeline).
 Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemModel& model,
                                       const DeviceDescription& device,
                                       absl::Span<const TuningParameters> parameters,

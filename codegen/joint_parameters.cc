@@ -7,13 +7,14 @@
 
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
+#include "codegen/choose/stream_shape.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/backends.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/joint_halo.h"
-#include "core/pipeline/plan/joint_part.h"
 #include "core/pipeline/plan/joint_uses.h"
 
 namespace mdh {
@@ -26,6 +27,7 @@ constexpr int64_t kPartsPerCore = 4;
 
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
+constexpr size_t kOthersThanStreamed = 2;  // candidates, at least
 constexpr int64_t kBlockThreads[] = {256, 512, 128, 1024, 64, 32, 8, 1};
 
 // What steps of the group write and read again.
@@ -88,12 +90,16 @@ double FastMemory(const DeviceDescription& device) {
              : static_cast<double>(device.l2_bytes) / 2;
 }
 
-// Points of a part by counting: what it moves fits into the fast memory, and there are enough
-// parts.
+// Points of a part by counting whose memory is fast.
+int64_t PointsThatFit(const Pipeline& pipeline, const JointGroup& group,
+                      const DeviceDescription& device) {
+  return static_cast<int64_t>(FastMemory(device) / std::max(BytesPerPoint(pipeline, group), 1e-3));
+}
+
+// The same, and there are enough parts.
 int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
                      const DeviceDescription& device) {
-  const int64_t fits =
-      static_cast<int64_t>(FastMemory(device) / std::max(BytesPerPoint(pipeline, group), 1e-3));
+  const int64_t fits = PointsThatFit(pipeline, group, device);
   int64_t points = 1;
   for (const int64_t extent : CommonExtents(pipeline, group)) points *= extent;
   const int64_t share = points / (kPartsPerCore * Multiprocessors(device));
@@ -152,26 +158,13 @@ std::vector<JointGroup> Halved(const Pipeline& pipeline, const std::vector<Joint
   return has_halves ? halved : std::vector<JointGroup>();
 }
 
-// The device as one part sees it.
-DeviceDescription OnePart(DeviceDescription device, int64_t threads) {
-  device.cores = 1;
-  if (!BackendOf(device.kind).has_blocks) return device;
-  BlockLimits& limits = device.blocks;
-  limits.multiprocessors = 1;
-  limits.max_grid = {1, 1, 1};
-  limits.max_threads_per_block =
-      static_cast<int>(std::min<int64_t>(threads, limits.max_threads_per_block));
-  for (int64_t& most : limits.max_block) most = std::min(most, threads);
-  return device;
-}
-
 TuningParameters ParametersOfPart(const Expression& part, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
-                                  int64_t threads) {
+                                  int64_t threads, const std::vector<bool>& in_part) {
   const bool is_designed =
       BackendOf(device.kind).has_blocks && numerics == NumericsPolicy::kReassociate;
   std::optional<TuningParameters> designed;
-  if (is_designed) designed = DesignPart(part, model, device, threads);
+  if (is_designed) designed = DesignPart(part, model, device, threads, in_part);
   return designed ? *designed : DefaultParameters(part, model, device, numerics);
 }
 
@@ -181,22 +174,28 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
                                                         NumericsPolicy numerics, int64_t threads) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<Expression> expressions,
-                       ComputedExpressions(pipeline, groups));
-  std::vector<TuningParameters> parameters;
-  for (int s = 0; s < std::ssize(expressions); ++s) {
-    const Expression& e = expressions[s];
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const JointGroup& g) {
-      return s >= g.first && s <= g.last;
-    });
-    const NumericsPolicy policy = PolicyFor(e, numerics);
-    if (group == groups.end()) {
-      parameters.push_back(DefaultParameters(e, model, device, policy));
-      continue;
+  MDH_ASSIGN_OR_RETURN(const ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
+  std::vector<TuningParameters> parameters(pipeline.steps().size());
+  for (size_t s = 0; s < computed.given.size(); ++s) {
+    const Expression& e = computed.pipeline.steps()[s].expression;
+    if (computed.given[s] < 0) continue;
+    parameters[computed.given[s]] = DefaultParameters(e, model, device, PolicyFor(e, numerics));
+  }
+  for (const JointSteps& joint : computed.groups) {
+    const bool has_parts = PartsOf(computed.pipeline, joint.group) * joint.group.splits > 1;
+    for (size_t n = 0; n < joint.part.steps.size(); ++n) {
+      const int given = computed.given[joint.group.first + n];
+      if (given < 0) continue;
+      const Expression& e = joint.part.steps[n].expression;
+      std::vector<bool> in_part;
+      for (const PartBuffer& input : joint.part.steps[n].inputs) {
+        in_part.push_back(input.kind == PartBuffer::Kind::kPart);
+      }
+      TuningParameters& own = parameters[given];
+      own = ParametersOfPart(e, model, OnePart(device, threads), PolicyFor(e, numerics), threads,
+                             in_part);
+      own.threads = has_parts ? TuningParameters::kAllThreads : 1;
     }
-    parameters.push_back(ParametersOfPart(e, model, OnePart(device, threads), policy, threads));
-    const bool has_parts = PartsOf(pipeline, *group) > 1;
-    parameters.back().threads = has_parts ? TuningParameters::kAllThreads : 1;
   }
   return parameters;
 }
@@ -230,8 +229,10 @@ bool HasCode(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
       .ok();
 }
 
-// DefaultJointGroups, whatever their parts are.
-std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescription& device) {
+// DefaultJointGroups, but that none is in rows; without streamed dimensions on demand: these add up
+// in another order.
+std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescription& device,
+                                    bool streams) {
   std::vector<JointGroup> offered = JointGroups(pipeline);
   std::stable_sort(offered.begin(), offered.end(), [&](const JointGroup& a, const JointGroup& b) {
     return BytesSaved(pipeline, a) > BytesSaved(pipeline, b);
@@ -242,7 +243,12 @@ std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescri
       return group.first <= other.last && other.first <= group.last;
     });
     if (meets) continue;
-    chosen.push_back(WithUsualPart(pipeline, std::move(group), device, 1));
+    std::optional<JointGroup> streamed;
+    if (streams && RowLayouts(pipeline, group, device).empty()) {
+      streamed = Streamed(pipeline, group, device, PointsThatFit(pipeline, group, device));
+    }
+    chosen.push_back(streamed ? *std::move(streamed)
+                              : WithUsualPart(pipeline, std::move(group), device, 1));
   }
   std::sort(chosen.begin(), chosen.end(),
             [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
@@ -255,6 +261,7 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
             std::vector<JointGroup>* groups) {
   bool has_new = false;
   for (JointGroup& group : *groups) {
+    if (group.is_streamed()) continue;
     const std::vector<RowLayout> layouts = RowLayouts(pipeline, group, device);
     if (layouts.empty()) continue;
     has_new |= n < layouts.size();
@@ -268,7 +275,7 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device) {
-  std::vector<JointGroup> groups = UsualGroups(pipeline, device);
+  std::vector<JointGroup> groups = UsualGroups(pipeline, device, /*streams=*/true);
   InRows(pipeline, device, 0, &groups);
   return groups;
 }
@@ -303,7 +310,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     }
   };
   const bool has_blocks = BackendOf(device.kind).has_blocks;
-  const std::vector<JointGroup> usual = UsualGroups(pipeline, device);
+  const std::vector<JointGroup> usual = UsualGroups(pipeline, device, /*streams=*/false);
   const auto try_both = [&](int64_t threads, double factor) {
     std::vector<JointGroup> groups;
     for (const JointGroup& group : usual) {
@@ -320,6 +327,20 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
   for (size_t n = 0; candidates.size() < most_rows && InRows(pipeline, device, n, &rows); ++n) {
     auto steps = ParametersOfSteps(pipeline, rows, model, device, numerics, /*threads=*/1);
     if (steps.ok()) add(rows, *std::move(steps));
+  }
+  const std::vector<JointGroup> streamed =
+      UsualGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
+  for (const StreamShape& shape : StreamShapes(device)) {
+    // Some others, too.
+    if (streamed == usual || candidates.size() + kOthersThanStreamed >= most) break;
+    std::vector<JointGroup> groups = streamed;
+    for (JointGroup& group : groups) {
+      if (group.is_streamed()) {
+        group = WithStreamShape(pipeline, std::move(group), device, shape);
+      }
+    }
+    auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, shape.threads);
+    if (steps.ok()) add(groups, *std::move(steps));
   }
   if (const std::vector<JointGroup> halved = Halved(pipeline, usual, device); !halved.empty()) {
     for (const int64_t threads :

@@ -15,7 +15,8 @@ namespace mdh {
 // Groups of steps that counting takes for worth a trial, ascending and disjoint: those that keep
 // the most bytes out of memory, with parts whose temporaries stay in the cache of a core or in the
 // shared memory of a block, and of which there are enough for all of the device; on targets with
-// blocks in rows, where parts can be rows. Perhaps none.
+// blocks in rows, where parts can be rows. Others stream where that is worth it
+// (codegen/choose/stream_shape.h). Perhaps none.
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device);
 
@@ -27,10 +28,10 @@ Result<std::vector<TuningParameters>> DefaultParameters(
 
 // Joint groups of a partition's steps with parameters for all of its steps, the likeliest first:
 // at most `most`, all different: where threads form blocks and parts can be rows, two thirds of
-// them with layouts of rows (codegen/row_layouts.h); with other parts and, where threads form
+// them with layouts of rows (codegen/row_layouts.h), and where they can stream with other chunks,
+// which policies other than kReassociate forbid; then with other parts and, where threads form
 // blocks, with other numbers of threads. Empty: no steps can run together. Code can be generated
-// for all of them
-// (GeneratePipelineKernel of codegen/generate_pipeline.h).
+// for all of them (GeneratePipelineKernel of codegen/generate_pipeline.h).
 std::vector<PipelineParameters> JointCandidates(
     const Partition& partition, const SystemModel& model, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 12);

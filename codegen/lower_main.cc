@@ -26,8 +26,8 @@
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
-#include "core/pipeline/plan/joint_part.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
@@ -51,6 +51,7 @@ struct LowerOptions {
   std::optional<int> partition;   // number among those of PlanPartitions
   bool joint = false;             // steps run together in the groups of DefaultJointGroups
   std::optional<RowLayout> rows;  // of those of them that are rows
+  std::optional<int> candidate;   // number among those of JointCandidates
 };
 
 Result<std::string> ReadFile(const std::string& path) {
@@ -197,13 +198,22 @@ std::string DescribeGroups(const Pipeline& pipeline, absl::Span<const JointGroup
     absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " together, ",
                     PartsOf(pipeline, group), " parts of ", absl::StrJoin(group.part, " x "),
                     " points\n");
+    if (group.is_streamed()) {
+      absl::StrAppend(&text, "  on chunks of ", group.chunk, " of ",
+                      StreamedExtent(pipeline, group), " points, in ", group.splits, " splits\n");
+    }
     for (int s = group.first; s <= group.last; ++s) {
       const Expression& step = pipeline.steps()[s].expression;
       absl::StrAppend(
           &text, "  step ", s + 1, ", ", step.name(), ", by ",
           absl::StrJoin(group.dimensions[s - group.first], ", ",
-                        [&](std::string* out, int d) { out->append(step.dimensions()[d].name); }),
-          "\n");
+                        [&](std::string* out, int d) { out->append(step.dimensions()[d].name); }));
+      if (group.is_streamed()) {
+        const int d = group.streamed[s - group.first];
+        absl::StrAppend(&text, d < 0 ? ", behind the chunks"
+                                     : absl::StrCat(", chunks of ", step.dimensions()[d].name));
+      }
+      absl::StrAppend(&text, "\n");
     }
   }
   return text;
@@ -220,6 +230,16 @@ Result<Pipeline> Partitioned(const LowerOptions& options, Pipeline pipeline) {
                                                  ", the first is 0"));
 }
 
+// What tuning tries of steps that run together, by its number.
+Result<PipelineParameters> CandidateOf(const Pipeline& pipeline, int number,
+                                       const SystemModel& model, const DeviceDescription& device) {
+  std::vector<PipelineParameters> candidates = JointCandidates({{}, pipeline, 0, 0}, model, device);
+  if (number < std::ssize(candidates)) return std::move(candidates[number]);
+  return absl::InvalidArgumentError(absl::StrCat("there is no candidate ", number,
+                                                 " of steps that run together: ", pipeline.name(),
+                                                 " has ", candidates.size(), ", the first is 0"));
+}
+
 Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
                                 const SystemModel& model, const DeviceDescription& device) {
   if (options.print == "partitions") return DescribePartitions(given);
@@ -227,6 +247,13 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
   if (options.print == "pipeline") return ToText(pipeline);
   std::vector<JointGroup> groups;
   if (options.joint) groups = DefaultJointGroups(pipeline, device);
+  std::vector<TuningParameters> parameters;
+  if (options.candidate) {
+    MDH_ASSIGN_OR_RETURN(PipelineParameters candidate,
+                         CandidateOf(pipeline, *options.candidate, model, device));
+    groups = std::move(candidate.groups);
+    parameters = std::move(candidate.steps);
+  }
   for (JointGroup& group : groups) {
     if (group.rows && options.rows) group.rows = options.rows;
   }
@@ -236,8 +263,9 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
                                                       "could run together"));
   }
   if (options.print == "groups") return DescribeGroups(pipeline, groups);
-  MDH_ASSIGN_OR_RETURN(const std::vector<TuningParameters> parameters,
-                       ParametersFor(options, pipeline, groups, model, device));
+  if (!options.candidate) {
+    MDH_ASSIGN_OR_RETURN(parameters, ParametersFor(options, pipeline, groups, model, device));
+  }
   if (options.print == "parameters") {
     return absl::StrJoin(parameters, "", [](std::string* out, const TuningParameters& p) {
       absl::StrAppend(out, ToText(p), "\n");
@@ -266,7 +294,8 @@ Result<std::string> Run(const LowerOptions& options) {
                        ParsePipeline(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
-  if (!IsExpression(pipeline) || options.partition.has_value() || options.joint) {
+  if (!IsExpression(pipeline) || options.partition.has_value() || options.joint ||
+      options.candidate.has_value()) {
     return RunPipeline(options, std::move(pipeline), model, device);
   }
   const Expression& expression = pipeline.steps()[0].expression;
@@ -323,15 +352,12 @@ constexpr char kHelp[] =
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {{"set", required_argument, nullptr, 's'},
-                                 {"model", required_argument, nullptr, 'm'},
-                                 {"device", required_argument, nullptr, 'd'},
-                                 {"parameters", required_argument, nullptr, 'p'},
-                                 {"print", required_argument, nullptr, 'w'},
-                                 {"partition", required_argument, nullptr, 'n'},
-                                 {"joint", no_argument, nullptr, 'j'},
-                                 {"rows", required_argument, nullptr, 'r'},
-                                 {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {
+      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
+      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
+      {"print", required_argument, nullptr, 'w'},  {"partition", required_argument, nullptr, 'n'},
+      {"joint", no_argument, nullptr, 'j'},        {"candidate", required_argument, nullptr, 'c'},
+      {"rows", required_argument, nullptr, 'r'},   {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
@@ -366,13 +392,15 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
             absl::StrCat("--rows needs threads of a row, rows of a block, elements of a vector and "
                          "where rows are kept, as '256,1,4 registers', not '",
                          value, "'"));
+      case 'c':
       case 'n':
         if (int number = -1; absl::SimpleAtoi(value, &number) && number >= 0) {
-          options.partition = number;
+          (c == 'c' ? options.candidate : options.partition) = number;
           break;
         }
-        return absl::InvalidArgumentError(
-            absl::StrCat("--partition needs a number, the first is 0, not '", value, "'"));
+        return absl::InvalidArgumentError(absl::StrCat(c == 'c' ? "--candidate" : "--partition",
+                                                       " needs a number, the first is 0, not '",
+                                                       value, "'"));
       default:
         return absl::InvalidArgumentError(
             absl::StrCat("unknown option, or one without its value: '", argv[optind - 1], "'"));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/streamed_steps.h"
 
 namespace mdh {
 namespace {
@@ -168,6 +169,13 @@ std::vector<JointGroup> RandomJointGroups(Rng& rng, const Pipeline& pipeline) {
     if (meets) continue;
     const std::vector<int64_t> extents = CommonExtents(pipeline, group);
     for (size_t k = 0; k < extents.size(); ++k) group.part[k] = RandomDivisor(rng, extents[k]);
+    std::vector<JointGroup> streamed = StreamedGroups(pipeline, group);
+    if (!streamed.empty() && Below(rng, 4) != 0) {
+      group = AnyOf(rng, streamed);
+      const int64_t extent = StreamedExtent(pipeline, group);
+      if (Below(rng, 3) == 0) group.splits = RandomDivisor(rng, extent);
+      group.chunk = RandomDivisor(rng, extent / group.splits);
+    }
     groups.push_back(std::move(group));
   }
   std::sort(groups.begin(), groups.end(),

@@ -15,7 +15,8 @@ namespace mdh {
 // itself if that cannot be.
 Pipeline WithCommonDimension(Rng& rng, const Pipeline& pipeline, int64_t points);
 
-// Disjoint groups of steps, ascending, with parts of any size; perhaps none.
+// Disjoint groups of steps, ascending, with parts of any size, in chunks and splits of any size
+// where they can stream; perhaps none.
 std::vector<JointGroup> RandomJointGroups(Rng& rng, const Pipeline& pipeline);
 
 }  // namespace mdh

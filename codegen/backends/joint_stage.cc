@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/backends/chunk_bounds.h"
 #include "codegen/backends/stage_on_part.h"
+#include "codegen/backends/stores_behind_loads.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
@@ -54,7 +56,21 @@ class JointStageBuilder {
       origin_memory_ = NewName("joint_origins");
       memory_.push_back(PartMemory(origin_memory_, ScalarType::kInt64, std::ssize(parts_.extents)));
     }
+    for (const StreamedSteps::Carried& own : parts_.carried) {
+      if (!has_blocks_) carried_memory_[own.after] = NewName(parts_.buffers[own.after] + "_both");
+      if (has_blocks_) parts_.buffers[own.before] = parts_.buffers[own.after];
+    }
+    for (const auto& [written, read] : parts_.in_place) {
+      if (!has_blocks_) break;
+      parts_.buffers[written] = parts_.buffers[read];
+      parts_.part_elements.erase(written);
+    }
     for (const auto& [buffer, elements] : parts_.part_elements) {
+      if (carried_memory_.contains(buffer)) {
+        memory_.push_back(PartMemory(carried_memory_.at(buffer), parts_.types[buffer],
+                                     2 * CarriedStride(buffer)));
+        continue;
+      }
       memory_.push_back(PartMemory(parts_.buffers[buffer], parts_.types[buffer], elements));
     }
     joint_.stage.comment = absl::StrCat("Part after part: ", Labels(), ".");
@@ -71,17 +87,19 @@ class JointStageBuilder {
 
   void BuildForThreads() {
     Block body = BeginPart();
+    std::vector<Block> bodies;
     for (const JointStageParts::Step& step : parts_.steps) {
       Block inside = PointersOf(step);
       for (const Stage& stage : step.built.program.stages) {
         AppendScope(stage.comment, OfOneThread(StageBody(step, stage)), &inside);
       }
-      AppendScope(absl::StrCat("Of ", step.label, "."), std::move(inside), &body);
+      bodies.push_back(std::move(inside));
       for (ScratchBuffer buffer : step.built.program.scratch) {
         buffer.per_thread = true;
         joint_.scratch.push_back(std::move(buffer));
       }
     }
+    AppendSteps(std::move(bodies), Index(0), 1, &body);
     for (ScratchBuffer& buffer : memory_) joint_.scratch.push_back(std::move(buffer));
     joint_.stage.body.push_back({ShareLoop{part_, Parts(), ShareBlock(std::move(body))}});
     joint_.stage.most_threads = MostThreads();
@@ -141,9 +159,7 @@ class JointStageBuilder {
     }
     Block body = BeginPart();
     if (parts_.has_origins && threads > 1) body.push_back({Barrier{true}});
-    for (size_t s = 0; s < bodies.size(); ++s) {
-      AppendScope(absl::StrCat("Of ", parts_.steps[s].label, "."), std::move(bodies[s]), &body);
-    }
+    AppendSteps(std::move(bodies), Index::Variable(thread), threads, &body);
     if (!is_loop) {
       Append(std::move(body), &all);
     } else {
@@ -163,6 +179,7 @@ class JointStageBuilder {
       Stage stage = stages[n];
       stage.body = StageBody(step, stage);
       HoistShared(&stage.body);
+      if (is_streamed()) stage.body = StoresBehindLoads(stage.body, NamesOfPart(), &names_);
       Result<Block> body = OfOneBlock(stage, who);
       if (!body.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
@@ -177,14 +194,32 @@ class JointStageBuilder {
     return inside;
   }
 
-  // Arrays that the threads of the block share, to where all stages see them.
+  std::set<std::string> NamesOfPart() const {
+    std::set<std::string> names;
+    for (const auto& [buffer, elements] : parts_.part_elements) {
+      names.insert(parts_.buffers[buffer]);
+    }
+    return names;
+  }
+
+  // Arrays that the threads of the block share, to where all stages see them. Stages wait for each
+  // other, so that each has the memory of those before.
   void HoistShared(Block* body) {
     std::map<std::string, std::string> renamed;
+    std::map<ScalarType, size_t> used;
     std::erase_if(*body, [&](const Statement& statement) {
       const auto* array = std::get_if<DeclareArray>(&statement.form);
       if (array == nullptr || array->space != MemorySpace::kShared) return false;
-      arrays_.push_back(*array);
-      arrays_.back().name = renamed[array->name] = NewName(array->name);
+      std::vector<size_t>& same = arrays_of_[array->type];
+      const size_t place = used[array->type]++;
+      if (place == same.size()) {
+        same.push_back(arrays_.size());
+        arrays_.push_back(*array);
+        arrays_.back().name = NewName(array->name);
+      }
+      DeclareArray& shared = arrays_[same[place]];
+      shared.elements = std::max(shared.elements, array->elements);
+      renamed[array->name] = shared.name;
       return true;
     });
     *body = RenameAll(*body, renamed);
@@ -228,10 +263,15 @@ class JointStageBuilder {
                          [](std::string* out, const auto& step) { out->append(step.label); });
   }
 
+  bool is_streamed() const { return parts_.body > 0; }
+  size_t streamed() const { return static_cast<size_t>(parts_.common); }
+  bool IsStreamed(size_t k) const { return is_streamed() && k == streamed(); }
+
+  // With those of splits.
   int64_t Parts() const {
     int64_t parts = 1;
     for (size_t k = 0; k < parts_.extents.size(); ++k) {
-      parts *= parts_.extents[k] / parts_.part[k];
+      if (!IsStreamed(k)) parts *= parts_.extents[k] / parts_.part[k];
     }
     return parts;
   }
@@ -242,18 +282,109 @@ class JointStageBuilder {
     std::vector<Index> begins;
     int64_t inside = Parts();
     for (size_t k = 0; k < origins_.size(); ++k) {
+      if (IsStreamed(k)) continue;
       const int64_t parts = parts_.extents[k] / parts_.part[k];
       Index number = Index::Variable(part_);
       if (inside < Parts()) number = number % inside;
       inside /= parts;
       if (parts == 1) number = Index(0);
-      block.push_back({DeclareIndex{origins_[k], number / inside * parts_.part[k]}});
+      Index digit = number / inside;
+      if (parts > 1 && NeedMoreBehind(parts_.bounds, k)) digit = Index(parts - 1) - digit;
+      block.push_back({DeclareIndex{origins_[k], digit * parts_.part[k]}});
     }
     for (size_t k = 0; parts_.has_origins && k < origins_.size(); ++k) {
-      block.push_back({StoreElements{origin_memory_, Index(static_cast<int64_t>(k)),
-                                     MakeIndexValue(Index::Variable(origins_[k]), 1, 0), 1}});
+      if (!IsStreamed(k)) block.push_back(StoreOrigin(k));
     }
     return block;
+  }
+  Statement StoreOrigin(size_t k) const {
+    return {StoreElements{origin_memory_, Index(static_cast<int64_t>(k)),
+                          MakeIndexValue(Index::Variable(origins_[k]), 1, 0), 1}};
+  }
+
+  // The steps of a part, by thread number `thread` of `threads`.
+  void AppendSteps(std::vector<Block> bodies, const Index& thread, int64_t threads, Block* block) {
+    const auto append = [&](size_t from, size_t to, Block* into) {
+      for (size_t s = from; s < to; ++s) {
+        AppendScope(absl::StrCat("Of ", parts_.steps[s].label, "."), std::move(bodies[s]), into);
+      }
+    };
+    const auto body = static_cast<size_t>(parts_.body);
+    if (is_streamed()) {
+      const int64_t chunk = parts_.part[streamed()];
+      Index begin(0), end(parts_.extents[streamed()] / chunk);
+      if (streamed() + 1 < parts_.extents.size()) {
+        const int64_t chunks = parts_.extents[streamed()] / parts_.extents.back() / chunk;
+        begin = Index::Variable(origins_.back()) * chunks;
+        end = begin + Index(chunks);
+      }
+      if (!parts_.bounds.empty()) {
+        const std::string first = NewName("joint_first"), last = NewName("joint_end");
+        block->push_back({DeclareIndex{first, FirstChunk(BoundsOfPart(), begin)}});
+        begin = Index::Variable(first);
+        block->push_back({DeclareIndex{last, EndOfChunks(BoundsOfPart(), begin, end)}});
+        end = Index::Variable(last);
+      }
+      const std::string number = NewName("joint_chunk");
+      AppendNeutral(begin, thread, threads, block);
+      Block inside;
+      inside.push_back({DeclareIndex{origins_[streamed()], Index::Variable(number) * chunk}});
+      if (parts_.has_origins) inside.push_back(StoreOrigin(streamed()));
+      if (parts_.has_origins && threads > 1) inside.push_back({Barrier{true}});
+      DeclareCarried(Index::Variable(number), /*has_both=*/true, &inside);
+      append(0, body, &inside);
+      block->push_back({For{number, begin, end, 1, false, ShareBlock(std::move(inside))}});
+      Block behind;
+      DeclareCarried(end - Index(1), /*has_both=*/false, &behind);
+      append(body, bodies.size(), &behind);
+      block->push_back({If{{}, ShareBlock(std::move(behind)), nullptr}});
+      return;
+    }
+    append(0, bodies.size(), block);
+  }
+
+  PartBounds BoundsOfPart() const {
+    return {parts_.bounds, origins_, parts_.part, parts_.part[streamed()]};
+  }
+
+  // ---- What is carried from chunk to chunk ----
+
+  // Elements from one place of it to the other.
+  int64_t CarriedStride(int after) const {
+    return RoundUp(parts_.part_elements.at(after), kPointerAlignment);
+  }
+  // Where chunk number `chunk` finds it.
+  Index PlaceBefore(int after, const Index& chunk) const {
+    return chunk % 2 * CarriedStride(after);
+  }
+
+  // As in front of the chunk with that number.
+  void AppendNeutral(const Index& chunk, const Index& thread, int64_t threads, Block* block) {
+    for (const auto& [before, after, neutral] : parts_.carried) {
+      const std::string item = NewName("joint_item");
+      Index offset = Index::Variable(item);
+      if (!has_blocks_) offset = PlaceBefore(after, chunk) + offset;
+      const std::string& name = has_blocks_ ? parts_.buffers[after] : carried_memory_.at(after);
+      Block body;
+      body.push_back({StoreElements{name, offset, MakeLiteral(neutral), 1}});
+      block->push_back({For{item, thread, Index(parts_.part_elements.at(after)), threads, false,
+                            ShareBlock(std::move(body))}});
+    }
+    if (threads > 1) block->push_back({Barrier{true}});
+  }
+
+  // On CPUs pointers to both places of the chunk with that number, or behind it.
+  void DeclareCarried(const Index& chunk, bool has_both, Block* block) const {
+    if (has_blocks_) return;
+    for (const auto& [before, after, neutral] : parts_.carried) {
+      const auto declare = [&](int buffer, const Index& number) {
+        block->push_back(
+            {DeclarePointer{parts_.buffers[buffer], parts_.types[buffer].scalar(), false,
+                            carried_memory_.at(after), PlaceBefore(after, number)}});
+      };
+      if (has_both) declare(before, chunk);
+      declare(after, chunk + Index(1));
+    }
   }
 
   // What the step calls an argument.
@@ -332,9 +463,11 @@ class JointStageBuilder {
   std::string part_, origin_memory_;
   std::vector<std::string> origins_;
   std::map<std::pair<const JointStageParts::Step*, size_t>, std::string> moved_names_;
-  std::vector<ScratchBuffer> memory_;      // of the part, of CPUs in scratch memory
-  std::vector<DeclareArray> arrays_;       // in shared memory
-  std::vector<ScratchBuffer> own_memory_;  // of blocks, in device memory
+  std::map<int, std::string> carried_memory_;            // of CPUs, by the buffer behind a chunk
+  std::vector<ScratchBuffer> memory_;                    // of the part, of CPUs in scratch memory
+  std::map<ScalarType, std::vector<size_t>> arrays_of_;  // numbers of those of a type
+  std::vector<DeclareArray> arrays_;                     // in shared memory
+  std::vector<ScratchBuffer> own_memory_;                // of blocks, in device memory
   JointStage joint_;
 };
 

@@ -26,8 +26,19 @@ struct JointStageParts {
     int threads = 0;                  // as TuningParameters::threads
   };
   std::vector<Step> steps;
-  std::vector<int64_t> extents;  // of the common dimensions
+  // Of the common dimensions; of a streamed group also of the streamed one, whose part is a chunk,
+  // and of the splits, if there are several.
+  std::vector<int64_t> extents;
   std::vector<int64_t> part;
+  // Of a streamed group: how many of them are common; the first steps, which run per chunk; what
+  // they carry.
+  int common = -1;
+  int body = 0;
+  std::vector<StreamedSteps::Carried> carried = {};
+  std::vector<StreamBound> bounds = {};
+  // What the body may write over the last of its steps that reads it: from the written buffer in
+  // memory of the part to the one that it takes the place of.
+  std::map<int, int> in_place = {};
   bool has_origins = false;
   std::vector<std::string> buffers;      // identifiers of the pipeline's
   std::vector<ElementType> types;        // and their types
@@ -42,8 +53,10 @@ struct JointStage {
 // `names` and `shared`: all names that several stages see, to which it adds its own. CPUs: a thread
 // computes its share of the parts, with all scratch memory its own. Blocks: every block computes a
 // part, or one after the other; temporaries are in shared memory, but for those that do not fit, or
-// that are accessed as only device memory can be. Accesses of several elements become single ones
-// where parts begin at odd places. Errors: InvalidArgument, naming the constraint:
+// that are accessed as only device memory can be. What a streamed group carries its steps combine
+// in place on blocks; CPUs, whose tiles may compute points twice, from one of two places to the
+// other. Accesses of several elements become single ones where parts begin at odd places. Errors:
+// InvalidArgument, naming the constraint:
 //   - steps have as many threads, or no barriers;
 //   - blocks of a step do not wait for each other: no clusters, and no last block;
 //   - what steps share among their threads fits into shared memory.

@@ -176,9 +176,51 @@ class PipelineJoiner {
     }
   }
 
+  // Of steps of the body that compute point by point, what they write lies as what they read for
+  // the last time.
+  static std::map<int, int> WrittenInPlace(const JointSteps& joint) {
+    std::map<int, int> in_place;
+    for (int s = 0; s < joint.body; ++s) {
+      const JointPart::Step& step = joint.part.steps[s];
+      const Expression& e = step.expression;
+      const bool is_simple = step.outputs.size() == 1 && e.store() == nullptr &&
+                             !e.has_reduction() && !e.has_prefix_sum() &&
+                             step.outputs[0].kind == PartBuffer::Kind::kPart;
+      for (size_t n = 0; is_simple && n < step.inputs.size(); ++n) {
+        const PartBuffer& input = step.inputs[n];
+        const Buffer &read = e.inputs()[n], &written = e.outputs()[0];
+        const bool is_same = input.kind == PartBuffer::Kind::kPart && read.type == written.type &&
+                             !read.type.is_record() && read.accesses == written.accesses &&
+                             read.accesses.size() == 1 && read.extents == written.extents &&
+                             read.given_strides == written.given_strides;
+        if (!is_same || in_place.contains(input.buffer) || !IsLastUse(joint, s, n)) continue;
+        in_place[step.outputs[0].buffer] = input.buffer;
+        break;
+      }
+    }
+    return in_place;
+  }
+  // Of a buffer that a step of the body has written, not carried.
+  static bool IsLastUse(const JointSteps& joint, int s, size_t input) {
+    const int buffer = joint.part.steps[s].inputs[input].buffer;
+    for (const StreamedSteps::Carried& own : joint.carried) {
+      if (own.before == buffer || own.after == buffer) return false;
+    }
+    for (size_t t = s; t < joint.part.steps.size(); ++t) {
+      const std::vector<PartBuffer>& inputs = joint.part.steps[t].inputs;
+      for (size_t n = 0; n < inputs.size(); ++n) {
+        const bool is_itself = t == static_cast<size_t>(s) && n == input;
+        const bool uses = inputs[n].kind == PartBuffer::Kind::kPart && inputs[n].buffer == buffer;
+        if (uses && !is_itself) return false;
+      }
+    }
+    return true;
+  }
+
   Status AppendGroup(const JointSteps& joint, absl::Span<KernelProgram> parts,
                      const DeviceDescription& device) {
-    const auto& [group, part] = joint;
+    const JointGroup& group = joint.group;
+    const JointPart& part = joint.part;
     JointStageParts all = {.steps = {},
                            .extents = CommonExtents(pipeline_, group),
                            .part = group.part,
@@ -186,6 +228,19 @@ class PipelineJoiner {
                            .buffers = buffers_,
                            .types = {},
                            .part_elements = {}};
+    if (group.is_streamed()) {
+      all.extents.push_back(StreamedExtent(pipeline_, group));
+      all.part.push_back(group.chunk);
+      if (group.splits > 1) {
+        all.extents.push_back(group.splits);
+        all.part.push_back(1);
+      }
+      all.common = static_cast<int>(group.part.size());
+      all.body = joint.body;
+      all.carried = joint.carried;
+      all.bounds = joint.bounds;
+      all.in_place = WrittenInPlace(joint);
+    }
     for (const PipelineBuffer& buffer : pipeline_.buffers()) all.types.push_back(buffer.type);
     const int first = static_cast<int>(program().stages.size());
     for (int s = group.first; s <= group.last; ++s) {
@@ -198,7 +253,8 @@ class PipelineJoiner {
 
   // Of steps in rows there are no programs.
   Status AppendRows(const JointSteps& joint, const DeviceDescription& device) {
-    const auto& [group, part] = joint;
+    const JointGroup& group = joint.group;
+    const JointPart& part = joint.part;
     const int first = static_cast<int>(program().stages.size());
     for (int s = group.first; s <= group.last; ++s) {
       const bool may_reorder = steps_[s].parameters().numerics == NumericsPolicy::kReassociate ||
@@ -309,9 +365,18 @@ class PipelineJoiner {
     }
   }
 
+  // Whether a group carries the buffer from chunk to chunk: it is no input of the kernel.
+  bool IsCarried(int b) const {
+    return std::any_of(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
+      return std::any_of(joint.carried.begin(), joint.carried.end(),
+                         [&](const StreamedSteps::Carried& own) { return own.before == b; });
+    });
+  }
+
   void DeclareArguments() {
     for (const Role role : {Role::kInput, Role::kOutput}) {
       for (const int b : pipeline_.BuffersOf(role)) {
+        if (IsCarried(b)) continue;
         const PipelineBuffer& buffer = pipeline_.buffers()[b];
         joined_.kernel.arguments.push_back({buffers_[b], buffer.type, buffer.elements(),
                                             role == Role::kOutput, buffer.extents,

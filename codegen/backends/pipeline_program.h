@@ -6,8 +6,7 @@
 #include "absl/types/span.h"
 #include "codegen/backends/build_program.h"
 #include "core/pipeline/pipeline.h"
-#include "core/pipeline/plan/joint_group.h"
-#include "core/pipeline/plan/joint_part.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 
 namespace mdh {
 
@@ -17,17 +16,11 @@ struct PipelineProgram {
   std::vector<std::vector<KernelArgument>> step_arguments;
 };
 
-// A group, and what it computes on a part.
-struct JointSteps {
-  JointGroup group;
-  JointPart part;
-};
-
-// Expects the steps of the pipeline, lowered for the same model and device; those of the groups on
-// their parts. Temporaries are scratch buffers; they and the scratch memory of a step exist from
-// the first stage that uses them to the last one. A stage waits for all stages before it. A group
-// is one stage, but for what its outputs have that no index function reaches. Errors: as those of
-// BuildProgram, and of BuildJointStage; where they are, PlaceOfPipeline says.
+// Expects the steps of a ComputedPipeline, lowered for the same model and device; those of the
+// groups on their parts. Temporaries are scratch buffers; they and the scratch memory of a step
+// exist from the first stage that uses them to the last one. A stage waits for all stages before
+// it. A group is one stage, but for what its outputs have that no index function reaches. Errors:
+// as those of BuildProgram, and of BuildJointStage; where they are, PlaceOfPipeline says.
 Result<PipelineProgram> BuildPipelineProgram(const Pipeline& pipeline,
                                              absl::Span<const LowLevelExpression> steps,
                                              absl::Span<const JointSteps> groups,

@@ -1,10 +1,15 @@
 #include "codegen/choose/part_design.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "codegen/choose/block_design.h"
+#include "codegen/choose/default_parameters.h"
 #include "core/base/round.h"
+#include "core/decomposition/nest_shape.h"
+#include "core/decomposition/validate.h"
+#include "core/device/backends.h"
 
 namespace mdh {
 namespace {
@@ -22,20 +27,25 @@ class PartDesigner {
     const std::vector<int> order = ResultOrder(e_);
     design_.lane_dimension = order.front();
     if (const int reduced = Reduced(); reduced >= 0) {
-      const int64_t own = ThreadsAlong(reduced);
+      const int64_t own = ThreadsAlong(reduced, vector);
       design_.cuts[reduced].threads = own;
       if (ReadsRowsAlong(reduced) && own > 1) {
         design_.lane_dimension = reduced;
-        if (size(reduced) % (own * vector) == 0) design_.cuts[reduced].vector = vector;
+        if (size(reduced) % (own * vector) == 0) {
+          design_.cuts[reduced].vector = vector;
+          design_.unrolled = 1;
+        }
       }
       left_ /= own;
     }
     for (const int d : order) {
       if (e_.is_reduction(d)) continue;
       BlockDesign::Cut& cut = design_.cuts[d];
-      cut.threads = std::min(left_, RoundDownToPowerOfTwo(size(d)));
-      left_ /= cut.threads;
       const bool is_lane = d == design_.lane_dimension;
+      const bool has_vectors = is_lane && size(d) % vector == 0 && Results() >= left_ * vector;
+      cut.threads =
+          std::min(left_, RoundDownToPowerOfTwo(has_vectors ? size(d) / vector : size(d)));
+      left_ /= cut.threads;
       if (is_lane && size(d) % (cut.threads * vector) == 0) cut.vector = vector;
       cut.loops = CeilDivide(size(d), cut.threads * cut.vector);
     }
@@ -51,23 +61,38 @@ class PartDesigner {
     return order.empty() ? -1 : order.back();
   }
 
-  // Whether some input is contiguous along it, and no result.
+  // Whether the input of which most is read is contiguous along it.
   bool ReadsRowsAlong(int d) const {
-    return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& input) {
-      return input.Linearized(0).coefficients[d] == 1;
-    });
+    const auto most = std::max_element(
+        e_.inputs().begin(), e_.inputs().end(),
+        [&](const Buffer& a, const Buffer& b) { return PointsOf(a) < PointsOf(b); });
+    return most != e_.inputs().end() && most->Linearized(0).coefficients[d] == 1;
+  }
+  int64_t PointsOf(const Buffer& input) const {
+    int64_t points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (input.DependsOn(d)) points = MultiplyOrLargest(points, size(d));
+    }
+    return points;
   }
 
   // As many as results leave over; of rows those of a warp at least.
-  int64_t ThreadsAlong(int reduced) const {
+  int64_t ThreadsAlong(int reduced, int64_t vector) const {
+    const int64_t results = Results();
+    int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
+    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
+      along = std::max(along, kWarpOfPart);
+    const int64_t points = size(reduced);
+    const bool has_vectors = ReadsRowsAlong(reduced) && points % vector == 0 &&
+                             MultiplyOrLargest(results, points / vector) >= left_;
+    return std::min({along, left_, RoundDownToPowerOfTwo(has_vectors ? points / vector : points)});
+  }
+  int64_t Results() const {
     int64_t results = 1;
     for (int d = 0; d < e_.rank(); ++d) {
       if (!e_.is_reduction(d)) results = MultiplyOrLargest(results, size(d));
     }
-    int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
-    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
-      along = std::max(along, kWarpOfPart);
-    return std::min({along, left_, RoundDownToPowerOfTwo(size(reduced))});
+    return results;
   }
 
   const Expression& e_;
@@ -75,18 +100,247 @@ class PartDesigner {
   BlockDesign design_;
 };
 
+// A contraction's results along two dimensions: threads, and each one's tile.
+class ContractionDesigner {
+ public:
+  ContractionDesigner(const Expression& e, const DeviceDescription& device, int64_t threads,
+                      const std::vector<bool>& in_part)
+      : e_(e), device_(device), threads_(threads), in_part_(in_part) {}
+
+  // nullopt: it is no contraction, or tiles do not fit. `copies`: rows are copied to shared memory.
+  std::optional<BlockDesign> Run(bool copies) const {
+    const std::optional<std::pair<int, int>> plane = Plane();
+    if (!plane) return std::nullopt;
+    const auto [m, n] = *plane;
+    const std::optional<Tile> tile = CheapestTile(m, n);
+    if (!tile) return std::nullopt;
+    BlockDesign design;
+    design.cuts.resize(e_.rank());
+    design.copies.assign(e_.inputs().size(), BlockDesign::Copy::kNone);
+    design.lane_dimension = n;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.is_reduction(d) && d != m && d != n) design.cuts[d].loops = size(d);
+    }
+    design.cuts[m] = {.threads = tile->along_m,
+                      .vector = tile->m,
+                      .loops = CeilDivide(size(m), tile->along_m * tile->m)};
+    BlockDesign::Cut& lanes = design.cuts[n];
+    lanes.threads = tile->along_n;
+    if (IsContiguous(n)) {
+      lanes.vector = tile->n;
+      lanes.loops = CeilDivide(size(n), tile->along_n * tile->n);
+    } else {
+      lanes.strided = tile->n;
+    }
+    BlockDesign::Cut& reduced = design.cuts[ReductionOrder(e_).back()];
+    reduced.vector = kVector;
+    while (size(ReductionOrder(e_).back()) % reduced.vector != 0) reduced.vector /= 2;
+    design.unrolled = 1;
+    for (int b = 0; copies && b < std::ssize(e_.inputs()); ++b) {
+      if (IsCopied(b, n)) design.copies[b] = BlockDesign::Copy::kBlock;
+    }
+    return design;
+  }
+
+ private:
+  // Points of a thread, and threads.
+  struct Tile {
+    int64_t m, n, along_m, along_n;
+  };
+
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+  bool Uses(int b, int d) const { return e_.inputs()[b].DependsOn(d); }
+  bool IsKept(int d) const { return !e_.is_reduction(d) && size(d) > 1; }
+
+  // The dimension of the lanes, along which results are closest, and the largest one for which
+  // inputs are used again along it.
+  std::optional<std::pair<int, int>> Plane() const {
+    if (!e_.has_reduction() || e_.is_empty()) return std::nullopt;
+    const std::vector<int> order = ResultOrder(e_);
+    const auto lanes = std::find_if(order.begin(), order.end(), [&](int d) { return IsKept(d); });
+    if (lanes == order.end()) return std::nullopt;
+    int m = -1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!IsKept(d) || d == *lanes || !IsReused(d, *lanes) || !IsReused(*lanes, d)) continue;
+      if (m < 0 || size(d) > size(m)) m = d;
+    }
+    if (m < 0) return std::nullopt;
+    return std::pair(m, *lanes);
+  }
+  // Whether an input moves along the first dimension and not along the second one.
+  bool IsReused(int moves, int stays) const {
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+      if (Uses(b, moves) && !Uses(b, stays)) return true;
+    }
+    return false;
+  }
+
+  bool IsContiguous(int n) const {
+    return std::all_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& input) {
+      return !input.DependsOn(n) || input.Linearized(0).coefficients[n] == 1;
+    });
+  }
+
+  // What all threads read that are neighbours along n: several warps the same, or, where rows lie
+  // along the reduction, each lane of another row.
+  bool IsCopied(int b, int n) const {
+    const Buffer& input = e_.inputs()[b];
+    const bool is_in_part = !in_part_.empty() && in_part_[b];
+    const int reduced = ReductionOrder(e_).back();
+    if (is_in_part || !Uses(b, n) || !Uses(b, reduced) || input.accesses.size() != 1) return false;
+    const AffineIndex row = input.Linearized(0);
+    return row.coefficients[n] == 1 || row.coefficients[reduced] == 1;
+  }
+
+  // By counting, in cycles of a multiprocessor per point of the reduction: products, and the shared
+  // memory or cache that delivers operands.
+  std::optional<Tile> CheapestTile(int m, int n) const {
+    const bool is_contiguous = IsContiguous(n);
+    std::optional<Tile> best;
+    double least = 0;
+    for (const int64_t of_m : {1, 2, 4, 8, 16}) {
+      for (const int64_t of_n : {1, 2, 4, 8}) {
+        if (is_contiguous && of_n > kVector) continue;
+        if (!FitRegisters(of_m, of_n)) continue;
+        for (int64_t along_n = 1; along_n <= threads_; along_n *= 2) {
+          const Tile tile{of_m, of_n, threads_ / along_n, along_n};
+          if (!FitsResults(tile.along_m * of_m, size(m)) || !FitsResults(along_n * of_n, size(n))) {
+            continue;
+          }
+          const int64_t rounds_n = CeilDivide(size(n), along_n * of_n);
+          if (!is_contiguous && rounds_n > 1) continue;
+          const double rounds =
+              static_cast<double>(CeilDivide(size(m), tile.along_m * of_m) * rounds_n);
+          const double cost = rounds * CyclesOf(tile);
+          if (best && cost >= least) continue;
+          best = tile;
+          least = cost;
+        }
+      }
+    }
+    return best;
+  }
+
+  static bool FitsResults(int64_t points, int64_t size) { return points == 1 || points < 2 * size; }
+
+  bool FitRegisters(int64_t m, int64_t n) const {
+    constexpr int64_t kOtherRegisters = 40;  // indices and the like
+    const BlockLimits& limits = device_.blocks;
+    int64_t registers = limits.registers_per_thread > 0 ? limits.registers_per_thread : 128;
+    if (limits.registers_per_block > 0) {
+      registers = std::min(registers, limits.registers_per_block / threads_);
+    }
+    const int64_t words = e_.function().results()[0].type == ScalarType::kFloat64 ? 2 : 1;
+    return words * (m * n + kVector * (m + n)) + kOtherRegisters <= registers;
+  }
+
+  static double CyclesOf(const Tile& tile) {
+    constexpr double kUnits = 4, kBanks = 32;  // warps at once; words of a cycle
+    const auto m = static_cast<double>(tile.m), n = static_cast<double>(tile.n);
+    const auto lanes = static_cast<double>(std::min<int64_t>(tile.along_n, kWarpOfPart));
+    const double products = m * n / kUnits;
+    const double operands = std::max(n * lanes / kBanks, n / kVector) +
+                            m / kVector * static_cast<double>(kWarpOfPart) / lanes;
+    return std::max(products, operands) + 0.25 * std::min(products, operands) + 0.5;
+  }
+
+  const Expression& e_;
+  const DeviceDescription& device_;
+  const int64_t threads_;
+  const std::vector<bool>& in_part_;
+};
+
+// Rows of copies begin at different banks, and are loaded into registers as vectors, for the points
+// of the reduction that are unrolled.
+void RefineCopies(const BlockDesign& design, const SystemModel& model,
+                  TuningParameters* parameters) {
+  const std::vector<MdhLevel>& order = parameters->phase.order;
+  size_t inside = 0;  // behind the loop of the reduction
+  for (size_t n = 0; n < order.size(); ++n) {
+    const bool is_reduced =
+        design.cuts[order[n].dimension].vector > 1 && design.cuts[order[n].dimension].threads == 1;
+    if (is_reduced && inside == 0 && order[n].layer == model.LayerWith(LayerRole::kThreads) + 1) {
+      inside = n;
+    }
+  }
+  for (size_t b = 0; b < design.copies.size(); ++b) {
+    if (design.copies[b] == BlockDesign::Copy::kNone) continue;
+    parameters->inputs[b].padding = BlockDesign::kPadding;
+    LevelTable<int>& regions = parameters->inputs[b].memory.regions;
+    for (size_t n = inside; inside > 0 && n < order.size(); ++n) {
+      regions[order[n].layer][order[n].dimension] = model.num_memory_layers() - 1;
+    }
+  }
+}
+
+BlockDesign SerialDesign(const Expression& e, int64_t threads) {
+  BlockDesign design;
+  design.cuts.resize(e.rank());
+  design.copies.assign(e.inputs().size(), BlockDesign::Copy::kNone);
+  const std::vector<int> order = ResultOrder(e);
+  design.lane_dimension = order.front();
+  for (const int d : order) {
+    if (e.is_reduction(d)) continue;
+    const int64_t size = e.dimensions()[d].size;
+    BlockDesign::Cut& cut = design.cuts[d];
+    cut.threads = std::min(threads, RoundDownToPowerOfTwo(size));
+    cut.loops = CeilDivide(size, cut.threads);
+    threads /= cut.threads;
+  }
+  return design;
+}
+
 }  // namespace
 
 std::optional<TuningParameters> DesignPart(const Expression& part, const SystemModel& model,
-                                           const DeviceDescription& device, int64_t threads) {
+                                           const DeviceDescription& device, int64_t threads,
+                                           const std::vector<bool>& in_part) {
   const bool has_warps = model.LayerWith(LayerRole::kWarps) >= 0;
   if (has_warps || part.is_empty() || part.has_prefix_sum()) return std::nullopt;
+  for (const bool copies : {true, false}) {
+    const auto design = ContractionDesigner(part, device, threads, in_part).Run(copies);
+    if (!design) break;
+    TuningParameters parameters = ToParameters(part, model, device, *design);
+    RefineCopies(*design, model, &parameters);
+    if (Validate(part, model, device, parameters).ok()) return parameters;
+  }
   for (const int64_t vector : {kVector, int64_t{1}}) {
     TuningParameters parameters =
         ToParameters(part, model, device, PartDesigner(part, threads).Run(vector));
     if (Validate(part, model, device, parameters).ok()) return parameters;
   }
   return std::nullopt;
+}
+
+DeviceDescription OnePart(DeviceDescription device, int64_t threads) {
+  device.cores = 1;
+  if (!BackendOf(device.kind).has_blocks) return device;
+  BlockLimits& limits = device.blocks;
+  limits.multiprocessors = 1;
+  limits.max_grid = {1, 1, 1};
+  limits.max_threads_per_block =
+      static_cast<int>(std::min<int64_t>(threads, limits.max_threads_per_block));
+  for (int64_t& most : limits.max_block) most = std::min(most, threads);
+  return device;
+}
+
+int64_t ThreadsOfPart(const Expression& part, const SystemModel& model,
+                      const DeviceDescription& device, const TuningParameters& parameters) {
+  if (!BackendOf(device.kind).has_blocks || part.is_empty()) return 1;
+  if (!Validate(part, model, device, parameters).ok()) return 1;
+  return NestShape(part, model, parameters).ThreadsPerBlock();
+}
+
+TuningParameters ParametersBehindChunks(const Expression& part, const SystemModel& model,
+                                        const DeviceDescription& device, int64_t threads) {
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  if (has_blocks && model.LayerWith(LayerRole::kWarps) < 0) {
+    TuningParameters parameters = ToParameters(part, model, device, SerialDesign(part, threads));
+    if (Validate(part, model, device, parameters).ok()) return parameters;
+  }
+  TuningParameters parameters = DefaultParameters(part, model, OnePart(device, threads));
+  if (!has_blocks) parameters.threads = 1;
+  return parameters;
 }
 
 }  // namespace mdh

@@ -1,8 +1,9 @@
-// A design for one block of threads that computes a part of a pipeline alone.
+// Designs for one block of threads that computes a part of a pipeline alone.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
@@ -14,10 +15,28 @@ namespace mdh {
 // Expects a model with explicit memory. All of the part by one block of so many threads, a power of
 // two, or of fewer where there are not as many points: neighbours along what is contiguous, along
 // reductions where the results of the part are too few, or lie apart from what is read in rows.
-// Nothing is copied to shared memory: what parts have in common with the steps around them is
-// there, or in caches. nullopt: the rules of designs do not say how, as of prefix sums, or such
-// parameters are not valid.
+// Of contractions, whose inputs do not all depend on the same dimensions of results, a thread
+// computes a tile of neighbours in registers. `in_part`, per input of the part: whether it is in
+// memory of the part, shared memory perhaps; none: none is. Others are read from device memory and
+// its caches, but for what neighbours along the results' rows read of a contraction, which is copied
+// to shared memory as it is. nullopt: the rules of designs do not say how, as of prefix sums, or
+// such parameters are not valid.
 std::optional<TuningParameters> DesignPart(const Expression& part, const SystemModel& model,
-                                           const DeviceDescription& device, int64_t threads);
+                                           const DeviceDescription& device, int64_t threads,
+                                           const std::vector<bool>& in_part = {});
+
+// The device as one part sees it: one core, or one block of so many threads.
+DeviceDescription OnePart(DeviceDescription device, int64_t threads);
+
+// Threads of the block that computes the part with these parameters; 1 of CPUs, and where they are
+// not valid.
+int64_t ThreadsOfPart(const Expression& part, const SystemModel& model,
+                      const DeviceDescription& device, const TuningParameters& parameters);
+
+// Of what is done once per part, behind the chunks of a streamed dimension or behind its splits:
+// each result by one of so many threads, a power of two, without barriers, so that it can run in a
+// block of any size.
+TuningParameters ParametersBehindChunks(const Expression& part, const SystemModel& model,
+                                        const DeviceDescription& device, int64_t threads);
 
 }  // namespace mdh

@@ -55,9 +55,26 @@ std::string GroupText(const JointGroup& group) {
   const auto row = [](std::string* out, const std::vector<int>& numbers) {
     absl::StrAppend(out, absl::StrJoin(numbers, ","));
   };
-  return absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
-                      absl::StrJoin(group.part, ","), " dimensions ",
-                      absl::StrJoin(group.dimensions, "|", row), RowsText(group.rows));
+  std::string text = absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
+                                  absl::StrJoin(group.part, ","), " dimensions ",
+                                  absl::StrJoin(group.dimensions, "|", row));
+  absl::StrAppend(&text, RowsText(group.rows));
+  if (!group.is_streamed()) return text;
+  const auto dimension = [](std::string* out, int d) {
+    absl::StrAppend(out, d < 0 ? "-" : absl::StrCat(d));
+  };
+  absl::StrAppend(&text, " streamed ", absl::StrJoin(group.streamed, ",", dimension), " chunk ",
+                  group.chunk, " splits ", group.splits);
+  return text;
+}
+
+// "1,-,0": the streamed dimension of every step, if it has it.
+bool ParseStreamed(absl::string_view text, std::vector<int>& streamed) {
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    int& d = streamed.emplace_back(-1);
+    if (word != "-" && (!absl::SimpleAtoi(word, &d) || d < 0)) return false;
+  }
+  return true;
 }
 
 // "1,2".
@@ -102,24 +119,33 @@ Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   JointGroup group;
   const auto is_read = [&] {
-    const bool has_rows = words.size() == 9 && words[6] == "rows";
-    if ((words.size() != 6 && !has_rows) || words[2] != "part" || words[4] != "dimensions") {
-      return false;
+    const bool is_streamed = words.size() == 12, has_rows = words.size() == 9;
+    if (words.size() != 6 && !is_streamed && !has_rows) return false;
+    if (words[2] != "part" || words[4] != "dimensions") return false;
+    if (has_rows) {
+      if (words[6] != "rows") return false;
+      group.rows = ParseRows(words[7], words[8]);
+      if (!group.rows) return false;
     }
-    if (has_rows) group.rows = ParseRows(words[7], words[8]);
-    if (has_rows && !group.rows) return false;
+    if (is_streamed) {
+      if (words[6] != "streamed" || words[8] != "chunk" || words[10] != "splits") return false;
+      if (!ParseStreamed(words[7], group.streamed)) return false;
+      if (!absl::SimpleAtoi(words[9], &group.chunk) || group.chunk < 1) return false;
+      if (!absl::SimpleAtoi(words[11], &group.splits) || group.splits < 1) return false;
+    }
     if (!ParseStep(words[0], group.first) || !ParseStep(words[1], group.last)) return false;
     if (group.last < group.first || !ParseNumbers(words[3], group.part)) return false;
     for (const absl::string_view row : absl::StrSplit(words[5], '|')) {
       if (!ParseNumbers(row, group.dimensions.emplace_back())) return false;
       if (group.dimensions.back().size() != group.part.size()) return false;
     }
-    return group.dimensions.size() == static_cast<size_t>(group.last - group.first) + 1;
+    const size_t steps = static_cast<size_t>(group.last - group.first) + 1;
+    return group.dimensions.size() == steps && (!is_streamed || group.streamed.size() == steps);
   };
   if (!is_read()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "expected 'group STEP STEP part N,... dimensions N,...|... [rows THREADS,ROWS,VECTOR "
-        "registers|shared|nothing]', found 'group ",
+        "registers|shared|nothing] [streamed N|-,... chunk N splits N]', found 'group ",
         text, "'"));
   }
   parameters.groups.push_back(std::move(group));

@@ -2,6 +2,7 @@
 //
 //   edge 1 2 epilogue                                   steps count from 1; also stage, inline
 //   group 1 2 part 4,64 dimensions 0,1|0,1              common dimensions per step of the group
+//   group 1 2 part 4 dimensions 0|0 streamed 1,- chunk 64 splits 2     per step, "-": behind chunks
 //   step system_model=...; ...                          as tuning parameters
 //
 // Edges are those of the pipeline that is planned, groups and steps those of its partition.

@@ -11,8 +11,10 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/pipeline/plan/streamed_steps.h"
 #include "core/text/pipeline_parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/core/pipeline/row_pipelines.h"
@@ -101,6 +103,94 @@ TEST(JointStage, RowsAtOddPlacesAreMovedByElements) {
               Not(HasSubstr("const float4*)&x_of_part")));
 }
 
+// With as many keys that rows of scores are long.
+constexpr char kCausal[] = R"(causal<T = fp32 | I = 256, J = 256> := pipeline(q, k, v) -> (l, o) {
+  s = scores<T | I, J>(q, k);
+  m = row_max<T | I, J>(s);
+  p = weights<T | I, J>(s, m);
+  l = row_sum<T | I, J>(p);
+  o = output<T | I, J>(p, v)
+}
+scores<T | I, J> := out_view<T>( s: (i,j,e) -> (i,j) ) o
+  md_hom<I,J,32>( f, (++, ++, +), store masked ) o
+  inp_view<T,T>( q: (i,j,e) -> (i,e), k: (i,j,e) -> (j,e) )
+where f(q, k) -> (c: T) { c = q * k }, masked(c) -> s { s = j <= i ? c : T(-inf) }
+row_max<T | I, J> := out_view<T>( m: (i,j) -> (i) ) o md_hom<I,J>( f, (++, max) ) o
+  inp_view<T>( s: (i,j) -> (i,j) ) where f(s) -> m { m = s }
+weights<T | I, J> := out_view<T>( p: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, ++) ) o
+  inp_view<T,T>( s: (i,j) -> (i,j), m: (i,j) -> (i) ) where f(s, m) -> p { p = exp(s - m) }
+row_sum<T | I, J> := out_view<T>( l: (i,j) -> (i) ) o md_hom<I,J>( f, (++, +) ) o
+  inp_view<T>( p: (i,j) -> (i,j) ) where f(p) -> l { l = p }
+output<T | I, J> := out_view<T>( o: (i,e,j) -> (i,e) ) o md_hom<I,32,J>( f, (++, ++, +) ) o
+  inp_view<T,T>( p: (i,e,j) -> (i,j), v: (i,e,j) -> (j,e) )
+where f(p, v) -> o { o = p * v }
+)";
+
+JointGroup StreamedGroupOf(const Pipeline& pipeline, int64_t points, int64_t chunk) {
+  JointGroup group = StreamedGroups(pipeline, GroupOf(pipeline, points)).at(0);
+  group.chunk = chunk;
+  return group;
+}
+
+TEST(JointStage, ChunksOfAStreamedDimension) {
+  const Pipeline pipeline = *ParsePipeline(kCausal);
+  const Kernel cuda = *KernelOf(pipeline, StreamedGroupOf(pipeline, 64, 32), CudaModel(), Gpu());
+  // The scores of a chunk, over which weights are written; parts with more keys begin first.
+  EXPECT_THAT(cuda.source,
+              AllOf(HasSubstr("const int joint_origin0 = (3 - joint_part) * 64;"),
+                    HasSubstr("joint_chunk < joint_end; joint_chunk++"), HasSubstr("[2300]"),
+                    HasSubstr("o_after"), Not(HasSubstr("float p["))));
+  EXPECT_EQ(cuda.launches.size(), 1u);
+  EXPECT_EQ(cuda.scratch_bytes, 0);
+  // Tiles of results in registers, rows of keys as vectors from shared memory.
+  EXPECT_THAT(cuda.source, AllOf(HasSubstr("float4*)&k_sm["), HasSubstr("waiting")));
+  // CPUs combine from one place to another.
+  const Kernel c =
+      *KernelOf(pipeline, StreamedGroupOf(pipeline, 64, 32), OpenMpModel(), TwoCores());
+  EXPECT_THAT(c.source, HasSubstr("joint_chunk % 2"));
+}
+
+TEST(JointStage, SplitsAreCombinedByASecondLaunch) {
+  const Pipeline pipeline = *ParsePipeline(kCausal, {{"I", "2"}});
+  JointGroup group = StreamedGroupOf(pipeline, 1, 32);
+  group.splits = 4;
+  const Kernel kernel = *KernelOf(pipeline, group, CudaModel(), Gpu());
+  ASSERT_EQ(kernel.launches.size(), 2u);
+  EXPECT_EQ(kernel.launches[0].geometry.grid[0], 8);
+  EXPECT_EQ(kernel.launches[1].geometry.grid[0], 2);
+  EXPECT_GT(kernel.scratch_bytes, 0);
+}
+
+TEST(JointStage, StreamedSumsAreReassociated) {
+  const Pipeline pipeline = *ParsePipeline(kCausal);
+  const std::vector<JointGroup> groups = {StreamedGroupOf(pipeline, 64, 32)};
+  const auto parameters =
+      DefaultParameters(pipeline, groups, OpenMpModel(), TwoCores(), NumericsPolicy::kExactOrder);
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  const Status status =
+      GeneratePipelineKernel(pipeline, OpenMpModel(), TwoCores(), *parameters, groups).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(ErrorMessage(status), HasSubstr("joint_streamed (sums of chunks in the order"));
+}
+
+TEST(JointStage, RulesStreamWhereRowsAreTooLong) {
+  const Pipeline longer = *ParsePipeline(kCausal, {{"I", "4096"}, {"J", "4096"}});
+  const JointGroup group = DefaultJointGroups(longer, Gpu()).at(0);
+  EXPECT_TRUE(group.is_streamed());
+  EXPECT_EQ(group.splits, 16);
+  EXPECT_EQ(group.part[0], 128);
+  EXPECT_EQ(group.chunk, 64);
+  const Pipeline decode = *ParsePipeline(kCausal, {{"I", "1"}, {"J", "8192"}});
+  EXPECT_GT(DefaultJointGroups(decode, Gpu()).at(0).splits, 16);
+  const std::vector<PipelineParameters> candidates =
+      JointCandidates(PlanPartitions(longer).back(), CudaModel(), Gpu());
+  EXPECT_TRUE(candidates.at(0).groups.at(0).is_streamed());
+  for (const PipelineParameters& exact : JointCandidates(PlanPartitions(longer).back(), CudaModel(),
+                                                         Gpu(), NumericsPolicy::kExactOrder)) {
+    EXPECT_FALSE(exact.groups.at(0).is_streamed());
+  }
+}
+
 // What does not fit into shared memory is in device memory, a piece for every block.
 TEST(JointStage, LargeTemporariesAreInDeviceMemory) {
   const Pipeline pipeline = *ParsePipeline(kAttention, {{"I", "4096"}, {"J", "4096"}});
@@ -135,10 +225,16 @@ TEST(JointStage, ConstraintsAreNamed) {
       Refusal(pipeline, group, others, Gpu()),
       AllOf(HasSubstr("step 1, row_max"),
             HasSubstr("joint_threads (threads of a block in all steps of a group): 64 < ")));
+  // Of two types, so that one step does not have the memory of the other.
+  const Pipeline wide = *ParsePipeline(
+      absl::StrReplaceAll(kSoftMax,
+                          {{"-> s { s = exp(x - m) }", "-> (s: fp64) { s = fp64(exp(x - m)) }"}}),
+      {{"N", "1024"}});
+  const auto of_wide = *DefaultParameters(wide, groups, CudaModel(), Gpu());
   DeviceDescription small = Gpu();
-  small.blocks.shared_bytes_per_block = 1100;
-  EXPECT_THAT(Refusal(pipeline, group, parameters, small),
-              HasSubstr("joint_shared_bytes (shared memory of a block): 2048 > 1100"));
+  small.blocks.shared_bytes_per_block = 2100;
+  EXPECT_THAT(Refusal(wide, group, of_wide, small),
+              HasSubstr("joint_shared_bytes (shared memory of a block): 3072 > 2100"));
   others = parameters;
   others.pop_back();
   EXPECT_THAT(Refusal(pipeline, group, others, Gpu()), HasSubstr("has 3 steps, but 2"));

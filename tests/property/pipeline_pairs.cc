@@ -13,9 +13,9 @@
 #include "core/decomposition/validate.h"
 #include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/joint_halo.h"
-#include "core/pipeline/plan/joint_part.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/pipeline/plan/row_groups.h"
 #include "core/text/pipeline_printer.h"
@@ -23,6 +23,7 @@
 #include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
 #include "tests/random_rows.h"
+#include "tests/random_scaled.h"
 #include "tests/random_stencils.h"
 
 namespace mdh {
@@ -53,6 +54,9 @@ struct PartitionedPipeline {
 // Every third has nan, infinities and other special values in its inputs.
 bool HasSpecialInputs(uint64_t seed) { return seed % 3 == 1; }
 
+// Every fourth has sums that are scaled by a maximum.
+bool HasScaledSums(uint64_t seed) { return seed % 4 == 2; }
+
 std::vector<int> AllAccesses(const Buffer& buffer) {
   std::vector<int> accesses(buffer.accesses.size());
   std::iota(accesses.begin(), accesses.end(), 0);
@@ -60,7 +64,15 @@ std::vector<int> AllAccesses(const Buffer& buffer) {
 }
 
 // As it is, or fused in one of the ways that a plan has, which few random pipelines can be.
-PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_values) {
+PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
+  const bool has_special_values = HasSpecialInputs(seed);
+  if (HasScaledSums(seed)) {
+    const Pipeline pipeline =
+        WithNamesOfSteps(names, RandomScaledPipeline(rng, /*may_mask=*/!has_special_values));
+    return {pipeline,
+            AnyOf(rng, PlanPartitions(pipeline, {.max_partitions = 8, .may_reassociate = false}))
+                .pipeline};
+  }
   RandomPipelineOptions options;
   options.keyed_one_in = 8;
   options.expression.special_values = has_special_values;
@@ -104,8 +116,9 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, bool has_special_value
 // Of rules, of the search space, or of a random walk.
 Result<std::optional<TuningParameters>> ParametersOfStep(Rng& rng, const Expression& expression,
                                                          const SystemModel& model,
-                                                         const DeviceDescription& device) {
-  const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
+                                                         const DeviceDescription& device,
+                                                         NumericsPolicy asked_for) {
+  const NumericsPolicy numerics = PolicyFor(expression, asked_for);
   std::optional<TuningParameters> parameters;
   if (!expression.is_empty() && Below(rng, 4) != 0) {
     const PairChoices choices = {.is_of_space = Below(rng, 2) == 0,
@@ -123,9 +136,16 @@ Result<std::optional<std::vector<TuningParameters>>> ParametersOfSteps(Rng& rng,
                                                                        const PipelinePair& pair,
                                                                        bool by_clang) {
   std::vector<TuningParameters> parameters;
-  for (const Expression& expression : pair.computed) {
-    MDH_ASSIGN_OR_RETURN(std::optional<TuningParameters> of_step,
-                         ParametersOfStep(rng, expression, pair.model, pair.device));
+  for (int s = 0; s < std::ssize(pair.computed); ++s) {
+    const bool is_streamed =
+        std::any_of(pair.groups.begin(), pair.groups.end(), [&](const JointGroup& group) {
+          return group.is_streamed() && s >= group.first && s <= group.last;
+        });
+    const NumericsPolicy numerics =
+        is_streamed ? NumericsPolicy::kReassociate : RandomNumerics(rng);
+    MDH_ASSIGN_OR_RETURN(
+        std::optional<TuningParameters> of_step,
+        ParametersOfStep(rng, pair.computed[s], pair.model, pair.device, numerics));
     if (!of_step) return std::nullopt;
     if (pair.model.memory != MemoryKind::kExplicit) {
       of_step->compiler = by_clang ? Compiler::kClang : Compiler::kGcc;
@@ -160,6 +180,7 @@ void ChooseRows(Rng& rng, PipelinePair* pair) {
   if (pair->model.memory != MemoryKind::kExplicit) return;
   constexpr int kTries = 8;
   for (JointGroup& group : pair->groups) {
+    if (group.is_streamed()) continue;
     JointGroup rows = WithPart(pair->partition, group, 1);
     const Result<RowShape> shape = RowShapeOf(pair->partition, rows);
     if (!shape.ok() || Below(rng, 4) == 0) continue;
@@ -181,7 +202,7 @@ void ChooseRows(Rng& rng, PipelinePair* pair) {
 Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& backend,
                                                        uint64_t seed) {
   Rng rng(seed), names(seed + 1);
-  auto [given, partition] = RandomPartition(rng, names, HasSpecialInputs(seed));
+  auto [given, partition] = RandomPartition(rng, names, seed);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
   const bool by_clang = Below(rng, 2) == 0 && backend.has_clang();
@@ -221,7 +242,8 @@ std::string Reproduction(const PipelinePair& pair) {
   for (const TuningParameters& p : pair.parameters) absl::StrAppend(&text, ToText(p), "\n");
   for (const JointGroup& group : pair.groups) {
     absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " on parts of ",
-                    absl::StrJoin(group.part, " x "), group.rows ? " in rows" : "", "\n");
+                    absl::StrJoin(group.part, " x "), group.rows ? " in rows" : "", ", chunks of ",
+                    group.chunk, ", ", group.splits, " splits\n");
   }
   return absl::StrCat(text, pair.device.Fingerprint(), "\n",
                       pair.kernel.ok() ? pair.kernel->source : "");
@@ -232,10 +254,17 @@ namespace {
 // What of joint groups it exercises.
 std::set<std::string> FeaturesOf(const PipelinePair& pair, const JointGroup& group) {
   std::set<std::string> features = {"joint groups"};
-  const JointPart part = *PartOf(pair.partition, group);
   const auto add = [&](bool has, const std::string& name) {
     if (has) features.insert(name);
   };
+  if (group.is_streamed()) {
+    add(true, "streamed groups");
+    add(group.splits > 1, "streamed groups in splits");
+    add(StreamedExtent(pair.partition, group) > group.splits * group.chunk,
+        "streamed groups of several chunks");
+    return features;
+  }
+  const JointPart part = *PartOf(pair.partition, group);
   add(PartsOf(pair.partition, group) > 1, "joint groups of several parts");
   add(group.part.size() > 1, "joint groups by several dimensions");
   add(part.has_origins, "joint groups with indices");

@@ -39,6 +39,16 @@ struct JointGroup {
   // Targets with blocks: parts of one point each are rows (core/pipeline/plan/row_groups.h).
   std::optional<RowLayout> rows = std::nullopt;
 
+  // A streamed dimension: of every part the steps run on one chunk of it after the other, and what
+  // they reduce along it is carried from chunk to chunk; scaled_sums.h says which sums can be. So
+  // what is between the steps is as small as a chunk. Per step its number there, or -1: the step
+  // runs once, behind all chunks. Empty: nothing is streamed.
+  std::vector<int> streamed = {};
+  int64_t chunk = 0;   // its points; they divide the extent of what one split has
+  int64_t splits = 1;  // of the streamed dimension, which run in parallel and are then combined
+
+  bool is_streamed() const { return !streamed.empty(); }
+
   friend bool operator==(const JointGroup&, const JointGroup&) = default;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -85,12 +86,16 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
 
 class PartBuilder {
  public:
-  PartBuilder(const Pipeline& pipeline, const JointGroup& group)
+  // `extents`: of the dimensions of the group, some of which a step may not have: -1. `carried`:
+  // buffers that are of the part, whoever writes them.
+  PartBuilder(const Pipeline& pipeline, JointGroup group, std::vector<int64_t> extents,
+              std::set<int> carried = {})
       : pipeline_(pipeline),
-        group_(group),
-        extents_(CommonExtents(pipeline, group)),
-        windows_(WindowsOf(pipeline, group)),
-        views_(ViewsOf(pipeline, group.first, group.last)) {}
+        group_(std::move(group)),
+        extents_(std::move(extents)),
+        carried_(std::move(carried)),
+        windows_(WindowsOfParts()),
+        views_(ViewsOf(pipeline, group_.first, group_.last)) {}
 
   Result<JointPart> Build() {
     JointPart part;
@@ -108,19 +113,45 @@ class PartBuilder {
  private:
   const std::vector<int>& DimensionsOf(int s) const { return group_.dimensions[s - group_.first]; }
 
-  bool IsPart(int buffer) const { return IsOfPart(pipeline_, group_, buffer); }
+  bool IsPart(int buffer) const {
+    return carried_.contains(buffer) || IsOfPart(pipeline_, group_, buffer);
+  }
+  // Streamed groups have no halos, and dimensions that a step does not have.
+  std::vector<std::vector<StepWindow>> WindowsOfParts() const {
+    if (!group_.is_streamed()) return WindowsOf(pipeline_, group_);
+    std::vector<StepWindow> whole;
+    for (const int64_t points : group_.part) whole.push_back({0, points});
+    return std::vector<std::vector<StepWindow>>(group_.dimensions.size(), whole);
+  }
   const StepWindow& WindowOf(int s, size_t k) const { return windows_[s - group_.first][k]; }
 
   // Within the extents of what its writer computes for a part.
   Buffer ViewOfPart(Buffer view, int buffer) const {
     for (size_t k = 0; k < extents_.size(); ++k) {
       const int place = CommonPlace(views_, group_, buffer, k);
-      const StepWindow& written = WindowOf(pipeline_.writer(buffer), k);
+      if (place < 0) continue;
+      const int writer = carried_.contains(buffer) ? group_.first : pipeline_.writer(buffer);
+      const StepWindow& written = WindowOf(writer, k);
       view.extents[place] = written.points;
       for (IndexFunction& access : view.accesses) access.indices[place].constant -= written.first;
     }
     view.given_strides.clear();
+    if (group_.is_streamed()) view.given_strides = StridesOfPart(view.extents);
     return view;
+  }
+
+  // Rows of whole cache lines are a little longer, so that neighbouring ones begin at other banks
+  // of shared memory, and in other sets of a cache. Empty: dense.
+  static std::vector<int64_t> StridesOfPart(const std::vector<int64_t>& extents) {
+    constexpr int64_t kLine = 32, kPadding = 4;
+    if (extents.size() < 2 || extents.back() % kLine != 0) return {};
+    std::vector<int64_t> strides(extents.size(), 1);
+    int64_t stride = extents.back() + kPadding;
+    for (size_t x = extents.size() - 1; x-- > 0;) {
+      strides[x] = stride;
+      stride *= extents[x];
+    }
+    return strides;
   }
 
   // The step's first point for the part is where its window begins.
@@ -132,7 +163,8 @@ class PartBuilder {
       for (IndexFunction& access : view.accesses) {
         for (AffineIndex& index : access.indices) {
           for (size_t k = 0; k < extents_.size(); ++k) {
-            index.constant += index.coefficients[DimensionsOf(s)[k]] * WindowOf(s, k).first;
+            const int d = DimensionsOf(s)[k];
+            if (d >= 0) index.constant += index.coefficients[d] * WindowOf(s, k).first;
           }
         }
       }
@@ -180,7 +212,9 @@ class PartBuilder {
     PartBuffer place{PartBuffer::Kind::kWhole, buffer};
     for (const StepView& use : views_) {
       if (use.step != s || use.position != position || use.writes != writes) continue;
-      for (const int d : DimensionsOf(s)) place.moves.push_back(MoveAlong(*use.view, 0, d));
+      for (const int d : DimensionsOf(s)) {
+        place.moves.push_back(d < 0 ? 0 : MoveAlong(*use.view, 0, d));
+      }
       break;
     }
     return place;
@@ -191,7 +225,8 @@ class PartBuilder {
     const Expression& whole = step.expression;
     ExpressionSpec spec = whole.spec();
     for (size_t k = 0; k < extents_.size(); ++k) {
-      spec.dimensions[DimensionsOf(s)[k]].size = WindowOf(s, k).points;
+      const int d = DimensionsOf(s)[k];
+      if (d >= 0) spec.dimensions[d].size = WindowOf(s, k).points;
     }
     Adapt(s, step.inputs, &spec.inputs, [](size_t b) { return static_cast<int>(b); });
     Adapt(s, step.outputs, &spec.outputs, [](size_t b) { return static_cast<int>(b); });
@@ -237,8 +272,9 @@ class PartBuilder {
   }
 
   const Pipeline& pipeline_;
-  const JointGroup& group_;
+  const JointGroup group_;
   const std::vector<int64_t> extents_;
+  const std::set<int> carried_;
   const std::vector<std::vector<StepWindow>> windows_;  // per step and common dimension
   const std::vector<StepView> views_;
 };
@@ -247,20 +283,26 @@ class PartBuilder {
 
 Result<JointPart> PartOf(const Pipeline& pipeline, const JointGroup& group) {
   MDH_RETURN_IF_ERROR(CheckJointGroup(pipeline, group));
-  return PartBuilder(pipeline, group).Build();
+  return PartBuilder(pipeline, group, CommonExtents(pipeline, group)).Build();
 }
 
-Result<std::vector<Expression>> ComputedExpressions(const Pipeline& pipeline,
-                                                    absl::Span<const JointGroup> groups) {
-  std::vector<Expression> expressions;
-  for (const PipelineStep& step : pipeline.steps()) expressions.push_back(step.expression);
-  for (const JointGroup& group : groups) {
-    MDH_ASSIGN_OR_RETURN(JointPart part, PartOf(pipeline, group));
-    for (size_t s = 0; s < part.steps.size(); ++s) {
-      expressions[group.first + s] = std::move(part.steps[s].expression);
-    }
+Result<JointPart> PartOf(const StreamedSteps& streamed) {
+  const JointGroup& group = streamed.group;
+  JointGroup columns = group;
+  columns.dimensions = streamed.columns;
+  columns.part.push_back(group.chunk);
+  std::vector<int64_t> extents = CommonExtents(streamed.pipeline, group);
+  extents.push_back(StreamedExtent(streamed.pipeline, group));
+  if (group.splits > 1) {
+    columns.part.push_back(1);
+    extents.push_back(group.splits);
   }
-  return expressions;
+  std::set<int> carried;
+  for (const StreamedSteps::Carried& own : streamed.carried) {
+    carried.insert({own.before, own.after});
+  }
+  return PartBuilder(streamed.pipeline, std::move(columns), std::move(extents), std::move(carried))
+      .Build();
 }
 
 }  // namespace mdh

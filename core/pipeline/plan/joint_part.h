@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/joint_group.h"
+#include "core/pipeline/plan/streamed_steps.h"
 
 namespace mdh {
 
@@ -39,12 +39,12 @@ struct JointPart {
   bool has_origins = false;
 };
 
-// Errors: those of CheckJointGroup.
+// Expects a group without a streamed dimension. Errors: those of CheckJointGroup.
 Result<JointPart> PartOf(const Pipeline& pipeline, const JointGroup& group);
 
-// The expressions that parameters are for: of every step; of those in a group that of its part.
-// Expects groups that are ascending and have no step in common. Errors: those of PartOf.
-Result<std::vector<Expression>> ComputedExpressions(const Pipeline& pipeline,
-                                                    absl::Span<const JointGroup> groups);
+// Of a group with one: of its body on the first chunk, and of what is behind it. What the body
+// carries is in memory of the part; moves and origins count the streamed dimension, then the
+// splits, if there are several, behind the common ones.
+Result<JointPart> PartOf(const StreamedSteps& streamed);
 
 }  // namespace mdh

@@ -56,6 +56,7 @@ int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int
   for (const StepView& use : views) {
     if (use.buffer != buffer) continue;
     const int dimension = group.dimensions[use.step - group.first][k];
+    if (dimension < 0) return -1;
     int own = -1;
     for (int x = 0; x < std::ssize(use.view->extents); ++x) {
       const int there =

@@ -34,6 +34,7 @@ OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
     "pipelines/layer_norm": pipelines.layer_norm,
     "pipelines/rms_norm": pipelines.rms_norm,
     "pipelines/attention": pipelines.attention,
+    "pipelines/causal_attention": pipelines.causal_attention,
     "pipelines/interp": pipelines.interp,
     "pipelines/inverse_helmholtz": pipelines.inverse_helmholtz,
     "pipelines/jacobi3d_4": pipelines.jacobi3d_4,

@@ -32,10 +32,18 @@ def rms_norm(sizes: Bindings) -> Operation:
 
 
 def attention(sizes: Bindings) -> Operation:
+    return _attention(sizes, is_causal=False)
+
+
+def causal_attention(sizes: Bindings) -> Operation:
+    return _attention(sizes, is_causal=True)
+
+
+def _attention(sizes: Bindings, is_causal: bool) -> Operation:
     b, h, i, j, e = (sizes[name] for name in "BHIJE")
 
     def attend(q: Any, k: Any, v: Any) -> Any:
-        return F.scaled_dot_product_attention(q, k, v)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
 
     return Operation(
         inputs=(Buffer((b, h, i, e)), Buffer((b, h, j, e)), Buffer((b, h, j, e))),

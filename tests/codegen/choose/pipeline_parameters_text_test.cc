@@ -41,6 +41,17 @@ TEST(PipelineParametersTextTest, WhatIsPrintedIsParsed) {
   EXPECT_EQ(*parsed, Sample());
 }
 
+TEST(PipelineParametersTextTest, StreamedGroupsAreParsed) {
+  PipelineParameters parameters = Sample();
+  JointGroup& group = parameters.groups[0];
+  group.streamed = {2, -1};
+  group.chunk = 64;
+  group.splits = 3;
+  const std::string text = ToText(parameters);
+  EXPECT_THAT(text, HasSubstr("dimensions 0,1|1,0 streamed 2,- chunk 64 splits 3\n"));
+  EXPECT_EQ(*ParsePipelineParameters(text), parameters);
+}
+
 TEST(PipelineParametersTextTest, RowsAreNamed) {
   PipelineParameters parameters = Sample();
   for (const auto& [keep, name] : {std::pair(RowLayout::Keep::kRegisters, "registers"),
@@ -72,6 +83,11 @@ TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
       {"group 1 2 part 4 dimensions 0|0 rows 1,2 shared\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0|0 rows 1,2,4 cache\n", "line 1: expected 'group"},
       {"group 1 2 parts 4 dimensions 0|0\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 streamed 1,1 chunk 0 splits 1\n",
+       "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 streamed 1 chunk 4 splits 1\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 streamed 1,x chunk 4 splits 1\n",
+       "line 1: expected 'group"},
       {"edge 1 2 stage\nstep tile=none\n", "line 2: "},
       {"stage 1 2\n", "line 1: expected 'edge', 'group' or 'step', found 'stage 1 2'"}};
   for (const auto& [text, error] : cases) {

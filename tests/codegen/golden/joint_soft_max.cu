@@ -33,7 +33,7 @@
 //   m: (i,j) -> (i)   m[i]
 //
 // Configuration:
-//   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
+//   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); memory=0,0|2,0|0,0|2,2|2,2; results=0,0|2,2|1,1|2,2|2,2; unroll=4
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
@@ -42,7 +42,7 @@
 // 0   | D1     D2     D3 x  D4 x  | S1     S2     S3 x  S4 x   S5 m  S6 m | R1     R2     R3 m  R4 m
 // --------------------------------------------------------------------------------------------------
 // 256 | (2,2)  THR,x  DM    [1,2] | (2,2)  THR,x  RM    [1,2]  RM    [1]  | (2,2)  THR,x  SM    [1]
-// 4   | (3,2)  SHR,x  DM    [1,2] | (3,2)  SHR,x  RM    [1,2]  RM    [1]  | (3,2)  SHR,x  RM    [1]
+// 4   | (3,2)  SHR,x  RM    [1,2] | (3,2)  SHR,x  RM    [1,2]  RM    [1]  | (3,2)  SHR,x  RM    [1]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
 // place in the order of all levels, as (layer,dimension). 2: layer and
 // dimension of the machine that a part is assigned to. D3, S3: memory of each
@@ -60,7 +60,7 @@
 //   s: (i,j) -> (i)   s[i]
 //
 // Configuration:
-//   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
+//   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); memory=0,0|2,0|0,0|2,2|2,2/; results=0,0|2,2|1,1|2,2|2,2; unroll=4
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
@@ -69,7 +69,7 @@
 // 0   | D1     D2     D3 x,m  D4 x,m    | S1     S2     S3 x,m  S4 x,m     S5 s  S6 s | R1     R2     R3 s  R4 s
 // --------------------------------------------------------------------------------------------------------------
 // 256 | (2,2)  THR,x  DM DM   [1,2] [1] | (2,2)  THR,x  RM RM   [1,2] [1]  RM    [1]  | (2,2)  THR,x  SM    [1]
-// 4   | (3,2)  SHR,x  DM DM   [1,2] [1] | (3,2)  SHR,x  RM RM   [1,2] [1]  RM    [1]  | (3,2)  SHR,x  RM    [1]
+// 4   | (3,2)  SHR,x  RM DM   [1,2] [1] | (3,2)  SHR,x  RM RM   [1,2] [1]  RM    [1]  | (3,2)  SHR,x  RM    [1]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
 // place in the order of all levels, as (layer,dimension). 2: layer and
 // dimension of the machine that a part is assigned to. D3, S3: memory of each
@@ -107,6 +107,12 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline void scatter_float4(float* p, long long stride, float4 x) {
+  p[0 * stride] = x.x;
+  p[1 * stride] = x.y;
+  p[2 * stride] = x.z;
+  p[3 * stride] = x.w;
+}
 static __device__ inline float mdh_max_f32(float a, float b) {
 #if __CUDA_ARCH__ >= 800
   float r;
@@ -117,18 +123,11 @@ static __device__ inline float mdh_max_f32(float a, float b) {
 #endif
 }
 static __device__ inline float mdh_exp_f32(float a) { return expf(a); }
-static __device__ inline void scatter_float4(float* p, long long stride, float4 x) {
-  p[0 * stride] = x.x;
-  p[1 * stride] = x.y;
-  p[2 * stride] = x.z;
-  p[3 * stride] = x.w;
-}
 
 // Part after part: step 1, row_max; step 2, row_sum; step 3, divide.
 extern "C" __global__ void __launch_bounds__(256)
 mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
   __shared__ __align__(16) float m_exchange[256];
-  __shared__ __align__(16) float s_exchange[256];
   __shared__ __align__(16) float m[1];
   __shared__ __align__(16) float s[1];
   const int joint_part = blockIdx.x;
@@ -142,10 +141,13 @@ mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
       const int j_thr = joint_thread;
       // Re-composition: 1 result of every thread.
       float m_acc = -(1.0f / 0.0f);
-      const int x_at = j_thr * 4;
+      // De-composition: 1 x 4 elements of x to RM.
+      float x_rm[4];
+      scatter_float4(x_rm, 1, *(const float4*)&x_of_part[j_thr * 4]);
       // j on SHR: 4 parts of 1 point.
+      #pragma unroll
       for (int j_shr = 0; j_shr < 4; j_shr++) {
-        m_acc = mdh_max_f32(m_acc, x_of_part[x_at + j_shr]);
+        m_acc = mdh_max_f32(m_acc, x_rm[j_shr]);
       }
       // Re-composition: 256 threads, through shared memory.
       m_exchange[j_thr] = m_acc;
@@ -214,63 +216,66 @@ mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
       const int j_thr = joint_thread;
       // Re-composition: 1 result of every thread.
       float s_acc = 0.0f;
-      const int x_at = j_thr * 4;
+      // De-composition: 1 x 4 elements of x to RM.
+      float x_rm[4];
+      scatter_float4(x_rm, 1, *(const float4*)&x_of_part_1[j_thr * 4]);
       // j on SHR: 4 parts of 1 point.
+      #pragma unroll
       for (int j_shr = 0; j_shr < 4; j_shr++) {
-        s_acc += mdh_exp_f32(x_of_part_1[x_at + j_shr] - m[0]);
+        s_acc += mdh_exp_f32(x_rm[j_shr] - m[0]);
       }
       // Re-composition: 256 threads, through shared memory.
-      s_exchange[j_thr] = s_acc;
+      m_exchange[j_thr] = s_acc;
       __syncthreads();
       if ((j_thr & 1) == 0) {
-        const float here = s_exchange[j_thr];
-        const float there = s_exchange[j_thr + 1];
-        s_exchange[j_thr] = here + there;
+        const float here = m_exchange[j_thr];
+        const float there = m_exchange[j_thr + 1];
+        m_exchange[j_thr] = here + there;
       }
       __syncthreads();
       if ((j_thr & 3) == 0) {
-        const float here_1 = s_exchange[j_thr];
-        const float there_1 = s_exchange[j_thr + 2];
-        s_exchange[j_thr] = here_1 + there_1;
+        const float here_1 = m_exchange[j_thr];
+        const float there_1 = m_exchange[j_thr + 2];
+        m_exchange[j_thr] = here_1 + there_1;
       }
       __syncthreads();
       if ((j_thr & 7) == 0) {
-        const float here_2 = s_exchange[j_thr];
-        const float there_2 = s_exchange[j_thr + 4];
-        s_exchange[j_thr] = here_2 + there_2;
+        const float here_2 = m_exchange[j_thr];
+        const float there_2 = m_exchange[j_thr + 4];
+        m_exchange[j_thr] = here_2 + there_2;
       }
       __syncthreads();
       if ((j_thr & 15) == 0) {
-        const float here_3 = s_exchange[j_thr];
-        const float there_3 = s_exchange[j_thr + 8];
-        s_exchange[j_thr] = here_3 + there_3;
+        const float here_3 = m_exchange[j_thr];
+        const float there_3 = m_exchange[j_thr + 8];
+        m_exchange[j_thr] = here_3 + there_3;
       }
       __syncthreads();
       if ((j_thr & 31) == 0) {
-        const float here_4 = s_exchange[j_thr];
-        const float there_4 = s_exchange[j_thr + 16];
-        s_exchange[j_thr] = here_4 + there_4;
+        const float here_4 = m_exchange[j_thr];
+        const float there_4 = m_exchange[j_thr + 16];
+        m_exchange[j_thr] = here_4 + there_4;
       }
       __syncthreads();
       if ((j_thr & 63) == 0) {
-        const float here_5 = s_exchange[j_thr];
-        const float there_5 = s_exchange[j_thr + 32];
-        s_exchange[j_thr] = here_5 + there_5;
+        const float here_5 = m_exchange[j_thr];
+        const float there_5 = m_exchange[j_thr + 32];
+        m_exchange[j_thr] = here_5 + there_5;
       }
       __syncthreads();
       if ((j_thr & 127) == 0) {
-        const float here_6 = s_exchange[j_thr];
-        const float there_6 = s_exchange[j_thr + 64];
-        s_exchange[j_thr] = here_6 + there_6;
+        const float here_6 = m_exchange[j_thr];
+        const float there_6 = m_exchange[j_thr + 64];
+        m_exchange[j_thr] = here_6 + there_6;
       }
       __syncthreads();
       if (j_thr == 0) {
-        const float here_7 = s_exchange[j_thr];
-        const float there_7 = s_exchange[j_thr + 128];
-        s_exchange[j_thr] = here_7 + there_7;
+        const float here_7 = m_exchange[j_thr];
+        const float there_7 = m_exchange[j_thr + 128];
+        m_exchange[j_thr] = here_7 + there_7;
       }
       __syncthreads();
-      s_acc = s_exchange[j_thr];
+      s_acc = m_exchange[j_thr];
       // Re-composition: to the outputs.
       if (j_thr == 0) {
         s[0] = s_acc;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/pipeline/pipeline_interpreter.h"
-#include "core/pipeline/plan/joint_part.h"
+#include "core/pipeline/plan/computed_pipeline.h"
 #include "core/text/pipeline_parser.h"
 #include "tests/core/pipeline/row_pipelines.h"
 #include "tests/error_message.h"

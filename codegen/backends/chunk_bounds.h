@@ -1,0 +1,28 @@
+// Which chunks of a streamed dimension a part needs, as indices of loop programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/program/index.h"
+#include "core/pipeline/plan/stream_bounds.h"
+
+namespace mdh {
+
+struct PartBounds {
+  const std::vector<StreamBound>& bounds;
+  const std::vector<std::string>& origins;  // index variables: where the part begins
+  const std::vector<int64_t>& part;         // its points, per common dimension
+  int64_t chunk;                            // points
+};
+
+// The number of the first chunk that the part needs, of those from number `first` on.
+Index FirstChunk(const PartBounds& part, Index first);
+// The one behind the last chunk, of those in front of number `end`; not less than `first`.
+Index EndOfChunks(const PartBounds& part, const Index& first, Index end);
+
+// Whether parts that lie behind others in common dimension k need more chunks.
+bool NeedMoreBehind(const std::vector<StreamBound>& bounds, size_t k);
+
+}  // namespace mdh

@@ -1,0 +1,101 @@
+#include "codegen/choose/stream_shape.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/device/backends.h"
+#include "core/pipeline/plan/joint_groups.h"
+#include "core/pipeline/plan/joint_uses.h"
+#include "core/pipeline/plan/streamed_steps.h"
+
+namespace mdh {
+namespace {
+
+constexpr StreamShape kShapesOfBlocks[] = {
+    {128, 64, 256}, {64, 64, 256}, {64, 64, 128}, {128, 64, 128}, {32, 32, 64},
+    {64, 32, 128},  {64, 64, 64},  {64, 32, 64},  {128, 32, 128}, {64, 128, 256}};
+constexpr StreamShape kShapesOfCores[] = {{64, 256, 1}, {64, 128, 1}, {128, 128, 1},
+                                          {32, 128, 1}, {64, 64, 1},  {256, 64, 1}};
+
+// Of the points of the common dimensions, for contractions to use what they read often enough.
+constexpr int64_t kPointsOfContractions = 64;
+// Times that a chunk may be longer where parts are small.
+constexpr int64_t kLongerChunks = 8;
+
+int64_t LargestDivisor(int64_t n, int64_t most) {
+  int64_t best = 1;
+  for (int64_t d = 1; d <= n / d; ++d) {
+    if (n % d != 0) continue;
+    if (d <= most) best = std::max(best, d);
+    if (n / d <= most) best = std::max(best, n / d);
+  }
+  return best;
+}
+
+// Whether what a step reads of the streamed dimension, from outside, is the same for all points of
+// this common dimension.
+bool IsUsedAgain(const Pipeline& pipeline, const JointGroup& group, size_t k) {
+  for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
+    const size_t n = static_cast<size_t>(use.step - group.first);
+    if (use.writes || group.streamed[n] < 0 || pipeline.writer(use.buffer) >= group.first) continue;
+    if (use.view->DependsOn(group.streamed[n]) && !use.view->DependsOn(group.dimensions[n][k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether a step has dimensions besides the common ones and the streamed one.
+bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
+  for (int s = group.first; s <= group.last; ++s) {
+    const size_t n = static_cast<size_t>(s - group.first);
+    const Expression& e = pipeline.steps()[s].expression;
+    const int others = e.rank() - static_cast<int>(group.dimensions[n].size()) - 1;
+    if (group.streamed[n] >= 0 && e.has_reduction() && others > 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device) {
+  if (BackendOf(device.kind).has_blocks) return kShapesOfBlocks;
+  return kShapesOfCores;
+}
+
+std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& group,
+                                   const DeviceDescription& device, int64_t fits) {
+  if (fits >= kPointsOfContractions) return std::nullopt;
+  for (JointGroup& streamed : StreamedGroups(pipeline, group)) {
+    if (fits >= 1 && !HasContraction(pipeline, streamed)) continue;
+    return WithStreamShape(pipeline, std::move(streamed), device, StreamShapes(device).front());
+  }
+  return std::nullopt;
+}
+
+JointGroup WithStreamShape(const Pipeline& pipeline, JointGroup group,
+                           const DeviceDescription& device, const StreamShape& shape) {
+  const std::vector<int64_t> extents = CommonExtents(pipeline, group);
+  int64_t points = 1;
+  for (size_t k = extents.size(); k-- > 0;) {
+    group.part[k] = 1;
+    if (!IsUsedAgain(pipeline, group, k)) continue;
+    group.part[k] = LargestDivisor(extents[k], std::max<int64_t>(shape.part / points, 1));
+    points *= group.part[k];
+  }
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  const int64_t wanted = has_blocks ? 2 * std::max(device.blocks.multiprocessors, 1) : device.cores;
+  const int64_t extent = StreamedExtent(pipeline, group), parts = PartsOf(pipeline, group);
+  const int64_t longest =
+      shape.chunk * std::min(kLongerChunks, std::max<int64_t>(shape.part / points, 1));
+  group.splits = 1;
+  for (int64_t splits = 2; splits * shape.chunk <= extent && parts * group.splits < wanted;
+       ++splits) {
+    if (extent % splits == 0) group.splits = splits;
+  }
+  group.chunk = LargestDivisor(extent / group.splits, longest);
+  return group;
+}
+
+}  // namespace mdh

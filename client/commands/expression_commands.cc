@@ -16,6 +16,7 @@ namespace {
 struct PrintArguments {
   ExpressionArguments expression;
   ExpressionFormat format = ExpressionFormat::kText;
+  bool loops = false;
 };
 
 ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
@@ -35,12 +36,16 @@ ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments
   return ExitCode::kOk;
 }
 
+Result<std::string> TextToPrint(const PrintArguments& arguments) {
+  if (arguments.loops) return LoadLoops(arguments.expression);
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  return WriteComputation(computation, arguments.format);
+}
+
 ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
-  const Result<Computation> computation = LoadComputation(arguments.expression);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
-  std::string bytes = WriteComputation(*computation, arguments.format);
+  const Result<std::string> text = TextToPrint(arguments);
+  if (!text.ok()) return Fail(ExitCode::kBadExpression, std::string(text.status().message()));
+  std::string bytes = *text;
   if (options.json && arguments.format == ExpressionFormat::kText) {
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
@@ -75,6 +80,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
       ->check([](const std::string& name) {
         return std::string(FormatFromName(name).status().message());
       });
+  print->add_flag("--loops", print_arguments->loops,
+                  "of a TeML program: the loops that it generates, in C's notation");
   print->callback([&options, &selected, print_arguments] {
     selected = [&options, print_arguments] { return PrintExpression(options, *print_arguments); };
   });

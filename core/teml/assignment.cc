@@ -19,9 +19,10 @@ class AssignmentMaker {
                   const ProgramText& text)
       : statement_(statement), target_(std::move(target)), names_(*names), text_(text) {}
 
-  Result<Assignment> Make(const TensorTree& value) {
+  Result<TensorAssignment> Make(const TensorTree& value) {
     made_.token = statement_;
     made_.indices = target_.indices;
+    if (target_.tensor != nullptr) MDH_RETURN_IF_ERROR(CheckTarget(*value));
     MDH_RETURN_IF_ERROR(SplitValue(value));
     MDH_RETURN_IF_ERROR(FindIterators());
     std::vector<IteratorUse> uses;
@@ -30,7 +31,6 @@ class AssignmentMaker {
     }
     made_.target = target_.tensor;
     const TensorTree target = MakeAccess(target_.token, target_.tensor, target_.indices);
-    MDH_RETURN_IF_ERROR(CheckTarget(*value));
     AppendUses(*target, /*is_target=*/true, &uses);
     for (const TensorNode* access : AccessesOf(made_.terms)) {
       AppendUses(*access, /*is_target=*/false, &uses);
@@ -140,10 +140,10 @@ class AssignmentMaker {
   Status CheckTarget(const TensorNode& value) const {
     const RealTensor& tensor = *target_.tensor;
     if (tensor.shape.size() != target_.indices.size()) {
-      return ErrorAt(target_.token,
-                     absl::StrCat("the list has ", target_.indices.size(), " indices, but '",
-                                  tensor.name, "' has ", tensor.shape.size(),
-                                  " dimensions (14); write one index for each"));
+      return ErrorAt(
+          target_.token,
+          absl::StrCat("an assignment (14) needs one index for each dimension: '", tensor.name,
+                       "' has ", tensor.shape.size(), ", the list has ", target_.indices.size()));
     }
     if (tensor.type == value.type) return absl::OkStatus();
     return ErrorAt(target_.token, absl::StrCat("'", tensor.name, "' holds ", Name(tensor.type),
@@ -154,7 +154,9 @@ class AssignmentMaker {
   }
 
   Status CheckRanges(const std::vector<IteratorUse>& uses) const {
-    for (const IteratorUse& use : uses) {
+    // The target last: it may have the shape of its iterators.
+    for (size_t n = uses.size(); n-- > 0;) {
+      const IteratorUse& use = uses[n];
       for (const IteratorTerm& term : use.index->terms) {
         const auto range = made_.ranges.find(term.iterator);
         if (range != made_.ranges.end() && range->second > 0) continue;
@@ -203,21 +205,21 @@ class AssignmentMaker {
   TargetSyntax target_;
   NameSupply& names_;
   const ProgramText& text_;
-  Assignment made_;
+  TensorAssignment made_;
 };
 
 }  // namespace
 
-bool Assignment::is_whole() const {
+bool TensorAssignment::is_whole() const {
   std::set<std::string> seen;
   return std::all_of(indices.begin(), indices.end(), [&](const IteratorIndex& index) {
     return index.is_plain() && seen.insert(index.terms[0].iterator).second;
   });
 }
 
-Result<Assignment> MakeAssignment(const Token& statement, TargetSyntax target,
-                                  const TensorTree& value, NameSupply* names,
-                                  const ProgramText& text) {
+Result<TensorAssignment> MakeAssignment(const Token& statement, TargetSyntax target,
+                                        const TensorTree& value, NameSupply* names,
+                                        const ProgramText& text) {
   return AssignmentMaker(statement, std::move(target), names, text).Make(value);
 }
 

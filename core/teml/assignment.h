@@ -14,7 +14,7 @@
 
 namespace mdh {
 
-struct Assignment {
+struct TensorAssignment {
   int number = 0;  // in the order of the statements
   Token token;     // the statement, for messages
   TensorPointer target;
@@ -39,7 +39,7 @@ struct Assignment {
   // Whether every element of the target is written.
   bool is_whole() const;
 };
-using AssignmentPointer = std::shared_ptr<const Assignment>;
+using AssignmentPointer = std::shared_ptr<const TensorAssignment>;
 
 // The target of an assignment before it is known to be well-formed.
 struct TargetSyntax {
@@ -52,8 +52,8 @@ struct TargetSyntax {
 // Equation (14), with sums of virtual contractions moved into the accumulation where that is
 // possible, as (33) defines contractions: t = a * sum_k b[k] is t = t + a * b[k] for all k.
 // `statement`: for messages. Errors: InvalidArgument with position.
-Result<Assignment> MakeAssignment(const Token& statement, TargetSyntax target,
-                                  const TensorTree& value, NameSupply* names,
-                                  const ProgramText& text);
+Result<TensorAssignment> MakeAssignment(const Token& statement, TargetSyntax target,
+                                        const TensorTree& value, NameSupply* names,
+                                        const ProgramText& text);
 
 }  // namespace mdh

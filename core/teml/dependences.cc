@@ -19,11 +19,11 @@ constexpr size_t kMaxComparisons = 20'000;
 // A leaf with the way from the top.
 struct PlacedLeaf {
   const AssignmentLeaf* leaf;
-  std::vector<const Loop*> loops;
+  std::vector<const CountedLoop*> loops;
   std::vector<size_t> path;  // number of the child at every level, beginning with the nest
 };
 
-void AppendLeaves(const LoopTrees& trees, std::vector<const Loop*>* loops,
+void AppendLeaves(const LoopTrees& trees, std::vector<const CountedLoop*>* loops,
                   std::vector<size_t>* path, std::vector<PlacedLeaf>* leaves) {
   for (size_t n = 0; n < trees.size(); ++n) {
     path->push_back(n);
@@ -46,7 +46,7 @@ struct ElementUse {
 };
 
 std::vector<ElementUse> UsesOf(const AssignmentLeaf& leaf) {
-  const Assignment& assignment = *leaf.assignment;
+  const TensorAssignment& assignment = *leaf.assignment;
   std::vector<ElementUse> uses = {
       {assignment.target.get(), Substituted(assignment.indices, leaf.values), true}};
   for (const TensorNode* access : AccessesOf(assignment.terms)) {
@@ -140,7 +140,7 @@ class InstancePairs {
  private:
   using Values = std::map<std::string, LinearForm>;
 
-  static int64_t PointsOf(const Loop& loop) {
+  static int64_t PointsOf(const CountedLoop& loop) {
     int64_t most = 0;
     bool is_known = false;
     for (const IteratorIndex& upper : loop.upper) {
@@ -165,7 +165,7 @@ class InstancePairs {
   }
 
   // The value of a loop's iterator, `offset` behind its lower bound, and its last part's end.
-  void Enter(const Loop& loop, const LinearForm& offset, Values* values) {
+  void Enter(const CountedLoop& loop, const LinearForm& offset, Values* values) {
     LinearForm value = ValueOf(loop.lower, *values);
     value.Add(offset, 1);
     for (const IteratorIndex& upper : loop.upper) {
@@ -210,7 +210,7 @@ class DependenceCheck {
   Status Run() {
     std::vector<PlacedLeaf> leaves;
     for (size_t n = 0; n < generated_.size(); ++n) {
-      std::vector<const Loop*> loops;
+      std::vector<const CountedLoop*> loops;
       std::vector<size_t> path = {n};
       AppendLeaves(generated_[n].trees, &loops, &path, &leaves);
     }
@@ -302,11 +302,17 @@ class DependenceCheck {
     return absl::OkStatus();
   }
 
+  static std::string ElementText(const RealTensor& tensor, const std::vector<int64_t>& element) {
+    if (element.empty()) return "";
+    return absl::StrCat(", for instance at element [", absl::StrJoin(element, "]["), "] of '",
+                        tensor.name, "'");
+  }
+
   Status Violation(const PlacedLeaf& first, const ElementUse& use, const PlacedLeaf& second,
                    const ElementUse& other, const std::vector<int64_t>& element,
-                   const Loop* any_order) const {
-    const Assignment& before = *first.leaf->assignment;
-    const Assignment& behind = *second.leaf->assignment;
+                   const CountedLoop* any_order) const {
+    const TensorAssignment& before = *first.leaf->assignment;
+    const TensorAssignment& behind = *second.leaf->assignment;
     const std::string what =
         use.is_write && !other.is_write
             ? absl::StrCat("would compute '", behind.target->name, "' (",
@@ -320,8 +326,7 @@ class DependenceCheck {
                            ") before ", text_.LineOf(before.token), " has read it");
     return text_.ErrorAt(
         PlaceOf(first, second),
-        absl::StrCat("these loops ", what, element.empty() ? "" : ": element [",
-                     absl::StrJoin(element, "]["), element.empty() ? "" : "]",
+        absl::StrCat("these loops ", what, ElementText(*other.tensor, element),
                      any_order == nullptr ? ""
                                           : absl::StrCat(", as iterations of '",
                                                          any_order->iterator, "' run in any order"),

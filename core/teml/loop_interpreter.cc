@@ -27,14 +27,14 @@ class LoopInterpreter {
 
   void Run(const LoopTrees& trees) {
     for (const LoopTree& tree : trees) {
-      std::visit(Overloaded{[&](const Loop& loop) { RunLoop(loop); },
+      std::visit(Overloaded{[&](const CountedLoop& loop) { RunLoop(loop); },
                             [&](const AssignmentLeaf& leaf) { Assign(leaf); }},
                  tree->node);
     }
   }
 
  private:
-  void RunLoop(const Loop& loop) {
+  void RunLoop(const CountedLoop& loop) {
     const int64_t first = ValueAt(loop.lower, values_);
     int64_t last = ValueAt(loop.upper[0], values_);
     for (const IteratorIndex& upper : loop.upper) last = std::min(last, ValueAt(upper, values_));
@@ -47,7 +47,7 @@ class LoopInterpreter {
   }
 
   void Assign(const AssignmentLeaf& leaf) {
-    const Assignment& assignment = *leaf.assignment;
+    const TensorAssignment& assignment = *leaf.assignment;
     IteratorValues own;
     for (const std::string& iterator : assignment.iterators) {
       const auto value = leaf.values.find(iterator);
@@ -67,7 +67,7 @@ class LoopInterpreter {
     return contents_.at(tensor.name).data() + element * SizeBytes(tensor.type);
   }
 
-  ScalarValue Evaluate(const TensorNode& node, const Assignment& assignment,
+  ScalarValue Evaluate(const TensorNode& node, const TensorAssignment& assignment,
                        IteratorValues* values) {
     switch (node.kind) {
       case TensorNode::Kind::kAccess:
@@ -90,8 +90,8 @@ class LoopInterpreter {
   }
 
   // The terms of a sum for all values of its iterators from number `n` on.
-  void AddUp(const TensorNode& node, size_t n, const Assignment& assignment, IteratorValues* values,
-             ScalarValue* sum) {
+  void AddUp(const TensorNode& node, size_t n, const TensorAssignment& assignment,
+             IteratorValues* values, ScalarValue* sum) {
     if (n == node.bound.size()) {
       *sum =
           Apply(ScalarOp::kAdd, node.type, {*sum, Evaluate(*node.children[0], assignment, values)});

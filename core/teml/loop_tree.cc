@@ -29,13 +29,13 @@ std::string BoundText(const std::vector<IteratorIndex>& upper) {
 void AppendText(const LoopTrees& trees, const std::string& indent, std::string* out) {
   for (const LoopTree& tree : trees) {
     if (const AssignmentLeaf* const leaf = tree->leaf()) {
-      const Assignment& assignment = *leaf->assignment;
+      const TensorAssignment& assignment = *leaf->assignment;
       absl::StrAppend(out, indent, assignment.target->name,
                       ToSubscripts(Substituted(assignment.indices, leaf->values)), " = ",
                       ToText(SubstitutedTree(assignment.value, leaf->values)), ";\n");
       continue;
     }
-    const Loop& loop = *tree->loop();
+    const CountedLoop& loop = *tree->loop();
     const bool has_block = loop.body.size() != 1;
     if (loop.is_parallel || loop.is_vector) {
       absl::StrAppend(out, indent, "#pragma omp", loop.is_parallel ? " parallel for" : "",
@@ -51,7 +51,7 @@ void AppendText(const LoopTrees& trees, const std::string& indent, std::string* 
 
 }  // namespace
 
-LoopTree MakeLoop(Loop loop) {
+LoopTree MakeLoop(CountedLoop loop) {
   LoopNode node{AssignmentLeaf{}, LeavesOf(loop.body), DepthOf(loop.body) + 1};
   node.node = std::move(loop);
   return std::make_shared<const LoopNode>(std::move(node));
@@ -102,7 +102,7 @@ LoopTrees Substituted(const LoopTrees& trees, const IteratorSubstitution& values
       result.push_back(MakeLeaf(std::move(changed)));
       continue;
     }
-    Loop loop = *tree->loop();
+    CountedLoop loop = *tree->loop();
     loop.lower = Substituted(loop.lower, values);
     for (IteratorIndex& bound : loop.upper) bound = Substituted(bound, values);
     IteratorSubstitution outer = values;

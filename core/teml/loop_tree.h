@@ -22,7 +22,7 @@ using LoopTrees = std::vector<LoopTree>;
 // for (iterator = lower; iterator <= every upper; iterator++): the range (lb, ub, st) of an
 // iterator. st is always 1. Where the step of stripmine does not divide the loop there are two
 // upper bounds, and the last part is shorter.
-struct Loop {
+struct CountedLoop {
   std::string iterator;
   IteratorIndex lower;  // in terms of the iterators outside
   std::vector<IteratorIndex> upper;
@@ -31,7 +31,9 @@ struct Loop {
   LoopTrees body = {};
 
   // Whether the ranges are the same, whatever the iterators are called.
-  bool HasRangeOf(const Loop& other) const { return lower == other.lower && upper == other.upper; }
+  bool HasRangeOf(const CountedLoop& other) const {
+    return lower == other.lower && upper == other.upper;
+  }
 };
 
 // An assignment, in which iterators stand for other indices once loops are unrolled or fused.
@@ -41,15 +43,15 @@ struct AssignmentLeaf {
 };
 
 struct LoopNode {
-  std::variant<Loop, AssignmentLeaf> node;
+  std::variant<CountedLoop, AssignmentLeaf> node;
   int64_t leaves = 1;  // assignments below, at most 2^62
   int depth = 0;       // loops around the deepest one
 
-  const Loop* loop() const { return std::get_if<Loop>(&node); }
+  const CountedLoop* loop() const { return std::get_if<CountedLoop>(&node); }
   const AssignmentLeaf* leaf() const { return std::get_if<AssignmentLeaf>(&node); }
 };
 
-LoopTree MakeLoop(Loop loop);
+LoopTree MakeLoop(CountedLoop loop);
 LoopTree MakeLeaf(AssignmentLeaf leaf);
 
 int64_t LeavesOf(const LoopTrees& trees);

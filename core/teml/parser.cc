@@ -9,16 +9,13 @@
 #include "absl/strings/strip.h"
 #include "core/expression/expression.h"
 #include "core/teml/syntax.h"
+#include "core/teml/term_parser.h"
 #include "core/text/affine_parser.h"
 
 namespace mdh {
 namespace {
 
 constexpr size_t kMaxStatements = 1024;
-constexpr size_t kMaxOperands = 64;
-// Sums of products of numbers as large as these are still counted without overflow.
-constexpr int64_t kLargestExtent = int64_t{1} << 40;
-constexpr int64_t kLargestFactor = int64_t{1} << 20;
 constexpr absl::string_view kTypeName = "type";
 
 // One row per loop expression: what it takes.
@@ -43,10 +40,10 @@ constexpr LoopFunctionInfo kLoopFunctions[] = {
     {LoopFunction::kTile, "tile", 1, 1, "tile(l, v)"},
 };
 
-class TemlParser {
+class TemlParser : private TermParser {
  public:
   TemlParser(TokenStream* stream, const Bindings& bindings)
-      : stream_(*stream), bindings_(bindings) {}
+      : TermParser(stream), bindings_(bindings) {}
 
   Result<TemlSyntax> Run() {
     const Token first = stream_.Peek();
@@ -103,25 +100,15 @@ class TemlParser {
     return absl::OkStatus();
   }
 
-  // As in "expected ',', as in build(t)".
-  Status Expect(absl::string_view symbol) {
-    if (stream_.Accept(symbol)) return absl::OkStatus();
-    return stream_.Unexpected(absl::StrCat("'", symbol, "' as in ", usage_));
-  }
-
-  Result<Token> ExpectName(absl::string_view what) {
-    return stream_.ExpectName(absl::StrCat(what, " as in ", usage_));
-  }
-
   Status ParseStatement() {
     MDH_ASSIGN_OR_RETURN(const Token name,
                          stream_.ExpectName("a statement: NAME = EXPRESSION, init(...) or "
                                             "codegen(...)"));
     if (stream_.Peek().Is("(")) return ParseCall(name);
     usage_ = "NAME = EXPRESSION";
-    if (stream_.Accept(":=")) {
-      return stream_.ErrorAt(name,
-                             "definitions with ':=' are those of .mdh files; TeML assigns "
+    if (stream_.Peek().Is(":=") || stream_.Peek().Is("<")) {
+      return stream_.ErrorAt(stream_.Peek(),
+                             "definitions with '<' and ':=' are those of .mdh files; TeML assigns "
                              "with '='");
     }
     MDH_RETURN_IF_ERROR(Expect("="));
@@ -199,18 +186,6 @@ class TemlParser {
                                               "(...), or init(...) or codegen(...)"));
   }
 
-  Result<std::vector<Token>> ParseNames(absl::string_view what) {
-    std::vector<Token> names;
-    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-      if (names.size() == kMaxOperands) {
-        return stream_.ErrorAt(stream_.Peek(), absl::StrCat("more than ", kMaxOperands, " names"));
-      }
-      MDH_ASSIGN_OR_RETURN(names.emplace_back(), ExpectName(what));
-      return absl::OkStatus();
-    }));
-    return names;
-  }
-
   Result<RightSideSyntax> ParseRightSide(const Token& function) {
     if (function.Is("tensor") || function.Is("scalar")) return ParseTensor(function);
     if (function.Is("eq")) return ParseEq();
@@ -274,77 +249,6 @@ class TemlParser {
     }
     MDH_RETURN_IF_ERROR(Expect(")"));
     return tensor;
-  }
-
-  Result<int64_t> ParseExtent() {
-    const Token token = stream_.Peek();
-    const size_t begin = stream_.position();
-    Result<int64_t> extent = ParseSize(&stream_, sizes_);
-    if (!extent.ok()) {
-      if (token.kind != Token::Kind::kName || sizes_.count(std::string(token.text)) > 0) {
-        return extent;
-      }
-      return stream_.ErrorAt(
-          token, absl::StrCat("the size '", token.text, "' has no value; write ", token.text,
-                              " = 64 before, or --set ", token.text, "=64"));
-    }
-    const size_t end = stream_.position();
-    for (stream_.Seek(begin); stream_.position() < end; stream_.Next()) {
-      if (stream_.Peek().kind == Token::Kind::kName) {
-        known_sizes_.insert(std::string(stream_.Peek().text));
-      }
-    }
-    if (*extent >= 1 && *extent <= kLargestExtent) return extent;
-    return stream_.ErrorAt(token,
-                           absl::StrCat("an extent is ", *extent, "; extents are from 1 to 2^40"));
-  }
-
-  Result<IteratorsSyntax> ParseIterators() {
-    IteratorsSyntax list{stream_.Peek(), {}};
-    MDH_RETURN_IF_ERROR(Expect("["));
-    MDH_ASSIGN_OR_RETURN(const std::vector<std::string> iterators, NamesInList());
-    if (stream_.Accept("]")) return list;
-    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-      const Token token = stream_.Peek();
-      MDH_ASSIGN_OR_RETURN(const AffineIndex affine, ParseAffine(&stream_, {&sizes_, iterators}));
-      IteratorIndex index;
-      bool is_large = affine.constant < -kLargestExtent || affine.constant > kLargestExtent;
-      index.constant = affine.constant;
-      for (size_t n = 0; n < iterators.size(); ++n) {
-        const int64_t coefficient = affine.coefficients[n];
-        is_large = is_large || coefficient < -kLargestFactor || coefficient > kLargestFactor;
-        if (coefficient != 0) index.terms.push_back({iterators[n], coefficient});
-      }
-      if (is_large || list.indices.size() == Expression::kMaxDimensions) {
-        return stream_.ErrorAt(
-            token, is_large
-                       ? std::string("the index has a factor over 2^20, or an offset over 2^40")
-                       : absl::StrCat("more than ", Expression::kMaxDimensions, " indices"));
-      }
-      list.indices.push_back(std::move(index));
-      return absl::OkStatus();
-    }));
-    MDH_RETURN_IF_ERROR(Expect("]"));
-    return list;
-  }
-
-  // Names up to the bracket that are no sizes. Keeps the position.
-  Result<std::vector<std::string>> NamesInList() {
-    std::vector<std::string> names;
-    const size_t begin = stream_.position();
-    for (; stream_.Peek().kind != Token::Kind::kEnd && !stream_.Peek().Is("]"); stream_.Next()) {
-      const Token& token = stream_.Peek();
-      const std::string name(token.text);
-      if (token.kind != Token::Kind::kName || sizes_.count(name) > 0) continue;
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-      if (names.size() == Expression::kMaxDimensions) {
-        return stream_.ErrorAt(
-            token, absl::StrCat("more than ", Expression::kMaxDimensions, " iterators in a list"));
-      }
-      names.push_back(name);
-    }
-    stream_.Seek(begin);
-    return names;
   }
 
   // eq(t, [i] -> [i])
@@ -428,39 +332,6 @@ class TemlParser {
     return syntax;
   }
 
-  Result<NumberSyntax> ParseNumber() {
-    const Token token = stream_.Peek();
-    MDH_ASSIGN_OR_RETURN(const int64_t value, ParseSize(&stream_, sizes_));
-    return NumberSyntax{token, value};
-  }
-
-  // [1, 2], [[1, 2], [3, 4]], and several of them.
-  Result<std::vector<PairSyntax>> ParsePairs() {
-    std::vector<PairSyntax> pairs;
-    const auto parse_pair = [&]() -> Status {
-      PairSyntax pair;
-      MDH_ASSIGN_OR_RETURN(pair.first, ParseNumber());
-      MDH_RETURN_IF_ERROR(Expect(","));
-      MDH_ASSIGN_OR_RETURN(pair.second, ParseNumber());
-      if (pairs.size() == Expression::kMaxDimensions) {
-        return stream_.ErrorAt(pair.first.token,
-                               absl::StrCat("more than ", Expression::kMaxDimensions, " pairs"));
-      }
-      pairs.push_back(pair);
-      return Expect("]");
-    };
-    MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-      MDH_RETURN_IF_ERROR(Expect("["));
-      if (!stream_.Peek().Is("[")) return parse_pair();
-      MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
-        MDH_RETURN_IF_ERROR(Expect("["));
-        return parse_pair();
-      }));
-      return Expect("]");
-    }));
-    return pairs;
-  }
-
   Result<RightSideSyntax> ParseTranspose(bool is_virtual) {
     usage_ = absl::StrCat(is_virtual ? "v" : "", "transpose(t, [[1, 2]])");
     TransposeSyntax syntax{is_virtual, {}, {}};
@@ -516,13 +387,9 @@ class TemlParser {
     return loop;
   }
 
-  TokenStream& stream_;
   const Bindings& bindings_;
   ScalarType type_ = ScalarType::kFloat64;  // of tensors without one
-  std::map<std::string, int64_t, std::less<>> sizes_;
-  std::set<std::string> known_sizes_;  // that have a statement or are in a shape
   TemlSyntax syntax_;
-  std::string usage_;  // how what is being read is written
 };
 
 }  // namespace

@@ -96,9 +96,9 @@ class ProgramEvaluator {
     }
     if (const auto* const tensor = std::get_if<TensorPointer>(&value)) Declare(*tensor);
     if (auto* const made = std::get_if<AssignmentPointer>(&value)) {
-      Assignment numbered = **made;
+      TensorAssignment numbered = **made;
       numbered.number = static_cast<int>(assignments_.size());
-      *made = std::make_shared<const Assignment>(std::move(numbered));
+      *made = std::make_shared<const TensorAssignment>(std::move(numbered));
       assignments_.push_back(*made);
       MDH_RETURN_IF_ERROR(Spend(statement.name, (*made)->value->nodes));
       if (declared_.count((*made)->target->name) == 0) Declare((*made)->target);
@@ -234,7 +234,7 @@ class ProgramEvaluator {
 
   // What a tensor holds before every assignment to it is known.
   Status CheckVersions() const {
-    std::map<std::string, const Assignment*> written;
+    std::map<std::string, const TensorAssignment*> written;
     std::map<std::string, const TensorNode*> read;
     for (const AssignmentPointer& assignment : program_.assignments) {
       const std::string& name = assignment->target->name;
@@ -308,7 +308,7 @@ std::string ShapeInC(const std::vector<int64_t>& shape) {
 
 }  // namespace
 
-const Assignment* TemlProgram::FirstAssignment(const std::string& tensor) const {
+const TensorAssignment* TemlProgram::FirstAssignment(const std::string& tensor) const {
   for (const AssignmentPointer& assignment : assignments) {
     if (assignment->target->name == tensor) return assignment.get();
   }
@@ -317,7 +317,7 @@ const Assignment* TemlProgram::FirstAssignment(const std::string& tensor) const 
 
 ScalarValue TemlProgram::InitialValue(const RealTensor& tensor) const {
   if (const auto given = initial.find(tensor.name); given != initial.end()) return given->second;
-  const Assignment* const first = FirstAssignment(tensor.name);
+  const TensorAssignment* const first = FirstAssignment(tensor.name);
   if (first != nullptr && first->accumulates.has_value()) {
     const Result<CombineOperator> combine =
         CombineOperator::PointWise(*first->accumulates, {tensor.type});
@@ -350,7 +350,7 @@ std::string ToText(const TemlProgram& program) {
     const absl::string_view type = Info(tensor->type).c_name;
     absl::StrAppend(&text, type.empty() ? Name(tensor->type) : type, " ", tensor->name,
                     ShapeInC(tensor->shape), ";");
-    const Assignment* const first = program.FirstAssignment(tensor->name);
+    const TensorAssignment* const first = program.FirstAssignment(tensor->name);
     if (first == nullptr && program.initial.count(tensor->name) == 0) {
       absl::StrAppend(&text, "  // an input");
     } else if (first == nullptr || first->accumulates.has_value() || first->reads_target) {

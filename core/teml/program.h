@@ -25,7 +25,7 @@ struct TemlProgram {
   std::map<std::string, ScalarValue> initial;  // of init, by the names of tensors
 
   // The first one that has this target; nullptr if there is none.
-  const Assignment* FirstAssignment(const std::string& tensor) const;
+  const TensorAssignment* FirstAssignment(const std::string& tensor) const;
   bool IsAssigned(const std::string& tensor) const { return FirstAssignment(tensor) != nullptr; }
   // What a tensor holds before its first assignment: what init says, or else the neutral element
   // of the operation that accumulates in it.

@@ -101,15 +101,14 @@ Result<TensorTree> TensorEvaluator::Indexed(const Token& name,
   if (!list.has_value()) {
     return text_.ErrorAt(name,
                          absl::StrCat("'", name.text, "' has no iterators yet, so that ", rule,
-                                      " needs a list for it: one index for each of "
-                                      "its ",
-                                      tensor->shape.size(), " dimensions"));
+                                      " needs a list for it, with one index for each "
+                                      "dimension: it has ",
+                                      tensor->shape.size()));
   }
   if (list->indices.size() != tensor->shape.size()) {
-    return text_.ErrorAt(
-        list->token,
-        absl::StrCat("the list has ", list->indices.size(), " indices, but '", name.text, "' has ",
-                     tensor->shape.size(), " dimensions (", rule, "); write one index for each"));
+    return text_.ErrorAt(list->token, absl::StrCat(rule, " needs one index for each dimension: '",
+                                                   name.text, "' has ", tensor->shape.size(),
+                                                   ", the list has ", list->indices.size()));
   }
   return MakeAccess(name, tensor, list->indices);
 }
@@ -144,9 +143,9 @@ Result<StateValue> TensorEvaluator::Assigned(const TensorTree& value, const Toke
   const auto known = declared_.find(TargetName());
   TargetSyntax target{TargetName(), known == declared_.end() ? nullptr : known->second, token,
                       std::move(indices)};
-  MDH_ASSIGN_OR_RETURN(Assignment assignment,
+  MDH_ASSIGN_OR_RETURN(TensorAssignment assignment,
                        MakeAssignment(statement_->name, std::move(target), value, &names_, text_));
-  return std::make_shared<const Assignment>(std::move(assignment));
+  return std::make_shared<const TensorAssignment>(std::move(assignment));
 }
 
 // (14)

@@ -21,13 +21,21 @@ namespace mdh {
 // without position.
 Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name);
 
-// Parses a program. The name of the computation is that of the file without folder and ending, if
-// it can be a name. Errors: as ParseTemlProgram.
-Result<Computation> ParseTemlComputation(std::string_view text, const Bindings& bindings = {},
-                                         std::string_view source_name = "<text>");
+// Parses a program. The name of the pipeline is that of the file without folder and ending, if it
+// can be a name. Errors: as ParseTemlProgram.
+Result<Pipeline> ParseTemlPipeline(std::string_view text, const Bindings& bindings = {},
+                                   std::string_view source_name = "<text>");
 
 // Whether a text is meant as a TeML program: its first statement is NAME = ..., init(...) or
-// codegen(...), where expressions and pipelines of .mdh files begin with NAME := or NAME <.
+// codegen(...), where expressions and pipelines of .mdh files begin with NAME := or NAME <. Costs
+// the reading of comments before it.
 bool LooksLikeTeml(std::string_view text);
+
+// Whether a file, whatever is in it, or a text is TeML.
+bool IsTeml(std::string_view text, std::string_view source_name);
+
+// ParseTemlPipeline or ParseComputation, as IsTeml says.
+Result<Computation> ParseTextOfAnyKind(std::string_view text, const Bindings& bindings = {},
+                                       std::string_view source_name = "<text>");
 
 }  // namespace mdh

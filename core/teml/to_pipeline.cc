@@ -71,7 +71,7 @@ class PipelineMaker {
   }
 
   // Whether no later assignment has the same target, whose name its buffer then has.
-  bool IsLast(const Assignment& assignment) const {
+  bool IsLast(const TensorAssignment& assignment) const {
     return std::none_of(program_.assignments.begin(), program_.assignments.end(),
                         [&](const AssignmentPointer& other) {
                           return other->number > assignment.number &&
@@ -98,7 +98,7 @@ class PipelineMaker {
 
   // `dimensions` of a step; a step has one at least.
   static std::vector<Dimension> DimensionsOf(const Iterators& iterators,
-                                             const Assignment& assignment) {
+                                             const TensorAssignment& assignment) {
     std::vector<Dimension> dimensions;
     for (const std::string& iterator : iterators) {
       dimensions.push_back({iterator, assignment.ranges.at(iterator)});
@@ -113,7 +113,7 @@ class PipelineMaker {
     return names;
   }
 
-  Status AddStep(const Assignment& assignment) {
+  Status AddStep(const TensorAssignment& assignment) {
     const RealTensor& target = *assignment.target;
     std::map<const TensorNode*, int> sums;
     MDH_RETURN_IF_ERROR(AddSums(*assignment.terms, assignment, &sums));
@@ -151,7 +151,7 @@ class PipelineMaker {
     return current_.count(tensor.name) > 0 || program_.initial.count(tensor.name) > 0;
   }
 
-  int ValueBefore(const Assignment& assignment, const Iterators& dimensions,
+  int ValueBefore(const TensorAssignment& assignment, const Iterators& dimensions,
                   FunctionBuilder* builder) const {
     const std::string& name = assignment.target->name;
     const auto before = current_.find(name);
@@ -159,13 +159,17 @@ class PipelineMaker {
     return builder->Read(before->second, {}, FunctionOf(assignment.indices, dimensions))[0];
   }
 
-  Status Finish(const Assignment& assignment, StepBuilder* builder, std::vector<int> results,
+  Status Finish(const TensorAssignment& assignment, StepBuilder* builder, std::vector<int> results,
                 std::vector<CombineOperator> operators, std::vector<int> stored) {
     const RealTensor& target = *assignment.target;
     const std::string name =
         IsLast(assignment) ? target.name : FreeName(absl::StrCat(target.name, "_1"));
     const int buffer = AddBuffer(name, target, Role::kTemporary);
-    Buffer view{target.name, target.type, target.shape, {FunctionOf(assignment.indices, NamesOf(builder->dimensions()))}, /*extents_given=*/true};
+    Buffer view{target.name,
+                target.type,
+                target.shape,
+                {FunctionOf(assignment.indices, NamesOf(builder->dimensions()))},
+                /*extents_given=*/true};
     MDH_ASSIGN_OR_RETURN(
         PipelineStep step,
         builder->Finish(StepName(target.name), {{std::move(view)}, {buffer}}, std::move(results),
@@ -182,7 +186,7 @@ class PipelineMaker {
   }
 
   // A step for every sum in `node`, whose result is a temporary that the sum's dimensions index.
-  Status AddSums(const TensorNode& node, const Assignment& assignment,
+  Status AddSums(const TensorNode& node, const TensorAssignment& assignment,
                  std::map<const TensorNode*, int>* sums) {
     for (const TensorTree& child : node.children) {
       MDH_RETURN_IF_ERROR(AddSums(*child, assignment, sums));
@@ -207,7 +211,11 @@ class PipelineMaker {
       indices.push_back(IteratorIndex::Of(iterators[d]));
     }
     const int buffer = AddBuffer(memory.name, memory, Role::kTemporary);
-    Buffer view{memory.name, node.type, memory.shape, {FunctionOf(indices, iterators)}, /*extents_given=*/true};
+    Buffer view{memory.name,
+                node.type,
+                memory.shape,
+                {FunctionOf(indices, iterators)},
+                /*extents_given=*/true};
     MDH_ASSIGN_OR_RETURN(
         PipelineStep step,
         builder.Finish(memory.name, {{std::move(view)}, {buffer}}, {value}, std::move(operators)));

@@ -36,9 +36,9 @@ class Transformation {
       case LoopFunction::kUnroll:
         return Unroll(nest, Number(0));
       case LoopFunction::kParallelize:
-        return Flag(nest, Number(0), &Loop::is_parallel, "parallelize");
+        return Flag(nest, Number(0), &CountedLoop::is_parallel, "parallelize");
       case LoopFunction::kVectorize:
-        return Flag(nest, Number(0), &Loop::is_vector, "vectorize");
+        return Flag(nest, Number(0), &CountedLoop::is_vector, "vectorize");
       case LoopFunction::kStripmineN:
         return StripmineN(nest, Number(0), Number(1));
       case LoopFunction::kInterchangeN:
@@ -77,13 +77,14 @@ class Transformation {
 
   static Result<LoopTrees> Below(const LoopTrees& trees, int64_t loops, const Change& change) {
     if (loops == 0) return change(trees);
-    Loop loop = *trees[0]->loop();
+    CountedLoop loop = *trees[0]->loop();
     MDH_ASSIGN_OR_RETURN(loop.body, Below(loop.body, loops - 1, change));
     return LoopTrees{MakeLoop(std::move(loop))};
   }
 
   // The only loop of a list. Errors: InvalidArgument.
-  Result<const Loop*> OnlyLoop(const LoopTrees& level, int64_t r, absl::string_view rule) const {
+  Result<const CountedLoop*> OnlyLoop(const LoopTrees& level, int64_t r,
+                                      absl::string_view rule) const {
     if (level.size() == 1 && level[0]->loop() != nullptr) return level[0]->loop();
     return Error(PlaceOfLevel(),
                  level.size() == 1
@@ -105,10 +106,10 @@ class Transformation {
       return Error(context_.statement, absl::StrCat("more than ", kMaxDepth, " nested loops"));
     }
     return AtLevel(nest, r, kRule, [&](const LoopTrees& level) -> Result<LoopTrees> {
-      MDH_ASSIGN_OR_RETURN(const Loop* const loop, OnlyLoop(level, r, kRule));
+      MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, kRule));
       const int64_t points = MostPoints(*loop);
       const int64_t blocks = points / v + (points % v == 0 ? 0 : 1);
-      Loop inner = *loop, outer = *loop;
+      CountedLoop inner = *loop, outer = *loop;
       outer.token = inner.token = context_.statement;
       inner.is_parallel = outer.is_vector = false;
       outer.iterator = context_.names->Fresh(loop->iterator + "_b");
@@ -126,7 +127,7 @@ class Transformation {
   }
 
   // The number of values of the loop's iterator, but for last parts.
-  static int64_t MostPoints(const Loop& loop) {
+  static int64_t MostPoints(const CountedLoop& loop) {
     int64_t most = -1;
     for (const IteratorIndex& upper : loop.upper) {
       const IteratorIndex span = Sum(upper, Scaled(loop.lower, -1));
@@ -147,7 +148,7 @@ class Transformation {
                                                 "; levels count from 1, outermost"));
     }
     return Below(nest, first - 1, [&](const LoopTrees& level) -> Result<LoopTrees> {
-      std::vector<Loop> loops;
+      std::vector<CountedLoop> loops;
       const LoopTrees* body = &level;
       for (int64_t n = first; n <= last; ++n) {
         loops.push_back(*(*body)[0]->loop());
@@ -165,7 +166,7 @@ class Transformation {
   }
 
   // Bounds need only iterators of loops outside.
-  Status CheckOrder(const std::vector<Loop>& loops, absl::string_view rule) const {
+  Status CheckOrder(const std::vector<CountedLoop>& loops, absl::string_view rule) const {
     for (size_t n = 0; n < loops.size(); ++n) {
       std::vector<IteratorIndex> bounds = loops[n].upper;
       bounds.push_back(loops[n].lower);
@@ -197,7 +198,7 @@ class Transformation {
         result.push_back(tree);
         continue;
       }
-      Loop loop = *tree->loop();
+      CountedLoop loop = *tree->loop();
       loop.body = Avoiding(loop.body, name);
       if (loop.iterator == name) {
         loop.iterator = context_.names->Fresh(name + "_f");
@@ -224,8 +225,8 @@ class Transformation {
 
   Result<LoopTrees> FusedOuter(const LoopTrees& first, const LoopTrees& second, int64_t r,
                                int64_t level) {
-    Loop loop = *first[0]->loop();
-    const Loop& other = *second[0]->loop();
+    CountedLoop loop = *first[0]->loop();
+    const CountedLoop& other = *second[0]->loop();
     if (!loop.HasRangeOf(other)) {
       return Error(
           context_.statement,
@@ -245,7 +246,7 @@ class Transformation {
     return LoopTrees{MakeLoop(std::move(loop))};
   }
 
-  static std::string RangeText(const Loop& loop) {
+  static std::string RangeText(const CountedLoop& loop) {
     std::string upper = ToText(loop.upper[0]);
     for (size_t n = 1; n < loop.upper.size(); ++n) {
       upper = absl::StrCat("min(", upper, ", ", ToText(loop.upper[n]), ")");
@@ -261,10 +262,10 @@ class Transformation {
         return Error(PlaceOfLevel(), absl::StrCat(kRule, " needs loops at level ", r,
                                                   ", but there is an assignment"));
       }
-      Loop fused = *level[0]->loop();
+      CountedLoop fused = *level[0]->loop();
       fused.token = context_.statement;
       for (size_t n = 1; n < level.size(); ++n) {
-        const Loop* const other = level[n]->loop();
+        const CountedLoop* const other = level[n]->loop();
         if (other == nullptr || !fused.HasRangeOf(*other)) {
           return Error(
               PlaceOfLevel(),
@@ -286,7 +287,7 @@ class Transformation {
   Result<LoopTrees> Unroll(const LoopTrees& nest, int64_t r) {
     constexpr absl::string_view kRule = "unroll (25)";
     return AtLevel(nest, r, kRule, [&](const LoopTrees& level) -> Result<LoopTrees> {
-      MDH_ASSIGN_OR_RETURN(const Loop* const loop, OnlyLoop(level, r, kRule));
+      MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, kRule));
       const IteratorIndex span = Sum(loop->upper[0], Scaled(loop->lower, -1));
       if (loop->upper.size() > 1 || !span.terms.empty()) {
         return Error(PlaceOfLevel(),
@@ -315,12 +316,12 @@ class Transformation {
   }
 
   // Section 3.3.3: the tree stays as it is.
-  Result<LoopTrees> Flag(const LoopTrees& nest, int64_t r, bool Loop::*flag,
+  Result<LoopTrees> Flag(const LoopTrees& nest, int64_t r, bool CountedLoop::*flag,
                          absl::string_view name) {
     const std::string rule = absl::StrCat(name, " (3.3.3)");
     return AtLevel(nest, r, rule, [&](const LoopTrees& level) -> Result<LoopTrees> {
-      MDH_ASSIGN_OR_RETURN(const Loop* const loop, OnlyLoop(level, r, rule));
-      Loop flagged = *loop;
+      MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, rule));
+      CountedLoop flagged = *loop;
       flagged.*flag = true;
       return LoopTrees{MakeLoop(std::move(flagged))};
     });
@@ -373,9 +374,9 @@ LoopTrees BuildLoops(const AssignmentPointer& assignment) {
   LoopTrees nest = {MakeLeaf({assignment})};
   for (size_t n = assignment->iterators.size(); n-- > 0;) {
     const std::string& iterator = assignment->iterators[n];
-    Loop loop{iterator,
-              IteratorIndex::Constant(0),
-              {IteratorIndex::Constant(assignment->ranges.at(iterator) - 1)}};
+    CountedLoop loop{iterator,
+                     IteratorIndex::Constant(0),
+                     {IteratorIndex::Constant(assignment->ranges.at(iterator) - 1)}};
     loop.token = assignment->token;
     loop.body = std::move(nest);
     nest = {MakeLoop(std::move(loop))};

@@ -1,5 +1,6 @@
-// Loop expressions (paper, Figure 9 and Section 4.1): functions from loop nests to loop nests. None
-// of them asks whether the result still computes the same; core/teml/dependences.h does.
+// Loop expressions (paper, Figure 9 and Section 4.1): functions from loop nests to loop
+// nests. None of them asks whether the result still computes the same; core/teml/dependences.h
+// does.
 #pragma once
 
 #include "core/base/status.h"

@@ -68,6 +68,18 @@ int64_t LeavesOf(const LoopTrees& trees) {
   return leaves;
 }
 
+std::set<int> AssignmentsOf(const LoopTrees& trees) {
+  std::set<int> numbers;
+  for (const LoopTree& tree : trees) {
+    if (const AssignmentLeaf* const leaf = tree->leaf()) {
+      numbers.insert(leaf->assignment->number);
+    } else {
+      numbers.merge(AssignmentsOf(tree->loop()->body));
+    }
+  }
+  return numbers;
+}
+
 int DepthOf(const LoopTrees& trees) {
   int depth = 0;
   for (const LoopTree& tree : trees) depth = std::max(depth, tree->depth);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -55,6 +56,8 @@ LoopTree MakeLoop(CountedLoop loop);
 LoopTree MakeLeaf(AssignmentLeaf leaf);
 
 int64_t LeavesOf(const LoopTrees& trees);
+// The numbers of the assignments, each once.
+std::set<int> AssignmentsOf(const LoopTrees& trees);
 // The deepest nesting of loops.
 int DepthOf(const LoopTrees& trees);
 // Loops that each have one child, or, the innermost, assignments: r of a perfect nest.

@@ -19,23 +19,6 @@ namespace {
 // Of all trees of a program, so that texts of strangers end.
 constexpr int64_t kMaxNodesOfProgram = 1 << 18;
 
-void AppendAssignments(const LoopTrees& trees, std::set<int>* numbers) {
-  for (const LoopTree& tree : trees) {
-    if (const AssignmentLeaf* const leaf = tree->leaf()) {
-      numbers->insert(leaf->assignment->number);
-    } else {
-      AppendAssignments(tree->loop()->body, numbers);
-    }
-  }
-}
-
-// The assignments of a nest, by their numbers.
-std::set<int> AssignmentsOf(const LoopTrees& trees) {
-  std::set<int> numbers;
-  AppendAssignments(trees, &numbers);
-  return numbers;
-}
-
 class ProgramEvaluator {
  public:
   ProgramEvaluator(TokenStream* stream, const ProgramText& text, const TemlSyntax& syntax)

@@ -14,11 +14,11 @@
 namespace mdh {
 
 // What the assignments of a program mean, whatever its loops look like: one step each, in their
-// order, and one for every sum that is not the whole value of an assignment. Tensors that are not
-// assigned are the inputs, in the order in which they are introduced; those that are read by no
-// step are the outputs, in the order of their last assignments; tensors that are not assigned and
-// have a value from init are constants. Errors: what Pipeline::Create and Expression::Create say,
-// without position.
+// order, but for those that are overwritten before anything reads them, and one for every sum that
+// is not the whole value of an assignment. Tensors that are not assigned are the inputs, in the
+// order in which they are introduced; those that are read by no step are the outputs, in the order
+// of their last assignments; tensors that are not assigned and have a value from init are
+// constants. Errors: what Pipeline::Create and Expression::Create say, without position.
 Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name);
 
 // Parses a program. The name of the pipeline is that of the file without folder and ending, if it

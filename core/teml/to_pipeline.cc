@@ -22,19 +22,31 @@ class PipelineMaker {
   }
 
   Result<Pipeline> Make() {
+    FindLive();
     AddInputs();
-    for (const AssignmentPointer& assignment : program_.assignments) {
-      MDH_RETURN_IF_ERROR(AddStep(*assignment));
-    }
+    for (const TensorAssignment* assignment : live_) MDH_RETURN_IF_ERROR(AddStep(*assignment));
     GiveRoles();
     return Pipeline::Create(std::move(spec_));
   }
 
  private:
+  // Assignments whose values are not overwritten before anything reads them.
+  void FindLive() {
+    std::set<std::string> needed;
+    for (size_t n = program_.assignments.size(); n-- > 0;) {
+      const TensorAssignment& assignment = *program_.assignments[n];
+      if (needed.erase(assignment.target->name) == 0 && !IsLast(assignment)) continue;
+      for (const TensorNode* access : AccessesOf(assignment.value)) {
+        needed.insert(access->tensor->name);
+      }
+      live_.insert(live_.begin(), &assignment);
+    }
+  }
+
   // Buffers of tensors that no assignment has as its target.
   void AddInputs() {
     std::set<std::string> read;
-    for (const AssignmentPointer& assignment : program_.assignments) {
+    for (const TensorAssignment* assignment : live_) {
       for (const TensorNode* access : AccessesOf(assignment->terms)) {
         read.insert(access->tensor->name);
       }
@@ -180,7 +192,7 @@ class PipelineMaker {
   }
 
   std::string StepName(const std::string& target) const {
-    return program_.assignments.size() == 1 && spec_.steps.empty()
+    return live_.size() == 1 && spec_.steps.empty()
                ? spec_.name
                : absl::StrCat(target.substr(0, 100), "_step", spec_.steps.size() + 1);
   }
@@ -293,6 +305,7 @@ class PipelineMaker {
   }
 
   const TemlProgram& program_;
+  std::vector<const TensorAssignment*> live_;
   PipelineSpec spec_;
   std::set<std::string> taken_;
   std::map<std::string, int> current_;  // where the last value of a tensor is

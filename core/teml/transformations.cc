@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -220,6 +221,15 @@ class Transformation {
                        " and '", context_.syntax->names[1].text, "' for ", PerfectDepthOf(second)));
     }
     MDH_RETURN_IF_ERROR(CheckSize(LeavesOf(first) + LeavesOf(second)));
+    const std::set<int> both = AssignmentsOf(first);
+    for (const int number : AssignmentsOf(second)) {
+      if (both.count(number) == 0) continue;
+      return Error(
+          context_.statement,
+          absl::StrCat("fuse_outer (22) would compute an assignment twice, which '",
+                       context_.syntax->names[0].text, "' and '", context_.syntax->names[1].text,
+                       "' both have; fuse nests of different assignments"));
+    }
     return FusedOuter(first, second, r, 1);
   }
 

@@ -13,8 +13,8 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kMaxSteps = 200'000;  // of all searches of a program
-constexpr size_t kMaxComparisons = 20'000;
+// For all comparisons of a program: about the additions that they take.
+constexpr int64_t kMaxWork = 20'000'000;
 
 // A leaf with the way from the top.
 struct PlacedLeaf {
@@ -98,7 +98,7 @@ class InstancePairs {
   // earlier one (-1); with level == common in none.
   Result<std::optional<std::vector<int64_t>>> Find(const ElementUse& first,
                                                    const ElementUse& second, size_t level,
-                                                   int later, int64_t* steps) const {
+                                                   int later, int64_t* work) const {
     std::vector<IntegerInterval> box = box_;
     for (size_t l = 0; l < common_; ++l) {
       IntegerInterval& difference = box[differences_[l]];
@@ -122,8 +122,12 @@ class InstancePairs {
       }
       equations.push_back(std::move(equation));
     }
-    MDH_ASSIGN_OR_RETURN(const std::optional<std::vector<int64_t>> point,
-                         FindIntegerPoint(equations, std::move(box), steps));
+    const int64_t variables = static_cast<int64_t>(box.size());
+    const int64_t work_of_step = 1 + static_cast<int64_t>(equations.size()) * variables * variables;
+    int64_t steps = *work / work_of_step;
+    const auto found = FindIntegerPoint(equations, std::move(box), &steps);
+    *work = steps * work_of_step;
+    MDH_ASSIGN_OR_RETURN(const std::optional<std::vector<int64_t>> point, found);
     if (!point.has_value()) return point;
     std::vector<int64_t> element;
     for (const IteratorIndex& index : second.indices) {
@@ -271,7 +275,10 @@ class DependenceCheck {
   Status Compare(const PlacedLeaf& first, const PlacedLeaf& second) {
     const size_t common = Common(first, second);
     if (common == 0 && first.path < second.path) return absl::OkStatus();
-    if (++comparisons_ > kMaxComparisons) return TooMuch(first, second);
+    work_ -= 100 * static_cast<int64_t>(1 + first.leaf->assignment->value->nodes +
+                                        second.leaf->assignment->value->nodes + first.loops.size() +
+                                        second.loops.size());
+    if (work_ < 0) return TooMuch(first, second);
     const InstancePairs pairs(first, second, common);
     for (const ElementUse& use : UsesOf(*first.leaf)) {
       for (const ElementUse& other : UsesOf(*second.leaf)) {
@@ -291,7 +298,7 @@ class DependenceCheck {
       if (!is_loop && first.path < second.path) break;
       for (const int later : {is_loop ? 1 : 0, -1}) {
         if (later < 0 && !any_order) break;
-        const auto element = pairs.Find(use, other, level, later, &steps_);
+        const auto element = pairs.Find(use, other, level, later, &work_);
         if (!element.ok()) return TooMuch(first, second);
         if (element->has_value()) {
           return Violation(first, use, second, other, **element,
@@ -336,8 +343,7 @@ class DependenceCheck {
 
   const std::vector<GeneratedLoops>& generated_;
   const ProgramText& text_;
-  int64_t steps_ = kMaxSteps;
-  size_t comparisons_ = 0;
+  int64_t work_ = kMaxWork;
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ std::string TensorEvaluator::TargetName() const {
 
 Result<StateValue> TensorEvaluator::Evaluate(const AssignmentSyntax& statement) {
   statement_ = &statement;
+  nodes_ = 0;
   return std::visit(
       Overloaded{
           [&](const TensorSyntax& tensor) { return EvaluateTensor(tensor); },
@@ -113,17 +114,19 @@ Result<TensorTree> TensorEvaluator::Indexed(const Token& name,
   return MakeAccess(name, tensor, list->indices);
 }
 
+Status TensorEvaluator::TooLarge() const {
+  return text_.ErrorAt(statement_->function,
+                       absl::StrCat("the expression has more than ", TensorNode::kMaxNodes,
+                                    " nodes; store a part of it in a tensor"));
+}
+
 Result<TensorTree> TensorEvaluator::Combined(const TemlOperation* operation,
                                              std::vector<TensorTree> children,
                                              absl::string_view rule) const {
   int nodes = 1;
   for (const TensorTree& child : children) {
     nodes += child->nodes;
-    if (nodes > TensorNode::kMaxNodes) {
-      return text_.ErrorAt(statement_->function,
-                           absl::StrCat("the expression has more than ", TensorNode::kMaxNodes,
-                                        " nodes; store a part of it in a tensor"));
-    }
+    if (nodes > TensorNode::kMaxNodes) return TooLarge();
     if (child->type == children[0]->type) continue;
     return text_.ErrorAt(
         child->token, absl::StrCat("operands of ", rule, " hold ", Name(children[0]->type), " and ",
@@ -176,11 +179,13 @@ Result<StateValue> TensorEvaluator::EvaluateOperation(const OperationSyntax& ope
   return value;
 }
 
-Result<TensorEvaluator::Shape> TensorEvaluator::ShapeOf(const Token& name,
-                                                        absl::string_view rule) const {
+Result<TensorEvaluator::Shape> TensorEvaluator::ShapeOf(const Token& name, absl::string_view rule) {
   MDH_ASSIGN_OR_RETURN(const StateValue operand, Operand(name, rule));
   const auto* const tree = std::get_if<TensorTree>(&operand);
   if (tree == nullptr) return std::get<TensorPointer>(operand)->shape;
+  // Who asks for the shape copies the tree.
+  nodes_ += (*tree)->nodes;
+  if (nodes_ > 2 * TensorNode::kMaxNodes) return TooLarge();
   std::vector<IteratorUse> uses;
   for (const TensorNode* access : AccessesOf(*tree)) {
     AppendUses(*access, /*is_target=*/false, &uses);

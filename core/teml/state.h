@@ -49,7 +49,8 @@ class TensorEvaluator {
   // The operand with iterators: those of the list, or its own.
   Result<TensorTree> Indexed(const Token& name, const std::optional<IteratorsSyntax>& list,
                              absl::string_view rule) const;
-  Result<Shape> ShapeOf(const Token& name, absl::string_view rule) const;
+  Result<Shape> ShapeOf(const Token& name, absl::string_view rule);
+  Status TooLarge() const;
   // The operand with these iterators for its dimensions, whatever they were called.
   Result<TensorTree> WithIterators(const Token& name, const Iterators& iterators,
                                    absl::string_view rule) const;
@@ -65,6 +66,7 @@ class TensorEvaluator {
   NameSupply& names_;
   const ProgramText& text_;
   const AssignmentSyntax* statement_ = nullptr;
+  int64_t nodes_ = 0;  // of virtual operands of the statement
 };
 
 }  // namespace mdh

@@ -75,6 +75,7 @@ TensorTree MakeAccess(const Token& token, TensorPointer tensor, IteratorList ind
   TensorNode node{Kind::kAccess, token, tensor->type, tensor, std::move(indices)};
   for (const IteratorIndex& index : node.indices) {
     for (const IteratorTerm& term : index.terms) AppendNew({term.iterator}, &node.dimensions);
+    node.nodes += 1 + static_cast<int>(index.terms.size());
   }
   return std::make_shared<const TensorNode>(std::move(node));
 }

@@ -33,7 +33,7 @@ struct TensorNode;
 using TensorTree = std::shared_ptr<const TensorNode>;
 
 struct TensorNode {
-  static constexpr int kMaxNodes = 2048;  // of a tree
+  static constexpr int kMaxNodes = 4096;  // of a tree
 
   enum class Kind {
     kAccess,     // `tensor` with `indices`: a leaf
@@ -50,7 +50,7 @@ struct TensorNode {
   std::vector<TensorTree> children = {};
   // The iterators that are not bound, one per dimension of the virtual tensor.
   std::vector<std::string> dimensions = {};
-  int nodes = 1;
+  int nodes = 1;  // of the tree, with the indices and their terms
 };
 
 TensorTree MakeAccess(const Token& token, TensorPointer tensor, IteratorList indices);

@@ -11,7 +11,7 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kMaxLeaves = 1 << 14;
-constexpr int kMaxDepth = 256;
+constexpr int kMaxDepth = 128;
 constexpr int64_t kLargestPart = 1 << 20;
 
 // A list of trees, changed.
@@ -148,6 +148,15 @@ class Transformation {
                                                 depth == 1 ? " loop" : " loops",
                                                 "; levels count from 1, outermost"));
     }
+    return Reordered(nest, first, last, kRule, [](std::vector<CountedLoop>* loops) {
+      std::swap(loops->front(), loops->back());
+    });
+  }
+
+  // The loops at levels `first` to `last` of a perfect nest in another order.
+  Result<LoopTrees> Reordered(const LoopTrees& nest, int64_t first, int64_t last,
+                              absl::string_view rule,
+                              const std::function<void(std::vector<CountedLoop>*)>& reorder) {
     return Below(nest, first - 1, [&](const LoopTrees& level) -> Result<LoopTrees> {
       std::vector<CountedLoop> loops;
       const LoopTrees* body = &level;
@@ -156,8 +165,8 @@ class Transformation {
         body = &(*body)[0]->loop()->body;
       }
       LoopTrees innermost = *body;
-      std::swap(loops.front(), loops.back());
-      MDH_RETURN_IF_ERROR(CheckOrder(loops, kRule));
+      reorder(&loops);
+      MDH_RETURN_IF_ERROR(CheckOrder(loops, rule));
       for (size_t n = loops.size(); n-- > 0;) {
         loops[n].body = std::move(innermost);
         innermost = {MakeLoop(std::move(loops[n]))};
@@ -351,17 +360,17 @@ class Transformation {
   }
 
   // (28)
-  Result<LoopTrees> InterchangeN(LoopTrees nest, int64_t r, int64_t n) {
+  Result<LoopTrees> InterchangeN(const LoopTrees& nest, int64_t r, int64_t n) {
     if (r < 1 || n < 0 || r > PerfectDepthOf(nest) || n > PerfectDepthOf(nest) - r) {
       return Error(PlaceOfLevel(),
                    absl::StrCat("interchange_n (28) needs a loop at level ", r, " and ", n,
                                 " inside of it, but the nest is perfect for ", PerfectDepthOf(nest),
                                 " loops"));
     }
-    for (int64_t level = r; level < r + n; ++level) {
-      MDH_ASSIGN_OR_RETURN(nest, Interchange(nest, level, level + 1));
-    }
-    return nest;
+    // All these interchanges of neighbours at once.
+    return Reordered(nest, r, r + n, "interchange_n (28)", [](std::vector<CountedLoop>* loops) {
+      std::rotate(loops->begin(), loops->begin() + 1, loops->end());
+    });
   }
 
   // (29)

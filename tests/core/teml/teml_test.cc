@@ -255,11 +255,11 @@ TEST(Teml, GrowthIsLimited) {
     doubled += "t" + std::to_string(n) + " = ventrywise_add(" + before + ", " + before + ")\n";
   }
   EXPECT_EQ(ErrorMessage(ParseTemlProgram(doubled, {}, "a")).substr(0, 66),
-            "a:12:7: the expression has more than 2048 nodes; store a part of i");
+            "a:12:7: the expression has more than 4096 nodes; store a part of i");
   std::string deep = "A = tensor([1048576])\nB = eq(A, [i] -> [i])\nl = build(B)\n";
-  for (int n = 0; n < 300; ++n) deep += "l = stripmine(l, 1, 1)\n";
+  for (int n = 0; n < 200; ++n) deep += "l = stripmine(l, 1, 1)\n";
   EXPECT_EQ(ErrorMessage(ParseTemlProgram(deep, {}, "a")).substr(0, 36),
-            "a:259:1: more than 256 nested loops\n");
+            "a:131:1: more than 128 nested loops\n");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace mdh {
 namespace {
 
-using Words = std::vector<std::string>;
+using TemlWords = std::vector<std::string>;
 
 class TemlMaker {
  public:
@@ -24,7 +24,7 @@ class TemlMaker {
     text_ = "type = int64\n";
     const int64_t inputs = 2 + Below(rng_, 3);
     for (int64_t n = 0; n < inputs; ++n) {
-      Words extents;
+      TemlWords extents;
       for (int64_t d = Below(rng_, 4); d > 0; --d) extents.push_back(Extent());
       const std::string name = NewName();
       absl::StrAppend(&text_, name, " = ",
@@ -78,12 +78,12 @@ class TemlMaker {
 
   // A tensor of either kind.
   std::string AnyTensor() {
-    Words names = virtual_;
+    TemlWords names = virtual_;
     for (const auto& [name, shape] : shapes_) names.push_back(name);
     return AnyOf(rng_, names);
   }
 
-  std::string Iterator() { return AnyOf(rng_, Words{"i", "j", "k", "l", "i1", "i2"}); }
+  std::string Iterator() { return AnyOf(rng_, TemlWords{"i", "j", "k", "l", "i1", "i2"}); }
 
   std::string Index(int64_t extent) {
     switch (Below(rng_, 12)) {
@@ -106,13 +106,13 @@ class TemlMaker {
   std::string List(const std::string& name) {
     const auto shape = shapes_.find(name);
     if (shape == shapes_.end() || shape->second.empty()) return "";
-    Words indices;
+    TemlWords indices;
     for (const int64_t extent : shape->second) indices.push_back(Index(extent));
     return absl::StrCat("[", absl::StrJoin(indices, ", "), "]");
   }
 
   std::string TargetList() {
-    Words iterators = {"i", "j", "k", "l", "i1", "i2"};
+    TemlWords iterators = {"i", "j", "k", "l", "i1", "i2"};
     std::shuffle(iterators.begin(), iterators.end(), rng_);
     iterators.resize(Below(rng_, 4));
     if (!iterators.empty() && Below(rng_, 10) == 0) iterators[0] += " + 1";
@@ -129,10 +129,10 @@ class TemlMaker {
     const std::string v = is_virtual ? "v" : "";
     std::string name = NewName();
     std::string right;
-    const std::string operation =
-        AnyOf(rng_, Words{"add", "add", "mul", "mul", "sub", "min", "max", "div", "neg", "abs"});
+    const std::string operation = AnyOf(
+        rng_, TemlWords{"add", "add", "mul", "mul", "sub", "min", "max", "div", "neg", "abs"});
     const bool is_unary = operation == "neg" || operation == "abs";
-    Words operands = {AnyTensor()};
+    TemlWords operands = {AnyTensor()};
     while (!is_unary && (operands.size() < 2 || Below(rng_, 4) == 0))
       operands.push_back(AnyTensor());
     switch (Below(rng_, 10)) {
@@ -174,7 +174,7 @@ class TemlMaker {
   // A virtual tensor combined with itself, whatever its shape is.
   bool TryTwice() {
     const std::string name = NewName(), operand = virtual_.back();
-    if (!Keeps(absl::StrCat(name, " = entrywise_", AnyOf(rng_, Words{"add", "max", "mul"}), "(",
+    if (!Keeps(absl::StrCat(name, " = entrywise_", AnyOf(rng_, TemlWords{"add", "max", "mul"}), "(",
                             operand, ", ", operand, ")"))) {
       return false;
     }
@@ -184,14 +184,14 @@ class TemlMaker {
   }
 
   // May accumulate in a new tensor, which is `name` then.
-  std::string Operation(const std::string& v, const std::string& operation, Words* operands,
+  std::string Operation(const std::string& v, const std::string& operation, TemlWords* operands,
                         std::string* name) {
     const std::string target = TargetList();
-    Words lists;
+    TemlWords lists;
     for (const std::string& operand : *operands) lists.push_back(List(operand));
     if (v.empty() && Below(rng_, 2) == 0) {
       // Of a shape that may fit.
-      Words extents;
+      TemlWords extents;
       for (int64_t d = std::count(target.begin(), target.end(), ',') + (target == "[]" ? 0 : 1);
            d > 0; --d) {
         extents.push_back(Extent());
@@ -274,7 +274,7 @@ class TemlMaker {
 
   void TryCodegen() {
     for (int n = 0; n < 8; ++n) {
-      Words some = loops_;
+      TemlWords some = loops_;
       std::shuffle(some.begin(), some.end(), rng_);
       some.resize(1 + Below(rng_, static_cast<int64_t>(some.size())));
       if (Keeps(absl::StrCat("codegen(", absl::StrJoin(some, ", "), ")"))) return;
@@ -286,7 +286,7 @@ class TemlMaker {
   std::string text_;
   int names_ = 0;
   std::map<std::string, std::vector<int64_t>> shapes_;  // of real tensors
-  Words virtual_, assigned_, built_from_, loops_;
+  TemlWords virtual_, assigned_, built_from_, loops_;
 };
 
 }  // namespace

@@ -219,10 +219,13 @@ class DependenceCheck {
       AppendLeaves(generated_[n].trees, &loops, &path, &leaves);
     }
     std::map<int, std::vector<const PlacedLeaf*>> by_assignment;
-    for (const PlacedLeaf& leaf : leaves)
+    for (const PlacedLeaf& leaf : leaves) {
       by_assignment[leaf.leaf->assignment->number].push_back(&leaf);
+    }
     for (auto first = by_assignment.begin(); first != by_assignment.end(); ++first) {
       for (auto second = std::next(first); second != by_assignment.end(); ++second) {
+        // All of an assignment is in one nest.
+        if (first->second[0]->path[0] < second->second[0]->path[0]) continue;
         if (!Conflict(*first->second[0], *second->second[0])) continue;
         for (const PlacedLeaf* one : first->second) {
           for (const PlacedLeaf* other : second->second) {
@@ -274,7 +277,10 @@ class DependenceCheck {
 
   Status Compare(const PlacedLeaf& first, const PlacedLeaf& second) {
     const size_t common = Common(first, second);
-    if (common == 0 && first.path < second.path) return absl::OkStatus();
+    work_ -= 10;
+    if (common == 0 && first.path < second.path) {
+      return work_ < 0 ? TooMuch(first, second) : absl::OkStatus();
+    }
     work_ -= 100 * static_cast<int64_t>(1 + first.leaf->assignment->value->nodes +
                                         second.leaf->assignment->value->nodes + first.loops.size() +
                                         second.loops.size());

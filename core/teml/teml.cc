@@ -43,7 +43,7 @@ Result<Pipeline> ParseTemlPipeline(std::string_view text, const Bindings& bindin
   Result<Pipeline> pipeline = ToPipeline(program, NameOfFile(source_name));
   if (pipeline.ok()) return pipeline;
   const Source source(View(source_name), View(text));
-  return source.ErrorAt(program.assignments.back()->token.offset, pipeline.status().message());
+  return source.ErrorAt(OffsetInProgram(pipeline.status()), pipeline.status().message());
 }
 
 bool LooksLikeTeml(std::string_view text) {

@@ -18,8 +18,11 @@ namespace mdh {
 // is not the whole value of an assignment. Tensors that are not assigned are the inputs, in the
 // order in which they are introduced; those that are read by no step are the outputs, in the order
 // of their last assignments; tensors that are not assigned and have a value from init are
-// constants. Errors: what Pipeline::Create and Expression::Create say, without position.
+// constants. Errors: what Pipeline::Create and Expression::Create say; OffsetInProgram tells where.
 Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name);
+
+// Where in the text the assignment is that an error of ToPipeline is of; 0: it is of the whole.
+size_t OffsetInProgram(const Status& status);
 
 // Parses a program. The name of the pipeline is that of the file without folder and ending, if it
 // can be a name. Errors: as ParseTemlProgram.

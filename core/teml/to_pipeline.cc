@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/rewrites/step_builder.h"
 #include "core/teml/teml.h"
@@ -13,6 +15,8 @@ namespace {
 
 using Role = PipelineBuffer::Role;
 using Iterators = std::vector<std::string>;
+
+constexpr char kPlaceInProgram[] = "mdh.teml.offset";
 
 class PipelineMaker {
  public:
@@ -24,7 +28,12 @@ class PipelineMaker {
   Result<Pipeline> Make() {
     FindLive();
     AddInputs();
-    for (const TensorAssignment* assignment : live_) MDH_RETURN_IF_ERROR(AddStep(*assignment));
+    for (const TensorAssignment* assignment : live_) {
+      Status status = AddStep(*assignment);
+      if (status.ok()) continue;
+      status.SetPayload(kPlaceInProgram, absl::Cord(absl::StrCat(assignment->token.offset)));
+      return status;
+    }
     GiveRoles();
     return Pipeline::Create(std::move(spec_));
   }
@@ -312,6 +321,13 @@ class PipelineMaker {
 };
 
 }  // namespace
+
+size_t OffsetInProgram(const Status& status) {
+  const auto place = status.GetPayload(kPlaceInProgram);
+  size_t offset = 0;
+  if (place.has_value() && absl::SimpleAtoi(std::string(*place), &offset)) return offset;
+  return 0;
+}
 
 Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name) {
   return PipelineMaker(program, name).Make();

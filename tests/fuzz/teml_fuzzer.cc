@@ -26,7 +26,7 @@ void Require(bool holds, const std::string& what) {
 
 // Whether it is interpreted in no time, and every order of computation gives the same.
 bool IsSmallAndExact(const TemlProgram& program) {
-  constexpr int64_t kMost = 4096;
+  static constexpr int64_t kMost = 4096;
   const auto is_small = [](const auto& factors, const auto& factor_of) {
     int64_t product = 1;
     for (const auto& factor : factors) product = std::min(kMost, product) * factor_of(factor);

@@ -62,7 +62,9 @@ class ProgramEvaluator {
                              "none (26); leave it out");
       }
       MDH_ASSIGN_OR_RETURN(LoopTrees trees, EvaluateLoop(*loop, statement));
-      MDH_RETURN_IF_ERROR(Spend(statement.name, LeavesOf(trees) + DepthOf(trees)));
+      // Tiling copies all loops for each of them.
+      const int64_t depth = DepthOf(trees);
+      MDH_RETURN_IF_ERROR(Spend(statement.name, LeavesOf(trees) + depth * depth));
       state_.insert_or_assign(name, StateValue(std::move(trees)));
       last_loops_.insert_or_assign(name, statement.name);
       return absl::OkStatus();

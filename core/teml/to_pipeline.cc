@@ -27,6 +27,11 @@ class PipelineMaker {
 
   Result<Pipeline> Make() {
     FindLive();
+    if (live_.size() > Pipeline::kMaxSteps) {
+      return absl::InvalidArgumentError(absl::StrCat("the program has ", live_.size(),
+                                                     " assignments; at most ", Pipeline::kMaxSteps,
+                                                     " are allowed"));
+    }
     AddInputs();
     for (const TensorAssignment* assignment : live_) {
       Status status = AddStep(*assignment);

@@ -14,6 +14,13 @@ constexpr int64_t kMaxLeaves = 1 << 14;
 constexpr int kMaxDepth = 128;
 constexpr int64_t kLargestPart = 1 << 20;
 
+// "i_b" for the blocks of i, and for blocks of its blocks, which are called i_b or i_b2.
+std::string OfBlocks(const std::string& iterator) {
+  const size_t end = iterator.find_last_not_of("0123456789") + 1;
+  const bool is_of_blocks = iterator.substr(0, end).ends_with("_b");
+  return absl::StrCat(is_of_blocks ? iterator.substr(0, end - 2) : iterator, "_b");
+}
+
 // A list of trees, changed.
 using Change = std::function<Result<LoopTrees>(const LoopTrees&)>;
 
@@ -113,7 +120,7 @@ class Transformation {
       CountedLoop inner = *loop, outer = *loop;
       outer.token = inner.token = context_.statement;
       inner.is_parallel = outer.is_vector = false;
-      outer.iterator = context_.names->Fresh(loop->iterator + "_b");
+      outer.iterator = context_.names->Fresh(OfBlocks(loop->iterator));
       outer.lower = IteratorIndex::Constant(0);
       outer.upper = {IteratorIndex::Constant(blocks - 1)};
       inner.lower = Sum(loop->lower, Scaled(IteratorIndex::Of(outer.iterator), v));

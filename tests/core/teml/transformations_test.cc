@@ -43,6 +43,14 @@ TEST(Transformations, LastPartsAreShorter) {
     for (int j = 0; j <= 3; j++)
       y[i][j] = x[i][j] + x[i][j];
 )");
+  // Parts of parts.
+  EXPECT_EQ(LoopsOf("l = stripmine(l, 1, 2)\nl = stripmine(l, 1, 2)"),
+            R"(for (int i_b2 = 0; i_b2 <= 1; i_b2++)
+  for (int i_b = 2*i_b2; i_b <= 2*i_b2 + 1; i_b++)
+    for (int i = 2*i_b; i <= 2*i_b + 1; i++)
+      for (int j = 0; j <= 3; j++)
+        y[i][j] = x[i][j] + x[i][j];
+)");
   EXPECT_EQ(LoopsOf("l = stripmine(l, 1, 3)\nl = stripmine(l, 2, 2)"),
             R"(for (int i_b = 0; i_b <= 2; i_b++)
   for (int i_b2 = 0; i_b2 <= 1; i_b2++)

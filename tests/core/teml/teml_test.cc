@@ -256,10 +256,16 @@ TEST(Teml, GrowthIsLimited) {
   }
   EXPECT_EQ(ErrorMessage(ParseTemlProgram(doubled, {}, "a")).substr(0, 66),
             "a:12:7: the expression has more than 4096 nodes; store a part of i");
-  std::string deep = "A = tensor([1048576])\nB = eq(A, [i] -> [i])\nl = build(B)\n";
-  for (int n = 0; n < 200; ++n) deep += "l = stripmine(l, 1, 1)\n";
-  EXPECT_EQ(ErrorMessage(ParseTemlProgram(deep, {}, "a")).substr(0, 36),
-            "a:131:1: more than 128 nested loops\n");
+  std::string many = "A = tensor([1048576])\nB = eq(A, [i] -> [i])\nl = build(B)\n";
+  for (int n = 0; n < 100; ++n) many += "l = stripmine(l, 1, 1)\n";
+  EXPECT_EQ(ErrorMessage(ParseTemlProgram(many, {}, "a")).substr(0, 63),
+            "a:94:1: the trees of the program have more than 262144 nodes in");
+  std::string extents = "1";
+  for (int d = 1; d < 40; ++d) extents += ", 1";
+  const std::string deep = "A = tensor([" + extents + "])\nB = entrywise_neg(A)\nl = build(B)\n" +
+                           "l = tile(l, 1)\nl = tile(l, 1)\n";
+  EXPECT_EQ(ErrorMessage(ParseTemlProgram(deep, {}, "a")),
+            "a:5:1: more than 128 nested loops\nl = tile(l, 1)\n^");
 }
 
 }  // namespace

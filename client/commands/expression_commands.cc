@@ -19,11 +19,8 @@ struct PrintArguments {
   bool loops = false;
 };
 
-ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
-  const Result<Computation> computation = LoadComputation(arguments);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
+Status CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments));
   std::visit(
       [&options](const auto& one) {
         if (options.json) {
@@ -32,8 +29,8 @@ ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments
           PrintWrapped(ExplainAsText(one), 13);
         }
       },
-      *computation);
-  return ExitCode::kOk;
+      computation);
+  return absl::OkStatus();
 }
 
 Result<std::string> TextToPrint(const PrintArguments& arguments) {
@@ -42,16 +39,14 @@ Result<std::string> TextToPrint(const PrintArguments& arguments) {
   return WriteComputation(computation, arguments.format);
 }
 
-ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
-  const Result<std::string> text = TextToPrint(arguments);
-  if (!text.ok()) return Fail(ExitCode::kBadExpression, std::string(text.status().message()));
-  std::string bytes = *text;
+Status PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(std::string bytes, TextToPrint(arguments));
   if (options.json && arguments.format == ExpressionFormat::kText) {
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
   }
   std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -61,9 +56,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
   CLI::App* check =
       app.add_subcommand("check", "parse an expression or a pipeline and explain it; no daemon");
   AddExpressionArguments(*check, *check_arguments);
-  check->callback([&options, &selected, check_arguments] {
-    selected = [&options, check_arguments] { return CheckExpression(options, *check_arguments); };
-  });
+  Select(check, selected,
+         [&options, check_arguments] { return CheckExpression(options, *check_arguments); });
 
   auto print_arguments = std::make_shared<PrintArguments>();
   CLI::App* print = app.add_subcommand(
@@ -82,9 +76,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
       });
   print->add_flag("--loops", print_arguments->loops,
                   "of a TeML program: the loops that it generates, in C's notation");
-  print->callback([&options, &selected, print_arguments] {
-    selected = [&options, print_arguments] { return PrintExpression(options, *print_arguments); };
-  });
+  Select(print, selected,
+         [&options, print_arguments] { return PrintExpression(options, *print_arguments); });
 }
 
 }  // namespace mdh

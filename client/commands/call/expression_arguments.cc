@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/commands/call/command.h"
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
@@ -122,6 +123,36 @@ void AddOtherSources(CLI::App& command, ExpressionArguments& arguments) {
   });
 }
 
+Result<Computation> Load(const ExpressionArguments& arguments) {
+  if (!arguments.einsum.empty()) return LoadEinsum(arguments);
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+  const ExpressionFormat format = FormatOfFile(arguments.file);
+  if (format != ExpressionFormat::kText) {
+    if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
+    return absl::InvalidArgumentError(
+        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
+  }
+  const Bindings bindings = BindingsOf(arguments);
+  if (IsCFile(arguments.file)) {
+    return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
+                             arguments.file);
+  }
+  return ParseTextOfAnyKind(text, bindings, SourceNameOf(arguments));
+}
+
+Result<std::string> LoopsOfTeml(const ExpressionArguments& arguments) {
+  if (arguments.einsum.empty()) {
+    MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+    const std::string source = SourceNameOf(arguments);
+    if (IsTeml(text, source)) {
+      MDH_ASSIGN_OR_RETURN(const TemlProgram program,
+                           ParseTemlProgram(text, BindingsOf(arguments), source));
+      return ToText(program);
+    }
+  }
+  return absl::InvalidArgumentError("only TeML programs (.teml) have loops to print");
+}
+
 }  // namespace
 
 void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
@@ -168,33 +199,11 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
 }
 
 Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
-  if (!arguments.einsum.empty()) return LoadEinsum(arguments);
-  MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
-  const ExpressionFormat format = FormatOfFile(arguments.file);
-  if (format != ExpressionFormat::kText) {
-    if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
-  }
-  const Bindings bindings = BindingsOf(arguments);
-  if (IsCFile(arguments.file)) {
-    return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
-                             arguments.file);
-  }
-  return ParseTextOfAnyKind(text, bindings, SourceNameOf(arguments));
+  return WithExitCode(ExitCode::kBadExpression, Load(arguments));
 }
 
 Result<std::string> LoadLoops(const ExpressionArguments& arguments) {
-  if (arguments.einsum.empty()) {
-    MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
-    const std::string source = SourceNameOf(arguments);
-    if (IsTeml(text, source)) {
-      MDH_ASSIGN_OR_RETURN(const TemlProgram program,
-                           ParseTemlProgram(text, BindingsOf(arguments), source));
-      return ToText(program);
-    }
-  }
-  return absl::InvalidArgumentError("only TeML programs (.teml) have loops to print");
+  return WithExitCode(ExitCode::kBadExpression, LoopsOfTeml(arguments));
 }
 
 }  // namespace mdh

@@ -29,6 +29,7 @@
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/teml/teml.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "core/text/printer.h"
@@ -291,7 +292,9 @@ bool IsExpression(const Pipeline& pipeline) {
 Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.expression_file));
   MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
-                       ParsePipeline(text, options.bindings, options.expression_file));
+                       IsTeml(text, options.expression_file)
+                           ? ParseTemlPipeline(text, options.bindings, options.expression_file)
+                           : ParsePipeline(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
   if (!IsExpression(pipeline) || options.partition.has_value() || options.joint ||
@@ -326,7 +329,7 @@ Result<std::string> Run(const LowerOptions& options) {
 }
 
 constexpr char kHelp[] =
-    "Usage: mdh-lower [OPTION...] EXPRESSION.mdh\n"
+    "Usage: mdh-lower [OPTION...] EXPRESSION.mdh|PROGRAM.teml\n"
     "Prints what code generation makes of an expression or a pipeline.\n"
     "  --set NAME=VALUE      a size or type of the expression\n"
     "  --model NAME          system model (OpenMP+SIMD+RM): CUDA, CUDA+WRP, OpenCL, OpenMP, ...\n"

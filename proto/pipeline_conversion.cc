@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/teml/teml.h"
 #include "core/text/pipeline_parser.h"
 #include "proto/scalar_conversion.h"
 
@@ -71,7 +72,9 @@ Result<Pipeline> PipelineFromText(const v1::TextExpression& text, const Pipeline
   }
   const Bindings bindings(text.bindings().begin(), text.bindings().end());
   MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
-                       ParsePipeline(text.text(), bindings, "<text>", text.name()));
+                       LooksLikeTeml(text.text())
+                           ? ParseTemlPipeline(text.text(), bindings)
+                           : ParsePipeline(text.text(), bindings, "<text>", text.name()));
   MDH_RETURN_IF_ERROR(FromProto(ToProto(pipeline), limits).status());
   return pipeline;
 }
@@ -92,7 +95,8 @@ PipelineLimits PipelineLimits::Of(const ExpressionLimits& limits) {
 bool HoldsPipeline(const v1::ExpressionSource& source) {
   if (source.has_pipeline()) return true;
   return source.has_text() &&
-         (!source.text().name().empty() || HoldsPipeline(source.text().text()));
+         (!source.text().name().empty() || HoldsPipeline(source.text().text()) ||
+          LooksLikeTeml(source.text().text()));
 }
 
 Result<Computation> ReadComputation(const v1::ExpressionSource& source,

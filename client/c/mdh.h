@@ -114,7 +114,8 @@ typedef struct mdh_query_options {
  * what such a job has found. */
 typedef struct mdh_query mdh_query;
 
-/* `text`: in the text form (.mdh files): a definition, or a pipeline with those that it calls.
+/* `text`: in the text form (.mdh files): a definition, or a pipeline with those that it calls; or a
+ * TeML program.
  * `bindings`: "NAME=VALUE" for its parameters, NULL at the end; or NULL. `options`: NULL for
  * defaults. */
 MDH_API mdh_code mdh_query_create(const char* text, const char* const* bindings,

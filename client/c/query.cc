@@ -7,7 +7,7 @@
 
 #include "client/c/boundary.h"
 #include "core/einsum/einsum.h"
-#include "core/text/computation_text.h"
+#include "core/teml/teml.h"
 
 namespace mdh {
 namespace {
@@ -84,7 +84,7 @@ Result<mdh_query> ReadQuery(const char* text, const char* const* bindings,
                             const mdh_query_options* options) {
   MDH_ASSIGN_OR_RETURN(const mdh_query_options read, ReadOptions(options));
   MDH_ASSIGN_OR_RETURN(const Bindings values, ReadBindings(bindings));
-  MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(text, values));
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParseTextOfAnyKind(text, values));
   return MakeQuery(std::move(computation), read);
 }
 

@@ -16,6 +16,7 @@ namespace {
 struct PrintArguments {
   ExpressionArguments expression;
   ExpressionFormat format = ExpressionFormat::kText;
+  bool loops = false;
 };
 
 Status CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
@@ -32,9 +33,14 @@ Status CheckExpression(const GlobalOptions& options, const ExpressionArguments& 
   return absl::OkStatus();
 }
 
-Status PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
+Result<std::string> TextToPrint(const PrintArguments& arguments) {
+  if (arguments.loops) return LoadLoops(arguments.expression);
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
-  std::string bytes = WriteComputation(computation, arguments.format);
+  return WriteComputation(computation, arguments.format);
+}
+
+Status PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(std::string bytes, TextToPrint(arguments));
   if (options.json && arguments.format == ExpressionFormat::kText) {
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
@@ -68,6 +74,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
       ->check([](const std::string& name) {
         return std::string(FormatFromName(name).status().message());
       });
+  print->add_flag("--loops", print_arguments->loops,
+                  "of a TeML program: the loops that it generates, in C's notation");
   Select(print, selected,
          [&options, print_arguments] { return PrintExpression(options, *print_arguments); });
 }

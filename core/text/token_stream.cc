@@ -61,7 +61,7 @@ size_t SymbolLength(absl::string_view rest) {
   for (absl::string_view symbol : {":=", "->", "++", "&&", "||", "==", "!=", "<=", ">="}) {
     if (absl::StartsWith(rest, symbol)) return symbol.size();
   }
-  return absl::StrContains("<>()[]{},;:.=|+-*/%&^!?", rest[0]) ? 1 : 0;
+  return absl::StrContains("<>()[]{},;:.=|+-*/%&^!?@", rest[0]) ? 1 : 0;
 }
 
 std::string Found(const Token& token) {

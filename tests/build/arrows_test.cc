@@ -254,6 +254,7 @@ TEST(Arrows, FoldersAndFilesAreSmall) {
 TEST(Arrows, LowerFoldersLinkNoServiceAndNoGpuLibrary) {
   ExpectLinksOnly("mdh_core_decomposition", {"absl::", "OpenSSL::Crypto", "mdh_core_"});
   ExpectLinksOnly("mdh_core_einsum", {"absl::", "OpenSSL::Crypto", "mdh_core_"});
+  ExpectLinksOnly("mdh_core_teml", {"absl::", "OpenSSL::Crypto", "mdh_core_"});
   ExpectLinksOnly("mdh_codegen", {"absl::", "OpenSSL::Crypto", "mdh_core_", "mdh_codegen_"});
 }
 

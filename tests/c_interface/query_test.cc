@@ -70,6 +70,17 @@ TEST(CQueryTest, EinsumHasAnEpilogue) {
   EXPECT_STREQ(mdh_query_digest(older.get()), mdh_query_digest(MatMulQuery(48).get()));
 }
 
+TEST(CQueryTest, TextsMayBeTemlPrograms) {
+  const char* const sizes[] = {"N=48", "type=fp32", nullptr};
+  const CQuery program = MakeHandle<CQuery, mdh_query>(
+      mdh_query_create, "A = tensor([N, N]) B = tensor([N, N]) C = contract(A, B, [2, 1])", sizes,
+      nullptr);
+  EXPECT_STREQ(mdh_query_digest(program.get()), mdh_query_digest(MatMulQuery(48).get()));
+  mdh_query* query = nullptr;
+  EXPECT_THAT(Ask(mdh_query_create, "A = tensor([4])", nullptr, nullptr, &query).message,
+              HasSubstr("the program assigns nothing"));
+}
+
 TEST(CQueryTest, EinsumSaysWhatDoesNotFit) {
   mdh_query* query = nullptr;
   const auto message = [&](const char* einsum, const mdh_einsum_options& with) {

@@ -1,6 +1,7 @@
-// write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/*, OUT/proto/*,
-// OUT/service/* and OUT/bundle/*: the .mdh files of the folder EXPRESSIONS and random expressions;
-// requests of every method with them; bundles of records for them.
+// write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/*, OUT/teml/*,
+// OUT/proto/*, OUT/service/* and OUT/bundle/*: the .mdh files of the folder EXPRESSIONS and random
+// expressions; the TeML programs of its folder teml and random ones; requests of every method with
+// them; bundles of records for them.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -18,6 +19,7 @@
 #include "server/store/bundle.h"
 #include "tests/fuzz/request.h"
 #include "tests/random_expression.h"
+#include "tests/random_teml.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/old_bundle.h"
 
@@ -120,6 +122,20 @@ bool WriteShipped(const fs::path& folder, const fs::path& out) {
   return true;
 }
 
+void WriteTeml(const fs::path& folder, const fs::path& out) {
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(folder)) {
+    if (file.path().extension() != ".teml") continue;
+    std::stringstream text;
+    text << std::ifstream(file.path()).rdbuf();
+    Write(out / (file.path().parent_path().filename().string() + file.path().filename().string()),
+          text.str());
+  }
+  Rng rng(2);
+  for (int n = 0; n < 200; ++n) {
+    Write(out / ("random" + std::to_string(n)), RandomTemlProgram(rng));
+  }
+}
+
 }  // namespace
 }  // namespace mdh
 
@@ -129,10 +145,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path out = argv[2];
-  for (const char* fuzzer : {"text", "proto", "service", "bundle"}) {
+  for (const char* fuzzer : {"text", "teml", "proto", "service", "bundle"}) {
     std::filesystem::create_directories(out / fuzzer);
   }
   if (!mdh::WriteShipped(argv[1], out)) return 1;
+  mdh::WriteTeml(std::filesystem::path(argv[1]) / "teml", out / "teml");
   mdh::Rng rng(1);
   mdh::RandomExpressionOptions options;
   options.max_rank = 3;

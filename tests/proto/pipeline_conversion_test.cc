@@ -96,6 +96,26 @@ TEST_F(PipelineConversionTest, SourcesStandForExpressionsOrPipelines) {
   EXPECT_THAT(ErrorMessage(ReadComputation(source, small)), HasSubstr("limit of 10"));
 }
 
+TEST_F(PipelineConversionTest, TextsMayBeTemlPrograms) {
+  v1::ExpressionSource source;
+  source.mutable_text()->set_text("A = tensor([N, N])\nB = contract(A, A, [2, 1])\n");
+  (*source.mutable_text()->mutable_bindings())["N"] = "8";
+  EXPECT_TRUE(HoldsPipeline(source));
+  // One step is an expression.
+  const Result<Expression> one = FromProto(source, ExpressionLimits());
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->dimensions()[2].size, 8);
+  ExpressionLimits small;
+  small.buffer_bytes = 10;
+  EXPECT_THAT(ErrorMessage(ReadComputation(source, small)), HasSubstr("limit of 10"));
+  source.mutable_text()->mutable_text()->append("C = transpose(B, [[1, 2]])\n");
+  EXPECT_EQ(std::get<Pipeline>(*ReadComputation(source, {})).steps().size(), 2u);
+  source.mutable_text()->mutable_text()->append("D = transpose(B, [[1, 3]])\n");
+  EXPECT_EQ(ErrorMessage(ReadComputation(source, {})),
+            "<text>:4:23: transpose (32): there is no dimension 3; dimensions count from 1 to 2\n"
+            "D = transpose(B, [[1, 3]])\n                      ^");
+}
+
 TEST_F(PipelineConversionTest, Limits) {
   limits_.edges = 3;
   ExpectRefusal(absl::StatusCode::kInvalidArgument,

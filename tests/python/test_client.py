@@ -184,6 +184,17 @@ activation<T | I, J> := out_view<T>( y: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, 
 """
 
 
+def test_a_text_may_be_a_teml_program(client):
+    program = """N = 16
+        A = tensor([N, N])
+        B = tensor([N, N])
+        C = contract(A, B, [2, 1])"""
+    product = mdh.einsum("ik,kj->ij", i=8, j=8, k=8)
+    assert client.check(mdh.parse(program, N=8, type="fp32")).digest == product.digest
+    with pytest.raises(mdh.ExpressionError, match=r"no size 'M'; it has N"):
+        client.check(mdh.parse(program, M=8))
+
+
 def test_a_pipeline_is_one_kernel(client, tmp_path):
     numpy = pytest.importorskip("numpy")
     layer = mdh.parse(LAYER)

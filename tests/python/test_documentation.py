@@ -19,7 +19,7 @@ UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
 RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core/text/grammar.md", "codegen/README.md",
        "tuner/README.md",
        *(f"deploy/docs/{name}.md" for name in (
-           "tutorial", "gallery", "limits", "front-ends", "language", "tuning", "programs", "service", "operating",
+           "tutorial", "gallery", "limits", "front-ends", "language", "teml", "tuning", "programs", "service", "operating",
            "how-it-works", "glossary", "benchmarks", "development"))]
 # What is not run here, and where it is looked at.
 OTHERS = {

@@ -13,7 +13,7 @@
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
-#include "core/text/computation_text.h"
+#include "core/teml/teml.h"
 
 namespace mdh {
 namespace {
@@ -63,6 +63,19 @@ Result<Expression> LoadEinsum(const ExpressionArguments& arguments) {
   }
   options.epilogue = arguments.epilogue;
   return ParseEinsum(arguments.einsum, options);
+}
+
+Bindings BindingsOf(const ExpressionArguments& arguments) {
+  Bindings bindings;
+  for (const std::string& binding : arguments.set) {
+    const size_t equals = binding.find('=');
+    bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
+  }
+  return bindings;
+}
+
+std::string SourceNameOf(const ExpressionArguments& arguments) {
+  return arguments.file == "-" ? "<stdin>" : arguments.file;
 }
 
 std::string CheckBinding(const std::string& binding) {
@@ -119,17 +132,25 @@ Result<Computation> Load(const ExpressionArguments& arguments) {
     return absl::InvalidArgumentError(
         absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
   }
-  Bindings bindings;
-  for (const std::string& binding : arguments.set) {
-    const size_t equals = binding.find('=');
-    bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
-  }
+  const Bindings bindings = BindingsOf(arguments);
   if (IsCFile(arguments.file)) {
     return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
                              arguments.file);
   }
-  const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
-  return ParseComputation(text, bindings, source);
+  return ParseTextOfAnyKind(text, bindings, SourceNameOf(arguments));
+}
+
+Result<std::string> LoopsOfTeml(const ExpressionArguments& arguments) {
+  if (arguments.einsum.empty()) {
+    MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+    const std::string source = SourceNameOf(arguments);
+    if (IsTeml(text, source)) {
+      MDH_ASSIGN_OR_RETURN(const TemlProgram program,
+                           ParseTemlProgram(text, BindingsOf(arguments), source));
+      return ToText(program);
+    }
+  }
+  return absl::InvalidArgumentError("only TeML programs (.teml) have loops to print");
 }
 
 }  // namespace
@@ -179,6 +200,10 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
 
 Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
   return WithExitCode(ExitCode::kBadExpression, Load(arguments));
+}
+
+Result<std::string> LoadLoops(const ExpressionArguments& arguments) {
+  return WithExitCode(ExitCode::kBadExpression, LoopsOfTeml(arguments));
 }
 
 }  // namespace mdh

@@ -13,8 +13,8 @@ namespace mdh {
 
 // An expression comes from a file or from a summation string, a pipeline from a file.
 struct ExpressionArguments {
-  // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; "-": text on standard
-  // input.
+  // Text; a message as *.binpb or *.json; annotated loops as *.c or *.h; a TeML program as *.teml;
+  // "-": text, or a TeML program, on standard input.
   std::string file = {};
   std::vector<std::string> set = {};  // "NAME=VALUE": of --set, then as words behind the file
   std::string function = {};          // C loops: those of this function
@@ -32,7 +32,7 @@ struct ExpressionArguments {
 void AddExpressionArguments(
     CLI::App& command, ExpressionArguments& arguments,
     const std::string& file_help =
-        "expression or pipeline (.mdh, .c, .h, .binpb, .json); -: standard input");
+        "expression or pipeline (.mdh, .teml, .c, .h, .binpb, .json); -: standard input");
 
 // The words that give the same expression to another command; none if it comes from standard input.
 std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
@@ -40,5 +40,8 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one; all with ExitCode::kBadExpression.
 Result<Computation> LoadComputation(const ExpressionArguments& arguments);
+
+// The loops of a TeML program. Errors: also InvalidArgument if it is none.
+Result<std::string> LoadLoops(const ExpressionArguments& arguments);
 
 }  // namespace mdh

@@ -79,5 +79,6 @@ class TextExpression:
 
 
 def parse(text: str, **bindings: object) -> TextExpression:
-    """An expression, or a pipeline with the definitions that it calls, of the text form (.mdh); errors in it are found when the daemon gets it."""
+    """An expression, or a pipeline with the definitions that it calls, of the text form (.mdh), or a TeML program
+    (.teml); errors in it are found when the daemon gets it."""
     return TextExpression(text, **bindings)

@@ -116,6 +116,24 @@ TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
   EXPECT_EQ(Mdh({"print", kMatMul, "--shape", "8"}).code, ExitCode::kUsage);
 }
 
+TEST(ExpressionCommands, TakeTemlPrograms) {
+  const std::string folder = MDH_SOURCE_DIR "/client/expressions/teml/";
+  const Ended printed = Mdh({"print", folder + "mm.teml", "I=8", "--set", "type=fp32"});
+  ASSERT_EQ(printed.code, ExitCode::kOk) << printed.err;
+  EXPECT_THAT(printed.out, StartsWith("mm :=\n  out_view<fp32>( C[8, 1024]: (i1,i2,k)"));
+  EXPECT_THAT(Mdh({"check", folder + "helm.teml", "E=4"}).out, HasSubstr("s = s_step3(c, u, W)"));
+  const Ended loops = Mdh({"print", "--loops", folder + "table2/mttkrp.teml", "I=2", "J=3"});
+  EXPECT_THAT(loops.out, HasSubstr("#pragma omp parallel for\nfor (int i = 0; i <= 1; i++)\n"
+                                   "  for (int k = 0; k <= 249; k++)\n"
+                                   "    for (int j = 0; j <= 2; j++)\n"));
+  const Ended wrong = Mdh({"print", folder + "mm.teml", "M=8"});
+  EXPECT_EQ(wrong.code, ExitCode::kBadExpression);
+  EXPECT_THAT(wrong.err, HasSubstr("mm.teml:2:1: the program has no size 'M'; it has I, J, K"));
+  EXPECT_THAT(Mdh({"print", "--loops", kMatMul}).err, HasSubstr("only TeML programs"));
+  EXPECT_THAT(Mdh({"print", "--loops", "--einsum", "i->", "--size", "i=3"}).err,
+              HasSubstr("only TeML programs"));
+}
+
 class PipelineCommands : public ::testing::Test {
  protected:
   PipelineCommands() { std::ofstream(file_) << kLayer; }

@@ -1,0 +1,42 @@
+#include "codegen/lower/units/unit_context.h"
+
+#include <utility>
+
+namespace mdh {
+
+UnitContext::UnitContext(const LowLevelExpression& low_level, UnitPlan plan)
+    : low_level_(low_level),
+      plan_(std::move(plan)),
+      kernel_names_(NamesOf(low_level.expression(), names_)),
+      m_{plan_.form.m, plan_.m, unit().rows},
+      n_{plan_.form.n, plan_.n, unit().columns},
+      k_{plan_.form.k, plan_.k, kUnitDepth},
+      block_point_(low_level.expression().rank(), Index(0)) {
+  for (const char* reserved : {"thread", "threads", "scratch", "slot"}) names_.Reserve(reserved);
+  for (std::string* name : {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums}) {
+    *name = names_.Unique(*name);
+  }
+}
+
+void UnitContext::SetPoint(const UnitAxis& axis, Index composite, const std::string& name,
+                           Point* point, Block* block) {
+  if (axis.dimensions.size() > 1 && !composite.IsLeaf()) {
+    const std::string declared = names_.Unique(name);
+    block->push_back({DeclareIndex{declared, std::move(composite)}});
+    composite = Index::Variable(declared);
+  }
+  for (size_t x = axis.dimensions.size(); x-- > 0;) {
+    const int d = axis.dimensions[x];
+    const int64_t size = expression().dimensions()[d].size;
+    (*point)[d] = x == 0 ? composite : composite % size;
+    composite = composite / size;
+  }
+}
+
+Index At(const AffineIndex& affine, const UnitContext::Point& point) {
+  Index at(0);
+  for (size_t d = 0; d < point.size(); ++d) at = at + point[d] * affine.coefficients[d];
+  return at + Index(affine.constant);
+}
+
+}  // namespace mdh

@@ -57,7 +57,4 @@ class ScalarBuilder {
   std::set<int> index_casts_;  // lose nothing, since the index is small
 };
 
-// Whether every value of `from` is one of `to`.
-bool HoldsAllValues(ScalarType to, ScalarType from);
-
 }  // namespace mdh

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/round.h"
+#include "core/expression/dependences.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -20,9 +21,6 @@ template <typename... Parts>
 Status NotKeyed(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
-
-static_assert(Expression::kMaxDimensions <= 64);
-using DimensionSet = uint64_t;
 
 // A condition that holds, or does not.
 struct Literal {
@@ -40,21 +38,18 @@ struct KeyedChoice {
 class KeyedFormFinder {
  public:
   explicit KeyedFormFinder(const Expression& e)
-      : e_(e), f_(e.function()), instructions_(f_.instructions()) {
+      : e_(e),
+        f_(e.function()),
+        instructions_(f_.instructions()),
+        uses_(DimensionsOfInstructions(e)) {
     std::vector<ScalarValue> zeros;
     for (const TypedName& parameter : f_.parameters()) {
       zeros.push_back(ScalarValue::Zero(parameter.type));
     }
     f_.EvaluateInto(zeros, &constants_);
     for (const ScalarInstruction& instruction : instructions_) {
-      const bool is_parameter = instruction.op == ScalarOp::kParameter;
-      DimensionSet uses = is_parameter ? UsedBy(instruction.parameter) : 0;
-      bool varies = is_parameter;
-      for (const int operand : instruction.operands) {
-        uses |= uses_[operand];
-        varies = varies || varies_[operand];
-      }
-      uses_.push_back(uses);
+      bool varies = instruction.op == ScalarOp::kParameter;
+      for (const int operand : instruction.operands) varies = varies || varies_[operand];
       varies_.push_back(varies);
     }
   }
@@ -77,7 +72,7 @@ class KeyedFormFinder {
       const int a = equality.operands[0], b = equality.operands[1];
       if (!IsInteger(instructions_[a].type)) continue;
       for (const auto& [element, result] : {std::pair(a, b), std::pair(b, a)}) {
-        if ((uses_[result] & Reduced()) != 0) {
+        if ((uses_[result] & ReducedDimensions(e_)) != 0) {
           if (!has_sides) reason = "both sides of the equality depend on reduced dimensions";
           continue;
         }
@@ -91,23 +86,6 @@ class KeyedFormFinder {
   }
 
  private:
-  bool IsActive(int d) const { return e_.dimensions()[d].size > 1; }
-
-  DimensionSet UsedBy(int parameter) const {
-    DimensionSet uses = 0;
-    if (e_.is_index(parameter)) {
-      const int d = e_.index_dimension(parameter);
-      return IsActive(d) ? DimensionSet{1} << d : 0;
-    }
-    const Expression::AccessRef ref = e_.input_access(parameter);
-    for (const AffineIndex& index : e_.inputs()[ref.buffer].accesses[ref.access].indices) {
-      for (int d = 0; d < e_.rank(); ++d) {
-        if (index.coefficients[d] != 0 && IsActive(d)) uses |= DimensionSet{1} << d;
-      }
-    }
-    return uses;
-  }
-
   Status CheckOperators() const {
     if (e_.has_prefix_sum()) return NotKeyed("there are prefix sums");
     if (!e_.has_reduction()) return NotKeyed("no dimension is reduced");
@@ -171,14 +149,6 @@ class KeyedFormFinder {
            (x.operands[0] == y.operands[1] && x.operands[1] == y.operands[0]);
   }
 
-  DimensionSet Reduced() const {
-    DimensionSet reduced = 0;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (e_.is_reduction(d)) reduced |= DimensionSet{1} << d;
-    }
-    return reduced;
-  }
-
   // The form with the keys that these two instructions give; `equality` is between them, and the
   // result's does not depend on reduced dimensions.
   Result<KeyedForm> FormOf(const Literal& equality, int element, int result) const {
@@ -200,10 +170,8 @@ class KeyedFormFinder {
       if (choice.value >= 0) used |= uses_[choice.value];
     }
     std::vector<int> elements, keys, batch;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!IsActive(d)) continue;
-      const bool is_used = (used >> d & 1) != 0;
-      (e_.is_reduction(d) ? elements : is_used ? batch : keys).push_back(d);
+    for (const int d : Members(ActiveDimensions(e_))) {
+      (e_.is_reduction(d) ? elements : IsIn(used, d) ? batch : keys).push_back(d);
     }
     if (keys.empty()) {
       return NotKeyed("elements and their values depend on all dimensions that are kept");
@@ -255,17 +223,11 @@ class KeyedFormFinder {
   const Expression& e_;
   const ScalarFunction& f_;
   const std::vector<ScalarInstruction>& instructions_;
-  std::vector<DimensionSet> uses_;      // per instruction
-  std::vector<bool> varies_;            // idem: whether it depends on a parameter
-  std::vector<ScalarValue> constants_;  // idem: its value if it does not
-  std::vector<KeyedChoice> choices_;    // per result
+  const std::vector<DimensionSet> uses_;  // per instruction
+  std::vector<bool> varies_;              // idem: whether it depends on a parameter
+  std::vector<ScalarValue> constants_;    // idem: its value if it does not
+  std::vector<KeyedChoice> choices_;      // per result
 };
-
-int64_t PointsAlong(const Expression& e, const std::vector<int>& dimensions) {
-  int64_t points = 1;
-  for (const int d : dimensions) points *= e.dimensions()[d].size;
-  return points;
-}
 
 }  // namespace
 

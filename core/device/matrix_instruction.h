@@ -44,25 +44,27 @@ inline constexpr int kNoEnd = 1 << 20;
 struct MatrixInstruction {
   std::string name;  // "wgmma.m64n256k16.bf16", with both types where they differ: "....u8.s8"
   MatrixUnit unit;
+  std::string_view mnemonic;  // "mma.sync.aligned", "vdpbf16ps"
   int64_t m, n, k;
   ScalarType a, b, accumulator;
   // Bits of an operand's fraction that are multiplied: 10 of fp32 for tf32, which is rounded (or
   // cut) to them; of others those of their types. 0 of integers.
-  int fraction_bits;
-  // Bits behind the leading one that additions to the accumulator keep; what is less is cut. Those
-  // of the accumulator's type where it rounds as IEEE 754 says.
-  int kept_bits;
+  int fraction_bits = 0;
+  // Bits behind the leading one that additions to the accumulator keep: those of its type, or
+  // fewer; `truncates`: what is less is cut off rather than rounded.
+  int kept_bits = 0;
+  bool truncates = false;
   int lanes;  // threads that execute it together: 1, 32, 128
   OperandHomes a_home, b_home;
   // Operands in shared memory may be contiguous along m or n; else along k only.
   bool takes_transposed = false;
-  FragmentLayout a_layout, b_layout, c_layout;
-  std::vector<UnitRate> rates;  // ascending; of GPUs. Where none is, there is no such instruction
-  std::string_view isa = "";    // of CPUs: the word for it in DeviceDescription::isa
-  double cpu_rate = 0;          // idem: as UnitRate, of the fastest cores known
-  bool is_planned = false;      // no code is generated for it yet
+  FragmentLayout a_layout, b_layout, c_layout;  // without digits: it is never in registers
+  std::vector<UnitRate> rates = {};  // ascending; of GPUs. Where none is, there is no instruction
+  std::string_view isa = "";         // of CPUs: the word for it in DeviceDescription::isa
+  double cpu_rate = 0;               // idem: as UnitRate, of the fastest cores known
+  bool is_planned = false;           // no code is generated for it yet
 
-  // Of all its products none is rounded.
+  // Whether no operand is rounded.
   bool is_exact() const { return fraction_bits == Info(a).format.fraction_bits; }
   int64_t multiply_adds() const { return m * n * k; }
 };
@@ -83,7 +85,7 @@ inline bool HasInstruction(const MatrixInstruction& instruction, const DeviceDes
   return MultiplyAddsPerCycle(instruction, device) > 0;
 }
 
-// What an instruction makes of operands and sums of these types.
+// What an instruction makes of operands and sums of some types.
 enum class UnitArithmetic : uint8_t {
   kNone,     // something else: it cannot be used
   kExact,    // the bits of any order of the sum: integers
@@ -95,7 +97,7 @@ enum class UnitArithmetic : uint8_t {
 UnitArithmetic ArithmeticOf(const MatrixInstruction& instruction, ScalarType a, ScalarType b,
                             ScalarType combined, int64_t terms);
 
-// "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"; of CPUs "vdpbf16ps".
+// "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"; of CPUs the mnemonic.
 std::string AssemblyName(const MatrixInstruction& instruction);
 
 // The rows as a table: name, shape, lanes, homes, rates; and the layouts of each.

@@ -96,8 +96,7 @@ struct MatrixDescriptor {
   Swizzle swizzle = Swizzle::k128;
 
   uint64_t bits() const;
-  // Of bits that were made so. Errors: InvalidArgument if there is no such swizzle.
-  static Result<MatrixDescriptor> FromBits(uint64_t bits);
+  static MatrixDescriptor FromBits(uint64_t bits);
   // The byte of shared memory where element (point, k) of the part is read.
   int64_t Address(int64_t point, int64_t k, int element_bytes, bool is_k_major) const;
 };

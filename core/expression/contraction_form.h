@@ -64,9 +64,6 @@ Result<ContractionForm> FindContractionForm(const Expression& expression);
 // alone; all of what is passed stays. Without a factor, the expression itself.
 Result<Expression> WithFactorStored(const Expression& expression, const ContractionForm& form);
 
-// The points of several dimensions, 1 of none.
-int64_t PointsAlong(const Expression& expression, const std::vector<int>& dimensions);
-
 // alpha and beta: a sum along dimensions that are kept, with the constant, and along those that are
 // reduced. For offsets of elements (Buffer::Linearized) and for single indices of buffers.
 struct SplitIndex {
@@ -75,8 +72,8 @@ struct SplitIndex {
 };
 SplitIndex Split(const Expression& expression, const AffineIndex& index);
 
-// "batch b; m i of 10; n j of 500; k k of 64; A fp16 contiguous along k; B fp16 contiguous along j"
-// and what there is of a factor.
+// "batch b of 16; m i of 10; n j of 500; k k of 64; A fp16 along k; B fp16 along j; sums in fp32",
+// and whether operands are computed and there is a factor.
 std::string ToText(const Expression& expression, const ContractionForm& form);
 
 }  // namespace mdh

@@ -46,4 +46,20 @@ double SmallestNormal(ScalarType type) {
   return std::ldexp(1.0, 1 - ExponentBias(Info(type).format));
 }
 
+bool HoldsAllValues(ScalarType to, ScalarType from) {
+  if (to == from || from == ScalarType::kBool) return true;
+  if (to == ScalarType::kBool) return false;
+  const FloatFormat& wide = Info(to).format;
+  if (IsFloatingPoint(from)) {
+    const FloatFormat& narrow = Info(from).format;
+    return wide.exponent_bits >= narrow.exponent_bits &&
+           wide.fraction_bits >= narrow.fraction_bits &&
+           (wide.has_infinities || !narrow.has_infinities);
+  }
+  const int bits = 8 * SizeBytes(from) - (IsSigned(from) ? 1 : 0);
+  if (IsFloatingPoint(to)) return bits <= wide.fraction_bits + 1;
+  if (IsSigned(from) && !IsSigned(to)) return false;
+  return bits <= 8 * SizeBytes(to) - (IsSigned(to) ? 1 : 0);
+}
+
 }  // namespace mdh

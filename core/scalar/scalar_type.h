@@ -144,4 +144,7 @@ double Epsilon(ScalarType type);         // from 1 to the next number
 double LargestFinite(ScalarType type);   // 65504 of fp16
 double SmallestNormal(ScalarType type);  // 2^-14 of fp16
 
+// Whether every value of `from` is one of `to`.
+bool HoldsAllValues(ScalarType to, ScalarType from);
+
 }  // namespace mdh

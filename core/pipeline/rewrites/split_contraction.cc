@@ -9,15 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/expression/dependences.h"
 #include "core/pipeline/rewrites/product_form.h"
 #include "core/pipeline/rewrites/step_builder.h"
 
 namespace mdh {
 namespace {
 
-using DimensionSet = uint64_t;  // bit d: dimension d; there are at most 64
 using FactorSet = uint32_t;
-static_assert(Expression::kMaxDimensions <= 64);
 
 constexpr DimensionSet Only(int d) { return DimensionSet{1} << d; }
 
@@ -134,14 +133,6 @@ class ContractionSplitter {
     int buffer = -1;
     std::vector<int> dimensions = {};
   };
-
-  static std::vector<int> Members(DimensionSet set) {
-    std::vector<int> members;
-    for (int d = 0; d < 64; ++d) {
-      if ((set & Only(d)) != 0) members.push_back(d);
-    }
-    return members;
-  }
 
   Result<Operand> Contract(FactorSet set) {
     std::vector<Operand> operands;

@@ -3,196 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <barrier>
 #include <deque>
-#include <mutex>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/device/matrix_memory.h"
+#include "tests/codegen/passes/block_memory.h"
 
 namespace mdh {
 namespace {
-
-class BlockMemory;
-
-// The blocks of a cluster, in the order of their numbers there.
-struct Cluster {
-  explicit Cluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
-  std::vector<BlockMemory*> blocks;
-  std::barrier<> barrier;
-};
-
-// What the threads of one block share.
-class BlockMemory {
- public:
-  BlockMemory(ProgramMemory& global, Cluster& cluster, int64_t threads, bool may_read_unwritten)
-      : global_(global),
-        cluster_(cluster),
-        may_read_unwritten_(may_read_unwritten),
-        barrier_(static_cast<std::ptrdiff_t>(threads)) {
-    cluster.blocks.push_back(this);
-  }
-
-  void Declare(const DeclareArray& array) {
-    const std::lock_guard lock(mutex_);
-    auto& elements = shared_[array.name];
-    if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
-  }
-  void Wait() { barrier_.arrive_and_wait(); }
-  void WaitForCluster() { cluster_.barrier.arrive_and_wait(); }
-  void Leave() {
-    barrier_.arrive_and_drop();
-    cluster_.barrier.arrive_and_drop();
-  }
-  // An element of a shared array of block `number` in the cluster, for a thread of this one.
-  ScalarValue LoadOfBlock(int64_t number, const std::string& name, int64_t at, int64_t thread,
-                          int64_t epoch) {
-    if (number < 0 || number >= std::ssize(cluster_.blocks)) {
-      ADD_FAILURE() << "there is no block " << number << " in the cluster";
-      return ScalarValue::Zero(ScalarType::kInt32);
-    }
-    BlockMemory& other = *cluster_.blocks[static_cast<size_t>(number)];
-    const auto own = std::find(cluster_.blocks.begin(), cluster_.blocks.end(), this);
-    {
-      const std::lock_guard lock(other.mutex_);
-      EXPECT_TRUE(other.shared_.contains(name)) << name << " is not in shared memory";
-      other.last_read_ = std::max(other.last_read_, epoch);
-    }
-    // Numbers of threads that no block has.
-    const int64_t reader = thread + (own - cluster_.blocks.begin() + 1) * 1'000'000;
-    return other.Load(name, at, &other == this ? thread : reader, epoch);
-  }
-  // Whether others still read after the last barrier of this block.
-  void ExpectNotReadSince(int64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    EXPECT_LT(last_read_, epoch) << "a block ends that others of its cluster read";
-  }
-  // Counts the block; all of its threads learn whether it is the last one.
-  bool IsLast(const std::string& counter, int64_t at, int64_t blocks, int64_t thread) {
-    Wait();
-    if (thread == 0) {
-      const std::lock_guard lock(mutex_);
-      if (std::optional<ScalarValue>* element = Find(counter, at); element != nullptr) {
-        EXPECT_TRUE(element->has_value()) << "nothing was written to " << counter;
-        const int64_t count = element->has_value() ? (*element)->as_int64() + 1 : 1;
-        *element = ScalarValue::Integer(ScalarType::kInt32, count);
-        is_last_ = count == blocks;
-      }
-    }
-    Wait();
-    return is_last_;
-  }
-
-  ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    std::optional<ScalarValue>* element = Find(name, at);
-    Access& access = accesses_[{name, at}];
-    access.Enter(epoch);
-    access.readers.insert(thread);
-    Check(access, name, at);
-    CheckArrived(name, at);
-    return element == nullptr ? Unwritten(name, at) : Read(*element, name, at);
-  }
-  ScalarValue Read(const std::optional<ScalarValue>& element, const std::string& name,
-                   int64_t at) const {
-    return element.has_value() ? *element : Unwritten(name, at);
-  }
-  ScalarValue Unwritten(const std::string& name, int64_t at) const {
-    EXPECT_TRUE(may_read_unwritten_) << "nothing was written to " << name << "[" << at << "]";
-    return ScalarValue::Zero(ScalarType::kInt32);
-  }
-  void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
-             int64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    CheckArrived(name, at);
-    Write(name, at, value, thread, epoch);
-  }
-  // A copy that has begun may write its element at any time until it arrives.
-  void BeginCopy(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    EXPECT_TRUE(shared_.contains(name)) << name << " is not in shared memory";
-    CheckArrived(name, at);
-    Write(name, at, std::nullopt, thread, epoch);
-    on_their_way_.insert({name, at});
-  }
-  void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
-               int64_t epoch) {
-    const std::lock_guard lock(mutex_);
-    on_their_way_.erase({name, at});
-    Write(name, at, value, thread, epoch);
-  }
-  // Additions come into effect when the block has ended, in the order of its threads.
-  void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
-    const std::lock_guard lock(mutex_);
-    additions_[{name, at}].emplace(thread, value);
-  }
-  void End() {
-    for (const auto& [place, values] : additions_) {
-      std::optional<ScalarValue>* element = Find(place.first, place.second);
-      if (element == nullptr) continue;
-      EXPECT_FALSE(accesses_.contains(place)) << "others access what is added to";
-      EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
-      if (!element->has_value()) continue;
-      for (const auto& [thread, value] : values) {
-        *element = Apply(ScalarOp::kAdd, value.type(), {**element, value});
-      }
-    }
-  }
-
- private:
-  // Who accesses an element between two barriers.
-  struct Access {
-    int64_t epoch = -1;
-    std::set<int64_t> readers, writers;
-    void Enter(int64_t at) {
-      if (epoch != at) *this = {at, {}, {}};
-    }
-  };
-  std::optional<ScalarValue>* Find(const std::string& name, int64_t at) {
-    auto* elements = shared_.contains(name)   ? &shared_[name]
-                     : global_.contains(name) ? &global_[name]
-                                              : nullptr;
-    if (elements == nullptr || at < 0 || at >= static_cast<int64_t>(elements->size())) {
-      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
-      return nullptr;
-    }
-    return &(*elements)[static_cast<size_t>(at)];
-  }
-  void Write(const std::string& name, int64_t at, const std::optional<ScalarValue>& value,
-             int64_t thread, int64_t epoch) {
-    std::optional<ScalarValue>* element = Find(name, at);
-    if (element == nullptr) return;
-    Access& access = accesses_[{name, at}];
-    access.Enter(epoch);
-    access.writers.insert(thread);
-    Check(access, name, at);
-    *element = value;
-  }
-  void CheckArrived(const std::string& name, int64_t at) const {
-    EXPECT_FALSE(on_their_way_.contains({name, at}))
-        << "a copy to " << name << "[" << at << "] is on its way";
-  }
-  static void Check(const Access& access, const std::string& name, int64_t at) {
-    std::set<int64_t> threads = access.readers;
-    threads.insert(access.writers.begin(), access.writers.end());
-    EXPECT_TRUE(access.writers.empty() || threads.size() == 1)
-        << "threads race for " << name << "[" << at << "]";
-  }
-
-  ProgramMemory& global_;
-  Cluster& cluster_;
-  const bool may_read_unwritten_;
-  bool is_last_ = false;
-  int64_t last_read_ = -1;  // by a block of the cluster
-  ProgramMemory shared_;
-  std::map<std::pair<std::string, int64_t>, Access> accesses_;
-  std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
-  std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived
-  std::mutex mutex_;
-  std::barrier<> barrier_;
-};
 
 // One thread of a stage.
 class ThreadOfStage {
@@ -219,6 +39,7 @@ class ThreadOfStage {
   void ExpectAllCopiesArrived() const {
     EXPECT_TRUE(begun_.empty()) << "copies belong to no group";
     for (const Copies& group : groups_) EXPECT_TRUE(group.empty()) << "nobody waits for copies";
+    EXPECT_TRUE(bundles_.empty() && open_bundle_.empty()) << "nobody waits for multiplications";
     memory_.ExpectNotReadSince(epoch_);
   }
 
@@ -436,8 +257,10 @@ class ThreadOfStage {
     EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
     CheckAligned(to, lanes, 1);
     CheckAligned(from, lanes, 1);
+    const bool exists = Holds(s.all_of);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
-      begun_.push_back({s.target, to + l, Load(s.source, from + l)});
+      begun_.push_back({s.target, to + l,
+                        exists ? Load(s.source, from + l) : ScalarValue::Zero(s.type.scalar)});
       memory_.BeginCopy(s.target, to + l, number_, epoch_);
     }
   }
@@ -449,6 +272,100 @@ class ThreadOfStage {
       }
     }
   }
+
+  // ---- Matrix units: multiplications are done as late as they may ----
+
+  void Run(const DeclareOperand& s) {
+    const int64_t start = At(s.offset) * 2;
+    EXPECT_EQ(start % OperandTile::kTileAlignment, 0) << s.name << " is not aligned";
+    operands_[s.name] = {s.array, {start, s.leading_bytes, s.stride_bytes, Swizzle::k128}};
+  }
+  void Run(const GroupFence&) { is_fenced_ = true; }
+  void Run(const UnitFence&) { memory_.FenceUnit(number_); }
+  void Run(const GroupMultiply& s) {
+    EXPECT_TRUE(is_fenced_) << "no fence in front of multiplications";
+    const auto count = static_cast<size_t>(s.columns / 2), first = static_cast<size_t>(s.first);
+    auto& own = private_.at(s.sums);
+    auto& sums = in_flight_[s.sums];
+    sums.resize(own.size());
+    for (size_t r = first; r < first + count; ++r) {
+      if (own[r].has_value()) sums[r] = std::exchange(own[r], std::nullopt);
+    }
+    Multiplication begun{s, At(s.keeps) != 0, operands_.at(s.a.name), operands_.at(s.b.name)};
+    begun.a.second.start += s.a.offset_bytes;
+    begun.b.second.start += s.b.offset_bytes;
+    open_bundle_.push_back(std::move(begun));
+  }
+  void Run(const CommitMultiplies&) {
+    bundles_.push_back(std::exchange(open_bundle_, {}));
+    is_fenced_ = false;
+  }
+  void Run(const WaitForMultiplies& s) {
+    for (; static_cast<int64_t>(bundles_.size()) > s.bundles; bundles_.pop_front()) {
+      for (const Multiplication& one : bundles_.front()) Multiply(one);
+    }
+    if (!bundles_.empty()) return;
+    for (auto& [name, sums] : in_flight_) {
+      for (size_t r = 0; r < sums.size(); ++r) {
+        if (sums[r].has_value()) private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
+      }
+    }
+  }
+  void Run(const StoreMatrices& s) {
+    BlockMemory::Shown own{At(s.offset), {}};
+    EXPECT_EQ(own.at % 8, 0) << "a row of a matrix is not aligned";
+    for (const LoopValue& value : s.values) own.values.push_back(Evaluate(*value)[0]);
+    const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, own);
+    const int64_t lane = number_ % 32;
+    for (int64_t matrix = 0; matrix < 4; ++matrix) {
+      const int64_t at = shown[static_cast<size_t>(8 * matrix + lane / 4)].at + 2 * (lane % 4);
+      for (int64_t side = 0; side < 2; ++side) {
+        const ScalarValue& value = own.values[static_cast<size_t>(2 * matrix + side)];
+        StoreAt(s.array, at + side, Apply(ScalarOp::kCast, s.type, {value}));
+      }
+    }
+    memory_.EndShow(number_);
+  }
+
+  struct Multiplication {
+    GroupMultiply what;
+    bool keeps;
+    std::pair<std::string, MatrixDescriptor> a, b;
+  };
+  // 16 neighbours along k of row or column `point` of an operand.
+  std::vector<ScalarValue> Sixteen(const std::pair<std::string, MatrixDescriptor>& operand,
+                                   int64_t point, bool is_across) {
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < 16; ++k) {
+      places.push_back(operand.second.Address(point, k, 2, !is_across) / 2);
+    }
+    return memory_.LoadForUnit(operand.first, places, number_, epoch_);
+  }
+  void Multiply(const Multiplication& one) {
+    const int64_t in_group = number_ % kGroupThreads, lane = in_group % 32;
+    auto& sums = in_flight_.at(one.what.sums);
+    std::vector<std::vector<ScalarValue>> rows;
+    for (int64_t half = 0; half < 2; ++half) {
+      rows.push_back(
+          Sixteen(one.a, in_group / 32 * 16 + lane / 4 + 8 * half, one.what.a.is_across));
+    }
+    for (int64_t eight = 0; eight < one.what.columns / 8; ++eight) {
+      for (int64_t side = 0; side < 2; ++side) {
+        const auto column =
+            Sixteen(one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
+        for (int64_t half = 0; half < 2; ++half) {
+          auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
+          double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
+          EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
+          for (size_t k = 0; k < 16; ++k) {
+            total += rows[static_cast<size_t>(half)][k].as_double() * column[k].as_double();
+          }
+          sum = ScalarValue::Real(ScalarType::kFloat32, total);
+        }
+      }
+    }
+  }
+
   template <typename Form>
   void Run(const Form&) {
     ADD_FAILURE() << "no test uses this form of statement";
@@ -470,6 +387,11 @@ class ThreadOfStage {
   std::map<std::string, bool> flags_;
   std::map<std::string, std::pair<std::string, int64_t>> pointers_;  // bases and offsets
   ProgramMemory private_;
+  std::map<std::string, std::pair<std::string, MatrixDescriptor>> operands_;
+  bool is_fenced_ = false;
+  ProgramMemory in_flight_;  // sums that the unit has
+  std::vector<Multiplication> open_bundle_;
+  std::deque<std::vector<Multiplication>> bundles_;
   Copies begun_;  // since the last group
   std::deque<Copies> groups_;
 };

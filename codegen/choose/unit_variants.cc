@@ -1,0 +1,138 @@
+#include "codegen/choose/unit_variants.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
+// stages get from the second-level cache; bytes of results on their way out.
+constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20;
+// Cycles until the first stage is there, between two stages, and from one launch to the next.
+constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 4000;
+constexpr double kCopyInstructions = 6;      // of a copy of neighbours, of a thread
+constexpr double kInstructionsPerCycle = 128;  // of threads
+constexpr int kSwizzle = 8;
+// Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
+constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
+
+struct TileShape {
+  int rows, columns, groups;
+};
+// Fewer bytes of operands for a multiplication first.
+constexpr std::array<TileShape, 15> kShapes = {{{128, 256, 2},
+                                                {256, 128, 2},
+                                                {256, 128, 4},
+                                                {128, 192, 2},
+                                                {192, 128, 3},
+                                                {128, 128, 2},
+                                                {64, 256, 1},
+                                                {128, 128, 1},
+                                                {64, 192, 1},
+                                                {128, 64, 2},
+                                                {64, 128, 1},
+                                                {64, 64, 1},
+                                                {128, 64, 1},
+                                                {64, 32, 1},
+                                                {64, 16, 1}}};
+constexpr std::array<int, 4> kStages = {8, 6, 4, 3};
+constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
+
+// Blocks that a multiprocessor has at a time.
+int64_t Resident(const UnitParameters& unit, const DeviceDescription& device) {
+  constexpr int64_t kRegistersBesideSums = 72, kGranularity = 8;
+  const BlockLimits& limits = device.blocks;
+  const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
+                            (UnitSharedBytes(unit) + kReservedSharedBytes);
+  const int64_t registers = RoundUp(UnitSums(unit) + kRegistersBesideSums, kGranularity);
+  const int64_t by_registers =
+      limits.registers_per_block / (registers * kUnitThreads * unit.groups);
+  return std::max<int64_t>(1, std::min(by_memory, by_registers));
+}
+
+// Of one stage, of all blocks of a multiprocessor together.
+double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double blocks) {
+  const double rows = unit.rows, columns = unit.columns, depth = kUnitDepth;
+  const double multiply = rows * columns * depth / kMultiplyAdds;
+  const double bytes = (rows + columns) * depth * kUnitElementBytes / kStageBytes;
+  const double copies = rows * depth / plan.a.width + columns * depth / plan.b.width;
+  const double instructions = copies * kCopyInstructions / kInstructionsPerCycle;
+  return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
+}
+
+}  // namespace
+
+double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
+                  const DeviceDescription& device) {
+  const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
+  const auto all = static_cast<double>(plan.blocks(unit));
+  const auto resident = static_cast<double>(Resident(unit, device));
+  // Blocks of whole rounds, and those of the last one.
+  const double rounds = std::floor(all / (resident * multiprocessors));
+  const double rest = all - rounds * resident * multiprocessors;
+  const double last = std::ceil(rest / multiprocessors);
+  const double stages = static_cast<double>(plan.part_stages);
+  const double result_bytes = unit.rows * unit.columns * (unit.parts > 1 ? 4.0 : 2.0);
+  const auto of = [&](double blocks) {
+    return blocks == 0 ? 0
+                       : stages * StageCycles(plan, unit, blocks) + kFirstStage +
+                             blocks * result_bytes / kResultBytes;
+  };
+  double cycles = rounds * of(resident) + of(last);
+  if (unit.parts > 1) {
+    const double results = static_cast<double>(plan.batches * plan.m * plan.n);
+    cycles += kNextLaunch + results * 4 * unit.parts / (kResultBytes * multiprocessors);
+  }
+  return cycles;
+}
+
+std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters) {
+  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) return {};
+  if (!FindContractionForm(expression).ok()) return {};
+  std::vector<std::pair<double, TuningParameters>> ranked;
+  const auto try_one = [&](const UnitParameters& unit) {
+    TuningParameters variant = parameters;
+    variant.unit = unit;
+    variant.swizzle = kSwizzle;
+    variant.resident_blocks = 0;
+    variant.combine_blocks = CombineBlocks::kPartials;
+    variant.early_launches = EarlyLaunches::kStages;
+    variant.scan = {};
+    variant.keyed = {};
+    const Result<UnitPlan> plan = PlanUnit(expression, unit);
+    if (!plan.ok() || !Validate(expression, model, device, variant).ok()) return false;
+    ranked.emplace_back(UnitCycles(*plan, unit, device), std::move(variant));
+    return true;
+  };
+  for (const TileShape& shape : kShapes) {
+    for (const int parts : kParts) {
+      for (const int stages : kStages) {
+        const UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
+        // The most stages that fit; fewer where that makes room for more blocks.
+        const bool fits = try_one(unit);
+        if (fits && UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
+      }
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<TuningParameters> variants;
+  for (auto& [cycles, variant] : ranked) variants.push_back(std::move(variant));
+  return variants;
+}
+
+bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
+  const Result<UnitPlan> plan = PlanUnit(expression, variant.unit);
+  return plan.ok() && plan->m >= kFewestPoints && plan->n >= kFewestPoints &&
+         plan->k >= kFewestDepth;
+}
+
+}  // namespace mdh

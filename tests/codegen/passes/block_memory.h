@@ -1,0 +1,248 @@
+// What the threads of a block, and the blocks of a cluster, share while a loop program is executed
+// (tests/codegen/passes/pass_evaluator.h), with what it watches: races, copies that are on their
+// way, what a matrix unit does not see yet.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <barrier>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/codegen/passes/pass_evaluator.h"
+
+namespace mdh {
+
+class BlockMemory;
+
+// The blocks of a cluster, in the order of their numbers there.
+struct Cluster {
+  explicit Cluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
+  std::vector<BlockMemory*> blocks;
+  std::barrier<> barrier;
+};
+
+// What the threads of one block share.
+class BlockMemory {
+ public:
+  BlockMemory(ProgramMemory& global, Cluster& cluster, int64_t threads, bool may_read_unwritten)
+      : global_(global),
+        cluster_(cluster),
+        may_read_unwritten_(may_read_unwritten),
+        barrier_(static_cast<std::ptrdiff_t>(threads)) {
+    cluster.blocks.push_back(this);
+    for (int64_t warp = 0; warp < threads / kWarp; ++warp) warps_.emplace_back();
+  }
+
+  void Declare(const DeclareArray& array) {
+    const std::lock_guard lock(mutex_);
+    auto& elements = shared_[array.name];
+    if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
+  }
+  void Wait() { barrier_.arrive_and_wait(); }
+  void WaitForCluster() { cluster_.barrier.arrive_and_wait(); }
+  void Leave() {
+    barrier_.arrive_and_drop();
+    cluster_.barrier.arrive_and_drop();
+  }
+  // An element of a shared array of block `number` in the cluster, for a thread of this one.
+  ScalarValue LoadOfBlock(int64_t number, const std::string& name, int64_t at, int64_t thread,
+                          int64_t epoch) {
+    if (number < 0 || number >= std::ssize(cluster_.blocks)) {
+      ADD_FAILURE() << "there is no block " << number << " in the cluster";
+      return ScalarValue::Zero(ScalarType::kInt32);
+    }
+    BlockMemory& other = *cluster_.blocks[static_cast<size_t>(number)];
+    const auto own = std::find(cluster_.blocks.begin(), cluster_.blocks.end(), this);
+    {
+      const std::lock_guard lock(other.mutex_);
+      EXPECT_TRUE(other.shared_.contains(name)) << name << " is not in shared memory";
+      other.last_read_ = std::max(other.last_read_, epoch);
+    }
+    // Numbers of threads that no block has.
+    const int64_t reader = thread + (own - cluster_.blocks.begin() + 1) * 1'000'000;
+    return other.Load(name, at, &other == this ? thread : reader, epoch);
+  }
+  // Whether others still read after the last barrier of this block.
+  void ExpectNotReadSince(int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_LT(last_read_, epoch) << "a block ends that others of its cluster read";
+  }
+  // Counts the block; all of its threads learn whether it is the last one.
+  bool IsLast(const std::string& counter, int64_t at, int64_t blocks, int64_t thread) {
+    Wait();
+    if (thread == 0) {
+      const std::lock_guard lock(mutex_);
+      if (std::optional<ScalarValue>* element = Find(counter, at); element != nullptr) {
+        EXPECT_TRUE(element->has_value()) << "nothing was written to " << counter;
+        const int64_t count = element->has_value() ? (*element)->as_int64() + 1 : 1;
+        *element = ScalarValue::Integer(ScalarType::kInt32, count);
+        is_last_ = count == blocks;
+      }
+    }
+    Wait();
+    return is_last_;
+  }
+
+  ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    std::optional<ScalarValue>* element = Find(name, at);
+    Access& access = accesses_[{name, at}];
+    access.Enter(epoch);
+    access.readers.insert(thread);
+    Check(access, name, at);
+    CheckArrived(name, at);
+    return element == nullptr ? Unwritten(name, at) : Read(*element, name, at);
+  }
+  ScalarValue Read(const std::optional<ScalarValue>& element, const std::string& name,
+                   int64_t at) const {
+    return element.has_value() ? *element : Unwritten(name, at);
+  }
+  ScalarValue Unwritten(const std::string& name, int64_t at) const {
+    EXPECT_TRUE(may_read_unwritten_) << "nothing was written to " << name << "[" << at << "]";
+    return ScalarValue::Zero(ScalarType::kInt32);
+  }
+  void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
+             int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    CheckArrived(name, at);
+    Write(name, at, value, thread, epoch);
+  }
+  // A copy that has begun may write its element at any time until it arrives.
+  void BeginCopy(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    EXPECT_TRUE(shared_.contains(name)) << name << " is not in shared memory";
+    CheckArrived(name, at);
+    Write(name, at, std::nullopt, thread, epoch);
+    on_their_way_.insert({name, at});
+  }
+  // What a thread wrote to shared memory is there for the matrix unit from here on.
+  void FenceUnit(int64_t thread) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& place : written_by_[thread]) unfenced_.erase(place);
+    written_by_[thread].clear();
+  }
+  // What the unit reads for a thread: all in one step.
+  std::vector<ScalarValue> LoadForUnit(const std::string& name, const std::vector<int64_t>& places,
+                                       int64_t thread, int64_t epoch) {
+    std::vector<ScalarValue> values;
+    for (const int64_t at : places) values.push_back(Load(name, at, thread, epoch));
+    const std::lock_guard lock(mutex_);
+    for (const int64_t at : places) {
+      EXPECT_FALSE(unfenced_.contains({name, at}))
+          << "the unit reads " << name << "[" << at << "], which nobody has fenced";
+    }
+    return values;
+  }
+  // What the threads of a warp show each other: an index and values each.
+  struct Shown {
+    int64_t at = 0;
+    std::vector<ScalarValue> values;
+  };
+  const std::vector<Shown>& Show(int64_t thread, Shown shown) {
+    Warp& warp = warps_[static_cast<size_t>(thread / kWarp)];
+    warp.shown[static_cast<size_t>(thread % kWarp)] = std::move(shown);
+    warp.barrier.arrive_and_wait();
+    return warp.shown;
+  }
+  void EndShow(int64_t thread) {
+    warps_[static_cast<size_t>(thread / kWarp)].barrier.arrive_and_wait();
+  }
+  void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
+               int64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    on_their_way_.erase({name, at});
+    Write(name, at, value, thread, epoch);
+  }
+  // Additions come into effect when the block has ended, in the order of its threads.
+  void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
+    const std::lock_guard lock(mutex_);
+    additions_[{name, at}].emplace(thread, value);
+  }
+  void End() {
+    for (const auto& [place, values] : additions_) {
+      std::optional<ScalarValue>* element = Find(place.first, place.second);
+      if (element == nullptr) continue;
+      EXPECT_FALSE(accesses_.contains(place)) << "others access what is added to";
+      EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
+      if (!element->has_value()) continue;
+      for (const auto& [thread, value] : values) {
+        *element = Apply(ScalarOp::kAdd, value.type(), {**element, value});
+      }
+    }
+  }
+
+ private:
+  // Who accesses an element between two barriers.
+  struct Access {
+    int64_t epoch = -1;
+    std::set<int64_t> readers, writers;
+    void Enter(int64_t at) {
+      if (epoch != at) *this = {at, {}, {}};
+    }
+  };
+  std::optional<ScalarValue>* Find(const std::string& name, int64_t at) {
+    auto* elements = shared_.contains(name)   ? &shared_[name]
+                     : global_.contains(name) ? &global_[name]
+                                              : nullptr;
+    if (elements == nullptr || at < 0 || at >= static_cast<int64_t>(elements->size())) {
+      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
+      return nullptr;
+    }
+    return &(*elements)[static_cast<size_t>(at)];
+  }
+  void Write(const std::string& name, int64_t at, const std::optional<ScalarValue>& value,
+             int64_t thread, int64_t epoch) {
+    std::optional<ScalarValue>* element = Find(name, at);
+    if (element == nullptr) return;
+    Access& access = accesses_[{name, at}];
+    access.Enter(epoch);
+    access.writers.insert(thread);
+    Check(access, name, at);
+    *element = value;
+    if (shared_.contains(name)) {
+      unfenced_.insert({name, at});
+      written_by_[thread].push_back({name, at});
+    }
+  }
+  void CheckArrived(const std::string& name, int64_t at) const {
+    EXPECT_FALSE(on_their_way_.contains({name, at}))
+        << "a copy to " << name << "[" << at << "] is on its way";
+  }
+  static void Check(const Access& access, const std::string& name, int64_t at) {
+    std::set<int64_t> threads = access.readers;
+    threads.insert(access.writers.begin(), access.writers.end());
+    EXPECT_TRUE(access.writers.empty() || threads.size() == 1)
+        << "threads race for " << name << "[" << at << "]";
+  }
+
+  ProgramMemory& global_;
+  Cluster& cluster_;
+  const bool may_read_unwritten_;
+  bool is_last_ = false;
+  int64_t last_read_ = -1;  // by a block of the cluster
+  ProgramMemory shared_;
+  std::map<std::pair<std::string, int64_t>, Access> accesses_;
+  std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
+  std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived
+  static constexpr int64_t kWarp = 32;
+  struct Warp {
+    std::vector<Shown> shown = std::vector<Shown>(kWarp);
+    std::barrier<> barrier{kWarp};
+  };
+  std::deque<Warp> warps_;
+  std::set<std::pair<std::string, int64_t>> unfenced_;  // written, and not yet there for the unit
+  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> written_by_;
+  std::mutex mutex_;
+  std::barrier<> barrier_;
+};
+
+}  // namespace mdh

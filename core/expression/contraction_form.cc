@@ -96,7 +96,11 @@ class ContractionFinder {
     if (cast.op != ScalarOp::kCast) return result;
     const int inner = cast.operands[0];
     const ScalarType from = instructions_[inner].type, to = cast.type;
-    if (instructions_[inner].op != ScalarOp::kMul) return result;
+    int product = inner;
+    while (instructions_[product].op == ScalarOp::kNeg) {
+      product = instructions_[product].operands[0];
+    }
+    if (instructions_[product].op != ScalarOp::kMul) return result;
     const bool are_integers = IsInteger(from) && IsInteger(to);
     const bool is_rounding =
         IsFloatingPoint(from) && IsFloatingPoint(to) && HoldsAllValues(from, to);

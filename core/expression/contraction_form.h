@@ -45,7 +45,7 @@ struct ContractionForm {
                            // contiguous along one of these, of A if both are or none is
   ContractionOperand a, b;
   // What a sum is multiplied with, of the type of the products: what does not depend on reduced
-  // dimensions. It is factored out of the sum.
+  // dimensions. It is factored out of the sum (core/pipeline/rewrites/store_factor.h).
   std::optional<ScalarFunction> factor = std::nullopt;
   ScalarType product = ScalarType::kFloat32;   // in which f multiplies
   ScalarType combined = ScalarType::kFloat32;  // in which it says that sums are combined
@@ -59,10 +59,6 @@ struct ContractionForm {
 // needs NumericsPolicy::kReassociate; integers are exact.
 // Errors: InvalidArgument, saying what is otherwise.
 Result<ContractionForm> FindContractionForm(const Expression& expression);
-
-// The same computation with the factor in the store function, so that f is the product of A and B
-// alone; all of what is passed stays. Without a factor, the expression itself.
-Result<Expression> WithFactorStored(const Expression& expression, const ContractionForm& form);
 
 // alpha and beta: a sum along dimensions that are kept, with the constant, and along those that are
 // reduced. For offsets of elements (Buffer::Linearized) and for single indices of buffers.

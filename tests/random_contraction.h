@@ -1,0 +1,36 @@
+// Random contractions (core/expression/contraction_form.h), and computations that nearly are some.
+#pragma once
+
+#include "core/expression/expression.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+
+// What makes a computation none.
+enum class ContractionDefect : uint8_t {
+  kNone,
+  kMaximum,     // combined by max
+  kSum,         // operands are added
+  kOneSide,     // B does not depend on a reduced dimension
+  kNoN,         // B depends on no kept dimension but batches
+  kRounded,     // products are rounded, or cut off, before they are added up
+  kTwoResults,  // of f
+};
+
+struct RandomContractionOptions {
+  int64_t max_points = 4096;
+  bool computed_operands = true;  // now and then they are no plain loads
+  bool factors = true;            // now and then some depend on kept dimensions only
+  bool boundaries = true;
+  bool layouts = true;
+  ContractionDefect defect = ContractionDefect::kNone;
+};
+
+// Sums of products along one or more reduced dimensions, with several kept ones of A, of B and of
+// both, in any order, transposed, strided, reversed, as convolutions (an index of a kept and a
+// reduced dimension), with two buffers for B (MTTKRP); of fp64, fp32, halves that are widened or
+// not, eight-bit floating-point numbers and integers that are. All values are exact with the inputs
+// of RandomInputs, whatever the order. FindContractionForm accepts it, or, with a defect, does not.
+Expression RandomContraction(Rng& rng, const RandomContractionOptions& options = {});
+
+}  // namespace mdh

@@ -116,8 +116,8 @@ struct CDialect {
   // element of type $0 that `block` has at `p`, and that wait for all threads of the cluster. ""
   // where the language has none.
   absl::string_view cluster = "", load_of_block = "", cluster_barrier = "";
-  // Option of the compiler for matrix units of groups (codegen/program/unit_statements.h), which are
-  // there as PTX for that architecture only. "" where the language has none.
+  // Option of the compiler for matrix units of groups (codegen/program/unit_statements.h), which
+  // are there as PTX for that architecture only. "" where the language has none.
   absl::string_view unit_architecture = "";
   // Body of a function that says whether the block is the last one of `blocks` to call it with that
   // `counter`, which is 0 before: it makes what its threads wrote visible to the device, and what

@@ -250,9 +250,9 @@ std::string CPrelude::AsyncCopyIfFunction(int bytes) {
   const absl::string_view body = bytes == 16 ? dialect_.async_copy_16_if : dialect_.async_copy_if;
   const std::string to = CPointer(dialect_, AddressSpace::kShared, false, "void");
   const std::string from = CPointer(dialect_, AddressSpace::kGlobal, true, "void");
-  DefineFunction(name, absl::StrCat("void ", name, "(", to, " to, ", from,
-                                    " from, int condition) {\n", absl::Substitute(body, bytes),
-                                    "}\n"));
+  DefineFunction(name,
+                 absl::StrCat("void ", name, "(", to, " to, ", from, " from, int condition) {\n",
+                              absl::Substitute(body, bytes), "}\n"));
   return name;
 }
 

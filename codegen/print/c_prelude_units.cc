@@ -16,8 +16,8 @@ constexpr absl::string_view kInlined = "static __device__ __forceinline__ ";
 std::string CPrelude::UnitInstructionFunction(const std::string& instruction) {
   uses_units_ = true;
   const std::string name = absl::StrCat(
-      "mdh_",
-      absl::StrReplaceAll(instruction, {{".sync.aligned", ""}, {"::", "_"}, {".", "_"}, {" ", "_"}}));
+      "mdh_", absl::StrReplaceAll(instruction,
+                                  {{".sync.aligned", ""}, {"::", "_"}, {".", "_"}, {" ", "_"}}));
   Define(name, absl::Substitute("$0void $1() { asm volatile(\"$2;\" ::: \"memory\"); }\n", kInlined,
                                 name, instruction));
   return name;
@@ -45,25 +45,29 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
   const int sums = columns / 2;
   const std::string shape = absl::StrCat("m64n", columns, "k16");
   const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
-  const std::string name = absl::StrCat("mdh_multiply_", shape, "_", element,
-                                        a_is_across ? "_a_across" : "",
-                                        b_is_across ? "_b_across" : "");
+  const std::string name =
+      absl::StrCat("mdh_multiply_", shape, "_", element, a_is_across ? "_a_across" : "",
+                   b_is_across ? "_b_across" : "");
   std::string registers, operands;
   for (int n = 0; n < sums; ++n) {
     absl::StrAppend(&registers, n == 0 ? "" : n % 16 == 0 ? ",\"\n      \"" : ",", "%", n);
-    absl::StrAppend(&operands, n == 0 ? "" : n % 8 == 0 ? ",\n        " : ", ", "\"+f\"(d[", n, "])");
+    absl::StrAppend(&operands,
+                    n == 0       ? ""
+                    : n % 8 == 0 ? ",\n        "
+                                 : ", ",
+                    "\"+f\"(d[", n, "])");
   }
-  Define(name,
-         absl::Substitute("$0void $1(float* d, unsigned long long a, unsigned long long b,\n"
-                          "    int keeps) {\n"
-                          "  asm volatile(\n"
-                          "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
-                          "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
-                          "      \"$5\"\n"
-                          "      \"}, %$6, %$7, p, 1, 1, $8, $9;}\"\n",
-                          kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
-                          a_is_across ? 1 : 0, b_is_across ? 1 : 0) +
-             absl::StrCat("      : ", operands, "\n      : \"l\"(a), \"l\"(b), \"r\"(keeps));\n}\n"));
+  Define(name, absl::Substitute("$0void $1(float* d, unsigned long long a, unsigned long long b,\n"
+                                "    int keeps) {\n"
+                                "  asm volatile(\n"
+                                "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
+                                "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
+                                "      \"$5\"\n"
+                                "      \"}, %$6, %$7, p, 1, 1, $8, $9;}\"\n",
+                                kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
+                                a_is_across ? 1 : 0, b_is_across ? 1 : 0) +
+                   absl::StrCat("      : ", operands,
+                                "\n      : \"l\"(a), \"l\"(b), \"r\"(keeps));\n}\n"));
   return name;
 }
 

@@ -178,8 +178,8 @@ std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
   RequireAsyncCopies();
   const int element = SizeBytes(s.type.scalar), bytes = element * s.type.lanes;
   const int piece = std::min(bytes, Alignment(s.source));
-  const std::string function = s.all_of.empty() ? prelude_.AsyncCopyFunction(piece)
-                                                : prelude_.AsyncCopyIfFunction(piece);
+  const std::string function =
+      s.all_of.empty() ? prelude_.AsyncCopyFunction(piece) : prelude_.AsyncCopyIfFunction(piece);
   const std::string condition =
       s.all_of.empty() ? "" : absl::StrCat(", ", PrintConditions(s.all_of));
   std::string text;

@@ -251,8 +251,8 @@ class TextPrinter {
     const auto operand = [](const UnitOperand& x) {
       return absl::StrCat(x.name, " + ", x.offset_bytes, x.is_across ? " across" : "");
     };
-    Line(depth, "group ", s.sums, "[", s.first, "] of 64 x ", s.columns, s.keeps.IsZero() ? " = " : " += ",
-         Name(s.type), " ", operand(s.a), " * ", operand(s.b),
+    Line(depth, "group ", s.sums, "[", s.first, "] of 64 x ", s.columns,
+         s.keeps.IsZero() ? " = " : " += ", Name(s.type), " ", operand(s.a), " * ", operand(s.b),
          s.keeps.is_constant() ? "" : absl::StrCat(", kept if ", s.keeps.ToString()));
   }
   void Print(const GroupFence&, int depth) { Line(depth, "group fence"); }

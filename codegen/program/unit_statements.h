@@ -2,9 +2,9 @@
 // and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0).
 //
 // An operand has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces of 16 bytes,
-// of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring rows are in other
-// banks). Rows lie along K, one per row of a or column of b; or across it, one per k, of 64 rows of
-// a or columns of b, and further ones of these in blocks of their own.
+// of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring rows are in
+// other banks). Rows lie along K, one per row of a or column of b; or across it, one per k, of 64
+// rows of a or columns of b, and further ones of these in blocks of their own.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ inline constexpr int kMultipliedBytes = 32;  // along K, of one multiplication
 inline constexpr int kOperandRowBytes = 128;
 inline constexpr int kOperandAlignment = 1024;
 
-// `name` describes an operand to the unit: it begins at `offset` of a shared array, at a multiple of
-// kOperandAlignment. Eight rows follow each other, and `stride_bytes` behind them the next eight;
-// across K, `leading_bytes` behind it is the block of the next 64 rows of a or columns of b.
+// `name` describes an operand to the unit: it begins at `offset` of a shared array, at a multiple
+// of kOperandAlignment. Eight rows follow each other, and `stride_bytes` behind them the next
+// eight; across K, `leading_bytes` behind it is the block of the next 64 rows of a or columns of b.
 struct DeclareOperand {
   std::string name;
   std::string array;
@@ -67,13 +67,13 @@ struct WaitForMultiplies {
 // once others have met this one at a barrier.
 struct UnitFence {};
 
-// Four matrices of 8 x 8 elements to a shared array, by all threads of a warp. Values 2 i and 2 i + 1
-// of a thread are of matrix i: row lane / 4, columns 2 * (lane % 4) and the next one. Row r of matrix
-// i goes to `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.
+// Four matrices of 8 x 8 elements to a shared array, by all threads of a warp. Values 2 i and 2 i +
+// 1 of a thread are of matrix i: row lane / 4, columns 2 * (lane % 4) and the next one. Row r of
+// matrix i goes to `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.
 struct StoreMatrices {
   std::string array;
   Index offset;
-  ScalarType type;  // fp16 or bf16
+  ScalarType type;                // fp16 or bf16
   std::vector<LoopValue> values;  // eight of fp32
 };
 

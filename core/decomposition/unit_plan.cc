@@ -110,8 +110,7 @@ Result<UnitPlan> PlanUnit(const Expression& expression, const UnitParameters& un
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true));
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false));
   if (form.a.type() != form.b.type()) {
-    return NotForUnits("operands are of types ", Name(form.a.type()), " and ",
-                       Name(form.b.type()));
+    return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
   UnitPlan plan = {.form = std::move(form), .computed = std::move(computed), .a = a, .b = b};
@@ -127,7 +126,8 @@ Result<UnitPlan> PlanUnit(const Expression& expression, const UnitParameters& un
     return NotForUnits(unit.parts, " parts of ", plan.stages_k, " stages along k: one is empty");
   }
   if (b.is_across && unit.columns % kUnitRows != 0) {
-    return NotForUnits("columns: ", unit.columns, " is no multiple of 64, and B is contiguous along n");
+    return NotForUnits("columns: ", unit.columns,
+                       " is no multiple of 64, and B is contiguous along n");
   }
   plan.is_staged = unit.parts == 1 && IsStaged(plan.computed);
   plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;

@@ -16,12 +16,12 @@
 namespace mdh {
 
 // Elements of the operands are of 16 bits.
-inline constexpr int64_t kUnitDepth = 64;       // of a stage, along k: 128 bytes, as the swizzle
-inline constexpr int64_t kUnitRows = 64;        // of a multiplication, along m
+inline constexpr int64_t kUnitDepth = 64;  // of a stage, along k: 128 bytes, as the swizzle
+inline constexpr int64_t kUnitRows = 64;   // of a multiplication, along m
 inline constexpr int64_t kUnitMostColumns = 256;
 inline constexpr int64_t kUnitElementBytes = 2;
-inline constexpr int64_t kUnitThreads = 128;    // of a group
-inline constexpr int64_t kUnitPiece = 8;        // elements that lie together in shared memory
+inline constexpr int64_t kUnitThreads = 128;  // of a group
+inline constexpr int64_t kUnitPiece = 8;      // elements that lie together in shared memory
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
@@ -36,10 +36,10 @@ struct UnitPlan {
   UnitOperandPlan a, b;
   int64_t batches = 1, m = 1, n = 1, k = 1;  // points
   int64_t tiles_m = 1, tiles_n = 1;          // of a batch
-  int64_t stages_k = 1;     // of all parts
-  int64_t part_stages = 1;  // of one part, the last one perhaps fewer
-  bool is_staged = false;   // results go through shared memory, as elements of 16 bits
-  int result_width = 1;     // neighbours along n that are stored at once
+  int64_t stages_k = 1;                      // of all parts
+  int64_t part_stages = 1;                   // of one part, the last one perhaps fewer
+  bool is_staged = false;  // results go through shared memory, as elements of 16 bits
+  int result_width = 1;    // neighbours along n that are stored at once
 
   int64_t blocks(const UnitParameters& unit) const {
     return batches * tiles_m * tiles_n * unit.parts;

@@ -55,8 +55,8 @@ Status ValidateCopies(const NestShape& decomposition, const DeviceDescription& d
 // Results are combined in the order of the numerics policy. Expects valid shapes.
 Status ValidateNumerics(const NestShape& recomposition);
 
-// Why blocks of threads cannot compute prefix sums, results by key, or contractions so (Choice::own_obstacle);
-// empty: they can.
+// Why blocks of threads cannot compute prefix sums, results by key, or contractions so
+// (Choice::own_obstacle); empty: they can.
 //   - `scan` is for prefix sums with NumericsPolicy::kReassociate; powers of two, at least 32
 //     threads, at most 64 points a thread, which fit into registers and shared memory;
 //   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines

@@ -13,7 +13,7 @@ constexpr int kMostUnitGroups = 4;
 constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
 constexpr int kMostUnitStages = 8;
 constexpr int kMostUnitParts = 64;
-constexpr int64_t kMostUnitSums = 200;       // of a thread: some registers are for all else
+constexpr int64_t kMostUnitSums = 200;        // of a thread: some registers are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
 
 std::string UnitCountsObstacle(const UnitParameters& u) {
@@ -51,13 +51,12 @@ std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) 
   const BlockLimits& limits = target.device.blocks;
   const int64_t threads = kUnitThreads * unit.groups;
   const int64_t registers = RegistersPerThread(limits, threads, p.resident_blocks);
-  return FirstExceeded(
-      {{"bytes of shared memory of a block",
-        UnitSharedBytes(unit) + (p.resident_blocks > 1 ? kReservedSharedBytes : 0),
-        limits.shared_bytes_per_block / std::max(1, p.resident_blocks)},
-       {"sums of a thread", UnitSums(unit),
-        std::min(kMostUnitSums, registers - kRegistersBesideSums)},
-       {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]}});
+  return FirstExceeded({{"bytes of shared memory of a block",
+                         UnitSharedBytes(unit) + (p.resident_blocks > 1 ? kReservedSharedBytes : 0),
+                         limits.shared_bytes_per_block / std::max(1, p.resident_blocks)},
+                        {"sums of a thread", UnitSums(unit),
+                         std::min(kMostUnitSums, registers - kRegistersBesideSums)},
+                        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]}});
 }
 
 }  // namespace mdh

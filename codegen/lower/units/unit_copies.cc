@@ -26,9 +26,9 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       array_(context.names().Unique(pointer_ + "_sm")) {}
 
 void UnitCopies::DeclareShared(Block* block) const {
-  block->push_back({DeclareArray{array_, context_.element(),
-                                 stage_elements() * context_.unit().stages, MemorySpace::kShared,
-                                 kOperandAlignment}});
+  block->push_back(
+      {DeclareArray{array_, context_.element(), stage_elements() * context_.unit().stages,
+                    MemorySpace::kShared, kOperandAlignment}});
 }
 
 // Inside of a buffer with a boundary.
@@ -55,7 +55,8 @@ void UnitCopies::EmitPiece(const Index& row, const Index& stage, int64_t at, con
                            Block* block) {
   const UnitAxis& k = context_.k();
   const Index in_row = context_.Piece() * kUnitPiece + Index(at);
-  const Index own = plan_.is_across ? first_ + row / kUnitDepth * kUnitDepth + in_row : first_ + row;
+  const Index own =
+      plan_.is_across ? first_ + row / kUnitDepth * kUnitDepth + in_row : first_ + row;
   const Index along_k = stage * kUnitDepth + (plan_.is_across ? row % kUnitDepth : in_row);
   std::vector<Condition> conditions;
   if (axis_.is_ragged()) conditions.push_back(Less(own, Index(axis_.points)));

@@ -16,9 +16,9 @@ class UnitCopies {
   bool is_across() const { return plan_.is_across; }
   int64_t stage_elements() const { return axis_.step * kUnitDepth; }
   void DeclareShared(Block* block) const;
-  // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block, pieces
-  // of 16 bytes or, where memory is not aligned to these, as much at once as it is; single elements
-  // are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
+  // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block,
+  // pieces of 16 bytes or, where memory is not aligned to these, as much at once as it is; single
+  // elements are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
   void Emit(const Index& stage, const Index& slot, Block* block);
 
  private:

@@ -18,7 +18,8 @@ class UnitProgramBuilder {
         a_(context_, /*is_a=*/true),
         b_(context_, /*is_a=*/false),
         results_(context_) {
-    for (std::string* name : {&block_, &tile_, &stage_, &ahead_, &slot_, &operand_a_, &operand_b_}) {
+    for (std::string* name :
+         {&block_, &tile_, &stage_, &ahead_, &slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
   }
@@ -138,7 +139,8 @@ class UnitProgramBuilder {
   void EmitStages(Block* block) {
     const int64_t ahead = stages_ahead();
     block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead, " stages.")}});
-    block->push_back(Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
+    block->push_back(
+        Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
     Block body;
     const Index stage = Index::Variable(stage_);
     body.push_back({DeclareIndex{slot_, stage % unit().stages}});
@@ -167,7 +169,10 @@ class UnitProgramBuilder {
     for (int64_t step = 0; step < steps; ++step) {
       for (int64_t tile = 0; tile < tiles; ++tile) {
         block->push_back({GroupMultiply{
-            context_.element(), unit().columns, context_.sums, tile * unit().columns / 2,
+            context_.element(),
+            unit().columns,
+            context_.sums,
+            tile * unit().columns / 2,
             {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
             {operand_b_, StepBytes(b_, step), b_.is_across()},
             step == 0 ? Index::Variable(stage_) : Index(1)}});

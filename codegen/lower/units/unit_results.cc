@@ -59,8 +59,7 @@ Block UnitResults::OverPairs(const std::function<void(const Pair& pair, Block* b
   Block inside;
   for (int64_t tile = 0; tile < group_tiles(); ++tile) {
     for (int64_t half = 0; half < 2; ++half) {
-      const Index number =
-          Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
+      const Index number = Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
       const Index row =
           GroupRow() + context_.Thread() % 32 / 4 + Index(tile * kUnitRows + half * 8);
       const Index column = Index::Variable(eight) * 8 + context_.Thread() % 4 * 2;
@@ -120,9 +119,9 @@ void UnitResults::ApplyStore(Block* block) {
 void UnitResults::Emit(const std::string& staging, Block* block) {
   if (has_parts()) {
     const int64_t elements = ResultArrayElements(computed());
-    return EmitDirect(arrays_[0], Index::Variable(context_.part) * elements,
-                      UnitNeighbours(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2),
-                      block);
+    return EmitDirect(
+        arrays_[0], Index::Variable(context_.part) * elements,
+        UnitNeighbours(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);
@@ -195,7 +194,8 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
   const int64_t at_once = context_.rows_at_once();
   const int width = context_.plan().result_width;
-  const std::string columns = context_.names().Unique("columns"), rows = context_.names().Unique("rows");
+  const std::string columns = context_.names().Unique("columns"),
+                    rows = context_.names().Unique("rows");
   const Index row = context_.Row() + Index::Variable(rows) * at_once;
   const Index place = Index::Variable(columns) * (unit.rows * kUnitDepth) + context_.Place() +
                       Index::Variable(rows) * (at_once * kUnitDepth);
@@ -205,18 +205,17 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
     const Index m = context_.FirstM() + row, n = context_.FirstN() + column + Index(at);
     Block one;
     const UnitContext::Point point = PointOf(m, n, &one);
-    one.push_back({StoreElements{outputs_[0].pointer, At(outputs_[0].offset, point),
-                                 MakeLoad(staging, place + Index(at), {outputs_[0].type, width}, 1),
-                                 1}});
+    one.push_back(
+        {StoreElements{outputs_[0].pointer, At(outputs_[0].offset, point),
+                       MakeLoad(staging, place + Index(at), {outputs_[0].type, width}, 1), 1}});
     body.push_back(When(Exists(m, n), std::move(one)));
   }
   std::vector<Condition> conditions;
   if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
   if (unit.columns % kUnitDepth != 0) conditions.push_back(Less(column, Index(unit.columns)));
   if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
-  block->push_back(Unrolled(
-      columns, CeilDivide(unit.columns, kUnitDepth),
-      {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
+  block->push_back(Unrolled(columns, CeilDivide(unit.columns, kUnitDepth),
+                            {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
 }
 
 }  // namespace mdh

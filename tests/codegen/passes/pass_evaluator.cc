@@ -259,8 +259,8 @@ class ThreadOfStage {
     CheckAligned(from, lanes, 1);
     const bool exists = Holds(s.all_of);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
-      begun_.push_back({s.target, to + l,
-                        exists ? Load(s.source, from + l) : ScalarValue::Zero(s.type.scalar)});
+      begun_.push_back(
+          {s.target, to + l, exists ? Load(s.source, from + l) : ScalarValue::Zero(s.type.scalar)});
       memory_.BeginCopy(s.target, to + l, number_, epoch_);
     }
   }
@@ -351,8 +351,7 @@ class ThreadOfStage {
     }
     for (int64_t eight = 0; eight < one.what.columns / 8; ++eight) {
       for (int64_t side = 0; side < 2; ++side) {
-        const auto column =
-            Sixteen(one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
+        const auto column = Sixteen(one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
         for (int64_t half = 0; half < 2; ++half) {
           auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;

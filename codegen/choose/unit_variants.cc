@@ -17,16 +17,16 @@ constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20;
 // Cycles until the first stage is there, between two stages, and from one launch to the next.
 constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 4000;
 constexpr double kCopyInstructions = 6;        // of a copy of neighbours, of a thread
-constexpr double kInstructionsPerCycle = 128;  // of threads
+constexpr double kThreadInstructions = 128;  // of threads
 constexpr int kSwizzle = 8;
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
 constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
 
-struct TileShape {
+struct UnitShape {
   int rows, columns, groups;
 };
 // Fewer bytes of operands for a multiplication first.
-constexpr std::array<TileShape, 15> kShapes = {{{128, 256, 2},
+constexpr std::array<UnitShape, 15> kShapes = {{{128, 256, 2},
                                                 {256, 128, 2},
                                                 {256, 128, 4},
                                                 {128, 192, 2},
@@ -62,7 +62,7 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double bloc
   const double multiply = rows * columns * depth / kMultiplyAdds;
   const double bytes = (rows + columns) * depth * kUnitElementBytes / kStageBytes;
   const double copies = rows * depth / plan.a.width + columns * depth / plan.b.width;
-  const double instructions = copies * kCopyInstructions / kInstructionsPerCycle;
+  const double instructions = copies * kCopyInstructions / kThreadInstructions;
   return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
 }
 
@@ -113,7 +113,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     ranked.emplace_back(UnitCycles(*plan, unit, device), std::move(variant));
     return true;
   };
-  for (const TileShape& shape : kShapes) {
+  for (const UnitShape& shape : kShapes) {
     for (const int parts : kParts) {
       for (const int stages : kStages) {
         const UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};

@@ -109,9 +109,10 @@ struct CDialect {
   // Bodies of functions for asynchronous copies: of some bytes ($0; 4, 8 and, apart, 16) from
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
   // last ($0) have arrived. "" where the language has none.
-  absl::string_view async_copy = "", async_copy_16 = "", commit_copies = "", wait_for_copies = "";
+  absl::string_view async_copy = "", async_copy_16 = "";
   // The same copies if `condition` holds, else of zeros. Where copies for matrix units are made.
   absl::string_view async_copy_if = "", async_copy_16_if = "";
+  absl::string_view commit_copies = "", wait_for_copies = "";
   // Clusters of blocks: what asks for one of $0 x $1 x $2, bodies of functions that load the
   // element of type $0 that `block` has at `p`, and that wait for all threads of the cluster. ""
   // where the language has none.

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/expression/dependences.h"
+#include "core/pipeline/rewrites/store_factor.h"
 
 namespace mdh {
 namespace {

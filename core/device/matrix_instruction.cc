@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -178,8 +179,8 @@ class Table {
     Add(row, shape, types, accumulator);
   }
 
-  void AddCpu(MatrixUnit unit, std::string_view mnemonic, Shape shape, const TypePairs& types,
-              ScalarType accumulator, std::string_view isa, double rate) {
+  void AddCpu(MatrixUnit unit, absl::string_view mnemonic, Shape shape, const TypePairs& types,
+              ScalarType accumulator, absl::string_view isa, double rate) {
     MatrixInstruction row;
     row.unit = unit;
     row.mnemonic = mnemonic;
@@ -348,9 +349,8 @@ Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name) {
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device) {
   if (!instruction.isa.empty()) {
     const std::vector<absl::string_view> words = absl::StrSplit(device.isa, ' ');
-    const absl::string_view isa(instruction.isa.data(), instruction.isa.size());
     const bool has = device.kind == DeviceKind::kCpu &&
-                     std::find(words.begin(), words.end(), isa) != words.end();
+                     std::find(words.begin(), words.end(), instruction.isa) != words.end();
     return has ? instruction.cpu_rate : 0;
   }
   if (device.kind != DeviceKind::kCuda) return 0;  // OpenCL and HIP have no words for them

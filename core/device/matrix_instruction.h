@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/device/device_description.h"
@@ -44,7 +45,7 @@ inline constexpr int kNoEnd = 1 << 20;
 struct MatrixInstruction {
   std::string name;  // "wgmma.m64n256k16.bf16", with both types where they differ: "....u8.s8"
   MatrixUnit unit;
-  std::string_view mnemonic;  // "mma.sync.aligned", "vdpbf16ps"
+  absl::string_view mnemonic;  // "mma.sync.aligned", "vdpbf16ps"
   int64_t m, n, k;
   ScalarType a, b, accumulator;
   // Bits of an operand's fraction that are multiplied: 10 of fp32 for tf32, which is rounded (or
@@ -60,7 +61,7 @@ struct MatrixInstruction {
   bool takes_transposed = false;
   FragmentLayout a_layout, b_layout, c_layout;  // without digits: it is never in registers
   std::vector<UnitRate> rates = {};  // ascending; of GPUs. Where none is, there is no instruction
-  std::string_view isa = "";         // of CPUs: the word for it in DeviceDescription::isa
+  absl::string_view isa = "";        // of CPUs: the word for it in DeviceDescription::isa
   double cpu_rate = 0;               // idem: as UnitRate, of the fastest cores known
   bool is_planned = false;           // no code is generated for it yet
 

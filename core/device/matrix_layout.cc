@@ -1,24 +1,13 @@
 #include "core/device/matrix_layout.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace mdh {
 namespace {
-
-int64_t NumberAt(const HeldAt& held, DigitPlace place) {
-  switch (place) {
-    case DigitPlace::kLane:
-      return held.lane;
-    case DigitPlace::kRegister:
-      return held.reg;
-    case DigitPlace::kPacked:
-      return held.packed;
-  }
-  return 0;
-}
 
 int64_t& NumberAt(HeldAt& held, DigitPlace place) {
   if (place == DigitPlace::kLane) return held.lane;

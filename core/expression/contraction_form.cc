@@ -23,9 +23,9 @@ Status NoContraction(const Parts&... parts) {
 // The factors of f: what they depend on decides what they are for. All are of the products' type.
 struct Factors {
   ScalarType type = ScalarType::kFloat32;
-  std::vector<int> terms;     // that depend on reduced dimensions
-  std::vector<int> kept;      // that do not
-  std::vector<int> divisors;  // idem
+  std::vector<int> terms = {};     // that depend on reduced dimensions
+  std::vector<int> kept = {};      // that do not
+  std::vector<int> divisors = {};  // idem
   bool is_negated = false;
 };
 
@@ -63,8 +63,8 @@ class ContractionFinder {
                          .combined = f_.results()[0].type};
     form.m = Descending(Members(by_a & ~by_b & kept_), StridesOf(form.a));
     form.n = Descending(Members(by_b & ~by_a & kept_), StridesOf(form.b));
-    const bool by_b = IsReduced(form.b.contiguous) && !IsReduced(form.a.contiguous);
-    form.k = Descending(Members(reduced_), StridesOf(by_b ? form.b : form.a));
+    const bool b_orders = IsReduced(form.b.contiguous) && !IsReduced(form.a.contiguous);
+    form.k = Descending(Members(reduced_), StridesOf(b_orders ? form.b : form.a));
     form.batch = Descending(Members(kept_ & ~(by_a ^ by_b)), OutputStrides());
     return form;
   }

@@ -24,7 +24,7 @@ struct ContractionOperand {
   // Its only result is of the narrowest type that has all its values: fp16 of fp32(a). Those of
   // integers may be equal modulo 2^bits of the products' type only: int8 of uint32(a).
   ScalarFunction function;
-  std::vector<int> parameters;
+  std::vector<int> parameters = {};
   // The parameter that the operand is, as it was read; -1: it is computed.
   int loaded = -1;
   // The dimension along which neighbours are neighbours in memory (of operands that are loaded and
@@ -37,12 +37,12 @@ struct ContractionOperand {
 struct ContractionForm {
   // Dimensions of more than one index, by what depends on them; outermost first, so that composite
   // indices are mixed-radix numbers whose last digit varies fastest.
-  std::vector<int> batch;  // kept: both operands, or neither. In the order of the first output
-  std::vector<int> m;      // kept: only A. The strides of A descend
-  std::vector<int> n;      // kept: only B, whose strides descend. The first output is contiguous
-                           // along one of these rather than along one of m
-  std::vector<int> k;      // reduced: both operands. The strides of that operand descend which is
-                           // contiguous along one of these, of A if both are or none is
+  std::vector<int> batch = {};  // kept: both operands, or neither. In the order of the first output
+  std::vector<int> m = {};      // kept: only A. The strides of A descend
+  std::vector<int> n = {};  // kept: only B, whose strides descend. The first output is contiguous
+                            // along one of these rather than along one of m
+  std::vector<int> k = {};  // reduced: both operands. The strides of that operand descend which is
+                            // contiguous along one of these, of A if both are or none is
   ContractionOperand a, b;
   // What a sum is multiplied with, of the type of the products: what does not depend on reduced
   // dimensions. It is factored out of the sum (core/pipeline/rewrites/store_factor.h).

@@ -12,13 +12,13 @@
 namespace mdh {
 namespace {
 
-enum class Role { kM, kN, kK, kBatch };
+enum class DimensionRole { kM, kN, kK, kBatch };
 
-struct RoleDimensions {
+struct RoledDimensions {
   std::vector<Dimension> dimensions;
-  std::vector<Role> roles;
+  std::vector<DimensionRole> roles;
 
-  std::vector<int> With(const std::vector<Role>& wanted) const {
+  std::vector<int> With(const std::vector<DimensionRole>& wanted) const {
     std::vector<int> found;
     for (size_t d = 0; d < roles.size(); ++d) {
       if (std::find(wanted.begin(), wanted.end(), roles[d]) != wanted.end()) {
@@ -36,18 +36,19 @@ void Shuffle(Rng& rng, std::vector<T>* values) {
   }
 }
 
-RoleDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
-  std::vector<Role> roles = {Role::kM, Role::kN, Role::kK};
-  if (options.defect == ContractionDefect::kOneSide) roles.push_back(Role::kK);
+RoledDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
+  std::vector<DimensionRole> roles = {DimensionRole::kM, DimensionRole::kN, DimensionRole::kK};
+  if (options.defect == ContractionDefect::kOneSide) roles.push_back(DimensionRole::kK);
   const int64_t more = Below(rng, 4);
   for (int64_t n = 0; n < more; ++n) {
-    roles.push_back(AnyOf(rng, std::vector{Role::kM, Role::kN, Role::kK, Role::kK, Role::kBatch}));
+    roles.push_back(AnyOf(rng, std::vector{DimensionRole::kM, DimensionRole::kN, DimensionRole::kK,
+                                           DimensionRole::kK, DimensionRole::kBatch}));
   }
   Shuffle(rng, &roles);
   const std::vector<int64_t> sizes = {2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 24, 32, 33};
-  RoleDimensions found;
+  RoledDimensions found;
   int64_t points = 1;
-  for (const Role role : roles) {
+  for (const DimensionRole role : roles) {
     const auto left = static_cast<int64_t>(roles.size() - found.roles.size() - 1);
     int64_t size = AnyOf(rng, sizes);
     // All have two points or more.
@@ -59,13 +60,14 @@ RoleDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
   // One that nothing is made of.
   if (Below(rng, 6) == 0) {
     found.dimensions.push_back({absl::StrCat("i", found.dimensions.size() + 1), 1});
-    found.roles.push_back(AnyOf(rng, std::vector{Role::kM, Role::kK, Role::kBatch}));
+    found.roles.push_back(
+        AnyOf(rng, std::vector{DimensionRole::kM, DimensionRole::kK, DimensionRole::kBatch}));
   }
   return found;
 }
 
 // An access that depends on all of these dimensions, from index 0 on.
-IndexFunction AccessOf(Rng& rng, const RoleDimensions& roles, std::vector<int> dimensions) {
+IndexFunction AccessOf(Rng& rng, const RoledDimensions& roles, std::vector<int> dimensions) {
   Shuffle(rng, &dimensions);
   IndexFunction access;
   for (const int d : dimensions) {
@@ -82,32 +84,32 @@ IndexFunction AccessOf(Rng& rng, const RoleDimensions& roles, std::vector<int> d
 }
 
 // What operands are stored in, and what they are multiplied and combined in.
-struct Types {
+struct OperandTypes {
   ScalarType a, b, product, combined;
 };
 
-Types RandomTypes(Rng& rng, ContractionDefect defect) {
+OperandTypes RandomOperandTypes(Rng& rng, ContractionDefect defect) {
   using enum ScalarType;
   if (defect == ContractionDefect::kRounded) {
-    return AnyOf(rng, std::vector<Types>{{kFloat16, kFloat16, kFloat16, kFloat32},
-                                         {kInt8, kInt8, kInt8, kInt32},
-                                         {kBfloat16, kBfloat16, kBfloat16, kFloat64}});
+    return AnyOf(rng, std::vector<OperandTypes>{{kFloat16, kFloat16, kFloat16, kFloat32},
+                                                {kInt8, kInt8, kInt8, kInt32},
+                                                {kBfloat16, kBfloat16, kBfloat16, kFloat64}});
   }
-  return AnyOf(rng, std::vector<Types>{{kFloat32, kFloat32, kFloat32, kFloat32},
-                                       {kFloat64, kFloat64, kFloat64, kFloat64},
-                                       {kFloat16, kFloat16, kFloat32, kFloat32},
-                                       {kBfloat16, kBfloat16, kFloat32, kFloat32},
-                                       {kBfloat16, kBfloat16, kBfloat16, kBfloat16},
-                                       {kFloat16, kFloat16, kFloat16, kFloat16},
-                                       {kFloat16, kFloat16, kFloat32, kFloat16},
-                                       {kFloat8E4m3, kFloat8E4m3, kFloat32, kFloat32},
-                                       {kFloat8E5m2, kFloat8E4m3, kFloat32, kFloat32},
-                                       {kInt8, kFloat16, kFloat32, kFloat32},
-                                       {kInt8, kInt8, kInt32, kInt32},
-                                       {kUint8, kInt8, kInt32, kInt32},
-                                       {kUint8, kUint8, kUint32, kUint32},
-                                       {kInt8, kInt8, kInt64, kInt32},
-                                       {kInt8, kInt8, kInt8, kInt8}});
+  return AnyOf(rng, std::vector<OperandTypes>{{kFloat32, kFloat32, kFloat32, kFloat32},
+                                              {kFloat64, kFloat64, kFloat64, kFloat64},
+                                              {kFloat16, kFloat16, kFloat32, kFloat32},
+                                              {kBfloat16, kBfloat16, kFloat32, kFloat32},
+                                              {kBfloat16, kBfloat16, kBfloat16, kBfloat16},
+                                              {kFloat16, kFloat16, kFloat16, kFloat16},
+                                              {kFloat16, kFloat16, kFloat32, kFloat16},
+                                              {kFloat8E4m3, kFloat8E4m3, kFloat32, kFloat32},
+                                              {kFloat8E5m2, kFloat8E4m3, kFloat32, kFloat32},
+                                              {kInt8, kFloat16, kFloat32, kFloat32},
+                                              {kInt8, kInt8, kInt32, kInt32},
+                                              {kUint8, kInt8, kInt32, kInt32},
+                                              {kUint8, kUint8, kUint32, kUint32},
+                                              {kInt8, kInt8, kInt64, kInt32},
+                                              {kInt8, kInt8, kInt8, kInt8}});
 }
 
 // f of a contraction, from its loads.
@@ -178,8 +180,8 @@ class ContractionFunction {
 
 Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& options) {
   using Defect = ContractionDefect;
-  const RoleDimensions roles = RandomRoles(rng, options);
-  const Types types = RandomTypes(rng, options.defect);
+  const RoledDimensions roles = RandomRoles(rng, options);
+  const OperandTypes types = RandomOperandTypes(rng, options.defect);
   const bool is_narrow = Info(types.product).computed != types.product;
   ContractionFunction f(rng, options, types.product);
   std::vector<Buffer> inputs;
@@ -188,18 +190,19 @@ Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& opti
     inputs.push_back(std::move(buffer));
     return f.Load(type, name);
   };
-  std::vector<int> of_b = roles.With({Role::kN, Role::kK, Role::kBatch});
-  if (options.defect == Defect::kNoN) of_b = roles.With({Role::kK, Role::kBatch});
+  std::vector<int> of_b = roles.With({DimensionRole::kN, DimensionRole::kK, DimensionRole::kBatch});
+  if (options.defect == Defect::kNoN) of_b = roles.With({DimensionRole::kK, DimensionRole::kBatch});
   if (options.defect == Defect::kOneSide) {
-    of_b.erase(std::find(of_b.begin(), of_b.end(), roles.With({Role::kK})[0]));
+    of_b.erase(std::find(of_b.begin(), of_b.end(), roles.With({DimensionRole::kK})[0]));
   }
-  const int a = f.Operand(load("x", types.a, roles.With({Role::kM, Role::kK, Role::kBatch})));
-  const std::vector<int> ks = roles.With({Role::kK});
+  const int a = f.Operand(load(
+      "x", types.a, roles.With({DimensionRole::kM, DimensionRole::kK, DimensionRole::kBatch})));
+  const std::vector<int> ks = roles.With({DimensionRole::kK});
   // B of two buffers, each with a part of the reduced dimensions.
   const bool splits = options.defect == Defect::kNone && ks.size() >= 2 && Below(rng, 3) == 0;
   int b;
   if (splits) {
-    std::vector<int> first = roles.With({Role::kN, Role::kBatch}), second = first;
+    std::vector<int> first = roles.With({DimensionRole::kN, DimensionRole::kBatch}), second = first;
     for (size_t n = 0; n < ks.size(); ++n) (n == 0 ? first : second).push_back(ks[n]);
     const int left = f.Operand(load("y", types.b, first));
     b = f.Product(left, f.Operand(load("z", types.b, second)));
@@ -211,7 +214,8 @@ Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& opti
   if (options.defect == Defect::kSum) {
     value = f.Sum(a, b);
   } else if (has_factor) {
-    const std::vector<int> kept = roles.With({Role::kM, Role::kN, Role::kBatch});
+    const std::vector<int> kept =
+        roles.With({DimensionRole::kM, DimensionRole::kN, DimensionRole::kBatch});
     const int factor = f.Converted(load("w", types.a, kept), types.product);
     value = Below(rng, 2) == 0 ? f.Product(f.Product(a, factor), b)
                                : f.Product(factor, f.Product(a, b));
@@ -237,8 +241,9 @@ Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& opti
                       .outputs = {},
                       .function = std::move(function),
                       .combine_operators = {}};
-  for (const Role role : roles.roles) {
-    spec.combine_operators.push_back(role == Role::kK ? reduction : CombineOperator::Concat());
+  for (const DimensionRole role : roles.roles) {
+    spec.combine_operators.push_back(role == DimensionRole::kK ? reduction
+                                                               : CombineOperator::Concat());
   }
   for (size_t r = 0; r < values.size(); ++r) {
     Buffer output{absl::StrCat("out", r + 1), types.combined, {}, {}};

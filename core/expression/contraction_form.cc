@@ -138,7 +138,11 @@ class ContractionFinder {
     }
     if (factors.terms.size() >= 2) return factors;
     if (factors.terms.empty()) return NoContraction("f depends on no reduced dimension");
-    const ScalarOp op = instructions_[factors.terms[0]].op;
+    int term = factors.terms[0];
+    while (instructions_[term].op == ScalarOp::kCast || instructions_[term].op == ScalarOp::kNeg) {
+      term = instructions_[term].operands[0];
+    }
+    const ScalarOp op = instructions_[term].op;
     if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
       return NoContraction("f is a sum, and sums of products are not taken apart");
     }
@@ -183,8 +187,7 @@ class ContractionFinder {
       return NoContraction("not both operands depend on ", NamesOf(*fewest_of_one_side), ", which ",
                            std::popcount(*fewest_of_one_side) == 1 ? "is" : "are", " reduced");
     }
-    return NoContraction(
-        "no two groups of factors have a kept dimension each that the other lacks");
+    return NoContraction("at most one operand has a kept dimension of its own");
   }
 
   std::string NamesOf(DimensionSet set) const {
@@ -288,9 +291,11 @@ class ContractionFinder {
       return static_cast<int>(all.size()) - 1;
     };
     if (factors.empty()) {
-      const ScalarValue one =
-          IsInteger(type) ? ScalarValue::Integer(type, 1) : ScalarValue::Real(type, 1);
-      factors.push_back(append({ScalarOp::kConstant, type, {}, -1, one}));
+      const int64_t one = is_negated ? -1 : 1;
+      is_negated = false;
+      const ScalarValue value = IsInteger(type) ? ScalarValue::Integer(type, one)
+                                                : ScalarValue::Real(type, static_cast<double>(one));
+      factors.push_back(append({ScalarOp::kConstant, type, {}, -1, value}));
     }
     int product = factors[0];
     for (size_t n = 1; n < factors.size(); ++n) {

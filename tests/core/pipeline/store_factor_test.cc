@@ -27,9 +27,32 @@ Expression Stored(const Expression& expression) {
   return *std::move(stored);
 }
 
+// The same values at all points; the sign of a sum that is zero may differ.
+void ExpectSame(const Expression& stored, const Expression& expression,
+                const std::vector<BufferBytes>& inputs) {
+  std::vector<const std::byte*> bytes;
+  for (const BufferBytes& input : inputs) bytes.push_back(input.data());
+  std::vector<int64_t> point(expression.rank());
+  for (int64_t p = 0; p < expression.result_points(); ++p) {
+    int64_t rest = p;
+    for (int d = 0; d < expression.rank(); ++d) {
+      if (expression.is_reduction(d)) continue;
+      point[d] = rest % expression.dimensions()[d].size;
+      rest /= expression.dimensions()[d].size;
+    }
+    const std::vector<ScalarValue> got = InterpretAt(stored, bytes, point),
+                                   expected = InterpretAt(expression, bytes, point);
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t r = 0; r < got.size(); ++r) {
+      ASSERT_EQ(got[r].as_double(), expected[r].as_double())
+          << ToText(expression) << ToText(stored);
+    }
+  }
+}
+
 TEST(StoreFactorTest, Sddmm) {
   const std::string text = ToText(Stored(Shipped("sddmm.mdh")));
-  EXPECT_THAT(text, HasSubstr("store store<fp64>( S: (i,j,k) -> (i,j) )"));
+  EXPECT_THAT(text, HasSubstr("store store<fp64>( S: (i,j,k) -> (i, j) )"));
   EXPECT_THAT(text, HasSubstr("{ P = A * B }"));
   EXPECT_THAT(text, HasSubstr("store(sum, x1) -> P { P = sum * x1 }"));
 }
@@ -53,7 +76,7 @@ TEST(StoreFactorTest, BeforeAStoreFunction) {
   EXPECT_FALSE(FindContractionForm(stored)->factor.has_value());
   Rng rng(3);
   const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
-  EXPECT_EQ(*Interpret(stored, inputs), *Interpret(*expression, inputs)) << ToText(stored);
+  ExpectSame(stored, *expression, inputs);
 }
 
 TEST(StoreFactorTest, RandomContractions) {
@@ -67,8 +90,7 @@ TEST(StoreFactorTest, RandomContractions) {
     EXPECT_FALSE(FindContractionForm(stored)->factor.has_value()) << ToText(stored);
     ASSERT_EQ(stored.passed_inputs().size(), expression.passed_inputs().size());
     const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
-    EXPECT_EQ(*Interpret(stored, inputs), *Interpret(expression, inputs))
-        << ToText(expression) << ToText(stored);
+    ExpectSame(stored, expression, inputs);
     const Result<Expression> parsed = ParseExpression(ToText(stored));
     EXPECT_TRUE(parsed.ok()) << parsed.status() << ToText(stored);
   }

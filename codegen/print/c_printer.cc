@@ -293,6 +293,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                  prelude_.FindKeyFunction(s.key->type.scalar), arguments, ";\n");
           },
           [&](const DeclarePointer& s) { line(PrintPointer(s)); },
+          [&](const AdvancePointer& s) { line(s.name, " += ", PrintIndex(s.by), ";\n"); },
           [&](const DeclareView& s) { line(PrintView(s)); },
           [&](const DeclareArray& s) { line(PrintArray(s)); },
           [&](const HardwareIndex& s) {

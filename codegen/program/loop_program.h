@@ -246,6 +246,11 @@ struct DeclarePointer {
   // two. Targets with blocks move more bytes than these element by element.
   int alignment_bytes = 16;
 };
+// The pointer, which was declared, points so many elements further from here on.
+struct AdvancePointer {
+  std::string name;
+  Index by;
+};
 // `name` is `base` as a pointer to elements of `type`: fields of records.
 struct DeclareView {
   std::string name;
@@ -397,11 +402,11 @@ struct CopyRegion {
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
-               CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
-               HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For, ShareLoop, If,
-               IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call, AsyncCopy,
-               CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply, GroupFence,
-               CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices>
+               CombineElement, InsertKey, FindKey, DeclarePointer, AdvancePointer, DeclareView,
+               DeclareArray, HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For,
+               ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
+               AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
+               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices>
       form;
 };
 

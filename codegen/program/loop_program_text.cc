@@ -183,6 +183,9 @@ class TextPrinter {
          " + ", s.offset.ToString(),
          s.alignment_bytes < 16 ? absl::StrCat(", aligned to ", s.alignment_bytes) : "");
   }
+  void Print(const AdvancePointer& s, int depth) {
+    Line(depth, "advance ", s.name, " by ", s.by.ToString());
+  }
   void Print(const DeclareView& s, int depth) {
     Line(depth, "view ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base);
   }

@@ -52,6 +52,7 @@ class Parts {
   void operator()(Is<DeclarePointer> auto& s) const {
     v_.Used(s.base), v_.At(s.offset), v_.Declared(s.name);
   }
+  void operator()(Is<AdvancePointer> auto& s) const { v_.At(s.by), v_.Used(s.name); }
   void operator()(Is<DeclareView> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }
   void operator()(Is<DeclareArray> auto& s) const { v_.Declared(s.name); }
   void operator()(Is<DeclareLast> auto& s) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/index_range.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program.h"
 #include "codegen/program/record_views.h"
@@ -51,6 +52,10 @@ class UnitContext {
   Index Row() const { return Index::Variable(row); }
   Index Piece() const { return Index::Variable(piece); }
   Index Place() const { return Index::Variable(place); }
+  // What rows and pieces can be.
+  IndexRanges Ranges() const {
+    return {{row, {0, rows_at_once() - 1}}, {piece, {0, kUnitPiece - 1}}};
+  }
   Index FirstM() const { return Index::Variable(first_m); }
   Index FirstN() const { return Index::Variable(first_n); }
 

@@ -6,14 +6,6 @@
 #include "core/base/round.h"
 
 namespace mdh {
-namespace {
-
-// The point, or the last of `width` neighbours if it does not exist: addresses are of elements.
-Index Existing(const UnitAxis& axis, Index point, int64_t width) {
-  return axis.is_ragged() ? Min(point, Index(axis.points - width)) : point;
-}
-
-}  // namespace
 
 UnitCopies::UnitCopies(UnitContext& context, bool is_a)
     : context_(context),
@@ -22,13 +14,59 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       first_(is_a ? context.FirstM() : context.FirstN()),
       access_(context.expression().input_access(plan_.parameter)),
       buffer_(context.expression().inputs()[access_.buffer]),
-      pointer_(context.kernel_names().inputs[access_.buffer]),
-      array_(context.names().Unique(pointer_ + "_sm")) {}
+      offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
+      input_(context.kernel_names().inputs[access_.buffer]),
+      array_(context.names().Unique(input_ + "_sm")) {}
 
 void UnitCopies::DeclareShared(Block* block) const {
   block->push_back(
       {DeclareArray{array_, context_.element(), stage_elements() * context_.unit().stages,
                     MemorySpace::kShared, kOperandAlignment}});
+}
+
+// Its point along m or n, and along k. Neither need exist.
+Index UnitCopies::Own(const Piece& piece) const {
+  const Index row = RowOf(piece);
+  if (!plan_.is_across) return first_ + row;
+  return Simplified(first_ + row / kUnitDepth * kUnitDepth + InRow(piece), context_.Ranges());
+}
+
+Index UnitCopies::AlongK(const Piece& piece, const Index& stage) const {
+  const Index in_stage = plan_.is_across ? RowOf(piece) % kUnitDepth : InRow(piece);
+  return stage * kUnitDepth + Simplified(in_stage, context_.Ranges());
+}
+
+// Pieces that are as far from each other for all threads have one pointer.
+void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
+  for (const Pointer& pointer : pointers_) {
+    const std::optional<int64_t> offset = ConstantDifference(base, pointer.base);
+    if (!offset.has_value()) continue;
+    piece->pointer = pointer.name;
+    piece->offset = *offset;
+    return;
+  }
+  const std::string name = context_.names().Unique(input_ + "_at");
+  const int alignment = static_cast<int>(plan_.width * kUnitElementBytes);
+  block->push_back({DeclarePointer{name, context_.element(), true, input_, base, alignment}});
+  pointers_.push_back({name, base});
+  piece->pointer = name;
+  piece->offset = 0;
+}
+
+void UnitCopies::DeclarePointers(const Index& first, Block* block) {
+  for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
+    for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
+      Piece piece{row, at, context_.block_point(), "", 0};
+      context_.SetPoint(axis_, Own(piece), input_ + "_point", &piece.point, block);
+      Index base = At(offset_.kept, piece.point);
+      if (AdvancesWithStages()) {
+        base =
+            base + AlongK(piece, first) * offset_.reduced.coefficients[context_.k().dimensions[0]];
+      }
+      FindPointer(base.Sum().ToIndex(), &piece, block);
+      pieces_.push_back(std::move(piece));
+    }
+  }
 }
 
 // Inside of a buffer with a boundary.
@@ -50,30 +88,27 @@ std::vector<Condition> UnitCopies::Inside(const UnitContext::Point& point) const
   return conditions;
 }
 
-// The neighbours from element `at` of the thread's piece of a row on.
-void UnitCopies::EmitPiece(const Index& row, const Index& stage, int64_t at, const Index& to,
-                           Block* block) {
+void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block) {
   const UnitAxis& k = context_.k();
-  const Index in_row = context_.Piece() * kUnitPiece + Index(at);
-  const Index own =
-      plan_.is_across ? first_ + row / kUnitDepth * kUnitDepth + in_row : first_ + row;
-  const Index along_k = stage * kUnitDepth + (plan_.is_across ? row % kUnitDepth : in_row);
+  const Index along_k = AlongK(piece, stage);
   std::vector<Condition> conditions;
-  if (axis_.is_ragged()) conditions.push_back(Less(own, Index(axis_.points)));
+  if (axis_.is_ragged()) conditions.push_back(Less(Own(piece), Index(axis_.points)));
   if (k.is_ragged()) conditions.push_back(Less(along_k, Index(k.points)));
-  UnitContext::Point point = context_.block_point();
-  context_.SetPoint(axis_, Existing(axis_, own, plan_.is_across ? plan_.width : 1),
-                    pointer_ + "_point", &point, block);
-  context_.SetPoint(k, Existing(k, along_k, plan_.is_across ? 1 : plan_.width), pointer_ + "_k",
-                    &point, block);
+  UnitContext::Point point = piece.point;
+  Index from(piece.offset);
+  if (!AdvancesWithStages()) {
+    context_.SetPoint(k, along_k, input_ + "_k", &point, block);
+    from = At(offset_.reduced, point) + from;
+  } else {
+    point[k.dimensions[0]] = along_k;
+  }
   for (Condition& inside : Inside(point)) conditions.push_back(std::move(inside));
-  const Index from = At(buffer_.Linearized(access_.access), point);
   const LoopValueType type{context_.element(), plan_.width};
   if (plan_.width > 1) {
-    block->push_back({AsyncCopy{array_, to, pointer_, from, type, std::move(conditions)}});
+    block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
     return;
   }
-  Block copy = {{StoreElements{array_, to, MakeLoad(pointer_, from, type, 1), 1}}};
+  Block copy = {{StoreElements{array_, to, MakeLoad(piece.pointer, from, type, 1), 1}}};
   if (conditions.empty()) return Append(std::move(copy), block);
   const LoopValue zero =
       StoredValue(MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32)), context_.element());
@@ -83,19 +118,21 @@ void UnitCopies::EmitPiece(const Index& row, const Index& stage, int64_t at, con
 }
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
-  const int64_t at_once = context_.rows_at_once();
-  for (int64_t first = 0; first < axis_.step; first += at_once) {
-    const Index row = context_.Row() + Index(first);
-    Block pieces;
-    for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
-      const Index to = slot * stage_elements() + context_.Place() + Index(first * kUnitDepth + at);
-      EmitPiece(row, stage, at, to, &pieces);
-    }
-    if (first + at_once <= axis_.step) {
-      Append(std::move(pieces), block);
+  for (const Piece& piece : pieces_) {
+    const Index to =
+        slot * stage_elements() + context_.Place() + Index(piece.first_row * kUnitDepth + piece.at);
+    if (piece.first_row + context_.rows_at_once() <= axis_.step) {
+      EmitPiece(piece, stage, to, block);
     } else {
-      block->push_back(When({Less(row, Index(axis_.step))}, std::move(pieces)));
+      Block last;
+      EmitPiece(piece, stage, to, &last);
+      block->push_back(When({Less(RowOf(piece), Index(axis_.step))}, std::move(last)));
     }
+  }
+  if (!AdvancesWithStages()) return;
+  const int64_t step = offset_.reduced.coefficients[context_.k().dimensions[0]] * kUnitDepth;
+  for (const Pointer& pointer : pointers_) {
+    block->push_back({AdvancePointer{pointer.name, Index(step)}});
   }
 }
 

@@ -1,7 +1,8 @@
-// How a block gets a stage of an operand of a matrix unit into shared memory.
+// How a block gets the stages of an operand of a matrix unit into shared memory.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/lower/units/unit_context.h"
 
@@ -16,14 +17,37 @@ class UnitCopies {
   bool is_across() const { return plan_.is_across; }
   int64_t stage_elements() const { return axis_.step * kUnitDepth; }
   void DeclareShared(Block* block) const;
+  // Declares, once the block's tile is known, where each piece that the thread copies is in memory:
+  // pointers to what of it does not depend on k. Stages are copied in order, from number `first`
+  // on.
+  void DeclarePointers(const Index& first, Block* block);
   // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block,
   // pieces of 16 bytes or, where memory is not aligned to these, as much at once as it is; single
   // elements are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
   void Emit(const Index& stage, const Index& slot, Block* block);
 
  private:
-  void EmitPiece(const Index& row, const Index& stage, int64_t at, const Index& to, Block* block);
+  // Neighbours that are copied at once.
+  struct Piece {
+    int64_t first_row;  // of those that all threads copy at once
+    int64_t at;         // element of the thread's piece of a row
+    UnitContext::Point point;
+    std::string pointer;
+    int64_t offset;  // elements behind the pointer
+  };
+  bool AdvancesWithStages() const { return context_.k().dimensions.size() == 1; }
+  Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
+  Index InRow(const Piece& piece) const { return context_.Piece() * kUnitPiece + Index(piece.at); }
+  Index Own(const Piece& piece) const;
+  Index AlongK(const Piece& piece, const Index& stage) const;
+  void FindPointer(const Index& base, Piece* piece, Block* block);
+  void EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block);
   std::vector<Condition> Inside(const UnitContext::Point& point) const;
+
+  struct Pointer {
+    std::string name;
+    Index base;
+  };
 
   UnitContext& context_;
   const UnitOperandPlan& plan_;
@@ -31,8 +55,11 @@ class UnitCopies {
   const Index first_;     // of the block's tile along it
   const Expression::AccessRef access_;
   const Buffer& buffer_;
-  const std::string pointer_;
+  const SplitIndex offset_;  // of elements
+  const std::string input_;
   const std::string array_;
+  std::vector<Piece> pieces_;
+  std::vector<Pointer> pointers_;
 };
 
 }  // namespace mdh

@@ -45,6 +45,8 @@ class UnitProgramBuilder {
     a_.DeclareShared(&body);
     b_.DeclareShared(&body);
     DeclareTile(&body);
+    a_.DeclarePointers(FirstStage(), &body);
+    b_.DeclarePointers(FirstStage(), &body);
     body.push_back({DeclareArray{context_.sums, ScalarType::kFloat32, UnitSums(unit()),
                                  MemorySpace::kPrivate}});
     EmitStages(&body);

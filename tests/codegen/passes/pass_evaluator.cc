@@ -199,6 +199,7 @@ class ThreadOfStage {
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
+  void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
   void Run(const DeclareArray& s) {
     if (s.space == MemorySpace::kShared) return memory_.Declare(s);
     private_[s.name].assign(static_cast<size_t>(s.elements), std::nullopt);

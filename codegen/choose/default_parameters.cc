@@ -103,6 +103,13 @@ std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDe
   return variants;
 }
 
+// Threads that compute themselves.
+TuningParameters WithoutUnit(TuningParameters p) {
+  p.unit = {};
+  p.swizzle = 1;
+  return p;
+}
+
 }  // namespace
 
 std::vector<TuningParameters> StartingParameters(const Expression& expression,
@@ -116,6 +123,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
       if (starts.size() < most) starts.push_back(std::move(variant));
     }
+    if (starts.front().unit.rows > 0) starts.push_back(WithoutUnit(starts.front()));
     for (TuningParameters& variant : UnitVariants(expression, model, device, starts.front())) {
       if (starts.size() >= most || variant == starts.front()) continue;
       starts.push_back(std::move(variant));

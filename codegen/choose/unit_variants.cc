@@ -16,7 +16,7 @@ namespace {
 constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20;
 // Cycles until the first stage is there, between two stages, and from one launch to the next.
 constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 4000;
-constexpr double kCopyInstructions = 6;        // of a copy of neighbours, of a thread
+constexpr double kCopyInstructions = 6;      // of a copy of neighbours, of a thread
 constexpr double kThreadInstructions = 128;  // of threads
 constexpr int kSwizzle = 8;
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.

@@ -8,16 +8,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/passes/passes.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program_text.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
+#include "tests/codegen/golden_file.h"
 #include "tests/codegen/passes/pass_evaluator.h"
 
 namespace mdh::unit_program_test {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 struct Case {
   std::string name, text;
@@ -149,6 +155,44 @@ const Case kCases[] = {
      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
      {64, 16, 1, 4, 1}},
 };
+
+// As source: the pipeline of copies and multiplications, and results through shared memory.
+TEST(UnitSource, MatrixProduct) {
+  const LowLevelExpression low_level = Lowered(
+      {"golden",
+       "matmul<T = bf16 | I = 4096, J = 4096, K = 4096> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+       "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) "
+       ")\n"
+       "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+       {128, 256, 2, 4, 1},
+       8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("unit_matmul.cu", kernel->source);
+  EXPECT_THAT(kernel->compile_options, Contains("--gpu-architecture=sm_90a"));
+  EXPECT_THAT(kernel->header, HasSubstr("which needs --gpu-architecture=sm_90a"));
+  ASSERT_THAT(kernel->launches, SizeIs(1));
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{32 * 16, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128);
+}
+
+// Boundaries, a store function and parts of k, as the loop program behind its passes.
+TEST(UnitSource, ConvolutionInParts) {
+  const LowLevelExpression low_level = Lowered(
+      {"golden",
+       "conv<T = fp16 | N = 2, P = 14, Q = 14, K = 96, R = 3, S = 3, C = 64> :=\n"
+       "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+       "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +), store s<T>( b: (n,p,q,k,r,s,c) -> (k) "
+       ") ) o\n"
+       "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+       "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+       "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }, s(a, b) -> y { y = T(max(a + "
+       "fp32(b), 0)) }\n",
+       {64, 128, 1, 4, 2}});
+  const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  ExpectGoldenFile("unit_convolution.txt", ToText(Optimize(*lowered, {.unroll = 64})));
+}
 
 INSTANTIATE_TEST_SUITE_P(All, UnitProgram, ::testing::ValuesIn(kCases),
                          [](const auto& one) { return one.param.name; });

@@ -33,6 +33,28 @@ void UnitContext::SetPoint(const UnitAxis& axis, Index composite, const std::str
   }
 }
 
+std::optional<int64_t> UnitContext::CoefficientAlong(const UnitAxis& axis,
+                                                     const AffineIndex& affine) const {
+  const int64_t last = affine.coefficients[axis.dimensions.back()];
+  int64_t expected = last;
+  for (size_t x = axis.dimensions.size(); x-- > 0;) {
+    const int d = axis.dimensions[x];
+    if (affine.coefficients[d] != expected) return std::nullopt;
+    expected *= expression().dimensions()[d].size;
+  }
+  return last;
+}
+
+Index UnitContext::Along(const UnitAxis& axis, const AffineIndex& affine, const Index& composite,
+                         const std::string& name, Block* block) {
+  if (const auto coefficient = CoefficientAlong(axis, affine)) return composite * *coefficient;
+  Point point(expression().rank(), Index(0));
+  SetPoint(axis, composite, name, &point, block);
+  return At(affine, point) - Index(affine.constant);
+}
+
+Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, block_point_); }
+
 Index At(const AffineIndex& affine, const UnitContext::Point& point) {
   Index at(0);
   for (size_t d = 0; d < point.size(); ++d) at = at + point[d] * affine.coefficients[d];

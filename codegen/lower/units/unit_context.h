@@ -2,6 +2,7 @@
 // points whose dimensions run as one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,15 @@ class UnitContext {
   }
   Index FirstM() const { return Index::Variable(first_m); }
   Index FirstN() const { return Index::Variable(first_n); }
+
+  // What an index function that depends on single dimensions adds up to along the axis, as one that
+  // depends on the composite: its coefficient. nullopt: it is no such function.
+  std::optional<int64_t> CoefficientAlong(const UnitAxis& axis, const AffineIndex& affine) const;
+  // The summand of the index function along the axis, at a composite index.
+  Index Along(const UnitAxis& axis, const AffineIndex& affine, const Index& composite,
+              const std::string& name, Block* block);
+  // The rest of it: along batches, and the constant.
+  Index OfBlock(const AffineIndex& affine) const;
 
   // The indices of all dimensions at a point; those of reduced ones are 0 at first, and those of
   // batches the block's.

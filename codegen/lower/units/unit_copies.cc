@@ -15,6 +15,7 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       access_(context.expression().input_access(plan_.parameter)),
       buffer_(context.expression().inputs()[access_.buffer]),
       offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
+      step_(context.CoefficientAlong(context.k(), offset_.reduced)),
       input_(context.kernel_names().inputs[access_.buffer]),
       array_(context.names().Unique(input_ + "_sm")) {}
 
@@ -56,23 +57,27 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
   for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
     for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
-      Piece piece{row, at, context_.block_point(), "", 0};
-      context_.SetPoint(axis_, Own(piece), input_ + "_point", &piece.point, block);
-      Index base = At(offset_.kept, piece.point);
-      if (AdvancesWithStages()) {
-        base =
-            base + AlongK(piece, first) * offset_.reduced.coefficients[context_.k().dimensions[0]];
-      }
+      Piece piece{row, at, "", 0};
+      Index base = context_.OfBlock(offset_.kept) +
+                   context_.Along(axis_, offset_.kept, Own(piece), input_ + "_point", block);
+      if (AdvancesWithStages()) base = base + AlongK(piece, first) * *step_;
       FindPointer(base.Sum().ToIndex(), &piece, block);
       pieces_.push_back(std::move(piece));
     }
   }
 }
 
-// Inside of a buffer with a boundary.
-std::vector<Condition> UnitCopies::Inside(const UnitContext::Point& point) const {
+// What makes the piece exist, also inside of a buffer with a boundary.
+std::vector<Condition> UnitCopies::Conditions(const Piece& piece, const Index& along_k,
+                                              Block* block) {
+  const UnitAxis& k = context_.k();
   std::vector<Condition> conditions;
-  if (buffer_.boundary.kind == Boundary::Kind::kNone) return conditions;
+  if (axis_.is_ragged()) conditions.push_back(Less(Own(piece), Index(axis_.points)));
+  if (k.is_ragged()) conditions.push_back(Less(along_k, Index(k.points)));
+  if (!has_boundary()) return conditions;
+  UnitContext::Point point = context_.block_point();
+  context_.SetPoint(axis_, Own(piece), input_ + "_point", &point, block);
+  context_.SetPoint(k, along_k, input_ + "_k", &point, block);
   const std::vector<AffineIndex>& indices = buffer_.accesses[access_.access].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     int64_t low = indices[x].constant, high = indices[x].constant;
@@ -89,20 +94,12 @@ std::vector<Condition> UnitCopies::Inside(const UnitContext::Point& point) const
 }
 
 void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block) {
-  const UnitAxis& k = context_.k();
   const Index along_k = AlongK(piece, stage);
-  std::vector<Condition> conditions;
-  if (axis_.is_ragged()) conditions.push_back(Less(Own(piece), Index(axis_.points)));
-  if (k.is_ragged()) conditions.push_back(Less(along_k, Index(k.points)));
-  UnitContext::Point point = piece.point;
+  std::vector<Condition> conditions = Conditions(piece, along_k, block);
   Index from(piece.offset);
   if (!AdvancesWithStages()) {
-    context_.SetPoint(k, along_k, input_ + "_k", &point, block);
-    from = At(offset_.reduced, point) + from;
-  } else {
-    point[k.dimensions[0]] = along_k;
+    from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
-  for (Condition& inside : Inside(point)) conditions.push_back(std::move(inside));
   const LoopValueType type{context_.element(), plan_.width};
   if (plan_.width > 1) {
     block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
@@ -130,9 +127,8 @@ void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
     }
   }
   if (!AdvancesWithStages()) return;
-  const int64_t step = offset_.reduced.coefficients[context_.k().dimensions[0]] * kUnitDepth;
   for (const Pointer& pointer : pointers_) {
-    block->push_back({AdvancePointer{pointer.name, Index(step)}});
+    block->push_back({AdvancePointer{pointer.name, Index(*step_ * kUnitDepth)}});
   }
 }
 

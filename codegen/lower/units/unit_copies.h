@@ -1,6 +1,7 @@
 // How a block gets the stages of an operand of a matrix unit into shared memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,18 +32,18 @@ class UnitCopies {
   struct Piece {
     int64_t first_row;  // of those that all threads copy at once
     int64_t at;         // element of the thread's piece of a row
-    UnitContext::Point point;
     std::string pointer;
     int64_t offset;  // elements behind the pointer
   };
-  bool AdvancesWithStages() const { return context_.k().dimensions.size() == 1; }
+  bool AdvancesWithStages() const { return step_.has_value(); }
+  bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
   Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
   Index InRow(const Piece& piece) const { return context_.Piece() * kUnitPiece + Index(piece.at); }
   Index Own(const Piece& piece) const;
   Index AlongK(const Piece& piece, const Index& stage) const;
   void FindPointer(const Index& base, Piece* piece, Block* block);
   void EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block);
-  std::vector<Condition> Inside(const UnitContext::Point& point) const;
+  std::vector<Condition> Conditions(const Piece& piece, const Index& along_k, Block* block);
 
   struct Pointer {
     std::string name;
@@ -56,6 +57,8 @@ class UnitCopies {
   const Expression::AccessRef access_;
   const Buffer& buffer_;
   const SplitIndex offset_;  // of elements
+  // From one element along k to the next; nullopt: it depends on where that is.
+  const std::optional<int64_t> step_;
   const std::string input_;
   const std::string array_;
   std::vector<Piece> pieces_;

@@ -76,6 +76,14 @@ UnitContext::Point UnitResults::PointOf(const Index& m, const Index& n, Block* b
   return point;
 }
 
+// Of an element of the target at a point.
+Index UnitResults::OffsetOf(const ResultTarget& target, const Index& m, const Index& n,
+                            Block* block) {
+  return context_.OfBlock(target.offset) +
+         context_.Along(context_.m(), target.offset, m, "result_m", block) +
+         context_.Along(context_.n(), target.offset, n, "result_n", block);
+}
+
 std::vector<Condition> UnitResults::Exists(const Index& m, const Index& n) const {
   std::vector<Condition> conditions;
   if (context_.m().is_ragged()) conditions.push_back(Less(m, Index(context_.m().points)));
@@ -154,9 +162,8 @@ void UnitResults::EmitDirect(const ResultTarget& target, const Index& base, int 
     for (int side = 0; side < 2; side += width) {
       const Index n = pair.n + Index(side);
       Block one;
-      const UnitContext::Point at = PointOf(pair.m, n, &one);
-      one.push_back({StoreElements{target.pointer, base + At(target.offset, at),
-                                   Sum(pair.number + Index(side), width), 1}});
+      const Index to = base + OffsetOf(target, pair.m, n, &one);
+      one.push_back({StoreElements{target.pointer, to, Sum(pair.number + Index(side), width), 1}});
       body->push_back(When(Exists(pair.m, n), std::move(one)));
     }
   };

@@ -35,6 +35,7 @@ class UnitResults {
   Index GroupRow() const;
   Block OverPairs(const std::function<void(const Pair& pair, Block* block)>& body);
   UnitContext::Point PointOf(const Index& m, const Index& n, Block* block);
+  Index OffsetOf(const ResultTarget& target, const Index& m, const Index& n, Block* block);
   std::vector<Condition> Exists(const Index& m, const Index& n) const;
   LoopValue Sum(const Index& number, int lanes = 1) const;
   std::vector<LoopValue> Stored(const Index& number, const UnitContext::Point& at, Block* block);

@@ -371,7 +371,7 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
   TuningParameters p =
       ParametersWithoutKeys(expression, model, device, PolicyFor(expression, numerics));
   // What the parameters say beyond `unit` and `keyed` decides on little then.
-  std::vector<TuningParameters> units = UnitVariants(expression, model, device, p);
+  std::vector<TuningParameters> units = UnitVariants(expression, model, device, p, /*most=*/1);
   if (!units.empty() && PrefersUnit(expression, units.front())) return std::move(units.front());
   if (!AreKeysSafe(expression, device)) return p;
   std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);

@@ -124,7 +124,8 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
       if (starts.size() < most) starts.push_back(std::move(variant));
     }
     if (starts.front().unit.rows > 0) starts.push_back(WithoutUnit(starts.front()));
-    for (TuningParameters& variant : UnitVariants(expression, model, device, starts.front())) {
+    for (TuningParameters& variant :
+         UnitVariants(expression, model, device, starts.front(), most)) {
       if (starts.size() >= most || variant == starts.front()) continue;
       starts.push_back(std::move(variant));
     }

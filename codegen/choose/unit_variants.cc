@@ -12,10 +12,11 @@ namespace mdh {
 namespace {
 
 // Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
-// stages get from the second-level cache; bytes of results on their way out.
-constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20;
+// stages get from the second-level cache; bytes of results on their way out, and of parts of them,
+// until they are combined.
+constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
 // Cycles until the first stage is there, between two stages, and from one launch to the next.
-constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 4000;
+constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000;
 constexpr double kCopyInstructions = 6;      // of a copy of neighbours, of a thread
 constexpr double kThreadInstructions = 128;  // of threads
 constexpr int kSwizzle = 8;
@@ -35,8 +36,8 @@ constexpr std::array<UnitShape, 15> kShapes = {{{128, 256, 2},
                                                 {64, 256, 1},
                                                 {128, 128, 1},
                                                 {64, 192, 1},
-                                                {128, 64, 2},
                                                 {64, 128, 1},
+                                                {128, 64, 2},
                                                 {64, 64, 1},
                                                 {128, 64, 1},
                                                 {64, 32, 1},
@@ -87,53 +88,51 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
   double cycles = rounds * of(resident) + of(last);
   if (unit.parts > 1) {
     const double results = static_cast<double>(plan.batches * plan.m * plan.n);
-    cycles += kNextLaunch + results * 4 * unit.parts / (kResultBytes * multiprocessors);
+    cycles += kNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
   }
   return cycles;
 }
 
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
-                                           const TuningParameters& parameters) {
-  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate)
-    return {};
-  if (!FindContractionForm(expression).ok()) return {};
-  std::vector<std::pair<double, TuningParameters>> ranked;
-  const auto try_one = [&](const UnitParameters& unit) {
-    TuningParameters variant = parameters;
-    variant.unit = unit;
-    variant.swizzle = kSwizzle;
-    variant.resident_blocks = 0;
-    variant.combine_blocks = CombineBlocks::kPartials;
-    variant.early_launches = EarlyLaunches::kStages;
-    variant.scan = {};
-    variant.keyed = {};
-    const Result<UnitPlan> plan = PlanUnit(expression, unit);
-    if (!plan.ok() || !Validate(expression, model, device, variant).ok()) return false;
-    ranked.emplace_back(UnitCycles(*plan, unit, device), std::move(variant));
-    return true;
-  };
+                                           const TuningParameters& parameters, size_t most) {
+  std::vector<TuningParameters> variants;
+  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) {
+    return variants;
+  }
+  Result<UnitPlan> plan = PlanUnit(expression);
+  if (!plan.ok()) return variants;
+  std::vector<std::pair<double, UnitParameters>> ranked;
   for (const UnitShape& shape : kShapes) {
     for (const int parts : kParts) {
       for (const int stages : kStages) {
         const UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
+        if (!CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty()) continue;
+        ranked.emplace_back(UnitCycles(*plan, unit, device), unit);
         // The most stages that fit; fewer where that makes room for more blocks.
-        const bool fits = try_one(unit);
-        if (fits && UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
+        if (UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
       }
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<TuningParameters> variants;
-  for (auto& [cycles, variant] : ranked) variants.push_back(std::move(variant));
+  for (const auto& [cycles, unit] : ranked) {
+    if (variants.size() >= most) break;
+    TuningParameters variant = parameters;
+    static_cast<BlockChoices&>(variant) = {};
+    variant.swizzle = kSwizzle;
+    variant.scan = {};
+    variant.keyed = {};
+    variant.unit = unit;
+    if (Validate(expression, model, device, variant).ok()) variants.push_back(std::move(variant));
+  }
   return variants;
 }
 
 bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
-  const Result<UnitPlan> plan = PlanUnit(expression, variant.unit);
-  return plan.ok() && plan->m >= kFewestPoints && plan->n >= kFewestPoints &&
-         plan->k >= kFewestDepth;
+  const Result<UnitPlan> plan = PlanUnit(expression);
+  return variant.unit.rows > 0 && plan.ok() && plan->m >= kFewestPoints &&
+         plan->n >= kFewestPoints && plan->k >= kFewestDepth;
 }
 
 }  // namespace mdh

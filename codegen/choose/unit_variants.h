@@ -17,11 +17,11 @@ namespace mdh {
 double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                   const DeviceDescription& device);
 
-// The same parameters with the unit, the likeliest to be fast first; none where the device has no
-// such unit, or the expression is nothing for it.
+// The same parameters with the unit, the likeliest to be fast first, at most so many; none where
+// the device has no such unit, or the expression is nothing for it.
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
-                                           const TuningParameters& parameters);
+                                           const TuningParameters& parameters, size_t most);
 
 // Whether rules prefer the unit to threads that compute themselves.
 bool PrefersUnit(const Expression& expression, const TuningParameters& variant);

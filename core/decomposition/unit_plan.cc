@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/pipeline/rewrites/store_factor.h"
 
@@ -70,6 +72,34 @@ int ResultWidth(const Expression& e, int d) {
   return UnitNeighbours(e, output.Linearized(ref.access), d, most);
 }
 
+constexpr int kMostUnitGroups = 4;
+constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
+constexpr int kMostUnitStages = 8;
+constexpr int kMostUnitParts = 64;
+constexpr int64_t kMostUnitSums = 200;        // of a thread: some registers are for all else
+constexpr int64_t kRegistersBesideSums = 40;  // idem
+
+std::string UnitCountsObstacle(const UnitParameters& u) {
+  if (u.groups < 1 || u.groups > kMostUnitGroups) {
+    return absl::StrCat("groups: ", u.groups, " is not in 1..", kMostUnitGroups);
+  }
+  if (u.rows < 1 || u.rows % (kUnitRows * u.groups) != 0) {
+    return absl::StrCat("rows: ", u.rows, " is no multiple of ", kUnitRows, " for each of ",
+                        u.groups, " groups");
+  }
+  if (u.columns < 16 || u.columns > kUnitMostColumns || u.columns % 16 != 0) {
+    return absl::StrCat("columns: ", u.columns, " is no multiple of 16 in 16..", kUnitMostColumns);
+  }
+  if (u.stages < kFewestUnitStages || u.stages > kMostUnitStages) {
+    return absl::StrCat("stages: ", u.stages, " is not in ", kFewestUnitStages, "..",
+                        kMostUnitStages);
+  }
+  if (u.parts < 1 || u.parts > kMostUnitParts) {
+    return absl::StrCat("parts: ", u.parts, " is not in 1..", kMostUnitParts);
+  }
+  return "";
+}
+
 // Whether one value of fp32 per point becomes an element of 16 bits.
 bool IsStaged(const Expression& e) {
   return e.stored().size() == 1 && IsHalf(e.stored_type(0)) &&
@@ -100,7 +130,7 @@ int64_t UnitSums(const UnitParameters& unit) {
   return int64_t{unit.rows} * unit.columns / (kUnitThreads * unit.groups);
 }
 
-Result<UnitPlan> PlanUnit(const Expression& expression, const UnitParameters& unit) {
+Result<UnitPlan> PlanUnit(const Expression& expression) {
   if (expression.is_empty()) return NotForUnits("there are no points");
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
   if (form.product != ScalarType::kFloat32 && !IsHalf(form.product)) {
@@ -120,17 +150,37 @@ Result<UnitPlan> PlanUnit(const Expression& expression, const UnitParameters& un
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);
   plan.k = PointsAlong(expression, plan.form.k);
+  return plan;
+}
+
+std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
+                       int resident_blocks, UnitPlan* plan) {
+  if (std::string why = UnitCountsObstacle(unit); !why.empty()) return why;
+  *plan = CutForUnit(unit, std::move(*plan));
+  if (plan->part_stages * (unit.parts - 1) >= plan->stages_k) {
+    return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
+  }
+  if (plan->b.is_across && unit.columns % kUnitRows != 0) {
+    return absl::StrCat("columns: ", unit.columns,
+                        " is no multiple of 64, and B is contiguous along n");
+  }
+  const BlockLimits& limits = device.blocks;
+  const int64_t threads = kUnitThreads * unit.groups;
+  const int64_t registers = RegistersPerThread(limits, threads, resident_blocks);
+  return FirstExceeded({{"bytes of shared memory of a block",
+                         UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
+                         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
+                        {"sums of a thread", UnitSums(unit),
+                         std::min(kMostUnitSums, registers - kRegistersBesideSums)},
+                        {"threads of a block", threads, limits.max_threads_per_block},
+                        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]}});
+}
+
+UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, kUnitDepth);
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
-  if (plan.part_stages * (unit.parts - 1) >= plan.stages_k) {
-    return NotForUnits(unit.parts, " parts of ", plan.stages_k, " stages along k: one is empty");
-  }
-  if (b.is_across && unit.columns % kUnitRows != 0) {
-    return NotForUnits("columns: ", unit.columns,
-                       " is no multiple of 64, and B is contiguous along n");
-  }
   plan.is_staged = unit.parts == 1 && IsStaged(plan.computed);
   plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
   return plan;

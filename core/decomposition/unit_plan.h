@@ -54,8 +54,14 @@ int64_t UnitSums(const UnitParameters& unit);
 // multiple of their number in memory wherever they are taken: of elements at `offset`.
 int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int d, int most);
 
-// Expects positive parameters. Errors: InvalidArgument, naming what keeps the expression from the
-// unit, or the configuration from the expression.
-Result<UnitPlan> PlanUnit(const Expression& expression, const UnitParameters& unit);
+// What does not depend on how the contraction is cut. Errors: InvalidArgument, naming what keeps
+// the expression from the unit.
+Result<UnitPlan> PlanUnit(const Expression& expression);
+// Cuts it. Why it cannot be cut so, also by the limits of the device, of whose multiprocessors each
+// shall have room for so many blocks; empty: it can.
+std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
+                       int resident_blocks, UnitPlan* plan);
+// The same for parameters that are valid.
+UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan);
 
 }  // namespace mdh

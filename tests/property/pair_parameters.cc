@@ -19,7 +19,7 @@ namespace {
 void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
                        std::set<std::string>* features) {
   if (p.unit.rows == 0) return;
-  const UnitPlan plan = *PlanUnit(expression, p.unit);
+  const UnitPlan plan = CutForUnit(p.unit, *PlanUnit(expression));
   const auto add = [&](bool has, const std::string& name) {
     if (has) features->insert("units: " + name);
   };

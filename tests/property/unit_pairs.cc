@@ -33,7 +33,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
     const Expression expression =
         RandomContraction(rng, {.max_points = points, .computed_operands = false});
-    const Result<UnitPlan> plan = PlanUnit(expression, {.rows = 64, .columns = 64});
+    const Result<UnitPlan> plan = PlanUnit(expression);
     if (!plan.ok()) continue;
     // Single elements are what most of them copy.
     if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;

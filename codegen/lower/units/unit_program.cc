@@ -207,8 +207,8 @@ class UnitProgramBuilder {
 }  // namespace
 
 Result<LoopProgram> BuildUnitProgram(const LowLevelExpression& low_level) {
-  MDH_ASSIGN_OR_RETURN(UnitPlan plan,
-                       PlanUnit(low_level.expression(), low_level.parameters().unit));
+  MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression()));
+  plan = CutForUnit(low_level.parameters().unit, std::move(plan));
   return UnitProgramBuilder(low_level, std::move(plan)).Build();
 }
 

@@ -92,7 +92,9 @@ TEST(ValidateUnitTest, TextReadsBack) {
 // Which way memory runs, and how much of it is moved at once.
 TEST(UnitPlanTest, OperandsAndResults) {
   const UnitParameters unit{64, 64, 1, 4, 1};
-  const auto plan = [&](const std::string& sizes) { return *PlanUnit(Halves(sizes), unit); };
+  const auto plan = [&](const std::string& sizes) {
+    return CutForUnit(unit, *PlanUnit(Halves(sizes)));
+  };
   const UnitPlan whole = plan("I = 128, J = 128, K = 128");
   EXPECT_FALSE(whole.a.is_across);
   EXPECT_TRUE(whole.b.is_across);
@@ -118,8 +120,9 @@ TEST(UnitPlanTest, Convolutions) {
       "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
       "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n");
   ASSERT_TRUE(e.ok()) << e.status();
-  const Result<UnitPlan> plan = PlanUnit(*e, {64, 64, 1, 4, 1});
+  Result<UnitPlan> plan = PlanUnit(*e);
   ASSERT_TRUE(plan.ok()) << plan.status();
+  plan = CutForUnit({64, 64, 1, 4, 1}, *std::move(plan));
   EXPECT_EQ(plan->m, 128);
   EXPECT_EQ(plan->n, 64);
   EXPECT_EQ(plan->k, 144);

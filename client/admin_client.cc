@@ -13,88 +13,84 @@ constexpr size_t kPieceBytes = 64 << 10;
 // Of calls that take as long as there is data.
 constexpr int64_t kLongLimitNs = 3'600'000'000'000;
 
-class GrpcAdminClient : public AdminClient {
- public:
-  GrpcAdminClient(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
-      : options_(options),
-        admin_(v1::AdminService::NewStub(channel)),
-        kernels_(v1::KernelService::NewStub(channel)) {}
+using Admin = v1::AdminService::Stub;
+using Records = v1::KernelService::Stub;
 
-  Result<v1::Capabilities> GetCapabilities() override {
-    MDH_ASSIGN_OR_RETURN(
-        v1::GetCapabilitiesResponse response,
-        Call(*admin_, &v1::AdminService::Stub::GetCapabilities, v1::GetCapabilitiesRequest()));
-    return std::move(*response.mutable_capabilities());
-  }
-  Result<v1::Statistics> GetStatistics() override {
-    MDH_ASSIGN_OR_RETURN(
-        v1::GetStatisticsResponse response,
-        Call(*admin_, &v1::AdminService::Stub::GetStatistics, v1::GetStatisticsRequest()));
-    return std::move(*response.mutable_statistics());
-  }
-  Result<v1::PutKernelResponse> PutKernel(const v1::TuningRecord& record, Effect effect) override {
-    v1::PutKernelRequest request;
-    *request.mutable_record() = record;
-    request.set_validate_only(effect == Effect::kOnlyCheck);
-    return Call(*kernels_, &v1::KernelService::Stub::PutKernel, request);
-  }
-  Result<v1::ListRecordsResponse> ListRecords(const v1::ListRecordsRequest& request) override {
-    return Call(*kernels_, &v1::KernelService::Stub::ListRecords, request);
-  }
-  Result<v1::TuningRecord> Invalidate(const std::string& name) override {
-    v1::InvalidateKernelRequest request;
-    request.set_name(name);
-    return RecordOf(Call(*kernels_, &v1::KernelService::Stub::InvalidateKernel, request));
-  }
-  Result<v1::TuningRecord> Pin(const std::string& name) override {
-    v1::PinKernelRequest request;
-    request.set_name(name);
-    return RecordOf(Call(*kernels_, &v1::KernelService::Stub::PinKernel, request));
-  }
-  Result<v1::TuningRecord> Unpin(const std::string& name) override {
-    v1::UnpinKernelRequest request;
-    request.set_name(name);
-    return RecordOf(Call(*kernels_, &v1::KernelService::Stub::UnpinKernel, request));
-  }
-  Result<v1::BackupResponse> Backup() override {
-    return CallMethod(*admin_, &v1::AdminService::Stub::Backup, v1::BackupRequest(), kLongLimitNs);
-  }
-  Result<v1::CheckIntegrityResponse> CheckIntegrity() override {
-    return CallMethod(*admin_, &v1::AdminService::Stub::CheckIntegrity, v1::CheckIntegrityRequest(),
-                      kLongLimitNs);
-  }
-  Result<v1::CollectGarbageResponse> CollectGarbage(Effect effect) override {
-    v1::CollectGarbageRequest request;
-    request.set_validate_only(effect == Effect::kOnlyCheck);
-    return Call(*admin_, &v1::AdminService::Stub::CollectGarbage, request);
-  }
-  Result<std::string> Export(const std::string& device_fingerprint) override;
-  Result<v1::ImportBundleResponse> Import(const std::string& bundle, Effect effect) override;
+}  // namespace
 
- private:
-  template <typename Service, typename Request, typename Response>
-  Result<Response> Call(Service& stub,
-                        grpc::Status (Service::*method)(grpc::ClientContext*, const Request&,
-                                                        Response*),
-                        const Request& request) const {
-    return CallMethod(stub, method, request, options_.call_limit_ns);
-  }
-  template <typename Response>
-  static Result<v1::TuningRecord> RecordOf(Result<Response> response) {
-    MDH_RETURN_IF_ERROR(response.status());
-    return std::move(*response->mutable_record());
-  }
-
-  const ClientOptions options_;
-  const std::unique_ptr<v1::AdminService::Stub> admin_;
-  const std::unique_ptr<v1::KernelService::Stub> kernels_;
+class AdminClient::Services : public ServiceStubs<Admin, Records> {
+  using ServiceStubs::ServiceStubs;
 };
 
-Result<std::string> GrpcAdminClient::Export(const std::string& device_fingerprint) {
+AdminClient::AdminClient(std::unique_ptr<const Services> services)
+    : services_(std::move(services)) {}
+AdminClient::~AdminClient() = default;
+
+Result<std::unique_ptr<AdminClient>> AdminClient::Connect(const std::string& target,
+                                                          const ClientOptions& options) {
+  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                       ConnectChannel(target, options));
+  return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<const Services>(
+      v1::AdminService::NewStub(channel), v1::KernelService::NewStub(channel),
+      options.call_limit_ns)));
+}
+
+Result<v1::Capabilities> AdminClient::GetCapabilities() {
+  return Part(services_->Call(&Admin::GetCapabilities, {}),
+              &v1::GetCapabilitiesResponse::mutable_capabilities);
+}
+
+Result<v1::Statistics> AdminClient::GetStatistics() {
+  return Part(services_->Call(&Admin::GetStatistics, {}),
+              &v1::GetStatisticsResponse::mutable_statistics);
+}
+
+Result<v1::PutKernelResponse> AdminClient::PutKernel(const v1::TuningRecord& record,
+                                                     Effect effect) {
+  v1::PutKernelRequest request;
+  *request.mutable_record() = record;
+  request.set_validate_only(effect == Effect::kOnlyCheck);
+  return services_->Call(&Records::PutKernel, request);
+}
+
+Result<v1::ListRecordsResponse> AdminClient::ListRecords(const v1::ListRecordsRequest& request) {
+  return services_->Call(&Records::ListRecords, request);
+}
+
+Result<v1::TuningRecord> AdminClient::Invalidate(const std::string& name) {
+  return Part(services_->Call(&Records::InvalidateKernel, Named<v1::InvalidateKernelRequest>(name)),
+              &v1::InvalidateKernelResponse::mutable_record);
+}
+
+Result<v1::TuningRecord> AdminClient::Pin(const std::string& name) {
+  return Part(services_->Call(&Records::PinKernel, Named<v1::PinKernelRequest>(name)),
+              &v1::PinKernelResponse::mutable_record);
+}
+
+Result<v1::TuningRecord> AdminClient::Unpin(const std::string& name) {
+  return Part(services_->Call(&Records::UnpinKernel, Named<v1::UnpinKernelRequest>(name)),
+              &v1::UnpinKernelResponse::mutable_record);
+}
+
+Result<v1::BackupResponse> AdminClient::Backup() {
+  return services_->Call(&Admin::Backup, {}, kLongLimitNs);
+}
+
+Result<v1::CheckIntegrityResponse> AdminClient::CheckIntegrity() {
+  return services_->Call(&Admin::CheckIntegrity, {}, kLongLimitNs);
+}
+
+Result<v1::CollectGarbageResponse> AdminClient::CollectGarbage(Effect effect) {
+  v1::CollectGarbageRequest request;
+  request.set_validate_only(effect == Effect::kOnlyCheck);
+  return services_->Call(&Admin::CollectGarbage, request);
+}
+
+Result<std::string> AdminClient::Export(const std::string& device_fingerprint) {
   v1::ExportBundleRequest request;
   request.set_device_fingerprint(device_fingerprint);
   grpc::ClientContext context;
-  const auto reader = admin_->ExportBundle(&context, request);
+  const auto reader = services_->stub<Admin>().ExportBundle(&context, request);
   std::string bundle;
   v1::ExportBundleResponse piece;
   while (reader->Read(&piece)) bundle += piece.data();
@@ -102,10 +98,10 @@ Result<std::string> GrpcAdminClient::Export(const std::string& device_fingerprin
   return bundle;
 }
 
-Result<v1::ImportBundleResponse> GrpcAdminClient::Import(const std::string& bundle, Effect effect) {
+Result<v1::ImportBundleResponse> AdminClient::Import(const std::string& bundle, Effect effect) {
   grpc::ClientContext context;
   v1::ImportBundleResponse response;
-  const auto writer = admin_->ImportBundle(&context, &response);
+  const auto writer = services_->stub<Admin>().ImportBundle(&context, &response);
   v1::ImportBundleRequest piece;
   piece.set_validate_only(effect == Effect::kOnlyCheck);
   for (size_t at = 0; at < bundle.size(); at += kPieceBytes) {
@@ -116,15 +112,6 @@ Result<v1::ImportBundleResponse> GrpcAdminClient::Import(const std::string& bund
   writer->WritesDone();
   MDH_RETURN_IF_ERROR(FromGrpcStatus(writer->Finish()));
   return response;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<AdminClient>> AdminClient::Connect(const std::string& target,
-                                                          const ClientOptions& options) {
-  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                       ConnectChannel(target, options));
-  return std::make_unique<GrpcAdminClient>(channel, options);
 }
 
 }  // namespace mdh

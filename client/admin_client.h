@@ -23,28 +23,33 @@ class AdminClient {
   // CheckIntegrity, which take as long as there is data.
   static Result<std::unique_ptr<AdminClient>> Connect(const std::string& target,
                                                       const ClientOptions& options = {});
-  virtual ~AdminClient() = default;
+  ~AdminClient();
 
-  virtual Result<v1::Capabilities> GetCapabilities() = 0;
-  virtual Result<v1::Statistics> GetStatistics() = 0;
+  Result<v1::Capabilities> GetCapabilities();
+  Result<v1::Statistics> GetStatistics();
 
   // A result that was measured elsewhere.
-  virtual Result<v1::PutKernelResponse> PutKernel(const v1::TuningRecord& record,
-                                                  Effect effect = Effect::kReal) = 0;
+  Result<v1::PutKernelResponse> PutKernel(const v1::TuningRecord& record,
+                                          Effect effect = Effect::kReal);
   // One page of all records.
-  virtual Result<v1::ListRecordsResponse> ListRecords(const v1::ListRecordsRequest& request) = 0;
+  Result<v1::ListRecordsResponse> ListRecords(const v1::ListRecordsRequest& request);
   // `name`: of a record or its kernel. Each gives the record as it is now, or was.
-  virtual Result<v1::TuningRecord> Invalidate(const std::string& name) = 0;
-  virtual Result<v1::TuningRecord> Pin(const std::string& name) = 0;
-  virtual Result<v1::TuningRecord> Unpin(const std::string& name) = 0;
+  Result<v1::TuningRecord> Invalidate(const std::string& name);
+  Result<v1::TuningRecord> Pin(const std::string& name);
+  Result<v1::TuningRecord> Unpin(const std::string& name);
 
   // The bytes of a bundle of all records, or of those for one device.
-  virtual Result<std::string> Export(const std::string& device_fingerprint = "") = 0;
-  virtual Result<v1::ImportBundleResponse> Import(const std::string& bundle,
-                                                  Effect effect = Effect::kReal) = 0;
-  virtual Result<v1::BackupResponse> Backup() = 0;
-  virtual Result<v1::CheckIntegrityResponse> CheckIntegrity() = 0;
-  virtual Result<v1::CollectGarbageResponse> CollectGarbage(Effect effect = Effect::kReal) = 0;
+  Result<std::string> Export(const std::string& device_fingerprint = "");
+  Result<v1::ImportBundleResponse> Import(const std::string& bundle, Effect effect = Effect::kReal);
+  Result<v1::BackupResponse> Backup();
+  Result<v1::CheckIntegrityResponse> CheckIntegrity();
+  Result<v1::CollectGarbageResponse> CollectGarbage(Effect effect = Effect::kReal);
+
+ private:
+  class Services;  // of the daemon
+  explicit AdminClient(std::unique_ptr<const Services> services);
+
+  const std::unique_ptr<const Services> services_;
 };
 
 }  // namespace mdh

@@ -26,72 +26,10 @@ namespace {
 constexpr int64_t kListDevicesLimitNs = 180'000'000'000;
 constexpr std::string_view kRecords = "records/";
 
-class GrpcClient : public Client {
- public:
-  GrpcClient(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
-      : options_(options),
-        kernels_(v1::KernelService::NewStub(channel)),
-        tuning_(v1::TuningService::NewStub(channel)),
-        devices_(v1::DeviceService::NewStub(channel)),
-        studies_(v1::StudyService::NewStub(channel)) {}
-
-  Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key, v1::MatchKind weakest_match,
-                                          const v1::DeviceSelection& device) override;
-  Result<v1::LookupKernelResponse> Lookup(const Pipeline& pipeline, v1::MatchKind weakest_match,
-                                          const v1::DeviceSelection& device,
-                                          v1::NumericsPolicy numerics_policy) override;
-  Result<v1::LookupKernelResponse> LookupAndTune(const ComputationView& computation,
-                                                 const BackgroundTuning& tuning,
-                                                 const v1::DeviceSelection& device,
-                                                 v1::NumericsPolicy numerics_policy) override;
-  Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
-      const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) override;
-  Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
-                      std::stop_token stop) override;
-  Result<v1::GetKernelResponse> GetKernelAndTune(const ComputationView& computation,
-                                                 const v1::DeviceSelection& device,
-                                                 const BackgroundTuning& tuning,
-                                                 v1::NumericsPolicy numerics_policy) override;
-  Result<v1::GetKernelResponse> GetBestKernel(const ComputationView& computation,
-                                              const v1::DeviceSelection& device,
-                                              v1::MatchKind weakest_match,
-                                              v1::NumericsPolicy numerics_policy) override;
-  Result<v1::Kernel> GetKernel(const std::string& name) override;
-  Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
-                                                const TuneOptions& options) override;
-  Status Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,
-               int64_t limit_ns) override;
-  Result<v1::GetTuningJobResponse> GetJob(const std::string& name) override;
-  Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
-                                              const std::string& page_token) override;
-  Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request) override;
-  Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name, int page_size,
-                                                        const std::string& page_token) override;
-  Result<v1::TuningJob> Pause(const std::string& name) override;
-  Result<v1::TuningJob> Resume(const std::string& name) override;
-  Result<v1::TuningJob> Cancel(const std::string& name) override;
-  Result<v1::ListDevicesResponse> ListDevices() override;
-  Result<v1::Device> GetDevice(const std::string& name) override;
-  Result<v1::ListKnownDevicesResponse> ListKnownDevices() override;
-  Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) override;
-  Result<v1::Study> GetStudy(const std::string& name) override;
-  Result<v1::ListStudiesResponse> ListStudies(int page_size,
-                                              const std::string& page_token) override;
-  Result<v1::AskTrialsResponse> AskTrials(const std::string& name, int count,
-                                          int64_t lease_ns) override;
-  Result<v1::Study> TellTrials(const v1::TellTrialsRequest& request) override;
-  Result<v1::ListTrialsResponse> ListTrials(const std::string& name, int page_size,
-                                            const std::string& page_token) override;
-  Result<v1::Study> CancelStudy(const std::string& name) override;
-  Status DeleteStudy(const std::string& name) override;
-
- private:
-  const ClientOptions options_;
-  const std::unique_ptr<v1::KernelService::Stub> kernels_;
-  const std::unique_ptr<v1::TuningService::Stub> tuning_;
-  const std::unique_ptr<v1::DeviceService::Stub> devices_;
-  const std::unique_ptr<v1::StudyService::Stub> studies_;
-};
+using Kernels = v1::KernelService::Stub;
+using Tuning = v1::TuningService::Stub;
+using Devices = v1::DeviceService::Stub;
+using Studies = v1::StudyService::Stub;
 
 // 128 bits.
 std::string RandomId() {
@@ -103,30 +41,6 @@ bool IsGiven(const v1::DeviceSelection& device) {
   return device.device_case() != v1::DeviceSelection::DEVICE_NOT_SET;
 }
 
-Result<v1::LookupKernelResponse> GrpcClient::Lookup(const v1::KernelKey& key,
-                                                    v1::MatchKind weakest_match,
-                                                    const v1::DeviceSelection& device) {
-  v1::LookupKernelRequest request;
-  *request.mutable_key() = key;
-  request.set_weakest_match(weakest_match);
-  if (IsGiven(device)) *request.mutable_device() = device;
-  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
-                    options_.call_limit_ns);
-}
-
-Result<v1::LookupKernelResponse> GrpcClient::Lookup(const Pipeline& pipeline,
-                                                    v1::MatchKind weakest_match,
-                                                    const v1::DeviceSelection& device,
-                                                    v1::NumericsPolicy numerics_policy) {
-  v1::LookupKernelRequest request;
-  *request.mutable_expression() = ToProto(ComputationView(pipeline));
-  request.set_weakest_match(weakest_match);
-  request.set_numerics_policy(numerics_policy);
-  if (IsGiven(device)) *request.mutable_device() = device;
-  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
-                    options_.call_limit_ns);
-}
-
 v1::BackgroundTuning TuningToProto(const BackgroundTuning& tuning) {
   v1::BackgroundTuning proto;
   proto.mutable_options()->set_budget_ns(tuning.budget_ns);
@@ -135,20 +49,65 @@ v1::BackgroundTuning TuningToProto(const BackgroundTuning& tuning) {
   return proto;
 }
 
-Result<v1::LookupKernelResponse> GrpcClient::LookupAndTune(const ComputationView& computation,
-                                                           const BackgroundTuning& tuning,
-                                                           const v1::DeviceSelection& device,
-                                                           v1::NumericsPolicy numerics_policy) {
-  v1::LookupKernelRequest request;
+// A request for the kernel or the record of a computation.
+template <typename Request>
+Request RequestFor(const ComputationView& computation, const v1::DeviceSelection& device,
+                   v1::NumericsPolicy numerics_policy) {
+  Request request;
   *request.mutable_expression() = ToProto(computation);
   request.set_numerics_policy(numerics_policy);
   if (IsGiven(device)) *request.mutable_device() = device;
-  *request.mutable_tune_in_background() = TuningToProto(tuning);
-  return CallMethod(*kernels_, &v1::KernelService::Stub::LookupKernel, request,
-                    options_.call_limit_ns);
+  return request;
 }
 
-Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
+}  // namespace
+
+class Client::Services : public ServiceStubs<Kernels, Tuning, Devices, Studies> {
+  using ServiceStubs::ServiceStubs;
+};
+
+Client::Client(std::unique_ptr<const Services> services) : services_(std::move(services)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
+                                                const ClientOptions& options) {
+  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                       ConnectChannel(target, options));
+  return std::unique_ptr<Client>(new Client(std::make_unique<const Services>(
+      v1::KernelService::NewStub(channel), v1::TuningService::NewStub(channel),
+      v1::DeviceService::NewStub(channel), v1::StudyService::NewStub(channel),
+      options.call_limit_ns)));
+}
+
+Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
+                                                v1::MatchKind weakest_match,
+                                                const v1::DeviceSelection& device) {
+  v1::LookupKernelRequest request;
+  *request.mutable_key() = key;
+  request.set_weakest_match(weakest_match);
+  if (IsGiven(device)) *request.mutable_device() = device;
+  return services_->Call(&Kernels::LookupKernel, request);
+}
+
+Result<v1::LookupKernelResponse> Client::Lookup(const Pipeline& pipeline,
+                                                v1::MatchKind weakest_match,
+                                                const v1::DeviceSelection& device,
+                                                v1::NumericsPolicy numerics_policy) {
+  auto request = RequestFor<v1::LookupKernelRequest>(pipeline, device, numerics_policy);
+  request.set_weakest_match(weakest_match);
+  return services_->Call(&Kernels::LookupKernel, request);
+}
+
+Result<v1::LookupKernelResponse> Client::LookupAndTune(const ComputationView& computation,
+                                                       const BackgroundTuning& tuning,
+                                                       const v1::DeviceSelection& device,
+                                                       v1::NumericsPolicy numerics_policy) {
+  auto request = RequestFor<v1::LookupKernelRequest>(computation, device, numerics_policy);
+  *request.mutable_tune_in_background() = TuningToProto(tuning);
+  return services_->Call(&Kernels::LookupKernel, request);
+}
+
+Result<std::vector<Result<v1::LookupKernelResponse>>> Client::BatchLookup(
     const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match) {
   v1::BatchLookupKernelsRequest request;
   for (const v1::KernelKey& key : keys) {
@@ -157,8 +116,7 @@ Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
     one->set_weakest_match(weakest_match);
   }
   MDH_ASSIGN_OR_RETURN(v1::BatchLookupKernelsResponse response,
-                       CallMethod(*kernels_, &v1::KernelService::Stub::BatchLookupKernels, request,
-                                  options_.call_limit_ns));
+                       services_->Call(&Kernels::BatchLookupKernels, request));
   std::vector<Result<v1::LookupKernelResponse>> results;
   for (v1::BatchLookupResult& result : *response.mutable_results()) {
     if (result.has_response()) {
@@ -172,13 +130,13 @@ Result<std::vector<Result<v1::LookupKernelResponse>>> GrpcClient::BatchLookup(
   return results;
 }
 
-Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
-                                std::stop_token stop) {
+Status Client::WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
+                            std::stop_token stop) {
   v1::WatchKernelsRequest request;
   request.set_cursor(cursor);
   grpc::ClientContext context;
   const std::stop_callback cancel(std::move(stop), [&context] { context.TryCancel(); });
-  const auto reader = kernels_->WatchKernels(&context, request);
+  const auto reader = services_->stub<Kernels>().WatchKernels(&context, request);
   v1::WatchKernelsResponse response;
   bool wants_more = true;
   while (wants_more && reader->Read(&response)) wants_more = on_changes(response);
@@ -187,44 +145,34 @@ Status GrpcClient::WatchKernels(const std::string& cursor, const OnKernelChanges
   return wants_more ? end : absl::OkStatus();
 }
 
-Result<v1::GetKernelResponse> GrpcClient::GetKernelAndTune(const ComputationView& computation,
-                                                           const v1::DeviceSelection& device,
-                                                           const BackgroundTuning& tuning,
-                                                           v1::NumericsPolicy numerics_policy) {
-  v1::GetKernelRequest request;
-  *request.mutable_expression() = ToProto(computation);
-  request.set_numerics_policy(numerics_policy);
-  if (IsGiven(device)) *request.mutable_device() = device;
-  *request.mutable_tune_in_background() = TuningToProto(tuning);
-  return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
-                    options_.call_limit_ns);
-}
-
-Result<v1::Kernel> GrpcClient::GetKernel(const std::string& name) {
-  v1::GetKernelRequest request;
+Result<v1::Kernel> Client::GetKernel(const std::string& name) {
   const bool is_record = name.starts_with(kRecords);
-  request.set_name(is_record ? "kernels/" + name.substr(kRecords.size()) : name);
-  MDH_ASSIGN_OR_RETURN(
-      v1::GetKernelResponse response,
-      CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request, options_.call_limit_ns));
-  return std::move(*response.mutable_kernel());
+  return Part(services_->Call(&Kernels::GetKernel,
+                              Named<v1::GetKernelRequest>(
+                                  is_record ? "kernels/" + name.substr(kRecords.size()) : name)),
+              &v1::GetKernelResponse::mutable_kernel);
 }
 
-Result<v1::GetKernelResponse> GrpcClient::GetBestKernel(const ComputationView& computation,
-                                                        const v1::DeviceSelection& device,
-                                                        v1::MatchKind weakest_match,
-                                                        v1::NumericsPolicy numerics_policy) {
-  v1::GetKernelRequest request;
-  *request.mutable_expression() = ToProto(computation);
+Result<v1::GetKernelResponse> Client::GetKernelAndTune(const ComputationView& computation,
+                                                       const v1::DeviceSelection& device,
+                                                       const BackgroundTuning& tuning,
+                                                       v1::NumericsPolicy numerics_policy) {
+  auto request = RequestFor<v1::GetKernelRequest>(computation, device, numerics_policy);
+  *request.mutable_tune_in_background() = TuningToProto(tuning);
+  return services_->Call(&Kernels::GetKernel, request);
+}
+
+Result<v1::GetKernelResponse> Client::GetBestKernel(const ComputationView& computation,
+                                                    const v1::DeviceSelection& device,
+                                                    v1::MatchKind weakest_match,
+                                                    v1::NumericsPolicy numerics_policy) {
+  auto request = RequestFor<v1::GetKernelRequest>(computation, device, numerics_policy);
   request.set_weakest_match(weakest_match);
-  request.set_numerics_policy(numerics_policy);
-  if (IsGiven(device)) *request.mutable_device() = device;
-  return CallMethod(*kernels_, &v1::KernelService::Stub::GetKernel, request,
-                    options_.call_limit_ns);
+  return services_->Call(&Kernels::GetKernel, request);
 }
 
-Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const ComputationView& computation,
-                                                          const TuneOptions& options) {
+Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& computation,
+                                                      const TuneOptions& options) {
   v1::CreateTuningJobRequest request;
   *request.mutable_expression() = ToProto(computation);
   request.mutable_options()->set_budget_ns(options.budget_ns);
@@ -241,18 +189,17 @@ Result<v1::CreateTuningJobResponse> GrpcClient::CreateJob(const ComputationView&
   request.set_priority(options.priority);
   request.mutable_options()->set_max_device_time_ns(options.max_device_time_ns);
   request.set_validate_only(options.validate_only);
-  return CallMethod(*tuning_, &v1::TuningService::Stub::CreateTuningJob, request,
-                    options_.call_limit_ns);
+  return services_->Call(&Tuning::CreateTuningJob, request);
 }
 
-Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
-                         const OnProgress& on_progress, int64_t limit_ns) {
+Status Client::Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,
+                     int64_t limit_ns) {
   v1::WatchTuningJobRequest request;
   request.set_name(name);
   request.set_after_sequence(after_sequence);
   grpc::ClientContext context;
   if (limit_ns > 0) context.set_deadline(After(limit_ns));
-  const auto reader = tuning_->WatchTuningJob(&context, request);
+  const auto reader = services_->stub<Tuning>().WatchTuningJob(&context, request);
   v1::WatchTuningJobResponse response;
   while (reader->Read(&response)) {
     if (on_progress) on_progress(response.progress());
@@ -260,155 +207,98 @@ Status GrpcClient::Watch(const std::string& name, int64_t after_sequence,
   return FromGrpcStatus(reader->Finish());
 }
 
-Result<v1::GetTuningJobResponse> GrpcClient::GetJob(const std::string& name) {
-  v1::GetTuningJobRequest request;
-  request.set_name(name);
-  return CallMethod(*tuning_, &v1::TuningService::Stub::GetTuningJob, request,
-                    options_.call_limit_ns);
+Result<v1::GetTuningJobResponse> Client::GetJob(const std::string& name) {
+  return services_->Call(&Tuning::GetTuningJob, Named<v1::GetTuningJobRequest>(name));
 }
 
-Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(int page_size,
-                                                        const std::string& page_token) {
-  v1::ListTuningJobsRequest request;
-  request.set_page_size(page_size);
-  request.set_page_token(page_token);
-  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request,
-                    options_.call_limit_ns);
+Result<v1::ListTuningJobsResponse> Client::ListJobs(int page_size, const std::string& page_token) {
+  return ListJobs(Page<v1::ListTuningJobsRequest>(page_size, page_token));
 }
 
-Result<v1::ListTuningJobsResponse> GrpcClient::ListJobs(const v1::ListTuningJobsRequest& request) {
-  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningJobs, request,
-                    options_.call_limit_ns);
+Result<v1::ListTuningJobsResponse> Client::ListJobs(const v1::ListTuningJobsRequest& request) {
+  return services_->Call(&Tuning::ListTuningJobs, request);
 }
 
-Result<v1::ListTuningTrialsResponse> GrpcClient::ListTuningTrials(const std::string& name,
-                                                                  int page_size,
-                                                                  const std::string& page_token) {
-  v1::ListTuningTrialsRequest request;
-  request.set_name(name);
-  request.set_page_size(page_size);
-  request.set_page_token(page_token);
-  return CallMethod(*tuning_, &v1::TuningService::Stub::ListTuningTrials, request,
-                    options_.call_limit_ns);
+Result<v1::ListTuningTrialsResponse> Client::ListTuningTrials(const std::string& name,
+                                                              int page_size,
+                                                              const std::string& page_token) {
+  return services_->Call(&Tuning::ListTuningTrials,
+                         Page(page_size, page_token, Named<v1::ListTuningTrialsRequest>(name)));
 }
 
-Result<v1::TuningJob> GrpcClient::Pause(const std::string& name) {
-  v1::PauseTuningJobRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(v1::PauseTuningJobResponse response,
-                       CallMethod(*tuning_, &v1::TuningService::Stub::PauseTuningJob, request,
-                                  options_.call_limit_ns));
-  return std::move(*response.mutable_job());
+Result<v1::TuningJob> Client::Pause(const std::string& name) {
+  return Part(services_->Call(&Tuning::PauseTuningJob, Named<v1::PauseTuningJobRequest>(name)),
+              &v1::PauseTuningJobResponse::mutable_job);
 }
 
-Result<v1::TuningJob> GrpcClient::Resume(const std::string& name) {
-  v1::ResumeTuningJobRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(v1::ResumeTuningJobResponse response,
-                       CallMethod(*tuning_, &v1::TuningService::Stub::ResumeTuningJob, request,
-                                  options_.call_limit_ns));
-  return std::move(*response.mutable_job());
+Result<v1::TuningJob> Client::Resume(const std::string& name) {
+  return Part(services_->Call(&Tuning::ResumeTuningJob, Named<v1::ResumeTuningJobRequest>(name)),
+              &v1::ResumeTuningJobResponse::mutable_job);
 }
 
-Result<v1::TuningJob> GrpcClient::Cancel(const std::string& name) {
-  v1::CancelTuningJobRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(v1::CancelTuningJobResponse response,
-                       CallMethod(*tuning_, &v1::TuningService::Stub::CancelTuningJob, request,
-                                  options_.call_limit_ns));
-  return std::move(*response.mutable_job());
+Result<v1::TuningJob> Client::Cancel(const std::string& name) {
+  return Part(services_->Call(&Tuning::CancelTuningJob, Named<v1::CancelTuningJobRequest>(name)),
+              &v1::CancelTuningJobResponse::mutable_job);
 }
 
-Result<v1::ListDevicesResponse> GrpcClient::ListDevices() {
-  return CallMethod(*devices_, &v1::DeviceService::Stub::ListDevices, v1::ListDevicesRequest(),
-                    kListDevicesLimitNs);
+Result<v1::ListDevicesResponse> Client::ListDevices() {
+  return services_->Call(&Devices::ListDevices, {}, kListDevicesLimitNs);
 }
 
-Result<v1::Device> GrpcClient::GetDevice(const std::string& name) {
-  v1::GetDeviceRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(
-      v1::GetDeviceResponse response,
-      CallMethod(*devices_, &v1::DeviceService::Stub::GetDevice, request, kListDevicesLimitNs));
-  return std::move(*response.mutable_device());
+Result<v1::Device> Client::GetDevice(const std::string& name) {
+  return Part(
+      services_->Call(&Devices::GetDevice, Named<v1::GetDeviceRequest>(name), kListDevicesLimitNs),
+      &v1::GetDeviceResponse::mutable_device);
 }
 
-Result<v1::ListKnownDevicesResponse> GrpcClient::ListKnownDevices() {
-  return CallMethod(*devices_, &v1::DeviceService::Stub::ListKnownDevices,
-                    v1::ListKnownDevicesRequest(), options_.call_limit_ns);
+Result<v1::ListKnownDevicesResponse> Client::ListKnownDevices() {
+  return services_->Call(&Devices::ListKnownDevices, {});
 }
 
-Result<v1::Study> GrpcClient::CreateStudy(const v1::CreateStudyRequest& request) {
-  MDH_ASSIGN_OR_RETURN(
-      v1::CreateStudyResponse response,
-      CallMethod(*studies_, &v1::StudyService::Stub::CreateStudy, request, options_.call_limit_ns));
-  return std::move(*response.mutable_study());
+Result<v1::Study> Client::CreateStudy(const v1::CreateStudyRequest& request) {
+  return Part(services_->Call(&Studies::CreateStudy, request),
+              &v1::CreateStudyResponse::mutable_study);
 }
 
-Result<v1::Study> GrpcClient::GetStudy(const std::string& name) {
-  v1::GetStudyRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(
-      v1::GetStudyResponse response,
-      CallMethod(*studies_, &v1::StudyService::Stub::GetStudy, request, options_.call_limit_ns));
-  return std::move(*response.mutable_study());
+Result<v1::Study> Client::GetStudy(const std::string& name) {
+  return Part(services_->Call(&Studies::GetStudy, Named<v1::GetStudyRequest>(name)),
+              &v1::GetStudyResponse::mutable_study);
 }
 
-Result<v1::ListStudiesResponse> GrpcClient::ListStudies(int page_size,
-                                                        const std::string& page_token) {
-  v1::ListStudiesRequest request;
-  request.set_page_size(page_size);
-  request.set_page_token(page_token);
-  return CallMethod(*studies_, &v1::StudyService::Stub::ListStudies, request,
-                    options_.call_limit_ns);
+Result<v1::ListStudiesResponse> Client::ListStudies(int page_size, const std::string& page_token) {
+  return services_->Call(&Studies::ListStudies,
+                         Page<v1::ListStudiesRequest>(page_size, page_token));
 }
 
-Result<v1::AskTrialsResponse> GrpcClient::AskTrials(const std::string& name, int count,
-                                                    int64_t lease_ns) {
-  v1::AskTrialsRequest request;
-  request.set_name(name);
+Result<v1::AskTrialsResponse> Client::AskTrials(const std::string& name, int count,
+                                                int64_t lease_ns) {
+  auto request = Named<v1::AskTrialsRequest>(name);
   request.set_count(count);
   if (lease_ns != 0) {
     *request.mutable_lease() = google::protobuf::util::TimeUtil::NanosecondsToDuration(lease_ns);
   }
-  return CallMethod(*studies_, &v1::StudyService::Stub::AskTrials, request, options_.call_limit_ns);
+  return services_->Call(&Studies::AskTrials, request);
 }
 
-Result<v1::Study> GrpcClient::TellTrials(const v1::TellTrialsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(
-      v1::TellTrialsResponse response,
-      CallMethod(*studies_, &v1::StudyService::Stub::TellTrials, request, options_.call_limit_ns));
-  return std::move(*response.mutable_study());
+Result<v1::Study> Client::TellTrials(const v1::TellTrialsRequest& request) {
+  return Part(services_->Call(&Studies::TellTrials, request),
+              &v1::TellTrialsResponse::mutable_study);
 }
 
-Result<v1::ListTrialsResponse> GrpcClient::ListTrials(const std::string& name, int page_size,
-                                                      const std::string& page_token) {
-  v1::ListTrialsRequest request;
-  request.set_name(name);
-  request.set_page_size(page_size);
-  request.set_page_token(page_token);
-  return CallMethod(*studies_, &v1::StudyService::Stub::ListTrials, request,
-                    options_.call_limit_ns);
+Result<v1::ListTrialsResponse> Client::ListTrials(const std::string& name, int page_size,
+                                                  const std::string& page_token) {
+  return services_->Call(&Studies::ListTrials,
+                         Page(page_size, page_token, Named<v1::ListTrialsRequest>(name)));
 }
 
-Result<v1::Study> GrpcClient::CancelStudy(const std::string& name) {
-  v1::CancelStudyRequest request;
-  request.set_name(name);
-  MDH_ASSIGN_OR_RETURN(
-      v1::CancelStudyResponse response,
-      CallMethod(*studies_, &v1::StudyService::Stub::CancelStudy, request, options_.call_limit_ns));
-  return std::move(*response.mutable_study());
+Result<v1::Study> Client::CancelStudy(const std::string& name) {
+  return Part(services_->Call(&Studies::CancelStudy, Named<v1::CancelStudyRequest>(name)),
+              &v1::CancelStudyResponse::mutable_study);
 }
 
-Status GrpcClient::DeleteStudy(const std::string& name) {
-  v1::DeleteStudyRequest request;
-  request.set_name(name);
-  return CallMethod(*studies_, &v1::StudyService::Stub::DeleteStudy, request,
-                    options_.call_limit_ns)
-      .status();
+Status Client::DeleteStudy(const std::string& name) {
+  return services_->Call(&Studies::DeleteStudy, Named<v1::DeleteStudyRequest>(name)).status();
 }
-
-}  // namespace
 
 std::vector<std::string> JobsOf(const v1::CreateTuningJobResponse& created) {
   std::vector<std::string> names;
@@ -428,13 +318,6 @@ v1::KernelKey Client::KeyOf(const ComputationView& computation,
                              : CanonicalForm(*computation.expression()));
   key.set_expression_digest(Sha256Hex(key.canonical_form()));
   return key;
-}
-
-Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
-                                                const ClientOptions& options) {
-  MDH_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                       ConnectChannel(target, options));
-  return std::make_unique<GrpcClient>(channel, options);
 }
 
 Result<v1::TuningRecord> Client::Tune(const Expression& expression, const TuneOptions& options,

@@ -67,7 +67,7 @@ class Client {
   // ConnectChannel (channel.h) for the options.
   static Result<std::unique_ptr<Client>> Connect(const std::string& target,
                                                  const ClientOptions& options = {});
-  virtual ~Client() = default;
+  ~Client();
 
   // The key of `computation` on the daemon's device. A caller that looks the same one up often
   // keeps it, and saves its computation.
@@ -76,9 +76,9 @@ class Client {
 
   // `device`: what the record is for, if the key does not say; not given: the daemon's CPU.
   // Errors: NotFound.
-  virtual Result<v1::LookupKernelResponse> Lookup(
-      const v1::KernelKey& key, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
-      const v1::DeviceSelection& device = {}) = 0;
+  Result<v1::LookupKernelResponse> Lookup(const v1::KernelKey& key,
+                                          v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
+                                          const v1::DeviceSelection& device = {});
   Result<v1::LookupKernelResponse> Lookup(const Expression& expression,
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
@@ -86,44 +86,43 @@ class Client {
   // Of a pipeline: the fastest of its whole kernels that were measured, or if none was the kernel
   // that the records of its steps give; and which steps it is made of. Errors: NotFound, naming
   // steps without records.
-  virtual Result<v1::LookupKernelResponse> Lookup(
+  Result<v1::LookupKernelResponse> Lookup(
       const Pipeline& pipeline, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT,
       const v1::DeviceSelection& device = {},
-      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
   // The best that is known, at once and from the daemon's memory where it can; unless it was
   // measured for exactly this, a tuning job is created, or joined, in the background. The response
   // has the kernel itself where parameters were not measured, and says where they come from.
   // Errors: those of the expression; what keeps the job from being created is in the response.
-  virtual Result<v1::LookupKernelResponse> LookupAndTune(
+  Result<v1::LookupKernelResponse> LookupAndTune(
       const ComputationView& computation, const BackgroundTuning& tuning,
       const v1::DeviceSelection& device = {},
-      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
   // Many at once, in the order of the keys; each fails alone. Errors: InvalidArgument for too many.
-  virtual Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
-      const std::vector<v1::KernelKey>& keys,
-      v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) = 0;
+  Result<std::vector<Result<v1::LookupKernelResponse>>> BatchLookup(
+      const std::vector<v1::KernelKey>& keys, v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT);
   // Calls `on_change` from this thread for what the daemon sends, until it gives false. `cursor`:
   // from an earlier response; empty: from now on. Errors: OutOfRange if changes after the cursor
   // are forgotten: then whoever keeps a cache empties it and starts without a cursor.
   using OnKernelChanges = std::function<bool(const v1::WatchKernelsResponse&)>;
   // `stop` ends it at once.
-  virtual Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
-                              std::stop_token stop = {}) = 0;
+  Status WatchKernels(const std::string& cursor, const OnKernelChanges& on_changes,
+                      std::stop_token stop = {});
   // `name`: of a kernel or of its record. Errors: NotFound.
-  virtual Result<v1::Kernel> GetKernel(const std::string& name) = 0;
+  Result<v1::Kernel> GetKernel(const std::string& name);
   // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the
   // weakest match there is one for every device, measured or not. Errors: NotFound.
-  virtual Result<v1::GetKernelResponse> GetBestKernel(
+  Result<v1::GetKernelResponse> GetBestKernel(
       const ComputationView& computation, const v1::DeviceSelection& device,
       v1::MatchKind weakest_match,
-      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
   // The best kernel that is known, at once; unless it was measured for exactly this, a tuning job
   // is created, or joined, in the background. The response says where the kernel comes from.
   // Errors: as GetBestKernel; what keeps the job from being created is in the response.
-  virtual Result<v1::GetKernelResponse> GetKernelAndTune(
+  Result<v1::GetKernelResponse> GetKernelAndTune(
       const ComputationView& computation, const v1::DeviceSelection& device,
       const BackgroundTuning& tuning,
-      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED) = 0;
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
 
   // Creates a job, waits for its end, also while the daemon is restarted, and gives its record.
   // `on_progress` is called from this thread. Errors: Cancelled if the job was cancelled, even if a
@@ -136,53 +135,55 @@ class Client {
                                      const OnProgress& on_progress = {});
   // Returns at once. Of a pipeline the response has a job for each distinct step, and one for the
   // whole.
-  virtual Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
-                                                        const TuneOptions& options) = 0;
+  Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
+                                                const TuneOptions& options);
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
   // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob
   // (wait_for_job.h) goes on. Errors: NotFound.
-  virtual Status Watch(const std::string& name, int64_t after_sequence,
-                       const OnProgress& on_progress, int64_t limit_ns = 0) = 0;
+  Status Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,
+               int64_t limit_ns = 0);
   // The job, and its record if it has one. Errors: NotFound.
-  virtual Result<v1::GetTuningJobResponse> GetJob(const std::string& name) = 0;
+  Result<v1::GetTuningJobResponse> GetJob(const std::string& name);
   // One page, the newest first.
-  virtual Result<v1::ListTuningJobsResponse> ListJobs(int page_size,
-                                                      const std::string& page_token) = 0;
+  Result<v1::ListTuningJobsResponse> ListJobs(int page_size, const std::string& page_token);
   // The same with the filters of the request.
-  virtual Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request) = 0;
+  Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request);
   // One page of the job's journal, the oldest trial first. Errors: NotFound.
-  virtual Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name,
-                                                                int page_size,
-                                                                const std::string& page_token) = 0;
+  Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name, int page_size,
+                                                        const std::string& page_token);
   // Errors: NotFound; FailedPrecondition if the job has ended.
-  virtual Result<v1::TuningJob> Pause(const std::string& name) = 0;
-  virtual Result<v1::TuningJob> Resume(const std::string& name) = 0;
+  Result<v1::TuningJob> Pause(const std::string& name);
+  Result<v1::TuningJob> Resume(const std::string& name);
   // Errors: NotFound.
-  virtual Result<v1::TuningJob> Cancel(const std::string& name) = 0;
+  Result<v1::TuningJob> Cancel(const std::string& name);
 
-  virtual Result<v1::ListDevicesResponse> ListDevices() = 0;
+  Result<v1::ListDevicesResponse> ListDevices();
   // Errors: NotFound.
-  virtual Result<v1::Device> GetDevice(const std::string& name) = 0;
+  Result<v1::Device> GetDevice(const std::string& name);
   // Devices that kernels can be made for though they are not attached.
-  virtual Result<v1::ListKnownDevicesResponse> ListKnownDevices() = 0;
+  Result<v1::ListKnownDevicesResponse> ListKnownDevices();
 
   // Studies: tuning of any program. Errors: as those of mdh.v1.StudyService.
-  virtual Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request) = 0;
-  virtual Result<v1::Study> GetStudy(const std::string& name) = 0;
+  Result<v1::Study> CreateStudy(const v1::CreateStudyRequest& request);
+  Result<v1::Study> GetStudy(const std::string& name);
   // One page, the newest first.
-  virtual Result<v1::ListStudiesResponse> ListStudies(int page_size,
-                                                      const std::string& page_token) = 0;
+  Result<v1::ListStudiesResponse> ListStudies(int page_size, const std::string& page_token);
   // Up to `count` configurations to evaluate. `lease_ns`: how long that may take; 0: the daemon's
   // default, 10 minutes.
-  virtual Result<v1::AskTrialsResponse> AskTrials(const std::string& name, int count,
-                                                  int64_t lease_ns) = 0;
+  Result<v1::AskTrialsResponse> AskTrials(const std::string& name, int count, int64_t lease_ns);
   // Gives the study after these.
-  virtual Result<v1::Study> TellTrials(const v1::TellTrialsRequest& request) = 0;
+  Result<v1::Study> TellTrials(const v1::TellTrialsRequest& request);
   // One page of those that were told, by number.
-  virtual Result<v1::ListTrialsResponse> ListTrials(const std::string& name, int page_size,
-                                                    const std::string& page_token) = 0;
-  virtual Result<v1::Study> CancelStudy(const std::string& name) = 0;
-  virtual Status DeleteStudy(const std::string& name) = 0;
+  Result<v1::ListTrialsResponse> ListTrials(const std::string& name, int page_size,
+                                            const std::string& page_token);
+  Result<v1::Study> CancelStudy(const std::string& name);
+  Status DeleteStudy(const std::string& name);
+
+ private:
+  class Services;  // of the daemon
+  explicit Client(std::unique_ptr<const Services> services);
+
+  const std::unique_ptr<const Services> services_;
 };
 
 // Names of the jobs of a response, in the order in which they end: of a pipeline those of the

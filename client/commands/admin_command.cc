@@ -15,20 +15,15 @@ void PrintFigure(const char* name, int64_t value) {
   std::printf("%-22s %lld\n", name, static_cast<long long>(value));
 }
 
-ExitCode ExportRecords(const GlobalOptions& options, const std::string& file) {
-  const Result<std::unique_ptr<AdminClient>> client =
-      AdminClient::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<std::string> bundle = (*client)->Export();
-  if (!bundle.ok()) return Fail(bundle.status());
-  const Status written = WriteOutputFile(file, *bundle);
-  if (!written.ok()) return Fail(ExitCode::kCannotWrite, std::string(written.message()));
-  return ExitCode::kOk;
+Status ExportRecords(const GlobalOptions& options, const std::string& file) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client, ConnectTo<AdminClient>(options));
+  MDH_ASSIGN_OR_RETURN(const std::string bundle, client->Export());
+  return WriteOutputFile(file, bundle);
 }
 
-ExitCode Import(const GlobalOptions& options, const std::string& file, Effect effect) {
+Status Import(const GlobalOptions& options, const std::string& file, Effect effect) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) return Fail(ExitCode::kUsage, "cannot read " + file);
+  if (!in) return WithExitCode(ExitCode::kUsage, "cannot read " + file);
   const std::string bundle((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   return CallAndPrint<v1::ImportBundleResponse>(
       options, [&](AdminClient& client) { return client.Import(bundle, effect); },
@@ -40,7 +35,7 @@ ExitCode Import(const GlobalOptions& options, const std::string& file, Effect ef
       });
 }
 
-ExitCode BackUp(const GlobalOptions& options) {
+Status BackUp(const GlobalOptions& options) {
   return CallAndPrint<v1::BackupResponse>(
       options, [](AdminClient& client) { return client.Backup(); },
       [](const v1::BackupResponse& response) {
@@ -49,23 +44,17 @@ ExitCode BackUp(const GlobalOptions& options) {
       });
 }
 
-ExitCode CheckDatabase(const GlobalOptions& options) {
-  bool is_well = true;
-  const ExitCode code = CallAndPrint<v1::CheckIntegrityResponse>(
-      options,
-      [&](AdminClient& client) {
-        Result<v1::CheckIntegrityResponse> response = client.CheckIntegrity();
-        is_well = response.ok() && response->problems().empty();
-        return response;
-      },
-      [](const v1::CheckIntegrityResponse& response) {
-        for (const std::string& problem : response.problems()) std::printf("%s\n", problem.c_str());
-        if (response.problems().empty()) std::printf("all is well\n");
-      });
-  return code == ExitCode::kOk && !is_well ? ExitCode::kServerError : code;
+Status CheckDatabase(const GlobalOptions& options) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client, ConnectTo<AdminClient>(options));
+  MDH_ASSIGN_OR_RETURN(const v1::CheckIntegrityResponse found, client->CheckIntegrity());
+  Show(options, found, [](const v1::CheckIntegrityResponse& response) {
+    for (const std::string& problem : response.problems()) std::printf("%s\n", problem.c_str());
+    if (response.problems().empty()) std::printf("all is well\n");
+  });
+  return found.problems().empty() ? absl::OkStatus() : WithExitCode(ExitCode::kServerError, "");
 }
 
-ExitCode CollectGarbage(const GlobalOptions& options, Effect effect) {
+Status CollectGarbage(const GlobalOptions& options, Effect effect) {
   return CallAndPrint<v1::CollectGarbageResponse>(
       options, [&](AdminClient& client) { return client.CollectGarbage(effect); },
       [](const v1::CollectGarbageResponse& response) {
@@ -75,7 +64,7 @@ ExitCode CollectGarbage(const GlobalOptions& options, Effect effect) {
       });
 }
 
-ExitCode ShowStatistics(const GlobalOptions& options) {
+Status ShowStatistics(const GlobalOptions& options) {
   return CallAndPrint<v1::Statistics>(
       options, [](AdminClient& client) { return client.GetStatistics(); },
       [](const v1::Statistics& statistics) {
@@ -101,7 +90,7 @@ ExitCode ShowStatistics(const GlobalOptions& options) {
       });
 }
 
-ExitCode ShowCapabilities(const GlobalOptions& options) {
+Status ShowCapabilities(const GlobalOptions& options) {
   return CallAndPrint<v1::Capabilities>(
       options, [](AdminClient& client) { return client.GetCapabilities(); },
       [](const v1::Capabilities& capabilities) {
@@ -112,29 +101,22 @@ ExitCode ShowCapabilities(const GlobalOptions& options) {
 // A command without arguments.
 void AddPlain(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
               const std::string& name, const std::string& what,
-              ExitCode (*run)(const GlobalOptions&)) {
-  app.add_subcommand(name, what)->callback([&options, &selected, run] {
-    selected = [&options, run] { return run(options); };
-  });
+              Status (*run)(const GlobalOptions&)) {
+  Select(app.add_subcommand(name, what), selected, [&options, run] { return run(options); });
 }
 
 void AddBundleCommands(CLI::App& admin, const GlobalOptions& options, SelectedCommand& selected) {
-  auto file = std::make_shared<std::string>();
+  AddCommandOn(admin, selected, "export",
+               "write all records and their kernels to a bundle, which programs can map", "FILE",
+               "made, or replaced",
+               [&options](const std::string& file) { return ExportRecords(options, file); });
   auto only_check = std::make_shared<bool>(false);
-  CLI::App* save = admin.add_subcommand(
-      "export", "write all records and their kernels to a bundle, which programs can map");
-  save->add_option("FILE", *file, "made, or replaced")->required();
-  save->callback([&options, &selected, file] {
-    selected = [&options, file] { return ExportRecords(options, *file); };
-  });
-  CLI::App* load = admin.add_subcommand("import", "take the records of a bundle over");
-  load->add_option("FILE", *file, "as export writes it")->required();
-  load->add_flag("--check", *only_check, "only check");
-  load->callback([&options, &selected, file, only_check] {
-    selected = [&options, file, only_check] {
-      return Import(options, *file, *only_check ? Effect::kOnlyCheck : Effect::kReal);
-    };
-  });
+  AddCommandOn(admin, selected, "import", "take the records of a bundle over", "FILE",
+               "as export writes it",
+               [&options, only_check](const std::string& file) {
+                 return Import(options, file, *only_check ? Effect::kOnlyCheck : Effect::kReal);
+               })
+      ->add_flag("--check", *only_check, "only check");
 }
 
 }  // namespace
@@ -154,10 +136,8 @@ void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
   auto only_check = std::make_shared<bool>(false);
   CLI::App* collect = admin->add_subcommand("gc", "forget what the daemon's retention gives up");
   collect->add_flag("--check", *only_check, "only count");
-  collect->callback([&options, &selected, only_check] {
-    selected = [&options, only_check] {
-      return CollectGarbage(options, *only_check ? Effect::kOnlyCheck : Effect::kReal);
-    };
+  Select(collect, selected, [&options, only_check] {
+    return CollectGarbage(options, *only_check ? Effect::kOnlyCheck : Effect::kReal);
   });
 }
 

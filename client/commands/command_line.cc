@@ -27,15 +27,13 @@ void AddSecurityOptions(CLI::App& app, ClientSecurity& security, std::string& to
 
 void AddVersionCommand(CLI::App& app, const GlobalOptions& options, const std::string& version,
                        SelectedCommand& selected) {
-  app.add_subcommand("version", "print the version of this program")
-      ->callback([&options, &selected, version] {
-        selected = [&options, version] {
-          const nlohmann::json json = {{"version", version}};
-          const std::string plain = "mdh " + version;
-          std::printf("%s\n", options.json ? json.dump(2).c_str() : plain.c_str());
-          return ExitCode::kOk;
-        };
-      });
+  Select(app.add_subcommand("version", "print the version of this program"), selected,
+         [&options, version] {
+           const nlohmann::json json = {{"version", version}};
+           const std::string plain = "mdh " + version;
+           std::printf("%s\n", options.json ? json.dump(2).c_str() : plain.c_str());
+           return absl::OkStatus();
+         });
 }
 
 }  // namespace

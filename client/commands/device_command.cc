@@ -10,42 +10,31 @@
 namespace mdh {
 namespace {
 
-ExitCode ListDevices(const GlobalOptions& options, Client& client) {
-  const Result<v1::ListDevicesResponse> devices = client.ListDevices();
-  if (!devices.ok()) return Fail(devices.status());
-  if (options.json) {
-    PrintJson(*devices);
-    return ExitCode::kOk;
-  }
-  for (const v1::Device& device : devices->devices()) {
-    PrintWrapped(FormatDevice(device), 15);
-  }
-  for (const std::string& missing : devices->missing()) PrintWrapped(missing + "\n", 4);
-  return ExitCode::kOk;
+void PrintDevice(const v1::Device& device) { PrintWrapped(FormatDevice(device), 15); }
+
+Status ListDevices(const GlobalOptions& options, Client& client) {
+  MDH_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client.ListDevices());
+  Show(options, devices, [](const v1::ListDevicesResponse& all) {
+    for (const v1::Device& device : all.devices()) PrintDevice(device);
+    for (const std::string& missing : all.missing()) PrintWrapped(missing + "\n", 4);
+  });
+  return absl::OkStatus();
 }
 
-ExitCode ShowDevice(const GlobalOptions& options, Client& client, const std::string& name) {
-  const Result<v1::Device> device = client.GetDevice(DeviceNameFromArgument(name));
-  if (!device.ok()) return Fail(device.status());
-  if (options.json) {
-    PrintJson(*device);
-  } else {
-    PrintWrapped(FormatDevice(*device), 15);
-  }
-  return ExitCode::kOk;
+Status ShowDevice(const GlobalOptions& options, Client& client, const std::string& name) {
+  MDH_ASSIGN_OR_RETURN(const v1::Device device, client.GetDevice(DeviceNameFromArgument(name)));
+  Show(options, device, PrintDevice);
+  return absl::OkStatus();
 }
 
-ExitCode ListKnownDevices(const GlobalOptions& options, Client& client) {
-  const Result<v1::ListKnownDevicesResponse> known = client.ListKnownDevices();
-  if (!known.ok()) return Fail(known.status());
-  if (options.json) {
-    PrintJson(*known);
-    return ExitCode::kOk;
-  }
-  for (const v1::KnownDevice& device : known->known_devices()) {
-    PrintWrapped(FormatKnownDevice(device), 4);
-  }
-  return ExitCode::kOk;
+Status ListKnownDevices(const GlobalOptions& options, Client& client) {
+  MDH_ASSIGN_OR_RETURN(const v1::ListKnownDevicesResponse known, client.ListKnownDevices());
+  Show(options, known, [](const v1::ListKnownDevicesResponse& all) {
+    for (const v1::KnownDevice& device : all.known_devices()) {
+      PrintWrapped(FormatKnownDevice(device), 4);
+    }
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -60,16 +49,10 @@ void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
       ->add_flag("--known", *known,
                  "list the devices that kernels can be made for without having them")
       ->excludes(device);
-  devices->callback([&options, &selected, known, name] {
-    selected = [&options, known, name] {
-      const Result<std::unique_ptr<Client>> client =
-          Client::Connect(options.server, options.client);
-      if (!client.ok()) {
-        return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-      }
-      if (!name->empty()) return ShowDevice(options, **client, *name);
-      return *known ? ListKnownDevices(options, **client) : ListDevices(options, **client);
-    };
+  Select(devices, selected, [&options, known, name]() -> Status {
+    MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+    if (!name->empty()) return ShowDevice(options, *client, *name);
+    return *known ? ListKnownDevices(options, *client) : ListDevices(options, *client);
   });
 }
 

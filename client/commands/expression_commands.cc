@@ -18,11 +18,8 @@ struct PrintArguments {
   ExpressionFormat format = ExpressionFormat::kText;
 };
 
-ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
-  const Result<Computation> computation = LoadComputation(arguments);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
+Status CheckExpression(const GlobalOptions& options, const ExpressionArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments));
   std::visit(
       [&options](const auto& one) {
         if (options.json) {
@@ -31,22 +28,19 @@ ExitCode CheckExpression(const GlobalOptions& options, const ExpressionArguments
           PrintWrapped(ExplainAsText(one), 13);
         }
       },
-      *computation);
-  return ExitCode::kOk;
+      computation);
+  return absl::OkStatus();
 }
 
-ExitCode PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
-  const Result<Computation> computation = LoadComputation(arguments.expression);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
-  std::string bytes = WriteComputation(*computation, arguments.format);
+Status PrintExpression(const GlobalOptions& options, const PrintArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  std::string bytes = WriteComputation(computation, arguments.format);
   if (options.json && arguments.format == ExpressionFormat::kText) {
     const nlohmann::ordered_json json = {{"text", bytes}};
     bytes = json.dump(2) + "\n";
   }
   std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -56,9 +50,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
   CLI::App* check =
       app.add_subcommand("check", "parse an expression or a pipeline and explain it; no daemon");
   AddExpressionArguments(*check, *check_arguments);
-  check->callback([&options, &selected, check_arguments] {
-    selected = [&options, check_arguments] { return CheckExpression(options, *check_arguments); };
-  });
+  Select(check, selected,
+         [&options, check_arguments] { return CheckExpression(options, *check_arguments); });
 
   auto print_arguments = std::make_shared<PrintArguments>();
   CLI::App* print = app.add_subcommand(
@@ -75,9 +68,8 @@ void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, Selected
       ->check([](const std::string& name) {
         return std::string(FormatFromName(name).status().message());
       });
-  print->callback([&options, &selected, print_arguments] {
-    selected = [&options, print_arguments] { return PrintExpression(options, *print_arguments); };
-  });
+  Select(print, selected,
+         [&options, print_arguments] { return PrintExpression(options, *print_arguments); });
 }
 
 }  // namespace mdh

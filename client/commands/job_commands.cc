@@ -36,58 +36,34 @@ Result<v1::TuningJobState> ParseState(const std::string& name) {
       absl::StrCat("there is no state '", name, "'; there are ", absl::StrJoin(names, ", ")));
 }
 
-// Up to `limit` jobs, over as many pages as that takes.
-Result<v1::ListTuningJobsResponse> ListJobsUpTo(Client& client, v1::ListTuningJobsRequest request,
-                                                int limit) {
-  v1::ListTuningJobsResponse all;
-  do {
-    request.set_page_size(limit - all.jobs_size());
-    request.set_page_token(all.next_page_token());
-    MDH_ASSIGN_OR_RETURN(v1::ListTuningJobsResponse page, client.ListJobs(request));
-    all.mutable_jobs()->MergeFrom(page.jobs());
-    all.set_next_page_token(page.next_page_token());
-  } while (!all.next_page_token().empty() && all.jobs_size() < limit);
-  return all;
-}
-
-ExitCode ListJobs(const GlobalOptions& options, const v1::ListTuningJobsRequest& request,
-                  int limit) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::ListTuningJobsResponse> jobs = ListJobsUpTo(**client, request, limit);
-  if (!jobs.ok()) return Fail(jobs.status());
-  if (options.json) {
-    PrintJson(*jobs);
-    return ExitCode::kOk;
-  }
-  PrintJobs({jobs->jobs().begin(), jobs->jobs().end()});
-  return ExitCode::kOk;
-}
-
-using JobCall = Result<v1::TuningJob> (Client::*)(const std::string&);
-
-ExitCode CallOnJob(const GlobalOptions& options, JobCall call, const std::string& argument) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::TuningJob> job = (**client.*call)(JobNameFromArgument(argument));
-  if (!job.ok()) return Fail(job.status());
-  if (options.json) {
-    PrintJson(*job);
-  } else {
-    PrintJobs({*job});
-  }
-  return ExitCode::kOk;
+Status ListJobs(const GlobalOptions& options, v1::ListTuningJobsRequest request, int limit) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  MDH_ASSIGN_OR_RETURN(const v1::ListTuningJobsResponse all,
+                       ListUpTo(limit, &v1::ListTuningJobsResponse::mutable_jobs,
+                                [&](int size, const std::string& token) {
+                                  request.set_page_size(size);
+                                  request.set_page_token(token);
+                                  return client->ListJobs(request);
+                                }));
+  Show(options, all, [](const v1::ListTuningJobsResponse& response) {
+    PrintJobs({response.jobs().begin(), response.jobs().end()});
+  });
+  return absl::OkStatus();
 }
 
 // A command on one job.
 void AddJobCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
-                   const std::string& name, const std::string& what, JobCall call) {
-  auto job = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(name, what);
-  command->add_option("JOB", *job, "number or name")->required();
-  command->callback([&options, &selected, job, call] {
-    selected = [&options, job, call] { return CallOnJob(options, call, *job); };
-  });
+                   const std::string& name, const std::string& what,
+                   Result<v1::TuningJob> (Client::*call)(const std::string&)) {
+  AddCommandOn(app, selected, name, what, "JOB", "number or name",
+               [&options, call](const std::string& argument) -> Status {
+                 MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                                      ConnectTo<Client>(options));
+                 MDH_ASSIGN_OR_RETURN(const v1::TuningJob job,
+                                      ((*client).*call)(JobNameFromArgument(argument)));
+                 Show(options, job, [](const v1::TuningJob& now) { PrintJobs({now}); });
+                 return absl::OkStatus();
+               });
 }
 
 void AddFilters(CLI::App& jobs, const std::shared_ptr<v1::ListTuningJobsRequest>& request) {
@@ -127,9 +103,8 @@ void AddJobCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   AddFilters(*jobs, request);
-  jobs->callback([&options, &selected, limit, request] {
-    selected = [&options, limit, request] { return ListJobs(options, *request, *limit); };
-  });
+  Select(jobs, selected,
+         [&options, limit, request] { return ListJobs(options, *request, *limit); });
   AddJobCommand(app, options, selected, "cancel", "cancel a job; the best so far is kept",
                 &Client::Cancel);
   AddJobCommand(app, options, selected, "pause", "let a job wait until it is resumed",

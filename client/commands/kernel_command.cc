@@ -23,66 +23,53 @@ struct KernelArguments {
 };
 
 // A kernel that may not be measured: the best that is known of the device, attached or not.
-ExitCode GetUnmeasured(const GlobalOptions& options, const KernelArguments& kernel_arguments,
-                       v1::GetKernelResponse& found) {
+Result<v1::GetKernelResponse> GetUnmeasured(const GlobalOptions& options,
+                                            const KernelArguments& kernel_arguments) {
   const LookupArguments& arguments = kernel_arguments.lookup;
   if (IsDigest(arguments.expression.file)) {
-    return Fail(ExitCode::kUsage, "a kernel that was not measured needs the expression itself");
+    return WithExitCode(ExitCode::kUsage,
+                        "a kernel that was not measured needs the expression itself");
   }
-  const Result<Computation> computation = LoadComputation(arguments.expression);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  Result<v1::GetKernelResponse> kernel =
-      kernel_arguments.tune
-          ? (*client)->GetKernelAndTune(*computation, arguments.device.selection, {},
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  return kernel_arguments.tune
+             ? client->GetKernelAndTune(computation, arguments.device.selection, {},
                                         arguments.numerics_policy)
-          : (*client)->GetBestKernel(*computation, arguments.device.selection,
+             : client->GetBestKernel(computation, arguments.device.selection,
                                      v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
-  if (!kernel.ok()) return Fail(kernel.status());
-  found = *std::move(kernel);
-  return ExitCode::kOk;
 }
 
-ExitCode GetMeasured(const GlobalOptions& options, const LookupArguments& arguments,
-                     v1::GetKernelResponse& found) {
-  std::unique_ptr<Client> client;
-  v1::LookupKernelResponse lookup;
-  const ExitCode code = ConnectAndLookup(options, arguments, client, lookup);
-  if (code != ExitCode::kOk) return code;
-  found.set_match(lookup.match());
-  if (lookup.has_pipeline()) {
-    *found.mutable_kernel() = std::move(*lookup.mutable_kernel());
-    *found.mutable_record() = std::move(*lookup.mutable_record());
-    *found.mutable_pipeline() = std::move(*lookup.mutable_pipeline());
-    return ExitCode::kOk;
+Result<v1::GetKernelResponse> GetMeasured(const GlobalOptions& options,
+                                          const LookupArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(LookupResult lookup, ConnectAndLookup(options, arguments));
+  v1::GetKernelResponse found;
+  found.set_match(lookup.found.match());
+  if (lookup.found.has_pipeline()) {
+    found.mutable_kernel()->Swap(lookup.found.mutable_kernel());
+    found.mutable_pipeline()->Swap(lookup.found.mutable_pipeline());
+  } else {
+    MDH_ASSIGN_OR_RETURN(*found.mutable_kernel(),
+                         lookup.client->GetKernel(lookup.found.record().name()));
   }
-  Result<v1::Kernel> kernel = client->GetKernel(lookup.record().name());
-  if (!kernel.ok()) return Fail(kernel.status());
-  *found.mutable_kernel() = *std::move(kernel);
-  *found.mutable_record() = std::move(*lookup.mutable_record());
-  return ExitCode::kOk;
+  found.mutable_record()->Swap(lookup.found.mutable_record());
+  return found;
 }
 
-ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& arguments,
-                    const v1::GetKernelResponse& found) {
+Status WriteFiles(const GlobalOptions& options, const KernelArguments& arguments,
+                  const v1::GetKernelResponse& found) {
   const std::string name =
       arguments.name.empty() ? found.record().expression_name() : arguments.name;
   const std::filesystem::path folder = arguments.output;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return Fail(ExitCode::kCannotWrite,
-                absl::StrCat("cannot make folder ", folder.string(), ": ", error.message()));
+    return WithExitCode(ExitCode::kCannotWrite, absl::StrCat("cannot make folder ", folder.string(),
+                                                             ": ", error.message()));
   }
   nlohmann::ordered_json written = nlohmann::ordered_json::array();
   for (const auto& [file, text] : KernelFiles(name, found)) {
     const std::filesystem::path path = folder / file;
-    if (const Status status = WriteOutputFile(path, text); !status.ok()) {
-      return Fail(ExitCode::kCannotWrite, std::string(status.message()));
-    }
+    MDH_RETURN_IF_ERROR(WriteOutputFile(path, text));
     written.push_back(path.string());
     if (!options.json) std::printf("%s\n", path.c_str());
   }
@@ -93,16 +80,15 @@ ExitCode WriteFiles(const GlobalOptions& options, const KernelArguments& argumen
     }
     std::printf("%s\n", result.dump(2).c_str());
   }
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
-ExitCode WriteKernel(const GlobalOptions& options, const KernelArguments& arguments) {
-  v1::GetKernelResponse found;
+Status WriteKernel(const GlobalOptions& options, const KernelArguments& arguments) {
   const bool may_be_unmeasured =
       arguments.unmeasured || arguments.tune || !arguments.lookup.device.is_attached;
-  const ExitCode code = may_be_unmeasured ? GetUnmeasured(options, arguments, found)
-                                          : GetMeasured(options, arguments.lookup, found);
-  if (code != ExitCode::kOk) return code;
+  MDH_ASSIGN_OR_RETURN(const v1::GetKernelResponse found,
+                       may_be_unmeasured ? GetUnmeasured(options, arguments)
+                                         : GetMeasured(options, arguments.lookup));
   if (found.has_pipeline() && !options.json) {
     std::printf("%s",
                 FormatPipelineKernel(found.record().expression_name(), found.pipeline()).c_str());
@@ -146,9 +132,7 @@ void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
                    ? std::string()
                    : absl::StrCat("'", name, "' is no name of a file");
       });
-  kernel->callback([&options, &selected, arguments] {
-    selected = [&options, arguments] { return WriteKernel(options, *arguments); };
-  });
+  Select(kernel, selected, [&options, arguments] { return WriteKernel(options, *arguments); });
 }
 
 }  // namespace mdh

@@ -47,26 +47,21 @@ std::string JobOf(Client& client, const v1::TuningRecord& record) {
   return "";
 }
 
-ExitCode Lookup(const GlobalOptions& options, const LookupArguments& arguments,
-                RecordDetail detail) {
-  std::unique_ptr<Client> client;
-  v1::LookupKernelResponse found;
-  const ExitCode code = ConnectAndLookup(options, arguments, client, found);
-  if (code != ExitCode::kOk) return code;
-  if (options.json) {
-    PrintJson(found);
-    return ExitCode::kOk;
-  }
-  if (found.has_pipeline()) {
-    PrintWrapped(FormatPipelineKernel(found.record().expression_name(), found.pipeline()), 4);
-    return ExitCode::kOk;
-  }
-  if (found.match() == v1::MATCH_KIND_COMPATIBLE) {
-    std::printf("compatible, not exact: compiler %s, generator version %d\n",
-                found.record().key().compiler().c_str(), found.record().key().generator_version());
-  }
-  PrintRecord(found.record(), detail, arguments, JobOf(*client, found.record()));
-  return ExitCode::kOk;
+Status Lookup(const GlobalOptions& options, const LookupArguments& arguments, RecordDetail detail) {
+  MDH_ASSIGN_OR_RETURN(const LookupResult result, ConnectAndLookup(options, arguments));
+  Show(options, result.found, [&](const v1::LookupKernelResponse& found) {
+    if (found.has_pipeline()) {
+      PrintWrapped(FormatPipelineKernel(found.record().expression_name(), found.pipeline()), 4);
+      return;
+    }
+    if (found.match() == v1::MATCH_KIND_COMPATIBLE) {
+      std::printf("compatible, not exact: compiler %s, generator version %d\n",
+                  found.record().key().compiler().c_str(),
+                  found.record().key().generator_version());
+    }
+    PrintRecord(found.record(), detail, arguments, JobOf(*result.client, found.record()));
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -137,40 +132,32 @@ void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
   AddDeviceOption(command, arguments.device);
 }
 
-ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
-                          std::unique_ptr<Client>& client, v1::LookupKernelResponse& found) {
+Result<LookupResult> ConnectAndLookup(const GlobalOptions& options,
+                                      const LookupArguments& arguments) {
   std::optional<Computation> computation;
   if (!IsDigest(arguments.expression.file)) {
-    Result<Computation> loaded = LoadComputation(arguments.expression);
-    if (!loaded.ok()) {
-      return Fail(ExitCode::kBadExpression, std::string(loaded.status().message()));
-    }
-    computation = *std::move(loaded);
+    MDH_ASSIGN_OR_RETURN(computation, LoadComputation(arguments.expression));
   }
-  Result<std::unique_ptr<Client>> connected = Client::Connect(options.server, options.client);
-  if (!connected.ok()) {
-    return Fail(ExitCode::kCannotConnect, std::string(connected.status().message()));
-  }
-  client = *std::move(connected);
+  LookupResult result;
+  MDH_ASSIGN_OR_RETURN(result.client, ConnectTo<Client>(options));
   const v1::MatchKind weakest =
       arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT;
-  const auto look_up = [&]() -> Result<v1::LookupKernelResponse> {
-    v1::KernelKey key;
-    if (!computation) {
-      key.set_numerics_policy(arguments.numerics_policy);
-      key.set_expression_digest(arguments.expression.file);
-    } else if (const auto* const pipeline = std::get_if<Pipeline>(&*computation)) {
-      return client->Lookup(*pipeline, weakest, arguments.device.selection,
-                            arguments.numerics_policy);
-    } else {
-      key = Client::KeyOf(std::get<Expression>(*computation), arguments.numerics_policy);
-    }
-    return client->Lookup(key, weakest, arguments.device.selection);
-  };
-  Result<v1::LookupKernelResponse> response = look_up();
-  if (!response.ok()) return Fail(response.status());
-  found = *std::move(response);
-  return ExitCode::kOk;
+  const v1::DeviceSelection& device = arguments.device.selection;
+  const auto* const pipeline = computation ? std::get_if<Pipeline>(&*computation) : nullptr;
+  if (pipeline != nullptr) {
+    MDH_ASSIGN_OR_RETURN(
+        result.found, result.client->Lookup(*pipeline, weakest, device, arguments.numerics_policy));
+    return result;
+  }
+  v1::KernelKey key;
+  if (computation) {
+    key = Client::KeyOf(std::get<Expression>(*computation), arguments.numerics_policy);
+  } else {
+    key.set_numerics_policy(arguments.numerics_policy);
+    key.set_expression_digest(arguments.expression.file);
+  }
+  MDH_ASSIGN_OR_RETURN(result.found, result.client->Lookup(key, weakest, device));
+  return result;
 }
 
 void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
@@ -180,9 +167,8 @@ void AddLookupCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   AddLookupArguments(*lookup, *arguments);
   auto detail = std::make_shared<RecordDetail>(RecordDetail::kShort);
   AddTableOption(*lookup, *detail);
-  lookup->callback([&options, &selected, arguments, detail] {
-    selected = [&options, arguments, detail] { return Lookup(options, *arguments, *detail); };
-  });
+  Select(lookup, selected,
+         [&options, arguments, detail] { return Lookup(options, *arguments, *detail); });
 }
 
 }  // namespace mdh

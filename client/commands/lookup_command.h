@@ -34,8 +34,11 @@ bool IsDigest(const std::string& text);
 // The words of the command that writes the kernel; none for what comes from standard input.
 std::vector<std::string> KernelCommand(const LookupArguments& arguments);
 
-// Sets `client` and `found`, or reports the error and returns its code.
-ExitCode ConnectAndLookup(const GlobalOptions& options, const LookupArguments& arguments,
-                          std::unique_ptr<Client>& client, v1::LookupKernelResponse& found);
+struct LookupResult {
+  std::unique_ptr<Client> client;
+  v1::LookupKernelResponse found;
+};
+Result<LookupResult> ConnectAndLookup(const GlobalOptions& options,
+                                      const LookupArguments& arguments);
 
 }  // namespace mdh

@@ -47,13 +47,14 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return PrintHelp(app, error);
     const std::string unknown =
         mdh::ExplainUnknownWord(mdh::ReadCommandTree(app), {argv + 1, argv + argc});
-    return static_cast<int>(
-        mdh::Fail(mdh::ExitCode::kUsage, unknown.empty() ? error.what() : unknown));
+    return static_cast<int>(mdh::Report(mdh::WithExitCode(
+        mdh::ExitCode::kUsage, unknown.empty() ? std::string(error.what()) : unknown)));
   }
   if (const char* token = std::getenv("MDH_TOKEN"); token != nullptr && token_file.empty()) {
     options.client.security.token = token;
   } else if (!token_file.empty() && !ReadToken(token_file, options.client.security.token)) {
-    return static_cast<int>(mdh::Fail(mdh::ExitCode::kUsage, "there is no token in " + token_file));
+    return static_cast<int>(mdh::Report(
+        mdh::WithExitCode(mdh::ExitCode::kUsage, "there is no token in " + token_file)));
   }
-  return static_cast<int>(selected());
+  return static_cast<int>(mdh::Report(selected()));
 }

@@ -129,8 +129,7 @@ void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const Ends& e
 
 }  // namespace
 
-ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
-                         const PipelineTuning& tuning) {
+Status WaitForPipeline(const GlobalOptions& options, Client& client, const PipelineTuning& tuning) {
   Result<Ends> ends = Ends();
   {
     const CancelOnInterrupt cancel([&] {
@@ -144,9 +143,8 @@ ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
     ends = AwaitAll(client, tuning.created);
   }
   if (!ends.ok()) {
-    return IsOfConnection(ends.status())
-               ? Fail(ExitCode::kCannotConnect, std::string(ends.status().message()))
-               : Fail(ends.status());
+    return IsOfConnection(ends.status()) ? WithExitCode(ExitCode::kCannotConnect, ends.status())
+                                         : ends.status();
   }
   v1::DeviceSelection device;
   device.set_name(ends->steps.front().job().devices(0));
@@ -167,10 +165,9 @@ ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
     }
   }
   if (const Status error = ErrorOfJobs(*ends); !error.ok()) {
-    return absl::IsCancelled(error) ? Fail(ExitCode::kCancelled, std::string(error.message()))
-                                    : Fail(ExitCode::kServerError, std::string(error.message()));
+    return absl::IsCancelled(error) ? error : WithExitCode(ExitCode::kServerError, error);
   }
-  return best.ok() ? ExitCode::kOk : Fail(best.status());
+  return best.status();
 }
 
 }  // namespace mdh

@@ -22,7 +22,6 @@ struct PipelineTuning {
 
 // Shows the progress and result of every step, and of whole kernels. Ctrl-C cancels the jobs that
 // this request has begun.
-ExitCode WaitForPipeline(const GlobalOptions& options, Client& client,
-                         const PipelineTuning& tuning);
+Status WaitForPipeline(const GlobalOptions& options, Client& client, const PipelineTuning& tuning);
 
 }  // namespace mdh

@@ -38,25 +38,19 @@ std::vector<std::string> RecordRow(const v1::TuningRecord& record) {
           record.expression_name()};
 }
 
-// Up to `limit` records, over as many pages as that takes.
-Result<v1::ListRecordsResponse> ListRecordsUpTo(AdminClient& client, v1::ListRecordsRequest request,
-                                                int limit) {
-  v1::ListRecordsResponse all;
-  do {
-    request.set_page_size(std::min(kRecordsOfPage, limit - all.records_size()));
-    request.set_page_token(all.next_page_token());
-    MDH_ASSIGN_OR_RETURN(v1::ListRecordsResponse page, client.ListRecords(request));
-    all.mutable_records()->MergeFrom(page.records());
-    all.set_next_page_token(page.next_page_token());
-  } while (!all.next_page_token().empty() && all.records_size() < limit);
-  return all;
-}
-
-ExitCode ListRecords(const GlobalOptions& options, const std::string& expression, int limit) {
+Status ListRecords(const GlobalOptions& options, const std::string& expression, int limit) {
   v1::ListRecordsRequest request;
   request.set_expression(expression);
   return CallAndPrint<v1::ListRecordsResponse>(
-      options, [&](AdminClient& client) { return ListRecordsUpTo(client, request, limit); },
+      options,
+      [&](AdminClient& client) {
+        return ListUpTo(limit, &v1::ListRecordsResponse::mutable_records,
+                        [&](int size, const std::string& token) {
+                          request.set_page_size(std::min(kRecordsOfPage, size));
+                          request.set_page_token(token);
+                          return client.ListRecords(request);
+                        });
+      },
       [](const v1::ListRecordsResponse& all) {
         std::vector<std::vector<std::string>> rows;
         for (const v1::TuningRecord& record : all.records()) rows.push_back(RecordRow(record));
@@ -82,14 +76,12 @@ void PrintChange(const v1::KernelChange& change, bool as_json) {
 }
 
 // Until interrupted, or the daemon stops.
-ExitCode WatchRecords(const GlobalOptions& options) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Status status = (*client)->WatchKernels("", [&](const v1::WatchKernelsResponse& news) {
+Status WatchRecords(const GlobalOptions& options) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  return client->WatchKernels("", [&](const v1::WatchKernelsResponse& news) {
     for (const v1::KernelChange& change : news.changes()) PrintChange(change, options.json);
     return true;
   });
-  return status.ok() ? ExitCode::kOk : Fail(status);
 }
 
 // The record in a file: as `mdh lookup --json` prints it, or alone. Errors: InvalidArgument.
@@ -107,11 +99,11 @@ Result<v1::TuningRecord> ReadRecordFile(const std::string& path) {
   return absl::InvalidArgumentError(path + " has no record: " + std::string(status.message()));
 }
 
-ExitCode PutRecord(const GlobalOptions& options, const std::string& path, Effect effect) {
-  const Result<v1::TuningRecord> record = ReadRecordFile(path);
-  if (!record.ok()) return Fail(ExitCode::kUsage, std::string(record.status().message()));
+Status PutRecord(const GlobalOptions& options, const std::string& path, Effect effect) {
+  MDH_ASSIGN_OR_RETURN(const v1::TuningRecord record,
+                       WithExitCode(ExitCode::kUsage, ReadRecordFile(path)));
   return CallAndPrint<v1::PutKernelResponse>(
-      options, [&](AdminClient& client) { return client.PutKernel(*record, effect); },
+      options, [&](AdminClient& client) { return client.PutKernel(record, effect); },
       [effect](const v1::PutKernelResponse& response) {
         if (effect == Effect::kOnlyCheck) {
           std::printf("the daemon would take it\n");
@@ -122,26 +114,19 @@ ExitCode PutRecord(const GlobalOptions& options, const std::string& path, Effect
       });
 }
 
-using RecordCall = Result<v1::TuningRecord> (AdminClient::*)(const std::string&);
-
-ExitCode CallOnRecord(const GlobalOptions& options, RecordCall call, const std::string& name) {
-  return CallAndPrint<v1::TuningRecord>(
-      options, [&](AdminClient& client) { return (client.*call)(name); },
-      [](const v1::TuningRecord& now) {
-        std::printf("%s %s%s\n", now.name().c_str(), now.expression_name().c_str(),
-                    now.is_pinned() ? " pinned" : "");
-      });
-}
-
 void AddRecordCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
-                      const std::string& name, const std::string& what, RecordCall call) {
-  auto record = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(name, what);
-  command->add_option("RECORD", *record, "records/... or kernels/..., as mdh lookup shows it")
-      ->required();
-  command->callback([&options, &selected, record, call] {
-    selected = [&options, record, call] { return CallOnRecord(options, call, *record); };
-  });
+                      const std::string& name, const std::string& what,
+                      Result<v1::TuningRecord> (AdminClient::*call)(const std::string&)) {
+  AddCommandOn(app, selected, name, what, "RECORD",
+               "records/... or kernels/..., as mdh lookup shows it",
+               [&options, call](const std::string& record) {
+                 return CallAndPrint<v1::TuningRecord>(
+                     options, [&](AdminClient& client) { return (client.*call)(record); },
+                     [](const v1::TuningRecord& now) {
+                       std::printf("%s %s%s\n", now.name().c_str(), now.expression_name().c_str(),
+                                   now.is_pinned() ? " pinned" : "");
+                     });
+               });
 }
 
 void AddListCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
@@ -154,27 +139,21 @@ void AddListCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
   records->add_flag("--watch", *watch, "instead print changes of records as they come");
-  records->callback([&options, &selected, expression, limit, watch] {
-    selected = [&options, expression, limit, watch] {
-      return *watch ? WatchRecords(options) : ListRecords(options, *expression, *limit);
-    };
+  Select(records, selected, [&options, expression, limit, watch] {
+    return *watch ? WatchRecords(options) : ListRecords(options, *expression, *limit);
   });
 }
 
 void AddPutCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
-  auto file = std::make_shared<std::string>();
   auto only_check = std::make_shared<bool>(false);
-  CLI::App* put = app.add_subcommand(
-      "put",
-      "store a record that was measured elsewhere; the daemon checks it, makes its kernel "
-      "and keeps a better one");
-  put->add_option("FILE", *file, "JSON, as mdh lookup --json prints it")->required();
-  put->add_flag("--check", *only_check, "only check");
-  put->callback([&options, &selected, file, only_check] {
-    selected = [&options, file, only_check] {
-      return PutRecord(options, *file, *only_check ? Effect::kOnlyCheck : Effect::kReal);
-    };
-  });
+  AddCommandOn(app, selected, "put",
+               "store a record that was measured elsewhere; the daemon checks it, makes its kernel "
+               "and keeps a better one",
+               "FILE", "JSON, as mdh lookup --json prints it",
+               [&options, only_check](const std::string& file) {
+                 return PutRecord(options, file, *only_check ? Effect::kOnlyCheck : Effect::kReal);
+               })
+      ->add_flag("--check", *only_check, "only check");
 }
 
 }  // namespace

@@ -22,7 +22,6 @@
 namespace mdh {
 namespace {
 
-constexpr int kTrialsOfPage = 1'000;
 constexpr int kRecordsOfRequest = 200;
 
 struct ReportArguments {
@@ -32,15 +31,12 @@ struct ReportArguments {
 };
 
 Result<JobRun> ReadRun(Client& client, v1::TuningJob job) {
-  JobRun run{.job = std::move(job), .trials = {}};
-  std::string page_token;
-  do {
-    MDH_ASSIGN_OR_RETURN(v1::ListTuningTrialsResponse page,
-                         client.ListTuningTrials(run.job.name(), kTrialsOfPage, page_token));
-    for (v1::TuningTrial& trial : *page.mutable_trials()) run.trials.push_back(std::move(trial));
-    page_token = page.next_page_token();
-  } while (!page_token.empty());
-  return run;
+  MDH_ASSIGN_OR_RETURN(const v1::ListTuningTrialsResponse all,
+                       ListUpTo(INT64_MAX, &v1::ListTuningTrialsResponse::mutable_trials,
+                                [&](int size, const std::string& token) {
+                                  return client.ListTuningTrials(job.name(), size, token);
+                                }));
+  return JobRun{.job = std::move(job), .trials = {all.trials().begin(), all.trials().end()}};
 }
 
 // What is not there, because the job has found nothing or its record is gone, is left out.
@@ -85,49 +81,44 @@ Result<CacheReport> ReadCacheReport(AdminClient& client, const std::string& serv
       google::protobuf::util::TimeUtil::GetCurrentTime());
   v1::ListRecordsRequest request;
   request.set_page_size(kRecordsOfRequest);
-  do {
-    MDH_ASSIGN_OR_RETURN(v1::ListRecordsResponse page, client.ListRecords(request));
-    for (v1::TuningRecord& record : *page.mutable_records()) {
-      report.records.push_back(std::move(record));
-    }
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty());
+  MDH_ASSIGN_OR_RETURN(const v1::ListRecordsResponse all,
+                       ListUpTo(INT64_MAX, &v1::ListRecordsResponse::mutable_records,
+                                [&](int, const std::string& token) {
+                                  request.set_page_token(token);
+                                  return client.ListRecords(request);
+                                }));
+  report.records.assign(all.records().begin(), all.records().end());
   return report;
 }
 
-ExitCode WritePage(const GlobalOptions& options, const std::string& file, const std::string& page) {
+Status WritePage(const GlobalOptions& options, const std::string& file, const std::string& page) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
   out << page;
   out.close();
-  if (!out) return Fail(ExitCode::kCannotWrite, "cannot write " + file);
+  if (!out) return WithExitCode(ExitCode::kCannotWrite, "cannot write " + file);
   if (options.json) {
     const nlohmann::ordered_json written = {{"file", file}, {"size_bytes", page.size()}};
     std::printf("%s\n", written.dump(2).c_str());
   } else {
     std::printf("%s\n", file.c_str());
   }
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
-ExitCode ReportCache(const GlobalOptions& options, const ReportArguments& arguments) {
-  const Result<std::unique_ptr<AdminClient>> client =
-      AdminClient::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<CacheReport> report = ReadCacheReport(**client, options.server);
-  if (!report.ok()) return Fail(report.status());
+Status ReportCache(const GlobalOptions& options, const ReportArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client, ConnectTo<AdminClient>(options));
+  MDH_ASSIGN_OR_RETURN(const CacheReport report, ReadCacheReport(*client, options.server));
   return WritePage(options, arguments.output.empty() ? "cache.html" : arguments.output,
-                   CacheReportPage(*report));
+                   CacheReportPage(report));
 }
 
-ExitCode ReportJob(const GlobalOptions& options, const ReportArguments& arguments) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<JobReport> report = ReadJobReport(**client, arguments.jobs);
-  if (!report.ok()) return Fail(report.status());
-  const std::string name = report->runs[0].job.name();
+Status ReportJob(const GlobalOptions& options, const ReportArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  MDH_ASSIGN_OR_RETURN(const JobReport report, ReadJobReport(*client, arguments.jobs));
+  const std::string name = report.runs[0].job.name();
   const std::string file = absl::StrCat("job-", name.substr(name.rfind('/') + 1), ".html");
   return WritePage(options, arguments.output.empty() ? file : arguments.output,
-                   JobReportPage(*report));
+                   JobReportPage(report));
 }
 
 bool IsStudy(const std::string& argument) { return absl::StartsWith(argument, "studies/"); }
@@ -135,33 +126,30 @@ bool IsStudy(const std::string& argument) { return absl::StartsWith(argument, "s
 Result<StudyReport> ReadStudyReport(Client& client, const std::string& name) {
   StudyReport report;
   MDH_ASSIGN_OR_RETURN(report.study, client.GetStudy(name));
-  std::string token;
-  do {
-    MDH_ASSIGN_OR_RETURN(v1::ListTrialsResponse page,
-                         client.ListTrials(name, kTrialsOfPage, token));
-    for (v1::StudyTrial& trial : *page.mutable_trials()) report.trials.push_back(std::move(trial));
-    token = page.next_page_token();
-  } while (!token.empty());
+  MDH_ASSIGN_OR_RETURN(const v1::ListTrialsResponse all,
+                       ListUpTo(INT64_MAX, &v1::ListTrialsResponse::mutable_trials,
+                                [&](int size, const std::string& token) {
+                                  return client.ListTrials(name, size, token);
+                                }));
+  report.trials.assign(all.trials().begin(), all.trials().end());
   return report;
 }
 
-ExitCode ReportStudy(const GlobalOptions& options, const ReportArguments& arguments) {
+Status ReportStudy(const GlobalOptions& options, const ReportArguments& arguments) {
   if (arguments.jobs.size() > 1) {
-    return Fail(ExitCode::kUsage, "a report is about one study");
+    return WithExitCode(ExitCode::kUsage, "a report is about one study");
   }
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
   const std::string& name = arguments.jobs[0];
-  const Result<StudyReport> report = ReadStudyReport(**client, name);
-  if (!report.ok()) return Fail(report.status());
+  MDH_ASSIGN_OR_RETURN(const StudyReport report, ReadStudyReport(*client, name));
   const std::string file = absl::StrCat("study-", name.substr(name.rfind('/') + 1), ".html");
   return WritePage(options, arguments.output.empty() ? file : arguments.output,
-                   StudyReportPage(*report));
+                   StudyReportPage(report));
 }
 
-ExitCode WriteReport(const GlobalOptions& options, const ReportArguments& arguments) {
+Status WriteReport(const GlobalOptions& options, const ReportArguments& arguments) {
   if (arguments.cache == !arguments.jobs.empty()) {
-    return Fail(ExitCode::kUsage, "report needs either JOB, studies/NUMBER or --cache");
+    return WithExitCode(ExitCode::kUsage, "report needs either JOB, studies/NUMBER or --cache");
   }
   if (arguments.cache) return ReportCache(options, arguments);
   return std::any_of(arguments.jobs.begin(), arguments.jobs.end(), IsStudy)
@@ -183,9 +171,7 @@ void AddReportCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   report->add_flag("--cache", arguments->cache, "about all records that the daemon has");
   report->add_option("--output", arguments->output,
                      "file [job-JOB.html, study-NUMBER.html or cache.html]");
-  report->callback([&options, &selected, arguments] {
-    selected = [&options, arguments] { return WriteReport(options, *arguments); };
-  });
+  Select(report, selected, [&options, arguments] { return WriteReport(options, *arguments); });
 }
 
 }  // namespace mdh

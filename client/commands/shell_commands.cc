@@ -10,17 +10,16 @@
 namespace mdh {
 namespace {
 
-ExitCode PrintCompletion(const CLI::App& app, const std::string& shell) {
+void PrintCompletion(const CLI::App& app, const std::string& shell) {
   // Its own default is that of whoever makes the script.
   const CommandEntry program = ReadCommandTree(app);
   const std::string script = shell == "bash"  ? BashCompletion(program)
                              : shell == "zsh" ? ZshCompletion(program)
                                               : FishCompletion(program);
   std::fputs(script.c_str(), stdout);
-  return ExitCode::kOk;
 }
 
-ExitCode PrintManual(const CLI::App& app, const std::string& version) {
+void PrintManual(const CLI::App& app, const std::string& version) {
   CommandEntry program = ReadCommandTree(app);
   for (OptionEntry& option : program.options) {
     // Depends on the user who makes the page.
@@ -34,7 +33,6 @@ ExitCode PrintManual(const CLI::App& app, const std::string& version) {
   options.sections = {{"exit status", exit_codes.substr(exit_codes.find('\n') + 1)}};
   options.see_also = "mdhd(8)";
   std::fputs(ManualPage(program, options).c_str(), stdout);
-  return ExitCode::kOk;
 }
 
 }  // namespace
@@ -47,13 +45,15 @@ void AddShellCommands(CLI::App& app, const std::string& version, SelectedCommand
   completion->add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion->callback([&app, &selected, shell] {
-    selected = [&app, shell] { return PrintCompletion(app, *shell); };
+  Select(completion, selected, [&app, shell] {
+    PrintCompletion(app, *shell);
+    return absl::OkStatus();
   });
-  app.add_subcommand("manual", "print the manual page, for man: mdh manual | man -l -")
-      ->callback([&app, &selected, version] {
-        selected = [&app, version] { return PrintManual(app, version); };
-      });
+  Select(app.add_subcommand("manual", "print the manual page, for man: mdh manual | man -l -"),
+         selected, [&app, version] {
+           PrintManual(app, version);
+           return absl::OkStatus();
+         });
 }
 
 }  // namespace mdh

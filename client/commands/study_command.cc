@@ -13,14 +13,6 @@ namespace {
 
 constexpr int kPageSize = 1'000;
 
-using OnClient = std::function<ExitCode(Client&)>;
-
-ExitCode WithClient(const GlobalOptions& options, const OnClient& call) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  return call(**client);
-}
-
 // "17" or "studies/17".
 std::string StudyNameFromArgument(const std::string& argument) {
   return argument.find('/') == std::string::npos ? "studies/" + argument : argument;
@@ -28,45 +20,30 @@ std::string StudyNameFromArgument(const std::string& argument) {
 
 void PrintText(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-ExitCode ListStudies(const GlobalOptions& options, Client& client, int limit) {
-  v1::ListStudiesResponse all;
-  do {
-    const Result<v1::ListStudiesResponse> page =
-        client.ListStudies(std::min(limit - all.studies_size(), kPageSize), all.next_page_token());
-    if (!page.ok()) return Fail(page.status());
-    all.mutable_studies()->MergeFrom(page->studies());
-    all.set_next_page_token(page->next_page_token());
-  } while (!all.next_page_token().empty() && all.studies_size() < limit);
-  if (options.json) {
-    PrintJson(all);
-    return ExitCode::kOk;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const v1::Study& study : all.studies()) rows.push_back(StudyRow(study));
-  PrintTable(StudyTable(), rows);
-  return ExitCode::kOk;
+Status ListStudies(const GlobalOptions& options, int64_t limit) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  MDH_ASSIGN_OR_RETURN(const v1::ListStudiesResponse all,
+                       ListUpTo(limit, &v1::ListStudiesResponse::mutable_studies,
+                                [&](int size, const std::string& token) {
+                                  return client->ListStudies(size, token);
+                                }));
+  Show(options, all, [](const v1::ListStudiesResponse& response) {
+    std::vector<std::vector<std::string>> rows;
+    for (const v1::Study& study : response.studies()) rows.push_back(StudyRow(study));
+    PrintTable(StudyTable(), rows);
+  });
+  return absl::OkStatus();
 }
 
-ExitCode Show(const GlobalOptions& options, Client& client, const std::string& name) {
-  const Result<v1::Study> study = client.GetStudy(name);
-  if (!study.ok()) return Fail(study.status());
-  if (options.json) {
-    PrintJson(*study);
-  } else {
-    PrintWrapped(FormatStudy(*study), 15);
-  }
-  return ExitCode::kOk;
+Status ShowStudy(const GlobalOptions& options, Client& client, const std::string& name) {
+  MDH_ASSIGN_OR_RETURN(const v1::Study study, client.GetStudy(name));
+  Show(options, study, [](const v1::Study& one) { PrintWrapped(FormatStudy(one), 15); });
+  return absl::OkStatus();
 }
 
-ExitCode Cancel(const GlobalOptions& options, Client& client, const std::string& name) {
-  const Result<v1::Study> study = client.CancelStudy(name);
-  if (!study.ok()) return Fail(study.status());
-  return Show(options, client, name);
-}
-
-ExitCode Delete(Client& client, const std::string& name) {
-  const Status status = client.DeleteStudy(name);
-  return status.ok() ? ExitCode::kOk : Fail(status);
+Status Cancel(const GlobalOptions& options, Client& client, const std::string& name) {
+  MDH_RETURN_IF_ERROR(client.CancelStudy(name).status());
+  return ShowStudy(options, client, name);
 }
 
 // Calls `visit` for all trials of a study that were told, by number, up to `limit`.
@@ -83,59 +60,49 @@ Status ForEachTrial(Client& client, const std::string& name, int64_t limit,
   return absl::OkStatus();
 }
 
-ExitCode Trials(const GlobalOptions& options, Client& client, const std::string& name,
-                int64_t limit) {
-  const Result<v1::Study> study = client.GetStudy(name);
-  if (!study.ok()) return Fail(study.status());
-  const std::vector<std::string> names = NamesOfParameters(study->spec());
+Status Trials(const GlobalOptions& options, Client& client, const std::string& name,
+              int64_t limit) {
+  MDH_ASSIGN_OR_RETURN(const v1::Study study, client.GetStudy(name));
+  const std::vector<std::string> names = NamesOfParameters(study.spec());
   v1::ListTrialsResponse all;
   if (!options.json) std::printf("%8s  %-12s  %s\n", "TRIAL", "COST", "CONFIGURATION");
-  const Status status = ForEachTrial(client, name, limit, [&](const v1::StudyTrial& trial) {
+  MDH_RETURN_IF_ERROR(ForEachTrial(client, name, limit, [&](const v1::StudyTrial& trial) {
     if (options.json) {
       *all.add_trials() = trial;
     } else {
       PrintText(FormatTrialLine(trial, names));
     }
-  });
-  if (!status.ok()) return Fail(status);
+  }));
   if (options.json) PrintJson(all);
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
-ExitCode ExportTrials(Client& client, const std::string& name, bool as_json) {
-  const Result<v1::Study> study = client.GetStudy(name);
-  if (!study.ok()) return Fail(study.status());
-  const std::vector<std::string> names = NamesOfParameters(study->spec());
+Status ExportTrials(Client& client, const std::string& name, bool as_json) {
+  MDH_ASSIGN_OR_RETURN(const v1::Study study, client.GetStudy(name));
+  const std::vector<std::string> names = NamesOfParameters(study.spec());
   PrintText(as_json ? "[" : CsvHeader(names));
   const char* separator = "\n";
-  const Status status = ForEachTrial(client, name, INT64_MAX, [&](const v1::StudyTrial& trial) {
+  MDH_RETURN_IF_ERROR(ForEachTrial(client, name, INT64_MAX, [&](const v1::StudyTrial& trial) {
     PrintText(as_json ? separator + JsonLine(trial, names) : CsvLine(trial, names));
     separator = ",\n";
-  });
-  if (!status.ok()) return Fail(status);
+  }));
   if (as_json) PrintText("\n]\n");
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    return Fail(ExitCode::kCannotWrite, "standard output cannot be written");
+    return WithExitCode(ExitCode::kCannotWrite, "standard output cannot be written");
   }
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
-
-using OnStudy = std::function<ExitCode(Client&, const std::string& name)>;
 
 // A subcommand with the argument STUDY.
 CLI::App* AddOnStudy(CLI::App& study, const GlobalOptions& options, SelectedCommand& selected,
-                     const char* word, const char* help, const OnStudy& call) {
-  CLI::App* command = study.add_subcommand(word, help);
-  auto name = std::make_shared<std::string>();
-  command->add_option("STUDY", *name, "number or name")->required();
-  command->callback([&options, &selected, name, call] {
-    selected = [&options, name, call] {
-      return WithClient(options, [name, call](Client& client) {
-        return call(client, StudyNameFromArgument(*name));
-      });
-    };
-  });
-  return command;
+                     const char* word, const char* help,
+                     const std::function<Status(Client&, const std::string& name)>& call) {
+  return AddCommandOn(study, selected, word, help, "STUDY", "number or name",
+                      [&options, call](const std::string& name) -> Status {
+                        MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                                             ConnectTo<Client>(options));
+                        return call(*client, StudyNameFromArgument(name));
+                      });
 }
 
 void AddLimit(CLI::App* command, int64_t& limit) {
@@ -148,13 +115,7 @@ void AddList(CLI::App& study, const GlobalOptions& options, SelectedCommand& sel
   auto limit = std::make_shared<int64_t>(20);
   CLI::App* list = study.add_subcommand("list", "list studies, the newest first");
   AddLimit(list, *limit);
-  list->callback([&options, &selected, limit] {
-    selected = [&options, limit] {
-      return WithClient(options, [&options, limit](Client& client) {
-        return ListStudies(options, client, static_cast<int>(*limit));
-      });
-    };
-  });
+  Select(list, selected, [&options, limit] { return ListStudies(options, *limit); });
 }
 
 }  // namespace
@@ -164,9 +125,10 @@ void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
   study->require_subcommand(1);
   study->fallthrough();
   AddList(*study, options, selected);
-  AddOnStudy(
-      *study, options, selected, "show", "state, counts and best configuration",
-      [&options](Client& client, const std::string& name) { return Show(options, client, name); });
+  AddOnStudy(*study, options, selected, "show", "state, counts and best configuration",
+             [&options](Client& client, const std::string& name) {
+               return ShowStudy(options, client, name);
+             });
   auto limit = std::make_shared<int64_t>(1'000);
   AddLimit(AddOnStudy(*study, options, selected, "trials", "list trials that were told",
                       [&options, limit](Client& client, const std::string& name) {
@@ -187,7 +149,7 @@ void AddStudyCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
                return Cancel(options, client, name);
              });
   AddOnStudy(*study, options, selected, "delete", "remove a study and its trials",
-             [](Client& client, const std::string& name) { return Delete(client, name); });
+             [](Client& client, const std::string& name) { return client.DeleteStudy(name); });
 }
 
 }  // namespace mdh

@@ -90,13 +90,13 @@ void PrintStateJson(const DaemonState& state) {
   std::printf("%s\n", all.dump(1).c_str());
 }
 
-ExitCode ShowOnce(const GlobalOptions& options) {
+Status ShowOnce(const GlobalOptions& options) {
   DaemonObserver observer(options);
   const Result<DaemonState> state = observer.Ask();
   if (!state.ok()) {
     return absl::IsUnavailable(state.status())
-               ? Fail(ExitCode::kCannotConnect, std::string(state.status().message()))
-               : Fail(state.status());
+               ? WithExitCode(ExitCode::kCannotConnect, state.status())
+               : state.status();
   }
   if (options.json) {
     PrintStateJson(*state);
@@ -104,11 +104,11 @@ ExitCode ShowOnce(const GlobalOptions& options) {
     PrintLines(FormatTop(*state, {.columns = ColumnsOfOutput(STDOUT_FILENO), .rows = 1'000'000},
                          Styling::kPlain));
   }
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
 // Until a key says to stop.
-ExitCode ShowLive(const GlobalOptions& options, double interval_s) {
+Status ShowLive(const GlobalOptions& options, double interval_s) {
   DaemonObserver observer(options);
   const FullScreen screen;
   while (true) {
@@ -131,7 +131,7 @@ ExitCode ShowLive(const GlobalOptions& options, double interval_s) {
     std::fputs(frame.c_str(), stdout);
     std::fflush(stdout);
     const std::optional<char> key = screen.ReadKey(static_cast<int>(interval_s * 1000));
-    if (key == 'q' || key == 'Q' || key == '\x03' || key == '\x04') return ExitCode::kOk;
+    if (key == 'q' || key == 'Q' || key == '\x03' || key == '\x04') return absl::OkStatus();
   }
 }
 
@@ -146,12 +146,10 @@ void AddTopCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand&
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   top->add_flag("--once", *once, "print once, also on a terminal");
-  top->callback([&options, &selected, interval_s, once] {
-    selected = [&options, interval_s, once] {
-      const bool is_live =
-          !*once && !options.json && isatty(STDIN_FILENO) != 0 && CanRewriteLines(STDOUT_FILENO);
-      return is_live ? ShowLive(options, *interval_s) : ShowOnce(options);
-    };
+  Select(top, selected, [&options, interval_s, once] {
+    const bool is_live =
+        !*once && !options.json && isatty(STDIN_FILENO) != 0 && CanRewriteLines(STDOUT_FILENO);
+    return is_live ? ShowLive(options, *interval_s) : ShowOnce(options);
   });
 }
 

@@ -44,8 +44,8 @@ LookupArguments LookupOf(const ExpressionArguments& expression, const v1::Tuning
 }
 
 // Prints how a job ended.
-ExitCode ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
-                   const v1::GetTuningJobResponse& ended) {
+Status ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
+                 const v1::GetTuningJobResponse& ended) {
   const v1::TuningJob& job = ended.job();
   if (options.json) {
     PrintJson(ended);
@@ -53,20 +53,19 @@ ExitCode ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
     PrintRecord(ended.record(), arguments.detail, LookupOf(arguments.expression, job), job.name());
   }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return Fail(ExitCode::kCancelled,
-                absl::StrCat(job.name(), " was cancelled",
-                             job.record().empty() ? " before there was a result"
-                                                  : "; the best so far is stored"));
+    return absl::CancelledError(absl::StrCat(
+        job.name(), " was cancelled",
+        job.record().empty() ? " before there was a result" : "; the best so far is stored"));
   }
   if (job.state() == v1::TUNING_JOB_STATE_FAILED) {
-    return Fail(ExitCode::kServerError,
-                absl::StrCat(job.name(), " failed: ", job.error().message()));
+    return WithExitCode(ExitCode::kServerError,
+                        absl::StrCat(job.name(), " failed: ", job.error().message()));
   }
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
-ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments, Client& client,
-                    const std::string& job) {
+Status WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments, Client& client,
+                  const std::string& job) {
   ProgressDisplay display(CanRewriteLines(STDERR_FILENO));
   WaitOptions wait;
   wait.on_silence = [&] {
@@ -76,66 +75,47 @@ ExitCode WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments
       WaitForJob(client, job, wait, [&](const v1::TuningProgress& step) { display.Show(step); });
   display.Finish();
   if (ended.ok()) return ReportEnd(options, arguments, *ended);
-  if (!IsOfConnection(ended.status())) return Fail(ended.status());
-  return Fail(ExitCode::kCannotConnect,
-              absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
+  if (!IsOfConnection(ended.status())) return ended.status();
+  return WithExitCode(ExitCode::kCannotConnect,
+                      absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
-// Of the job, or of those of a pipeline.
-void ShowNames(const GlobalOptions& options, const v1::CreateTuningJobResponse& created) {
-  if (options.json) {
-    PrintJson(created);
-    return;
+Status Tune(const GlobalOptions& options, const TuneArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created,
+                       client->CreateJob(computation, arguments.options));
+  if (!created.note().empty()) std::fprintf(stderr, "%s\n", created.note().c_str());
+  if (arguments.options.validate_only || arguments.detach) {
+    Show(options, created, [&](const v1::CreateTuningJobResponse& response) {
+      if (arguments.options.validate_only) std::printf("the daemon would take it\n");
+      if (arguments.options.validate_only) return;
+      for (const std::string& job : JobsOf(response)) std::printf("%s\n", job.c_str());
+    });
+    return absl::OkStatus();
   }
-  for (const std::string& job : JobsOf(created)) std::printf("%s\n", job.c_str());
-}
-
-ExitCode Tune(const GlobalOptions& options, const TuneArguments& arguments) {
-  const Result<Computation> computation = LoadComputation(arguments.expression);
-  if (!computation.ok()) {
-    return Fail(ExitCode::kBadExpression, std::string(computation.status().message()));
-  }
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
-  const Result<v1::CreateTuningJobResponse> created =
-      (*client)->CreateJob(*computation, arguments.options);
-  if (!created.ok()) return Fail(created.status());
-  if (!created->note().empty()) std::fprintf(stderr, "%s\n", created->note().c_str());
-  if (arguments.options.validate_only) {
-    if (options.json) {
-      PrintJson(*created);
-    } else {
-      std::printf("the daemon would take it\n");
-    }
-    return ExitCode::kOk;
-  }
-  if (arguments.detach) {
-    ShowNames(options, *created);
-    return ExitCode::kOk;
-  }
-  if (const auto* const pipeline = std::get_if<Pipeline>(&*computation)) {
-    return WaitForPipeline(options, **client,
+  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+    return WaitForPipeline(options, *client,
                            {.pipeline = *pipeline,
                             .options = arguments.options,
-                            .created = *created,
+                            .created = created,
                             .kernel_command = KernelCommand(
-                                LookupOf(arguments.expression, created->step_jobs(0).job()))});
+                                LookupOf(arguments.expression, created.step_jobs(0).job()))});
   }
-  const std::string& job = created->job().name();
+  const std::string& job = created.job().name();
   // A job that others asked for first is theirs: then Ctrl-C only stops watching.
   std::optional<CancelOnInterrupt> cancel;
-  if (!created->joined()) {
-    cancel.emplace([&] { (void)(*client)->Cancel(job); });
+  if (!created.joined()) {
+    cancel.emplace([&] { (void)client->Cancel(job); });
   }
-  return WatchToEnd(options, arguments, **client, job);
+  return WatchToEnd(options, arguments, *client, job);
 }
 
 // Of a job that may be another's its digest is known, no file.
-ExitCode Watch(const GlobalOptions& options, const std::string& job, RecordDetail detail) {
-  const Result<std::unique_ptr<Client>> client = Client::Connect(options.server, options.client);
-  if (!client.ok()) return Fail(ExitCode::kCannotConnect, std::string(client.status().message()));
+Status Watch(const GlobalOptions& options, const std::string& job, RecordDetail detail) {
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
   const TuneArguments arguments{.expression = {.file = "-"}, .detail = detail};
-  return WatchToEnd(options, arguments, **client, JobNameFromArgument(job));
+  return WatchToEnd(options, arguments, *client, JobNameFromArgument(job));
 }
 
 }  // namespace
@@ -204,18 +184,13 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
                    "the same id gives the same job");
   AddTableOption(*tune, tune_arguments->detail);
   tune->add_flag("--detach", tune_arguments->detach, "print the names of the jobs and do not wait");
-  tune->callback([&options, &selected, tune_arguments] {
-    selected = [&options, tune_arguments] { return Tune(options, *tune_arguments); };
-  });
+  Select(tune, selected, [&options, tune_arguments] { return Tune(options, *tune_arguments); });
 
-  auto job = std::make_shared<std::string>();
-  CLI::App* watch = app.add_subcommand("watch", "wait for the end of a job");
-  watch->add_option("JOB", *job, "number or name")->required();
   auto detail = std::make_shared<RecordDetail>(RecordDetail::kShort);
+  CLI::App* watch = AddCommandOn(
+      app, selected, "watch", "wait for the end of a job", "JOB", "number or name",
+      [&options, detail](const std::string& job) { return Watch(options, job, *detail); });
   AddTableOption(*watch, *detail);
-  watch->callback([&options, &selected, job, detail] {
-    selected = [&options, job, detail] { return Watch(options, *job, *detail); };
-  });
 }
 
 }  // namespace mdh

@@ -7,7 +7,6 @@
 #include "codegen/choose/block_levels.h"
 #include "codegen/choose/keyed_variants.h"
 #include "codegen/choose/unit_variants.h"
-#include "codegen/lower/finish/scan_in_blocks.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/nest_shape.h"
@@ -20,10 +19,6 @@ constexpr int64_t kMaxBlock = 256;             // threads
 constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
 constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
-constexpr int kLeastWarp = 16;                 // of devices whose threads have registers
-constexpr int kScanThreads = 256;              // of a block
-constexpr int kScanRounds = 4;
-constexpr int kScanRun = 4;  // elements, of at most 4 bytes
 // Callers wait for default parameters. Six climbs with as many buffers are never cut short; there
 // are less where an evaluation, which goes through all buffers, takes longer.
 constexpr int kMostEvaluations = 4200;
@@ -36,29 +31,6 @@ struct DimensionCut {
   int64_t registers = 1;  // results of a thread, threads apart from each other
   int64_t chunk = 1;      // points of a reduction between two copies
 };
-
-// Prefix sums in registers: as many elements as keep the memory busy, but fewer where there are not
-// enough for all multiprocessors. Expects a GPU; none where it has no room.
-ScanParameters ChooseScan(const Expression& e, const DeviceDescription& device,
-                          const TuningParameters& parameters) {
-  int bytes = 4;
-  for (const TypedName& result : e.function().results()) {
-    bytes = std::max(bytes, SizeBytes(result.type));
-  }
-  TuningParameters p = parameters;
-  p.scan = {kScanThreads, kScanRounds, std::max(1, kScanRun * 4 / bytes)};
-  double elements = 1;
-  for (int d = 0; d < e.rank(); ++d) {
-    if (!e.is_reduction(d)) elements *= static_cast<double>(e.dimensions()[d].size);
-  }
-  const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
-  while (p.scan.rounds > 1 && blocks() < device.blocks.multiprocessors) p.scan.rounds /= 2;
-  const auto fits = [&] { return ScanObstacle({e, device, LoweringTarget::kBlocks}, p).empty(); };
-  for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
-    while (!fits() && *count > 1) *count /= 2;
-  }
-  return fits() ? p.scan : ScanParameters();
-}
 
 class BlockRules {
  public:
@@ -75,8 +47,7 @@ class BlockRules {
         levels_(e, m, numerics),
         p_(levels_.parameters),
         cuts_(e.rank()) {
-    const bool is_gpu = device.blocks.warp_size >= kLeastWarp;
-    if (is_gpu && e.has_prefix_sum() && !is_ordered_) p_.scan = ChooseScan(e, device, p_);
+    p_.scan = ScanOf({e, device, LoweringTarget::kBlocks}, p_);
   }
 
   TuningParameters Run() {
@@ -115,8 +86,7 @@ class BlockRules {
   int64_t size(int d) const { return e_.dimensions()[d].size; }
   // Also a dimension whose prefix sums are computed afterwards, in tiles of their own.
   bool IsKept(int d) const {
-    const bool may_scan = p_.scan.threads > 0 || CanScanInBlocks(e_, d);
-    const bool is_scanned_later = !is_ordered_ && e_.is_prefix_sum(d) && may_scan;
+    const bool is_scanned_later = p_.scan.threads > 0 && e_.is_prefix_sum(d);
     return is_scanned_later || e_.combine_operators()[d].is_concat();
   }
 
@@ -383,7 +353,9 @@ std::vector<TuningParameters> ScanVariants(const Expression& expression, const S
                                            const TuningParameters& parameters) {
   std::vector<TuningParameters> variants;
   if (parameters.scan.threads == 0) return variants;
-  for (const int threads : {256, 512, 128, 1024}) {
+  const std::vector<int> like_it = {parameters.scan.threads, 2 * parameters.scan.threads};
+  const bool is_narrow = parameters.scan.threads < 128;
+  for (const int threads : is_narrow ? like_it : std::vector{256, 512, 128, 1024}) {
     for (const int rounds : {4, 2, 8, 1}) {
       TuningParameters variant = parameters;
       variant.scan.threads = threads;

@@ -14,7 +14,7 @@ namespace mdh {
 // Expects a model with explicit memory (CUDA with or without warps, OpenCL). Threads along the two
 // dimensions of the result that memory is most contiguous in, small tiles of results in registers,
 // copies in shared memory of inputs that are read again, threads and blocks along reductions where
-// the result alone has too few points, prefix sums in registers on GPUs. Valid for every expression
+// the result alone has too few points, prefix sums in registers. Valid for every expression
 // (Validate accepts it); takes microseconds, or a few milliseconds where the cost model of designs
 // has a say (codegen/choose/block_candidates.h) and there are many dimensions.
 TuningParameters DefaultBlockParameters(const Expression& expression, const SystemModel& model,

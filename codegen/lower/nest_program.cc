@@ -16,6 +16,7 @@
 #include "codegen/lower/units/unit_program.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {
@@ -40,7 +41,9 @@ class NestProgramBuilder {
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
                      const DeviceDescription& device)
       : context_(low_level, std::move(plan), device.features),
-        max_threads_(std::max<int64_t>(device.blocks.max_threads_per_block, 1)),
+        scan_(context_.has_blocks() ? ScanOf({expression(), device, LoweringTarget::kBlocks},
+                                             low_level.parameters())
+                                    : ScanParameters()),
         loads_(context_),
         results_(context_),
         place_(context_.shape().AccumulatorPlace()) {}
@@ -52,7 +55,7 @@ class NestProgramBuilder {
       program.scratch = results_.Scratch();
       program.stages.push_back(ZeroCountersStage());
     }
-    if (!ScansEvaluate(context_)) program.stages.push_back(Compute());
+    if (!Scans() || !ScansEvaluate(expression())) program.stages.push_back(Compute());
     if (results_.uses_arrays()) Finish(&program);
     DeclareUsed(context_.views().Declarations(), &program);
     return program;
@@ -301,7 +304,7 @@ class NestProgramBuilder {
     return stage;
   }
 
-  bool Scans() const { return context_.low_level().parameters().scan.threads > 0; }
+  bool Scans() const { return scan_.threads > 0; }
 
   // Points of one part along each dimension: those of the core layer.
   std::vector<int64_t> CoreParts() const {
@@ -319,7 +322,7 @@ class NestProgramBuilder {
 
   void Finish(LoopProgram* program) {
     const int64_t slots = context_.shape().Slots();
-    if (!Scans() || ScansUseArrays(context_)) {
+    if (!Scans() || ScansUseArrays(expression())) {
       AppendResultArrays(expression(), results_.targets(), slots, program);
     }
     // Other policies say in which order slots are combined.
@@ -333,12 +336,11 @@ class NestProgramBuilder {
         .store = context_.StorePointers(),
         .slots = slots,
         .part = CoreParts(),
-        .is_combined = in_blocks,
-        .scan_threads = may_reorder ? max_threads_ : 0};
+        .is_combined = in_blocks};
     if (in_blocks) program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     const size_t first = program->stages.size();
     if (Scans()) {
-      AppendRegisterScans(context_, arrays, program);
+      AppendRegisterScans(context_, scan_, arrays, program);
     } else {
       AppendFinishingStages(expression(), arrays, program);
     }
@@ -351,7 +353,7 @@ class NestProgramBuilder {
   }
 
   NestContext context_;
-  const int64_t max_threads_;  // of a block
+  const ScanParameters scan_;  // without threads: prefix sums are not those of blocks
   NestLoads loads_;
   NestResults results_;
   const int place_;

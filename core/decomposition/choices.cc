@@ -183,7 +183,9 @@ std::vector<ChoiceValue> OfferScans(const ChoiceTarget& t) {
   std::vector<ChoiceValue> values;
   if (!t.expression.has_prefix_sum()) return values;
   values.push_back(GetScan({}));
-  for (const int threads : {128, 256, 512, 1024}) {
+  // Those of narrow warps are threads of a CPU.
+  const int least = t.device.blocks.warp_size < 16 ? 32 : 128;
+  for (const int threads : {least, 2 * least, 4 * least, 8 * least}) {
     for (const int rounds : {1, 2, 4, 8}) {
       for (const int run : {1, 2, 4, 8}) values.push_back({threads, rounds, run});
     }

@@ -149,7 +149,7 @@ enum class EarlyLaunches : uint8_t {
 // the values of f in memory: where nothing is reduced, f is evaluated for the sum of the part, and
 // evaluated again for its prefix sums.
 struct ScanParameters {
-  int threads = 0;  // of a block; 0: values of f are stored, and scanned through shared memory
+  int threads = 0;  // of a block; 0: all numbers are what suits the device (validate.h, ScanOf)
   // A thread keeps `rounds` runs of `run` neighbouring points in registers; those of the threads of
   // a warp are neighbours. Short lines have fewer, and runs that no vector can move are cut up.
   int rounds = 1;

@@ -67,6 +67,10 @@ Status ValidateNumerics(const NestShape& recomposition);
 std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+// How blocks of threads compute the prefix sums: as the parameters say, or, where these have the
+// default, what suits the device. Without threads where nothing has no obstacle: then parts of
+// lines are summed up by one thread each.
+ScanParameters ScanOf(const ChoiceTarget& target, const TuningParameters& parameters);
 // A number of things, and how many there may be.
 struct CountLimit {
   absl::string_view name;

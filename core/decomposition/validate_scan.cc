@@ -1,4 +1,5 @@
-// Validate: how blocks of threads compute prefix sums (ScanParameters).
+// Validate: how blocks of threads compute prefix sums (ScanParameters), and what they do where
+// parameters do not say it.
 #include <algorithm>
 #include <bit>
 
@@ -11,6 +12,11 @@ namespace {
 
 constexpr int kFewestThreads = 32;  // whole warps
 constexpr int kMostPoints = 64;     // of a thread
+
+// What suits a device, with runs of elements of at most 4 bytes. Threads of narrow warps are those
+// of a CPU, where few in a block exchange the least.
+constexpr int kLeastWarp = 16;
+constexpr ScanParameters kInWarps = {256, 4, 4}, kInNarrowWarps = {32, 1, 4};
 
 bool IsPowerOfTwo(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
@@ -64,6 +70,32 @@ std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& p) 
         limits.registers_per_block},
        {"bytes of shared memory of a block", SharedBytes(e, target.device, s),
         limits.shared_bytes_per_block}});
+}
+
+ScanParameters ScanOf(const ChoiceTarget& target, const TuningParameters& parameters) {
+  if (parameters.scan.threads > 0) return parameters.scan;
+  const Expression& e = target.expression;
+  const BlockLimits& limits = target.device.blocks;
+  TuningParameters p = parameters;
+  p.scan = limits.warp_size < kLeastWarp ? kInNarrowWarps : kInWarps;
+  int bytes = 4;
+  for (const TypedName& result : e.function().results()) {
+    bytes = std::max(bytes, SizeBytes(result.type));
+  }
+  p.scan.run = std::max(1, p.scan.run * 4 / bytes);
+  // As many elements as keep the memory busy, but fewer where there are not enough for all
+  // multiprocessors.
+  double elements = 1;
+  for (int d = 0; d < e.rank(); ++d) {
+    if (!e.is_reduction(d)) elements *= static_cast<double>(e.dimensions()[d].size);
+  }
+  const auto blocks = [&] { return elements / (p.scan.threads * p.scan.rounds * p.scan.run); };
+  while (p.scan.rounds > 1 && blocks() < limits.multiprocessors) p.scan.rounds /= 2;
+  const auto fits = [&] { return ScanObstacle(target, p).empty(); };
+  for (int* count : {&p.scan.rounds, &p.scan.run, &p.scan.threads}) {
+    while (!fits() && *count > 1) *count /= 2;
+  }
+  return fits() ? p.scan : ScanParameters();
 }
 
 }  // namespace mdh

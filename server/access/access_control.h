@@ -91,7 +91,7 @@ class AccessControl {
 // What the client calls its request, in the metadata x-request-id; else an id of the daemon's.
 std::string RequestIdOf(const grpc::ServerContextBase& context);
 
-// Calls `work(caller)`, which gives the status of the call, if the caller may call `method`. A call
+// Calls `work(caller)`, which gives the Status of the call, if the caller may call `method`. A call
 // that needs more memory than there is is refused with ResourceExhausted.
 template <typename Work>
 grpc::Status IfAdmitted(const AccessControl& access, const grpc::ServerContextBase& context,
@@ -100,7 +100,7 @@ grpc::Status IfAdmitted(const AccessControl& access, const grpc::ServerContextBa
   const Result<Admission> admission = access.Enter(context, method);
   if (!admission.ok()) return ToGrpcStatus(admission.status());
   try {
-    return work(admission->caller);
+    return ToGrpcStatus(work(admission->caller));
   } catch (const std::bad_alloc&) {
     return ToGrpcStatus(OutOfMemory());
   }

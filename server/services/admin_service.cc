@@ -11,7 +11,6 @@
 #include "absl/time/clock.h"
 #include "codegen/program/kernel.h"
 #include "proto/error_details.h"
-#include "proto/grpc_status.h"
 #include "server/access/connection_limits.h"
 #include "server/lookup/lookup_answers.h"
 #include "server/lookup/record_check.h"
@@ -118,7 +117,7 @@ grpc::Status AdminServiceImpl::GetCapabilities(grpc::ServerContext* context,
   return IfAdmitted(access_, *context, "/mdh.v1.AdminService/GetCapabilities",
                     [&](const Caller& caller) {
                       *response->mutable_capabilities() = CapabilitiesFor(caller);
-                      return grpc::Status::OK;
+                      return absl::OkStatus();
                     });
 }
 
@@ -233,7 +232,7 @@ grpc::Status AdminServiceImpl::ExportBundle(grpc::ServerContext* context,
                                             const v1::ExportBundleRequest* request,
                                             grpc::ServerWriter<v1::ExportBundleResponse>* writer) {
   return IfAdmitted(access_, *context, "/mdh.v1.AdminService/ExportBundle",
-                    [&](const Caller&) { return ToGrpcStatus(Export(*request, *writer)); });
+                    [&](const Caller&) { return Export(*request, *writer); });
 }
 
 grpc::Status AdminServiceImpl::ImportBundle(grpc::ServerContext* context,
@@ -252,33 +251,28 @@ grpc::Status AdminServiceImpl::Backup(grpc::ServerContext* context, const v1::Ba
 grpc::Status AdminServiceImpl::CheckIntegrity(grpc::ServerContext* context,
                                               const v1::CheckIntegrityRequest*,
                                               v1::CheckIntegrityResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CheckIntegrity",
-                    [&](const Caller&) -> grpc::Status {
-                      absl::MutexLock lock(&mutex_);
-                      Result<std::vector<std::string>> problems = store_.CheckIntegrity();
-                      if (!problems.ok()) return ToGrpcStatus(problems.status());
-                      for (std::string& problem : *problems)
-                        response->add_problems(std::move(problem));
-                      return grpc::Status::OK;
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.AdminService/CheckIntegrity", [&](const Caller&) -> Status {
+        absl::MutexLock lock(&mutex_);
+        MDH_ASSIGN_OR_RETURN(const std::vector<std::string> problems, store_.CheckIntegrity());
+        response->mutable_problems()->Assign(problems.begin(), problems.end());
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status AdminServiceImpl::CollectGarbage(grpc::ServerContext* context,
                                               const v1::CollectGarbageRequest* request,
                                               v1::CollectGarbageResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.AdminService/CollectGarbage",
-                    [&](const Caller&) { return Reply(Collect(*request), response); });
-}
-
-Result<v1::CollectGarbageResponse> AdminServiceImpl::Collect(
-    const v1::CollectGarbageRequest& request) {
-  absl::MutexLock lock(&mutex_);
-  const absl::Time now = options_.now();
-  MDH_RETURN_IF_ERROR(clock_.status());
-  MDH_RETURN_IF_ERROR(clock_->Check(now));
-  Retention retention = RetentionOf(options_, now);
-  retention.only_count = request.validate_only();
-  return store_.Forget(retention);
+                    [&](const Caller&) -> Status {
+                      absl::MutexLock lock(&mutex_);
+                      const absl::Time now = options_.now();
+                      MDH_RETURN_IF_ERROR(clock_.status());
+                      MDH_RETURN_IF_ERROR(clock_->Check(now));
+                      Retention retention = RetentionOf(options_, now);
+                      retention.only_count = request->validate_only();
+                      return Reply(store_.Forget(retention), response);
+                    });
 }
 
 grpc::Status AdminServiceImpl::GetStatistics(grpc::ServerContext* context,

@@ -72,8 +72,6 @@ class AdminServiceImpl final : public v1::AdminService::Service {
                 grpc::ServerWriter<v1::ExportBundleResponse>& writer);
   Result<v1::ImportBundleResponse> Import(grpc::ServerReader<v1::ImportBundleRequest>& reader);
   Result<v1::BackupResponse> MakeBackup();
-  // Errors: as RetentionClock::Check.
-  Result<v1::CollectGarbageResponse> Collect(const v1::CollectGarbageRequest& request);
   v1::Capabilities CapabilitiesFor(const Caller& caller) const;
   Result<v1::Statistics> Statistics();
 

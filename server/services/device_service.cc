@@ -2,8 +2,6 @@
 
 #include <memory>
 
-#include "server/services/reply.h"
-
 namespace mdh {
 
 v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
@@ -15,31 +13,28 @@ v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
 grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext* context,
                                           const v1::GetDeviceRequest* request,
                                           v1::GetDeviceResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/GetDevice",
-                    [&](const Caller&) -> grpc::Status {
-                      const Status open = catalogue_.AwaitOpen();
-                      if (!open.ok()) return ToGrpcStatus(open);
-                      const Result<TuningDevice*> device = catalogue_.Find(request->name());
-                      if (!device.ok()) return ToGrpcStatus(device.status());
-                      *response->mutable_device() = Describe(**device);
-                      return grpc::Status::OK;
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.DeviceService/GetDevice", [&](const Caller&) -> Status {
+        MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
+        MDH_ASSIGN_OR_RETURN(TuningDevice* const device, catalogue_.Find(request->name()));
+        *response->mutable_device() = Describe(*device);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
                                             const v1::ListDevicesRequest*,
                                             v1::ListDevicesResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListDevices",
-                    [&](const Caller&) -> grpc::Status {
-                      const Status open = catalogue_.AwaitOpen();
-                      if (!open.ok()) return ToGrpcStatus(open);
+                    [&](const Caller&) -> Status {
+                      MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
                       for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
                         *response->add_devices() = Describe(*device);
                       }
                       for (const std::string& missing : catalogue_.missing())
                         response->add_missing(missing);
                       response->set_server_version(version_);
-                      return grpc::Status::OK;
+                      return absl::OkStatus();
                     });
 }
 
@@ -47,10 +42,10 @@ grpc::Status DeviceServiceImpl::ListKnownDevices(grpc::ServerContext* context,
                                                  const v1::ListKnownDevicesRequest*,
                                                  v1::ListKnownDevicesResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/ListKnownDevices",
-                    [&](const Caller&) -> grpc::Status {
+                    [&](const Caller&) {
                       for (const v1::KnownDevice& device : catalogue_.known())
                         *response->add_known_devices() = device;
-                      return grpc::Status::OK;
+                      return absl::OkStatus();
                     });
 }
 

@@ -6,7 +6,6 @@
 #include "core/pipeline/plan/search_plan.h"
 #include "core/text/pipeline_printer.h"
 #include "core/text/printer.h"
-#include "proto/grpc_status.h"
 #include "proto/pipeline_conversion.h"
 
 namespace mdh {
@@ -47,14 +46,13 @@ grpc::Status ExpressionServiceImpl::CheckExpression(grpc::ServerContext* context
                                                     const v1::CheckExpressionRequest* request,
                                                     v1::CheckExpressionResponse* response) {
   return IfAdmitted(
-      access_, *context, "/mdh.v1.ExpressionService/CheckExpression",
-      [&](const Caller&) -> grpc::Status {
-        const Result<Computation> given = ReadComputation(request->expression(), limits_);
-        if (!given.ok()) return ToGrpcStatus(given.status());
-        const auto* const pipeline = std::get_if<Pipeline>(&*given);
+      access_, *context, "/mdh.v1.ExpressionService/CheckExpression", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const Computation given,
+                             ReadComputation(request->expression(), limits_));
+        const auto* const pipeline = std::get_if<Pipeline>(&given);
         *response = pipeline != nullptr ? CheckedPipeline(*pipeline)
-                                        : CheckedExpression(std::get<Expression>(*given));
-        return grpc::Status::OK;
+                                        : CheckedExpression(std::get<Expression>(given));
+        return absl::OkStatus();
       });
 }
 

@@ -9,7 +9,6 @@
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
 #include "proto/error_details.h"
-#include "proto/grpc_status.h"
 #include "server/lookup/record_check.h"
 #include "server/operate/steady_time.h"
 #include "server/records/resource_names.h"
@@ -43,56 +42,6 @@ Result<int64_t> ParseCursor(const std::string& cursor) {
 }
 
 }  // namespace
-
-Result<v1::GetKernelResponse> KernelServiceImpl::Get(const v1::GetKernelRequest& request,
-                                                     const Requester& requester) const {
-  if (request.has_expression()) {
-    if (request.name().empty()) return finder_.GetBest(request, requester);
-    return InvalidField("name", "the request has both a name and an expression");
-  }
-  MDH_ASSIGN_OR_RETURN(const std::string id, InField("name", ParseKernelName(request.name())));
-  v1::GetKernelResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), finder_.FindKernel(id));
-  return response;
-}
-
-Result<v1::PutKernelResponse> KernelServiceImpl::Put(v1::PutKernelRequest request,
-                                                     const std::string& source) {
-  if (request.record().origin().empty()) request.mutable_record()->set_origin(source);
-  MDH_ASSIGN_OR_RETURN(StoredResult checked,
-                       CheckGivenRecord(request.record(), limits_, store_, absl::Now()));
-  v1::PutKernelResponse response;
-  if (request.validate_only()) {
-    *response.mutable_record() = std::move(checked.record);
-    return response;
-  }
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
-                       store_.PutResults(absl::MakeConstSpan(&checked, 1)));
-  *response.mutable_record() = std::move(stored.front());
-  response.set_is_stored(response.record().SerializeAsString() ==
-                         checked.record.SerializeAsString());
-  return response;
-}
-
-Result<v1::ListRecordsResponse> KernelServiceImpl::List(
-    const v1::ListRecordsRequest& request) const {
-  MDH_ASSIGN_OR_RETURN(const int limit,
-                       PageLimit(request.page_size(), kDefaultRecordsOfPage, kMaxRecordsOfPage));
-  RecordPage page;
-  MDH_ASSIGN_OR_RETURN(page.last, ParsePageToken(request.page_token()));
-  v1::ListRecordsResponse response;
-  do {
-    MDH_ASSIGN_OR_RETURN(page, store_.ListRecords(page.last, limit - response.records_size()));
-    for (v1::TuningRecord& record : page.records) {
-      const bool fits = request.expression().empty() ||
-                        request.expression() == record.expression_name() ||
-                        request.expression() == record.key().expression_digest();
-      if (fits) *response.add_records() = std::move(record);
-    }
-  } while (page.has_more && response.records_size() < limit);
-  if (page.has_more) response.set_next_page_token(absl::StrCat(page.last));
-  return response;
-}
 
 WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& cursor,
                                                                    absl::Time& next_sign) {
@@ -145,58 +94,88 @@ Result<Requester> KernelServiceImpl::TuningRequester(const grpc::ServerContextBa
 grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                                           const v1::GetKernelRequest* request,
                                           v1::GetKernelResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/GetKernel",
-                    [&](const Caller&) -> grpc::Status {
-                      if (!request->has_tune_in_background()) {
-                        return Reply(Get(*request, Requester()), response);
-                      }
-                      const Result<Requester> requester =
-                          TuningRequester(*context, request->tune_in_background().source());
-                      if (!requester.ok()) return ToGrpcStatus(requester.status());
-                      return Reply(Get(*request, *requester), response);
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/GetKernel", [&](const Caller&) -> Status {
+        if (!request->has_expression()) {
+          MDH_ASSIGN_OR_RETURN(const std::string id,
+                               InField("name", ParseKernelName(request->name())));
+          return Reply(finder_.FindKernel(id), response->mutable_kernel());
+        }
+        if (!request->name().empty()) {
+          return InvalidField("name", "the request has both a name and an expression");
+        }
+        Requester requester;
+        if (request->has_tune_in_background()) {
+          MDH_ASSIGN_OR_RETURN(requester,
+                               TuningRequester(*context, request->tune_in_background().source()));
+        }
+        return Reply(finder_.GetBest(*request, requester), response);
+      });
 }
 
 grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
                                           const v1::PutKernelRequest* request,
                                           v1::PutKernelResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.KernelService/PutKernel",
-                    [&](const Caller& caller) {
-                      return Reply(Put(*request, caller.Source(*context)), response);
+                    [&](const Caller& caller) -> Status {
+                      v1::TuningRecord record = request->record();
+                      if (record.origin().empty()) record.set_origin(caller.Source(*context));
+                      MDH_ASSIGN_OR_RETURN(StoredResult checked,
+                                           CheckGivenRecord(record, limits_, store_, absl::Now()));
+                      if (request->validate_only()) {
+                        *response->mutable_record() = std::move(checked.record);
+                        return absl::OkStatus();
+                      }
+                      MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored,
+                                           store_.PutResults(absl::MakeConstSpan(&checked, 1)));
+                      *response->mutable_record() = std::move(stored.front());
+                      response->set_is_stored(response->record().SerializeAsString() ==
+                                              checked.record.SerializeAsString());
+                      return absl::OkStatus();
                     });
 }
 
 grpc::Status KernelServiceImpl::ListRecords(grpc::ServerContext* context,
                                             const v1::ListRecordsRequest* request,
                                             v1::ListRecordsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/ListRecords",
-                    [&](const Caller&) { return Reply(List(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/ListRecords", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int limit, PageLimit(request->page_size(), kDefaultRecordsOfPage,
+                                                        kMaxRecordsOfPage));
+        RecordPage page;
+        MDH_ASSIGN_OR_RETURN(page.last, ParsePageToken(request->page_token()));
+        do {
+          MDH_ASSIGN_OR_RETURN(page,
+                               store_.ListRecords(page.last, limit - response->records_size()));
+          for (v1::TuningRecord& record : page.records) {
+            const bool fits = request->expression().empty() ||
+                              request->expression() == record.expression_name() ||
+                              request->expression() == record.key().expression_digest();
+            if (fits) *response->add_records() = std::move(record);
+          }
+        } while (page.has_more && response->records_size() < limit);
+        if (page.has_more) response->set_next_page_token(absl::StrCat(page.last));
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
                                                  const v1::InvalidateKernelRequest* request,
                                                  v1::InvalidateKernelResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.KernelService/InvalidateKernel",
-                    [&](const Caller&) -> grpc::Status {
-                      const auto invalidate = [&]() -> Result<v1::TuningRecord> {
-                        MDH_ASSIGN_OR_RETURN(const std::string id,
-                                             ParseRecordOrKernelName(request->name()));
-                        return store_.RemoveResult(id);
-                      };
-                      return Reply(invalidate(), response->mutable_record());
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.KernelService/InvalidateKernel", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+        return Reply(store_.RemoveResult(id), response->mutable_record());
+      });
 }
 
 grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext* context,
                                           const v1::PinKernelRequest* request,
                                           v1::PinKernelResponse* response) {
   return IfAdmitted(
-      access_, *context, "/mdh.v1.KernelService/PinKernel", [&](const Caller&) -> grpc::Status {
-        const auto pin = [&]() -> Result<v1::TuningRecord> {
-          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
-          return store_.SetPinning(id, Pinning::kPinned);
-        };
-        return Reply(pin(), response->mutable_record());
+      access_, *context, "/mdh.v1.KernelService/PinKernel", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+        return Reply(store_.SetPinning(id, Pinning::kPinned), response->mutable_record());
       });
 }
 
@@ -204,12 +183,9 @@ grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
                                             const v1::UnpinKernelRequest* request,
                                             v1::UnpinKernelResponse* response) {
   return IfAdmitted(
-      access_, *context, "/mdh.v1.KernelService/UnpinKernel", [&](const Caller&) -> grpc::Status {
-        const auto unpin = [&]() -> Result<v1::TuningRecord> {
-          MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
-          return store_.SetPinning(id, Pinning::kNotPinned);
-        };
-        return Reply(unpin(), response->mutable_record());
+      access_, *context, "/mdh.v1.KernelService/UnpinKernel", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
+        return Reply(store_.SetPinning(id, Pinning::kNotPinned), response->mutable_record());
       });
 }
 

@@ -48,10 +48,6 @@ class KernelServiceImpl final
                                     const std::string& asked) const;
 
  private:
-  Result<v1::GetKernelResponse> Get(const v1::GetKernelRequest& request,
-                                    const Requester& requester) const;
-  Result<v1::ListRecordsResponse> List(const v1::ListRecordsRequest& request) const;
-  Result<v1::PutKernelResponse> Put(v1::PutKernelRequest request, const std::string& source);
   Result<WatchNext<v1::WatchKernelsResponse>> Follow(const grpc::ServerContext& context,
                                                      const v1::WatchKernelsRequest& request);
   // What is new after `cursor`, which moves on; a sign of life when it is time for that.

@@ -35,79 +35,6 @@ Result<absl::Duration> ReadLease(const v1::AskTrialsRequest& request) {
 
 }  // namespace
 
-Result<v1::CreateStudyResponse> StudyServiceImpl::Create(const v1::CreateStudyRequest& request,
-                                                         const std::string& source) {
-  if (request.request_id().size() > kMaxRequestIdBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
-  }
-  v1::CreateStudyResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_study(),
-                       request.validate_only()
-                           ? studies_.Check(request.spec())
-                           : studies_.Create(request.spec(), request.request_id(), source));
-  return response;
-}
-
-Result<v1::GetStudyResponse> StudyServiceImpl::Get(const v1::GetStudyRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
-  v1::GetStudyResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_study(), store_.GetStudy(number));
-  return response;
-}
-
-Result<v1::ListStudiesResponse> StudyServiceImpl::List(const v1::ListStudiesRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int limit,
-                       PageLimit(request.page_size(), kDefaultStudies, kMaxStudies));
-  MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request.page_token()));
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::Study> studies,
-                       store_.ListStudies(before, limit, kMaxPageBytes));
-  v1::ListStudiesResponse response;
-  if (!studies.empty()) {
-    MDH_ASSIGN_OR_RETURN(const int64_t last, ParseStudyName(studies.back().name()));
-    MDH_ASSIGN_OR_RETURN(const std::vector<v1::Study> next, store_.ListStudies(last, 1, 1));
-    if (!next.empty()) response.set_next_page_token(absl::StrCat(last));
-  }
-  for (v1::Study& study : studies) *response.add_studies() = std::move(study);
-  return response;
-}
-
-Result<v1::AskTrialsResponse> StudyServiceImpl::Ask(const v1::AskTrialsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
-  MDH_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(request));
-  if (request.count() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("count: ", request.count(), " is negative"));
-  }
-  const int count = request.count() == 0 ? 1 : std::min(request.count(), kMaxAsked);
-  return studies_.Ask(number, count, lease);
-}
-
-Result<v1::TellTrialsResponse> StudyServiceImpl::Tell(const v1::TellTrialsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
-  v1::TellTrialsResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_study(), studies_.Tell(number, request));
-  return response;
-}
-
-Result<v1::ListTrialsResponse> StudyServiceImpl::Trials(const v1::ListTrialsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request.name()));
-  MDH_ASSIGN_OR_RETURN(const int limit, PageLimit(request.page_size(), kDefaultTrials, kMaxTrials));
-  MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request.page_token()));
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::StudyTrial> trials,
-                       store_.ToldTrials(number, after, limit, kMaxPageBytes));
-  v1::ListTrialsResponse response;
-  if (trials.empty()) {
-    MDH_RETURN_IF_ERROR(store_.GetStudy(number).status());  // or there is no such study
-  } else {
-    const int64_t last = trials.back().number();
-    MDH_ASSIGN_OR_RETURN(const std::vector<v1::StudyTrial> next,
-                         store_.ToldTrials(number, last, 1, 1));
-    if (!next.empty()) response.set_next_page_token(absl::StrCat(last));
-  }
-  for (v1::StudyTrial& trial : trials) *response.add_trials() = std::move(trial);
-  return response;
-}
-
 Result<int64_t> StudyServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
   MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(name));
   MDH_ASSIGN_OR_RETURN(const v1::Study study, store_.GetStudy(number));
@@ -115,79 +42,117 @@ Result<int64_t> StudyServiceImpl::FindOwn(const std::string& name, const Caller&
   return number;
 }
 
-Result<v1::CancelStudyResponse> StudyServiceImpl::Cancel(const v1::CancelStudyRequest& request,
-                                                         const Caller& caller) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
-  v1::CancelStudyResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_study(), studies_.Cancel(number));
-  return response;
-}
-
-Result<v1::DeleteStudyResponse> StudyServiceImpl::Delete(const v1::DeleteStudyRequest& request,
-                                                         const Caller& caller) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
-  MDH_RETURN_IF_ERROR(studies_.Delete(number));
-  return v1::DeleteStudyResponse();
-}
-
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CreateStudy",
-                    [&](const Caller& caller) {
-                      return Reply(Create(*request, caller.Source(*context)), response);
-                    });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/CreateStudy", [&](const Caller& caller) -> Status {
+        if (request->request_id().size() > kMaxRequestIdBytes) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
+        }
+        return Reply(
+            request->validate_only()
+                ? studies_.Check(request->spec())
+                : studies_.Create(request->spec(), request->request_id(), caller.Source(*context)),
+            response->mutable_study());
+      });
 }
 
 grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext* context,
                                         const v1::GetStudyRequest* request,
                                         v1::GetStudyResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.StudyService/GetStudy",
-                    [&](const Caller&) { return Reply(Get(*request), response); });
+                    [&](const Caller&) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
+                      return Reply(store_.GetStudy(number), response->mutable_study());
+                    });
 }
 
 grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext* context,
                                            const v1::ListStudiesRequest* request,
                                            v1::ListStudiesResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/ListStudies",
-                    [&](const Caller&) { return Reply(List(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/ListStudies", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int limit,
+                             PageLimit(request->page_size(), kDefaultStudies, kMaxStudies));
+        MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request->page_token()));
+        MDH_ASSIGN_OR_RETURN(std::vector<v1::Study> studies,
+                             store_.ListStudies(before, limit, kMaxPageBytes));
+        if (studies.empty()) return absl::OkStatus();
+        MDH_ASSIGN_OR_RETURN(const int64_t last, ParseStudyName(studies.back().name()));
+        MDH_ASSIGN_OR_RETURN(const std::vector<v1::Study> next, store_.ListStudies(last, 1, 1));
+        if (!next.empty()) response->set_next_page_token(absl::StrCat(last));
+        for (v1::Study& study : studies) *response->add_studies() = std::move(study);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status StudyServiceImpl::AskTrials(grpc::ServerContext* context,
                                          const v1::AskTrialsRequest* request,
                                          v1::AskTrialsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/AskTrials",
-                    [&](const Caller&) { return Reply(Ask(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/AskTrials", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
+        MDH_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(*request));
+        if (request->count() < 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("count: ", request->count(), " is negative"));
+        }
+        const int count = request->count() == 0 ? 1 : std::min(request->count(), kMaxAsked);
+        return Reply(studies_.Ask(number, count, lease), response);
+      });
 }
 
 grpc::Status StudyServiceImpl::TellTrials(grpc::ServerContext* context,
                                           const v1::TellTrialsRequest* request,
                                           v1::TellTrialsResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.StudyService/TellTrials",
-                    [&](const Caller&) { return Reply(Tell(*request), response); });
+                    [&](const Caller&) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
+                      return Reply(studies_.Tell(number, *request), response->mutable_study());
+                    });
 }
 
 grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext* context,
                                           const v1::ListTrialsRequest* request,
                                           v1::ListTrialsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/ListTrials",
-                    [&](const Caller&) { return Reply(Trials(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.StudyService/ListTrials", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
+        MDH_ASSIGN_OR_RETURN(const int limit,
+                             PageLimit(request->page_size(), kDefaultTrials, kMaxTrials));
+        MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request->page_token()));
+        MDH_ASSIGN_OR_RETURN(std::vector<v1::StudyTrial> trials,
+                             store_.ToldTrials(number, after, limit, kMaxPageBytes));
+        if (trials.empty()) return store_.GetStudy(number).status();  // or there is no such study
+        const int64_t last = trials.back().number();
+        MDH_ASSIGN_OR_RETURN(const std::vector<v1::StudyTrial> next,
+                             store_.ToldTrials(number, last, 1, 1));
+        if (!next.empty()) response->set_next_page_token(absl::StrCat(last));
+        for (v1::StudyTrial& trial : trials) *response->add_trials() = std::move(trial);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status StudyServiceImpl::CancelStudy(grpc::ServerContext* context,
                                            const v1::CancelStudyRequest* request,
                                            v1::CancelStudyResponse* response) {
-  return IfAdmitted(
-      access_, *context, "/mdh.v1.StudyService/CancelStudy",
-      [&](const Caller& caller) { return Reply(Cancel(*request, caller), response); });
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/CancelStudy",
+                    [&](const Caller& caller) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request->name(), caller));
+                      return Reply(studies_.Cancel(number), response->mutable_study());
+                    });
 }
 
 grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext* context,
                                            const v1::DeleteStudyRequest* request,
-                                           v1::DeleteStudyResponse* response) {
-  return IfAdmitted(
-      access_, *context, "/mdh.v1.StudyService/DeleteStudy",
-      [&](const Caller& caller) { return Reply(Delete(*request, caller), response); });
+                                           v1::DeleteStudyResponse*) {
+  return IfAdmitted(access_, *context, "/mdh.v1.StudyService/DeleteStudy",
+                    [&](const Caller& caller) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request->name(), caller));
+                      return studies_.Delete(number);
+                    });
 }
 
 }  // namespace mdh

@@ -34,19 +34,8 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                            v1::DeleteStudyResponse* response) override;
 
  private:
-  Result<v1::CreateStudyResponse> Create(const v1::CreateStudyRequest& request,
-                                         const std::string& source);
-  Result<v1::GetStudyResponse> Get(const v1::GetStudyRequest& request);
-  Result<v1::ListStudiesResponse> List(const v1::ListStudiesRequest& request);
-  Result<v1::AskTrialsResponse> Ask(const v1::AskTrialsRequest& request);
-  Result<v1::TellTrialsResponse> Tell(const v1::TellTrialsRequest& request);
-  Result<v1::ListTrialsResponse> Trials(const v1::ListTrialsRequest& request);
   // The number of a study that the caller may end. Errors: NotFound; PermissionDenied.
   Result<int64_t> FindOwn(const std::string& name, const Caller& caller);
-  Result<v1::CancelStudyResponse> Cancel(const v1::CancelStudyRequest& request,
-                                         const Caller& caller);
-  Result<v1::DeleteStudyResponse> Delete(const v1::DeleteStudyRequest& request,
-                                         const Caller& caller);
 
   StudyCatalogue& studies_;
   StudyStore& store_;

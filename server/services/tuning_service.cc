@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
-#include "proto/grpc_status.h"
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
@@ -84,89 +83,11 @@ Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
   return request.validate_only() ? jobs_.Validate(create) : jobs_.Create(std::move(create));
 }
 
-Result<v1::GetTuningJobResponse> TuningServiceImpl::Get(const v1::GetTuningJobRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
-  v1::GetTuningJobResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Get(number));
-  if (!response.job().record().empty()) {
-    Result<v1::TuningRecord> record = lookup_table_.FindRecord(response.job().key());
-    if (record.ok()) *response.mutable_record() = *std::move(record);
-  }
-  return response;
-}
-
-Result<v1::ListTuningJobsResponse> TuningServiceImpl::List(
-    const v1::ListTuningJobsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int limit,
-                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
-  MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request.page_token()));
-  JobFilter filter = {
-      .expression = request.expression(), .device = request.device(), .source = request.source()};
-  for (const int state : request.states()) {
-    if (!v1::TuningJobState_IsValid(state)) {
-      return InvalidField("states", absl::StrCat("there is no state number ", state));
-    }
-    filter.states.push_back(static_cast<v1::TuningJobState>(state));
-  }
-  // One more than asked for tells whether there is a next page.
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs, jobs_.List(before, limit + 1, filter));
-  const bool has_more = static_cast<int>(jobs.size()) > limit;
-  if (has_more) jobs.pop_back();
-  v1::ListTuningJobsResponse response;
-  if (has_more) {
-    MDH_ASSIGN_OR_RETURN(const int64_t last, ParseJobName(jobs.back().name()));
-    response.set_next_page_token(absl::StrCat(last));
-  }
-  for (v1::TuningJob& job : jobs) *response.add_jobs() = std::move(job);
-  return response;
-}
-
 Result<int64_t> TuningServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
   MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(name)));
   MDH_ASSIGN_OR_RETURN(const v1::TuningJob job, jobs_.Get(number));
   MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, job.source(), name));
   return number;
-}
-
-Result<v1::CancelTuningJobResponse> TuningServiceImpl::Cancel(
-    const v1::CancelTuningJobRequest& request, const Caller& caller) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
-  v1::CancelTuningJobResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Cancel(number));
-  return response;
-}
-
-Result<v1::PauseTuningJobResponse> TuningServiceImpl::Pause(
-    const v1::PauseTuningJobRequest& request, const Caller& caller) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
-  v1::PauseTuningJobResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Pause(number));
-  return response;
-}
-
-Result<v1::ResumeTuningJobResponse> TuningServiceImpl::Resume(
-    const v1::ResumeTuningJobRequest& request, const Caller& caller) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request.name(), caller));
-  v1::ResumeTuningJobResponse response;
-  MDH_ASSIGN_OR_RETURN(*response.mutable_job(), jobs_.Resume(number));
-  return response;
-}
-
-Result<v1::ListTuningTrialsResponse> TuningServiceImpl::Trials(
-    const v1::ListTuningTrialsRequest& request) {
-  MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request.name())));
-  MDH_ASSIGN_OR_RETURN(const int limit,
-                       PageLimit(request.page_size(), kDefaultPageSize, kMaxPageSize));
-  MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request.page_token()));
-  MDH_RETURN_IF_ERROR(jobs_.Get(number).status());
-  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningTrial> trials,
-                       store_.ListTrials(number, after, limit + 1));
-  const bool has_more = static_cast<int>(trials.size()) > limit;
-  if (has_more) trials.pop_back();
-  v1::ListTuningTrialsResponse response;
-  if (has_more) response.set_next_page_token(absl::StrCat(trials.back().number()));
-  for (v1::TuningTrial& trial : trials) *response.add_trials() = std::move(trial);
-  return response;
 }
 
 Result<WatchNext<v1::WatchTuningJobResponse>> TuningServiceImpl::Follow(
@@ -202,45 +123,90 @@ grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext* context,
 grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext* context,
                                              const v1::GetTuningJobRequest* request,
                                              v1::GetTuningJobResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/GetTuningJob",
-                    [&](const Caller&) { return Reply(Get(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/GetTuningJob", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request->name())));
+        MDH_ASSIGN_OR_RETURN(*response->mutable_job(), jobs_.Get(number));
+        if (response->job().record().empty()) return absl::OkStatus();
+        Result<v1::TuningRecord> record = lookup_table_.FindRecord(response->job().key());
+        if (record.ok()) *response->mutable_record() = *std::move(record);
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
                                                const v1::ListTuningJobsRequest* request,
                                                v1::ListTuningJobsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningJobs",
-                    [&](const Caller&) { return Reply(List(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/ListTuningJobs", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int limit,
+                             PageLimit(request->page_size(), kDefaultPageSize, kMaxPageSize));
+        MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request->page_token()));
+        JobFilter filter = {.expression = request->expression(),
+                            .device = request->device(),
+                            .source = request->source()};
+        for (const int state : request->states()) {
+          if (!v1::TuningJobState_IsValid(state)) {
+            return InvalidField("states", absl::StrCat("there is no state number ", state));
+          }
+          filter.states.push_back(static_cast<v1::TuningJobState>(state));
+        }
+        MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningJob> jobs,
+                             jobs_.List(before, limit + 1, filter));
+        if (!FillPage(std::move(jobs), limit, response->mutable_jobs())) return absl::OkStatus();
+        MDH_ASSIGN_OR_RETURN(const int64_t last, ParseJobName(response->jobs().rbegin()->name()));
+        response->set_next_page_token(absl::StrCat(last));
+        return absl::OkStatus();
+      });
 }
 
 grpc::Status TuningServiceImpl::CancelTuningJob(grpc::ServerContext* context,
                                                 const v1::CancelTuningJobRequest* request,
                                                 v1::CancelTuningJobResponse* response) {
-  return IfAdmitted(
-      access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
-      [&](const Caller& caller) { return Reply(Cancel(*request, caller), response); });
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/CancelTuningJob",
+                    [&](const Caller& caller) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request->name(), caller));
+                      return Reply(jobs_.Cancel(number), response->mutable_job());
+                    });
 }
 
 grpc::Status TuningServiceImpl::PauseTuningJob(grpc::ServerContext* context,
                                                const v1::PauseTuningJobRequest* request,
                                                v1::PauseTuningJobResponse* response) {
   return IfAdmitted(access_, *context, "/mdh.v1.TuningService/PauseTuningJob",
-                    [&](const Caller& caller) { return Reply(Pause(*request, caller), response); });
+                    [&](const Caller& caller) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request->name(), caller));
+                      return Reply(jobs_.Pause(number), response->mutable_job());
+                    });
 }
 
 grpc::Status TuningServiceImpl::ResumeTuningJob(grpc::ServerContext* context,
                                                 const v1::ResumeTuningJobRequest* request,
                                                 v1::ResumeTuningJobResponse* response) {
-  return IfAdmitted(
-      access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
-      [&](const Caller& caller) { return Reply(Resume(*request, caller), response); });
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ResumeTuningJob",
+                    [&](const Caller& caller) -> Status {
+                      MDH_ASSIGN_OR_RETURN(const int64_t number, FindOwn(request->name(), caller));
+                      return Reply(jobs_.Resume(number), response->mutable_job());
+                    });
 }
 
 grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
                                                  const v1::ListTuningTrialsRequest* request,
                                                  v1::ListTuningTrialsResponse* response) {
-  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/ListTuningTrials",
-                    [&](const Caller&) { return Reply(Trials(*request), response); });
+  return IfAdmitted(
+      access_, *context, "/mdh.v1.TuningService/ListTuningTrials", [&](const Caller&) -> Status {
+        MDH_ASSIGN_OR_RETURN(const int64_t number, InField("name", ParseJobName(request->name())));
+        MDH_ASSIGN_OR_RETURN(const int limit,
+                             PageLimit(request->page_size(), kDefaultPageSize, kMaxPageSize));
+        MDH_ASSIGN_OR_RETURN(const int64_t after, ParsePageToken(request->page_token()));
+        MDH_RETURN_IF_ERROR(jobs_.Get(number).status());
+        MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningTrial> trials,
+                             store_.ListTrials(number, after, limit + 1));
+        if (FillPage(std::move(trials), limit, response->mutable_trials())) {
+          response->set_next_page_token(absl::StrCat(response->trials().rbegin()->number()));
+        }
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace mdh

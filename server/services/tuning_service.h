@@ -58,17 +58,8 @@ class TuningServiceImpl final
  private:
   Result<v1::CreateTuningJobResponse> Create(const v1::CreateTuningJobRequest& request,
                                              const Requester& requester);
-  Result<v1::GetTuningJobResponse> Get(const v1::GetTuningJobRequest& request);
-  Result<v1::ListTuningJobsResponse> List(const v1::ListTuningJobsRequest& request);
   // The number of a job that the caller may change. Errors: NotFound; PermissionDenied.
   Result<int64_t> FindOwn(const std::string& name, const Caller& caller);
-  Result<v1::CancelTuningJobResponse> Cancel(const v1::CancelTuningJobRequest& request,
-                                             const Caller& caller);
-  Result<v1::PauseTuningJobResponse> Pause(const v1::PauseTuningJobRequest& request,
-                                           const Caller& caller);
-  Result<v1::ResumeTuningJobResponse> Resume(const v1::ResumeTuningJobRequest& request,
-                                             const Caller& caller);
-  Result<v1::ListTuningTrialsResponse> Trials(const v1::ListTuningTrialsRequest& request);
   Result<WatchNext<v1::WatchTuningJobResponse>> Follow(const grpc::ServerContext& context,
                                                        const v1::WatchTuningJobRequest& request);
 

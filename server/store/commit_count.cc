@@ -30,13 +30,13 @@ Result<int64_t> CommitCount::CountMissing(SqliteDatabase& database) {
 }
 
 Status CommitCount::Add(SqliteDatabase& database) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse add,
-      SqliteUse::Of(database, "UPDATE commits SET number = number + 1 RETURNING number"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, add->Step());
-  if (!has_row) return absl::FailedPreconditionError("the table of commits is empty");
-  number_ = add->Integer(0);
-  return add->Step().status();
+  const Result<int64_t> number =
+      NumberFromSql(database, "UPDATE commits SET number = number + 1 RETURNING number");
+  if (absl::IsNotFound(number.status())) {
+    return absl::FailedPreconditionError("the table of commits is empty");
+  }
+  if (number.ok()) number_ = *number;
+  return number.status();
 }
 
 void CommitCount::Keep() { lock_.SetText(LineOf(number_)); }

@@ -1,6 +1,8 @@
 // Connections to the database of the daemon, and messages in its rows.
 #pragma once
 
+#include <google/protobuf/message_lite.h>
+
 #include <memory>
 #include <string>
 
@@ -17,6 +19,11 @@ Result<std::unique_ptr<SqliteDatabase>> OpenConnection(const SqliteStoreOptions&
 
 // A connection that cannot write. The database must be open already. Errors: as OpenConnection.
 Result<std::unique_ptr<SqliteDatabase>> OpenReader(const SqliteStoreOptions& options);
+
+// As a value of a parameter.
+inline SqliteBytes BytesOf(const google::protobuf::MessageLite& message) {
+  return {message.SerializeAsString()};
+}
 
 // The message in a column. Errors: FailedPrecondition if it is none, calling it `what`.
 template <typename Message>

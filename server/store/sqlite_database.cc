@@ -33,25 +33,26 @@ void SqliteStatement::Finalize::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
 }
 
-SqliteStatement& SqliteStatement::Bind(int index, int64_t value) {
+void SqliteStatement::BindNumber(int index, int64_t value) {
   sqlite3_bind_int64(statement_.get(), index, value);
-  return *this;
 }
 
-SqliteStatement& SqliteStatement::BindText(int index, std::string_view value) {
-  sqlite3_bind_text64(statement_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT,
+void SqliteStatement::Bind(int index, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT,
                       SQLITE_UTF8);
-  return *this;
 }
 
-SqliteStatement& SqliteStatement::BindBytes(int index, std::string_view value) {
-  sqlite3_bind_blob64(statement_.get(), index, value.data(), value.size(), SQLITE_TRANSIENT);
-  return *this;
+void SqliteStatement::Bind(int index, const SqliteBytes& value) {
+  sqlite3_bind_blob64(statement_.get(), index, value.bytes.data(), value.bytes.size(),
+                      SQLITE_TRANSIENT);
 }
 
-SqliteStatement& SqliteStatement::BindNull(int index) {
-  sqlite3_bind_null(statement_.get(), index);
-  return *this;
+void SqliteStatement::Bind(int index, const SqliteTextOrNull& value) {
+  if (value.text.empty()) {
+    sqlite3_bind_null(statement_.get(), index);
+  } else {
+    Bind(index, value.text);
+  }
 }
 
 Result<bool> SqliteStatement::Step() {

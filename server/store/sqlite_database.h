@@ -1,12 +1,15 @@
 // One connection to an SQLite file, with errors as statuses. Knows nothing of what is stored.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/status.h"
 
@@ -17,16 +20,24 @@ namespace mdh {
 
 class SqliteDatabase;
 
+// Values of parameters, beside whole numbers and text.
+struct SqliteBytes {
+  std::string bytes;
+};
+struct SqliteTextOrNull {
+  std::string_view text;  // empty: NULL
+};
+
 // A prepared statement. Not thread-safe. Must not outlive its database.
 class SqliteStatement {
  public:
   SqliteStatement() = default;
 
   // Binds parameter number `index`, from 1. Text and bytes are copied.
-  SqliteStatement& Bind(int index, int64_t value);
-  SqliteStatement& BindText(int index, std::string_view value);
-  SqliteStatement& BindBytes(int index, std::string_view value);
-  SqliteStatement& BindNull(int index);
+  void Bind(int index, std::integral auto value) { BindNumber(index, static_cast<int64_t>(value)); }
+  void Bind(int index, std::string_view text);
+  void Bind(int index, const SqliteBytes& bytes);
+  void Bind(int index, const SqliteTextOrNull& text);
   // True if there is a row to read.
   Result<bool> Step();
   // Steps to the end and resets.
@@ -47,6 +58,7 @@ class SqliteStatement {
   };
   SqliteStatement(const SqliteDatabase* database, sqlite3_stmt* statement)
       : database_(database), statement_(statement) {}
+  void BindNumber(int index, int64_t value);
   const SqliteDatabase* database_ = nullptr;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
@@ -118,9 +130,14 @@ class SqliteUse {
   SqliteUse(SqliteUse&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
   SqliteUse(const SqliteUse&) = delete;
   SqliteUse& operator=(const SqliteUse&) = delete;
-  static Result<SqliteUse> Of(SqliteDatabase& database, const char* sql) {
+  // `values`: of its parameters, from the first.
+  template <typename... Values>
+  static Result<SqliteUse> Of(SqliteDatabase& database, const char* sql, const Values&... values) {
     MDH_ASSIGN_OR_RETURN(SqliteStatement * statement, database.Prepared(sql));
-    return SqliteUse(statement);
+    SqliteUse use(statement);
+    int index = 0;
+    (statement->Bind(++index, values), ...);
+    return use;
   }
 
   SqliteStatement* operator->() const { return statement_; }
@@ -129,6 +146,58 @@ class SqliteUse {
  private:
   SqliteStatement* statement_;
 };
+
+// Runs a kept statement that gives no rows.
+template <typename... Values>
+Status RunSql(SqliteDatabase& database, const char* sql, const Values&... values) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse use, SqliteUse::Of(database, sql, values...));
+  return use->Run();
+}
+
+// Runs one that gives one row, and gives the number in its first column. Errors: NotFound if it
+// gives none.
+template <typename... Values>
+Result<int64_t> NumberFromSql(SqliteDatabase& database, const char* sql, const Values&... values) {
+  MDH_ASSIGN_OR_RETURN(SqliteUse use, SqliteUse::Of(database, sql, values...));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, use->Step());
+  if (!has_row) return absl::NotFoundError("there is no row");
+  const int64_t number = use->Integer(0);
+  MDH_RETURN_IF_ERROR(use->Step().status());
+  return number;
+}
+
+// Calls `take` for every row, until that gives an error.
+template <typename Take>
+Status ForEachRow(SqliteStatement& rows, const Take& take) {
+  while (true) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) return absl::OkStatus();
+    MDH_RETURN_IF_ERROR(take(std::as_const(rows)));
+  }
+}
+
+// What `read` makes of the first row of a kept statement; nullopt: there is none.
+template <typename Read, typename... Values>
+auto FirstRow(SqliteDatabase& database, const Read& read, const char* sql, const Values&... values)
+    -> Result<std::optional<typename decltype(read(SqliteStatement()))::value_type>> {
+  MDH_ASSIGN_OR_RETURN(SqliteUse use, SqliteUse::Of(database, sql, values...));
+  MDH_ASSIGN_OR_RETURN(const bool has_row, use->Step());
+  if (!has_row) return std::nullopt;
+  return read(*use);
+}
+
+// What `read` makes of all of them.
+template <typename Read, typename... Values>
+auto AllRows(SqliteDatabase& database, const Read& read, const char* sql, const Values&... values)
+    -> Result<std::vector<typename decltype(read(SqliteStatement()))::value_type>> {
+  MDH_ASSIGN_OR_RETURN(SqliteUse use, SqliteUse::Of(database, sql, values...));
+  std::vector<typename decltype(read(SqliteStatement()))::value_type> all;
+  MDH_RETURN_IF_ERROR(ForEachRow(*use, [&](const SqliteStatement& row) -> Status {
+    MDH_ASSIGN_OR_RETURN(all.emplace_back(), read(row));
+    return absl::OkStatus();
+  }));
+  return all;
+}
 
 // A transaction that is rolled back unless it was committed.
 class SqliteTransaction {

@@ -37,51 +37,43 @@ class IntegritySearch {
   explicit IntegritySearch(SqliteDatabase& database) : database_(database) {}
 
   Status LookAtPages() {
-    MDH_ASSIGN_OR_RETURN(SqliteStatement check, database_.Prepare("PRAGMA integrity_check(100)"));
-    while (true) {
-      MDH_ASSIGN_OR_RETURN(const bool has_row, check.Step());
-      if (!has_row) return absl::OkStatus();
-      if (check.Bytes(0) != "ok") Add(check.Bytes(0));
-    }
+    return Look("PRAGMA integrity_check(100)", [&](const SqliteStatement& row) {
+      if (row.Bytes(0) != "ok") Add(row.Bytes(0));
+    });
   }
   // Rows (name, bytes) whose bytes are to be a message.
   template <typename Message>
   Status LookAtMessages(const char* what, const char* sql) {
-    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
-    while (true) {
-      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return absl::OkStatus();
-      Message message;
-      if (!message.ParseFromString(rows.Bytes(1))) {
-        Add(absl::StrCat(what, " ", rows.Bytes(0), " cannot be read"));
-      }
-    }
+    return Look(sql, [&](const SqliteStatement& row) {
+      if (Message().ParseFromString(row.Bytes(1))) return;
+      Add(absl::StrCat(what, " ", row.Bytes(0), " cannot be read"));
+    });
   }
   // Rows (name) that are wrong.
   Status LookAtNames(const char* problem, const char* sql) {
-    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
-    while (true) {
-      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return absl::OkStatus();
-      Add(absl::StrCat(rows.Bytes(0), " ", problem));
-    }
+    return Look(sql,
+                [&](const SqliteStatement& row) { Add(absl::StrCat(row.Bytes(0), " ", problem)); });
   }
   // Rows (id, message) whose messages are to have the name `prefix` + id: the index of a damaged
   // database may lead to others.
   Status LookAtOwnNames(const char* what, const std::string& prefix, const char* sql) {
-    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
-    while (true) {
-      MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
-      if (!has_row) return absl::OkStatus();
-      const std::string name(NameIn(rows.View(1)));
-      if (name != prefix + rows.Bytes(0)) {
-        Add(absl::StrCat(what, " ", rows.Bytes(0), " is stored as '", name, "'"));
-      }
-    }
+    return Look(sql, [&](const SqliteStatement& row) {
+      const std::string name(NameIn(row.View(1)));
+      if (name == prefix + row.Bytes(0)) return;
+      Add(absl::StrCat(what, " ", row.Bytes(0), " is stored as '", name, "'"));
+    });
   }
   std::vector<std::string> Take() { return std::move(problems_); }
 
  private:
+  template <typename See>
+  Status Look(const char* sql, const See& see) {
+    MDH_ASSIGN_OR_RETURN(SqliteStatement rows, database_.Prepare(sql));
+    return ForEachRow(rows, [&](const SqliteStatement& row) {
+      see(row);
+      return absl::OkStatus();
+    });
+  }
   void Add(std::string problem) {
     if (problems_.size() < kMostProblems) problems_.push_back(std::move(problem));
   }

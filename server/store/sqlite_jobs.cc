@@ -69,75 +69,53 @@ bool JobFilter::Fits(const v1::TuningJob& job) const {
 
 Result<int64_t> InsertJobRow(SqliteDatabase& database, const v1::TuningJob& job,
                              const JobClaim& claim) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse insert,
-      SqliteUse::Of(database,
-                    "INSERT INTO jobs (request_id, is_finished, job, ended_ns, owner, lease_ns,"
-                    " crc32) VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?3)) RETURNING number"));
-  if (job.request_id().empty()) {
-    insert->BindNull(1);
-  } else {
-    insert->BindText(1, job.request_id());
-  }
-  insert->Bind(2, IsFinished(job.state()))
-      .BindBytes(3, job.SerializeAsString())
-      .Bind(4, EndedNs(job))
-      .BindText(5, claim.owner)
-      .Bind(6, absl::ToUnixNanos(claim.until));
-  MDH_RETURN_IF_ERROR(insert->Step().status());
-  const int64_t number = insert->Integer(0);
-  MDH_RETURN_IF_ERROR(insert->Step().status());
-  return number;
+  return NumberFromSql(database,
+                       "INSERT INTO jobs (request_id, is_finished, job, ended_ns, owner, lease_ns,"
+                       " crc32) VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?3)) RETURNING number",
+                       SqliteTextOrNull{job.request_id()}, IsFinished(job.state()), BytesOf(job),
+                       EndedNs(job), claim.owner, absl::ToUnixNanos(claim.until));
 }
 
 Status UpdateJobRow(SqliteDatabase& database, int64_t number, const v1::TuningJob& job) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse update,
-      SqliteUse::Of(database,
-                    "UPDATE jobs SET is_finished = ?2, job = ?3, ended_ns = ?4, crc32 = crc32(?3)"
-                    " WHERE number = ?1"));
-  MDH_RETURN_IF_ERROR(update->Bind(1, number)
-                          .Bind(2, IsFinished(job.state()))
-                          .BindBytes(3, job.SerializeAsString())
-                          .Bind(4, EndedNs(job))
-                          .Run());
+  MDH_RETURN_IF_ERROR(
+      RunSql(database,
+             "UPDATE jobs SET is_finished = ?2, job = ?3, ended_ns = ?4, crc32 = crc32(?3)"
+             " WHERE number = ?1",
+             number, IsFinished(job.state()), BytesOf(job), EndedNs(job)));
   return database.Changes() == 0 ? NoJob(number) : absl::OkStatus();
 }
 
 Result<v1::TuningJob> ReadJob(SqliteDatabase& database, int64_t number) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse get, SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS
-                                                              " FROM jobs WHERE number = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get->Bind(1, number).Step());
-  if (!has_row) return NoJob(number);
-  return ParseJob(*get);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> job,
+                       FirstRow(database, ParseJob,
+                                "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE number = ?1", number));
+  if (!job.has_value()) return NoJob(number);
+  return *std::move(job);
 }
 
 Result<std::optional<v1::TuningJob>> ReadJobByRequest(SqliteDatabase& database,
                                                       std::string_view request_id) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse find, SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS
-                                                               " FROM jobs WHERE request_id = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, find->BindText(1, request_id).Step());
-  if (!has_row) return std::nullopt;
-  return ParseJob(*find);
+  return FirstRow(database, ParseJob, "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE request_id = ?1",
+                  request_id);
 }
 
 Result<std::vector<v1::TuningJob>> ReadJobs(SqliteDatabase& database, int64_t before, int limit,
                                             const JobFilter& filter) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse list,
-      SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE ?1 = 0 OR number < ?1"
-                              " ORDER BY number DESC"));
-  list->Bind(1, before);
+  MDH_ASSIGN_OR_RETURN(SqliteUse list,
+                       SqliteUse::Of(database,
+                                     "SELECT " MDH_JOB_COLUMNS
+                                     " FROM jobs WHERE ?1 = 0 OR number < ?1 ORDER BY number DESC",
+                                     before));
   return ParseJobs(*list, limit, filter);
 }
 
 Result<std::vector<v1::TuningJob>> ReadUnfinishedJobs(SqliteDatabase& database,
                                                       const std::string& owner) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse list,
-      SqliteUse::Of(database, "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE is_finished = 0"
-                              " AND (?1 = '' OR owner = ?1) ORDER BY number"));
-  list->BindText(1, owner);
+  MDH_ASSIGN_OR_RETURN(SqliteUse list,
+                       SqliteUse::Of(database,
+                                     "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE is_finished = 0"
+                                     " AND (?1 = '' OR owner = ?1) ORDER BY number",
+                                     owner));
   return ParseJobs(*list, 0, {});
 }
 
@@ -150,8 +128,8 @@ Result<std::vector<int64_t>> UnownedJobs(SqliteDatabase& database, const std::st
       SqliteUse list,
       SqliteUse::Of(database,
                     "SELECT " MDH_JOB_COLUMNS " FROM jobs WHERE is_finished = 0 AND owner <> ?1"
-                    " AND (owner = '' OR lease_ns < ?2) ORDER BY number"));
-  list->BindText(1, owner).Bind(2, absl::ToUnixNanos(now));
+                    " AND (owner = '' OR lease_ns < ?2) ORDER BY number",
+                    owner, absl::ToUnixNanos(now)));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> jobs, ParseJobs(*list, 0, {}));
   std::vector<int64_t> numbers;
   for (const v1::TuningJob& job : jobs) {
@@ -170,28 +148,22 @@ Result<int64_t> ClaimJobRows(SqliteDatabase& database, const JobClaim& claim, ab
                              const std::vector<std::string>& devices) {
   MDH_ASSIGN_OR_RETURN(const std::vector<int64_t> unowned,
                        UnownedJobs(database, claim.owner, now, devices));
-  MDH_ASSIGN_OR_RETURN(SqliteUse take,
-                       SqliteUse::Of(database, "UPDATE jobs SET owner = ?2 WHERE number = ?1"));
   for (const int64_t number : unowned) {
-    MDH_RETURN_IF_ERROR(take->Bind(1, number).BindText(2, claim.owner).Run());
+    MDH_RETURN_IF_ERROR(
+        RunSql(database, "UPDATE jobs SET owner = ?2 WHERE number = ?1", number, claim.owner));
   }
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse renew,
-      SqliteUse::Of(database,
-                    "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1"));
-  MDH_RETURN_IF_ERROR(
-      renew->BindText(1, claim.owner).Bind(2, absl::ToUnixNanos(claim.until)).Run());
+  MDH_RETURN_IF_ERROR(RunSql(database,
+                             "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1",
+                             claim.owner, absl::ToUnixNanos(claim.until)));
   return database.Changes();
 }
 
 Status PutTrialRows(SqliteDatabase& database, int64_t job,
                     absl::Span<const v1::TuningTrial> trials) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse put,
-      SqliteUse::Of(database, "INSERT OR REPLACE INTO job_trials VALUES (?1, ?2, ?3, crc32(?3))"));
   for (const v1::TuningTrial& trial : trials) {
-    MDH_RETURN_IF_ERROR(
-        put->Bind(1, job).Bind(2, trial.number()).BindBytes(3, trial.SerializeAsString()).Run());
+    MDH_RETURN_IF_ERROR(RunSql(database,
+                               "INSERT OR REPLACE INTO job_trials VALUES (?1, ?2, ?3, crc32(?3))",
+                               job, trial.number(), BytesOf(trial)));
   }
   return absl::OkStatus();
 }
@@ -201,50 +173,36 @@ Result<std::vector<v1::TuningTrial>> ReadTrials(SqliteDatabase& database, int64_
   MDH_ASSIGN_OR_RETURN(SqliteUse read,
                        SqliteUse::Of(database,
                                      "SELECT trial FROM job_trials WHERE job = ?1 AND number > ?2"
-                                     " AND crc32 = crc32(trial) ORDER BY number LIMIT ?3"));
-  read->Bind(1, job).Bind(2, after).Bind(3, limit == 0 ? -1 : limit);
+                                     " AND crc32 = crc32(trial) ORDER BY number LIMIT ?3",
+                                     job, after, limit == 0 ? -1 : limit));
   std::vector<v1::TuningTrial> trials;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
-    if (!has_row) return trials;
-    Result<v1::TuningTrial> trial = ParseStored<v1::TuningTrial>(read->Bytes(0), "trial");
+  MDH_RETURN_IF_ERROR(ForEachRow(*read, [&](const SqliteStatement& row) {
+    Result<v1::TuningTrial> trial = ParseStored<v1::TuningTrial>(row.Bytes(0), "trial");
     if (trial.ok()) trials.push_back(*std::move(trial));
-  }
+    return absl::OkStatus();
+  }));
+  return trials;
 }
 
 Result<std::vector<int64_t>> ReadForgettableJobs(SqliteDatabase& database,
                                                  const Retention& retention) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse read,
-      SqliteUse::Of(database,
-                    "SELECT number FROM jobs WHERE is_finished = 1 AND (ended_ns < ?1"
-                    " OR number NOT IN (SELECT number FROM jobs WHERE is_finished = 1"
-                    "  ORDER BY number DESC LIMIT ?2))"));
-  read->Bind(1, absl::ToUnixNanos(retention.jobs_ended_before)).Bind(2, retention.most_ended_jobs);
-  std::vector<int64_t> numbers;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
-    if (!has_row) return numbers;
-    numbers.push_back(read->Integer(0));
-  }
+  return AllRows(
+      database, [](const SqliteStatement& row) -> Result<int64_t> { return row.Integer(0); },
+      "SELECT number FROM jobs WHERE is_finished = 1 AND (ended_ns < ?1"
+      " OR number NOT IN (SELECT number FROM jobs WHERE is_finished = 1"
+      "  ORDER BY number DESC LIMIT ?2))",
+      absl::ToUnixNanos(retention.jobs_ended_before), retention.most_ended_jobs);
 }
 
 Result<int64_t> DeleteJobRows(SqliteDatabase& database, int64_t job) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse trials,
-                       SqliteUse::Of(database, "DELETE FROM job_trials WHERE job = ?1"));
-  MDH_RETURN_IF_ERROR(trials->Bind(1, job).Run());
+  MDH_RETURN_IF_ERROR(RunSql(database, "DELETE FROM job_trials WHERE job = ?1", job));
   const int64_t count = database.Changes();
-  MDH_ASSIGN_OR_RETURN(SqliteUse row,
-                       SqliteUse::Of(database, "DELETE FROM jobs WHERE number = ?1"));
-  MDH_RETURN_IF_ERROR(row->Bind(1, job).Run());
+  MDH_RETURN_IF_ERROR(RunSql(database, "DELETE FROM jobs WHERE number = ?1", job));
   return count;
 }
 
 Result<int64_t> CountTrials(SqliteDatabase& database, int64_t job) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse count,
-                       SqliteUse::Of(database, "SELECT count(*) FROM job_trials WHERE job = ?1"));
-  MDH_RETURN_IF_ERROR(count->Bind(1, job).Step().status());
-  return count->Integer(0);
+  return NumberFromSql(database, "SELECT count(*) FROM job_trials WHERE job = ?1", job);
 }
 
 }  // namespace mdh

@@ -193,26 +193,24 @@ Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
 }
 
 Result<v1::TuningRecord> SqliteStore::RemoveResult(std::string_view id) {
-  ChangedRecord changed;
-  MDH_RETURN_IF_ERROR(writer_.Run(
-      [&](SqliteDatabase& database) -> Status {
-        MDH_ASSIGN_OR_RETURN(changed, RemoveResultRows(database, std::string(id)));
-        return absl::OkStatus();
-      },
-      [&] { Announce(changed); }));
+  MDH_ASSIGN_OR_RETURN(
+      const ChangedRecord changed,
+      WriteWith(
+          [&](SqliteDatabase& database) { return RemoveResultRows(database, std::string(id)); },
+          [&](const ChangedRecord& removed) { Announce(removed); }));
   return changed.record;
 }
 
 Result<v1::TuningRecord> SqliteStore::SetPinning(std::string_view id, Pinning pinning) {
-  PutOutcome outcome;
-  MDH_RETURN_IF_ERROR(writer_.Run(
-      [&](SqliteDatabase& database) -> Status {
-        MDH_ASSIGN_OR_RETURN(outcome, SetPinningRow(database, std::string(id), pinning));
-        return absl::OkStatus();
-      },
-      [&] {
-        if (outcome.change.has_value()) Announce(*outcome.change);
-      }));
+  MDH_ASSIGN_OR_RETURN(const PutOutcome outcome, WriteWith(
+                                                     [&](SqliteDatabase& database) {
+                                                       return SetPinningRow(
+                                                           database, std::string(id), pinning);
+                                                     },
+                                                     [&](const PutOutcome& put) {
+                                                       if (put.change.has_value())
+                                                         Announce(*put.change);
+                                                     }));
   return outcome.stored;
 }
 
@@ -251,12 +249,7 @@ bool SqliteStore::WaitForChange(int64_t after, absl::Duration timeout) {
 }
 
 Result<int64_t> SqliteStore::InsertJob(const v1::TuningJob& job, const JobClaim& claim) {
-  int64_t number = 0;
-  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(number, InsertJobRow(database, job, claim));
-    return absl::OkStatus();
-  }));
-  return number;
+  return WriteWith([&](SqliteDatabase& database) { return InsertJobRow(database, job, claim); });
 }
 
 Status SqliteStore::UpdateJob(int64_t number, const v1::TuningJob& job) {
@@ -283,12 +276,8 @@ Result<std::vector<v1::TuningJob>> SqliteStore::UnfinishedJobs(const std::string
 
 Result<int64_t> SqliteStore::ClaimJobs(const JobClaim& claim, absl::Time now,
                                        const std::vector<std::string>& devices) {
-  int64_t claimed = 0;
-  MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(claimed, ClaimJobRows(database, claim, now, devices));
-    return absl::OkStatus();
-  }));
-  return claimed;
+  return WriteWith(
+      [&](SqliteDatabase& database) { return ClaimJobRows(database, claim, now, devices); });
 }
 
 Status SqliteStore::PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) {
@@ -302,35 +291,30 @@ Result<std::vector<v1::TuningTrial>> SqliteStore::ListTrials(int64_t job, int64_
 }
 
 Result<std::optional<v1::MachinePeaks>> SqliteStore::GetPeaks(std::string_view fingerprint) {
-  using Found = Result<std::optional<v1::MachinePeaks>>;
-  return ReadWith([&](SqliteDatabase& database) -> Found {
-    MDH_ASSIGN_OR_RETURN(
-        SqliteUse get, SqliteUse::Of(database, "SELECT peaks FROM devices WHERE fingerprint = ?1"));
-    MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, fingerprint).Step());
-    if (!has_row) return std::nullopt;
-    return ParseStored<v1::MachinePeaks>(get->Bytes(0), "device");
+  return ReadWith([&](SqliteDatabase& database) {
+    return FirstRow(
+        database,
+        [](const SqliteStatement& row) {
+          return ParseStored<v1::MachinePeaks>(row.Bytes(0), "device");
+        },
+        "SELECT peaks FROM devices WHERE fingerprint = ?1", fingerprint);
   });
 }
 
 Status SqliteStore::PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) {
-  return writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(SqliteUse put,
-                         SqliteUse::Of(database, "INSERT OR REPLACE INTO devices VALUES (?1, ?2)"));
-    return put->BindText(1, fingerprint).BindBytes(2, peaks.SerializeAsString()).Run();
+  return writer_.Run([&](SqliteDatabase& database) {
+    return RunSql(database, "INSERT OR REPLACE INTO devices VALUES (?1, ?2)", fingerprint,
+                  BytesOf(peaks));
   });
 }
 
 Result<v1::CollectGarbageResponse> SqliteStore::Forget(const Retention& retention) {
-  v1::CollectGarbageResponse forgotten;
   std::vector<ChangedRecord> changes;
-  const auto forget = [&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(forgotten, ForgetRows(database, retention, changes));
-    return absl::OkStatus();
-  };
-  MDH_RETURN_IF_ERROR(writer_.Run(forget, [&] {
-    for (const ChangedRecord& changed : changes) Announce(changed);
-  }));
-  return forgotten;
+  return WriteWith(
+      [&](SqliteDatabase& database) { return ForgetRows(database, retention, changes); },
+      [&](const v1::CollectGarbageResponse&) {
+        for (const ChangedRecord& changed : changes) Announce(changed);
+      });
 }
 
 Status SqliteStore::BackUp(const std::string& path) {

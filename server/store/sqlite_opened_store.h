@@ -107,6 +107,24 @@ class SqliteStore : public Store {
     return read(*reader_);
   }
 
+  // Gives what `write` gives, in one transaction; `on_commit` gets it before others can see it.
+  template <typename Write, typename OnCommit>
+  auto WriteWith(const Write& write, const OnCommit& on_commit)
+      -> decltype(write(std::declval<SqliteDatabase&>())) {
+    std::optional<typename decltype(write(std::declval<SqliteDatabase&>()))::value_type> written;
+    MDH_RETURN_IF_ERROR(writer_.Run(
+        [&](SqliteDatabase& database) -> Status {
+          MDH_ASSIGN_OR_RETURN(written, write(database));
+          return absl::OkStatus();
+        },
+        [&] { on_commit(*written); }));
+    return *std::move(written);
+  }
+  template <typename Write>
+  auto WriteWith(const Write& write) {
+    return WriteWith(write, [](const auto&) {});
+  }
+
   const SqliteStoreOptions options_;
   DatabaseLocks locks_;                 // released after the database is closed
   std::optional<CommitCount> commits_;  // of a database that can be written

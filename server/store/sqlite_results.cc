@@ -27,17 +27,12 @@ Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind k
   change.set_expression_digest(record.key().expression_digest());
   *change.mutable_time() = google::protobuf::util::TimeUtil::GetCurrentTime();
   ChangedRecord changed{kind, record, 0};
-  {
-    MDH_ASSIGN_OR_RETURN(
-        SqliteUse insert,
-        SqliteUse::Of(database, "INSERT INTO changes (change) VALUES (?1) RETURNING number"));
-    MDH_RETURN_IF_ERROR(insert->BindBytes(1, change.SerializeAsString()).Step().status());
-    changed.number = insert->Integer(0);
-    MDH_RETURN_IF_ERROR(insert->Step().status());
-  }
-  MDH_ASSIGN_OR_RETURN(SqliteUse forget,
-                       SqliteUse::Of(database, "DELETE FROM changes WHERE number <= ?1"));
-  MDH_RETURN_IF_ERROR(forget->Bind(1, changed.number - kRememberedChanges).Run());
+  MDH_ASSIGN_OR_RETURN(
+      changed.number,
+      NumberFromSql(database, "INSERT INTO changes (change) VALUES (?1) RETURNING number",
+                    BytesOf(change)));
+  MDH_RETURN_IF_ERROR(RunSql(database, "DELETE FROM changes WHERE number <= ?1",
+                             changed.number - kRememberedChanges));
   return changed;
 }
 
@@ -71,14 +66,10 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
                     "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
                     " WHERE expression_digest = ?1 AND canonical_form = ?2"
                     " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
-                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional <= ?7)"));
-  find->BindText(1, key.expression_digest())
-      .BindText(2, key.canonical_form())
-      .BindText(3, key.device_fingerprint())
-      .BindText(4, key.compiler())
-      .Bind(5, key.generator_version())
-      .Bind(6, key.numerics_policy())
-      .Bind(7, record.is_provisional());
+                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional <= ?7)",
+                    key.expression_digest(), key.canonical_form(), key.device_fingerprint(),
+                    key.compiler(), key.generator_version(), int{key.numerics_policy()},
+                    record.is_provisional()));
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
   if (!has_row) return std::nullopt;
   Result<v1::TuningRecord> stored = ParseRecord(*find);
@@ -113,10 +104,9 @@ Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
     stored.set_failed_trials(record.failed_trials());
   }
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(stored.name()));
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse update,
-      SqliteUse::Of(database, "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1"));
-  MDH_RETURN_IF_ERROR(update->BindText(1, id).BindBytes(2, stored.SerializeAsString()).Run());
+  MDH_RETURN_IF_ERROR(RunSql(database,
+                             "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1", id,
+                             BytesOf(stored)));
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
                        AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, stored));
   return PutOutcome{std::move(stored), std::move(changed)};
@@ -125,8 +115,7 @@ Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
 Status DeleteRows(SqliteDatabase& database, const std::string& id) {
   for (const char* sql : {"DELETE FROM records WHERE id = ?1", "DELETE FROM kernels WHERE id = ?1",
                           "DELETE FROM pins WHERE id = ?1"}) {
-    MDH_ASSIGN_OR_RETURN(SqliteUse remove, SqliteUse::Of(database, sql));
-    MDH_RETURN_IF_ERROR(remove->BindText(1, id).Run());
+    MDH_RETURN_IF_ERROR(RunSql(database, sql, id));
   }
   return absl::OkStatus();
 }
@@ -144,23 +133,21 @@ std::string_view NameIn(std::string_view message) {
 }
 
 Result<v1::TuningRecord> ReadRecord(SqliteDatabase& database, const std::string& id) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse get,
-      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
-                              " WHERE records.id = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
-  if (!has_row) return NoRecord(id);
-  return ParseRecord(*get);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningRecord> record,
+                       FirstRow(database, ParseRecord,
+                                "SELECT " MDH_RECORD_COLUMNS
+                                " FROM records LEFT JOIN pins USING (id) WHERE records.id = ?1",
+                                id));
+  if (!record.has_value()) return NoRecord(id);
+  return *std::move(record);
 }
 
 Status PutKernelRow(SqliteDatabase& database, const std::string& id, v1::Kernel kernel) {
   // Which binds it to its record.
   kernel.set_name(KernelName(id));
-  MDH_ASSIGN_OR_RETURN(SqliteUse put,
-                       SqliteUse::Of(database,
-                                     "INSERT OR REPLACE INTO kernels (id, kernel, crc32)"
-                                     " VALUES (?1, ?2, crc32(?2))"));
-  return put->BindText(1, id).BindBytes(2, kernel.SerializeAsString()).Run();
+  return RunSql(database,
+                "INSERT OR REPLACE INTO kernels (id, kernel, crc32) VALUES (?1, ?2, crc32(?2))", id,
+                BytesOf(kernel));
 }
 
 Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& result) {
@@ -171,24 +158,15 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
                        FindBetter(database, record, result.is_given));
   if (better.has_value()) return AddEffort(database, *std::move(better), result);
   const v1::KernelKey& key = record.key();
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse put_record,
-      SqliteUse::Of(database,
-                    "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
-                    " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
-                    " record, is_provisional, crc32)"
-                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, crc32(?9))"));
-  MDH_RETURN_IF_ERROR(put_record->BindText(1, id)
-                          .BindText(2, key.expression_digest())
-                          .BindText(3, key.canonical_form())
-                          .BindText(4, key.device_fingerprint())
-                          .BindText(5, key.compiler())
-                          .Bind(6, key.generator_version())
-                          .Bind(7, key.numerics_policy())
-                          .Bind(8, record.time_ns())
-                          .BindBytes(9, record.SerializeAsString())
-                          .Bind(10, record.is_provisional())
-                          .Run());
+  MDH_RETURN_IF_ERROR(
+      RunSql(database,
+             "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
+             " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
+             " record, is_provisional, crc32)"
+             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, crc32(?9))",
+             id, key.expression_digest(), key.canonical_form(), key.device_fingerprint(),
+             key.compiler(), key.generator_version(), int{key.numerics_policy()}, record.time_ns(),
+             BytesOf(record), record.is_provisional()));
   MDH_RETURN_IF_ERROR(PutKernelRow(database, id, result.kernel));
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
                        AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
@@ -213,10 +191,9 @@ Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id
         absl::StrCat(record.name(), " is provisional; pin it when its search has ended"));
   }
   if (record.is_pinned() == is_wanted) return PutOutcome{std::move(record), std::nullopt};
-  MDH_ASSIGN_OR_RETURN(SqliteUse change,
-                       SqliteUse::Of(database, is_wanted ? "INSERT INTO pins (id) VALUES (?1)"
-                                                         : "DELETE FROM pins WHERE id = ?1"));
-  MDH_RETURN_IF_ERROR(change->BindText(1, id).Run());
+  MDH_RETURN_IF_ERROR(RunSql(
+      database, is_wanted ? "INSERT INTO pins (id) VALUES (?1)" : "DELETE FROM pins WHERE id = ?1",
+      id));
   record.set_is_pinned(is_wanted);
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed, AddChange(database,
                                                         is_wanted ? v1::KERNEL_CHANGE_KIND_PINNED
@@ -236,33 +213,33 @@ Result<RecordRows> AllRecordRows(SqliteDatabase& database) {
 Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
                    std::vector<std::string>& damaged) {
   MDH_ASSIGN_OR_RETURN(SqliteUse read,
-                       SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
-                                               ", records.id FROM records LEFT JOIN pins USING (id)"
-                                               " WHERE records.rowid BETWEEN ?1 AND ?2"));
-  read->Bind(1, rows.first).Bind(2, rows.last);
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
-    if (!has_row) return absl::OkStatus();
-    const std::string id = read->Bytes(3);
-    const std::string_view record = read->View(0);
-    const bool is_whole = read->Integer(1) != 0 && NameIn(record) == RecordName(id);
+                       SqliteUse::Of(database,
+                                     "SELECT " MDH_RECORD_COLUMNS
+                                     ", records.id FROM records LEFT JOIN pins USING (id)"
+                                     " WHERE records.rowid BETWEEN ?1 AND ?2",
+                                     rows.first, rows.last));
+  return ForEachRow(*read, [&](const SqliteStatement& row) {
+    const std::string id = row.Bytes(3);
+    const std::string_view record = row.View(0);
+    const bool is_whole = row.Integer(1) != 0 && NameIn(record) == RecordName(id);
     if (!is_whole) {
       damaged.push_back(id);
-    } else if (read->Integer(2) == 0) {
+    } else if (row.Integer(2) == 0) {
       take(record);
     } else {
       take(Pinned(record));
     }
-  }
+    return absl::OkStatus();
+  });
 }
 
 Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse read,
-      SqliteUse::Of(database, "SELECT " MDH_RECORD_COLUMNS
-                              ", records.rowid FROM records LEFT JOIN pins USING (id)"
-                              " WHERE records.rowid > ?1 ORDER BY records.rowid LIMIT ?2"));
-  read->Bind(1, after).Bind(2, limit + 1);
+  MDH_ASSIGN_OR_RETURN(SqliteUse read,
+                       SqliteUse::Of(database,
+                                     "SELECT " MDH_RECORD_COLUMNS
+                                     ", records.rowid FROM records LEFT JOIN pins USING (id)"
+                                     " WHERE records.rowid > ?1 ORDER BY records.rowid LIMIT ?2",
+                                     after, limit + 1));
   RecordPage page{.records = {}, .last = after, .has_more = false};
   for (int rows = 0; rows <= limit; ++rows) {
     MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
@@ -277,29 +254,29 @@ Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int l
 }
 
 Status QuarantineRows(SqliteDatabase& database, const std::string& id) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse keep,
-      SqliteUse::Of(database,
-                    "INSERT INTO quarantine (id, record, kernel) SELECT id, record, kernel"
-                    " FROM records LEFT JOIN kernels USING (id) WHERE id = ?1"));
-  MDH_RETURN_IF_ERROR(keep->BindText(1, id).Run());
+  MDH_RETURN_IF_ERROR(RunSql(database,
+                             "INSERT INTO quarantine (id, record, kernel) SELECT id, record, kernel"
+                             " FROM records LEFT JOIN kernels USING (id) WHERE id = ?1",
+                             id));
   return DeleteRows(database, id);
 }
 
 Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
+  const auto parse = [](const SqliteStatement& row) {
+    return ParseChecked<v1::Kernel>(row, 0, "kernel");
+  };
   MDH_ASSIGN_OR_RETURN(
-      SqliteUse get,
-      SqliteUse::Of(database, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get->BindText(1, id).Step());
-  if (!has_row) {
+      std::optional<v1::Kernel> kernel,
+      FirstRow(database, parse, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1",
+               id));
+  if (!kernel.has_value()) {
     return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
   }
-  MDH_ASSIGN_OR_RETURN(v1::Kernel kernel, ParseChecked<v1::Kernel>(*get, 0, "kernel"));
   // The index of a damaged database may lead to the row of another one.
-  if (kernel.name() != KernelName(id)) {
-    return absl::FailedPreconditionError(absl::StrCat("what is stored for it is ", kernel.name()));
+  if (kernel->name() != KernelName(id)) {
+    return absl::FailedPreconditionError(absl::StrCat("what is stored for it is ", kernel->name()));
   }
-  return kernel;
+  return *std::move(kernel);
 }
 
 Result<int64_t> ReadLatestChange(SqliteDatabase& database) {
@@ -311,43 +288,30 @@ Result<int64_t> ReadLatestChange(SqliteDatabase& database) {
 
 Result<std::vector<v1::KernelChange>> ReadChanges(SqliteDatabase& database, int64_t after,
                                                   int limit) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse read,
-      SqliteUse::Of(database,
-                    "SELECT number, change FROM changes WHERE number > ?1 ORDER BY number"
-                    " LIMIT ?2"));
-  read->Bind(1, after).Bind(2, limit);
-  std::vector<v1::KernelChange> changes;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
-    if (!has_row) return changes;
+  const auto parse = [](const SqliteStatement& row) -> Result<v1::KernelChange> {
     MDH_ASSIGN_OR_RETURN(v1::KernelChange change,
-                         ParseStored<v1::KernelChange>(read->Bytes(1), "change"));
-    change.set_number(read->Integer(0));
-    changes.push_back(std::move(change));
-  }
+                         ParseStored<v1::KernelChange>(row.Bytes(1), "change"));
+    change.set_number(row.Integer(0));
+    return change;
+  };
+  return AllRows(database, parse,
+                 "SELECT number, change FROM changes WHERE number > ?1 ORDER BY number LIMIT ?2",
+                 after, limit);
 }
 
 Result<std::vector<std::string>> ReadReplacedResults(SqliteDatabase& database,
                                                      int generator_version) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse read,
-      SqliteUse::Of(database,
-                    "SELECT old.id FROM records old LEFT JOIN pins USING (id)"
-                    " WHERE old.generator_version < ?1 AND pins.id IS NULL AND EXISTS ("
-                    " SELECT 1 FROM records new WHERE new.generator_version = ?1"
-                    " AND new.is_provisional = 0"
-                    " AND new.expression_digest = old.expression_digest"
-                    " AND new.canonical_form = old.canonical_form"
-                    " AND new.device_fingerprint = old.device_fingerprint"
-                    " AND new.numerics_policy = old.numerics_policy)"));
-  read->Bind(1, generator_version);
-  std::vector<std::string> ids;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, read->Step());
-    if (!has_row) return ids;
-    ids.push_back(read->Bytes(0));
-  }
+  return AllRows(
+      database, [](const SqliteStatement& row) -> Result<std::string> { return row.Bytes(0); },
+      "SELECT old.id FROM records old LEFT JOIN pins USING (id)"
+      " WHERE old.generator_version < ?1 AND pins.id IS NULL AND EXISTS ("
+      " SELECT 1 FROM records new WHERE new.generator_version = ?1"
+      " AND new.is_provisional = 0"
+      " AND new.expression_digest = old.expression_digest"
+      " AND new.canonical_form = old.canonical_form"
+      " AND new.device_fingerprint = old.device_fingerprint"
+      " AND new.numerics_policy = old.numerics_policy)",
+      generator_version);
 }
 
 }  // namespace mdh

@@ -61,88 +61,76 @@ Result<v1::Study> ReadStudy(const SqliteStatement& row) {
 }
 
 // As it is stored beside its specification.
-std::string BriefBytes(v1::Study study) {
+SqliteBytes BriefBytes(v1::Study study) {
   study.clear_name();
   *study.mutable_spec() = BriefSpec(study.spec());
-  return study.SerializeAsString();
-}
-
-Result<int64_t> InsertStudyRow(SqliteDatabase& database, const v1::Study& study) {
-  MDH_ASSIGN_OR_RETURN(SqliteUse insert,
-                       SqliteUse::Of(database,
-                                     "INSERT INTO studies (request_id, is_active, study, crc32)"
-                                     " VALUES (?1, ?2, ?3, crc32(?3)) RETURNING number"));
-  if (study.request_id().empty()) {
-    insert->BindNull(1);
-  } else {
-    insert->BindText(1, study.request_id());
-  }
-  insert->Bind(2, study.state() == v1::STUDY_STATE_ACTIVE).BindBytes(3, BriefBytes(study));
-  MDH_RETURN_IF_ERROR(insert->Step().status());
-  const int64_t number = insert->Integer(0);
-  MDH_RETURN_IF_ERROR(insert->Step().status());
-  return number;
+  return BytesOf(study);
 }
 
 Result<int64_t> SqliteStudyStore::InsertStudy(const v1::Study& study) {
   int64_t number = 0;
   MDH_RETURN_IF_ERROR(writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(number, InsertStudyRow(database, study));
-    MDH_ASSIGN_OR_RETURN(
-        SqliteUse insert_spec,
-        SqliteUse::Of(database, "INSERT INTO study_specs VALUES (?1, ?2, crc32(?2))"));
-    return insert_spec->Bind(1, number).BindBytes(2, study.spec().SerializeAsString()).Run();
+    MDH_ASSIGN_OR_RETURN(number,
+                         NumberFromSql(database,
+                                       "INSERT INTO studies (request_id, is_active, study, crc32)"
+                                       " VALUES (?1, ?2, ?3, crc32(?3)) RETURNING number",
+                                       SqliteTextOrNull{study.request_id()},
+                                       study.state() == v1::STUDY_STATE_ACTIVE, BriefBytes(study)));
+    return RunSql(database, "INSERT INTO study_specs VALUES (?1, ?2, crc32(?2))", number,
+                  BytesOf(study.spec()));
   }));
   return number;
 }
 
 Result<v1::Study> SqliteStudyStore::GetStudy(int64_t number) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(SqliteUse get,
-                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
-                                               " FROM studies JOIN study_specs USING (number)"
-                                               " WHERE number = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, get->Bind(1, number).Step());
-  if (!has_row) return NoStudy(number);
-  return ReadStudy(*get);
+  MDH_ASSIGN_OR_RETURN(std::optional<v1::Study> study,
+                       FirstRow(*reader_, ReadStudy,
+                                "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                                " FROM studies JOIN study_specs USING (number)"
+                                " WHERE number = ?1",
+                                number));
+  if (!study.has_value()) return NoStudy(number);
+  return *std::move(study);
 }
 
 Result<std::optional<v1::Study>> SqliteStudyStore::FindStudyByRequest(std::string_view request_id) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(SqliteUse find,
-                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
-                                               " FROM studies JOIN study_specs USING (number)"
-                                               " WHERE request_id = ?1"));
-  MDH_ASSIGN_OR_RETURN(const bool has_row, find->BindText(1, request_id).Step());
-  if (!has_row) return std::nullopt;
-  return ReadStudy(*find);
+  return FirstRow(*reader_, ReadStudy,
+                  "SELECT " MDH_STUDY_COLUMNS ", " MDH_SPEC_COLUMNS
+                  " FROM studies JOIN study_specs USING (number)"
+                  " WHERE request_id = ?1",
+                  request_id);
+}
+
+// What `read` makes of the rows, up to so many bytes of messages.
+template <typename Message>
+Result<std::vector<Message>> ReadPage(SqliteStatement& rows, int64_t max_bytes,
+                                      Result<Message> (*read)(const SqliteStatement&)) {
+  std::vector<Message> page;
+  for (int64_t bytes = 0; bytes < max_bytes;) {
+    MDH_ASSIGN_OR_RETURN(const bool has_row, rows.Step());
+    if (!has_row) break;
+    MDH_ASSIGN_OR_RETURN(page.emplace_back(), read(rows));
+    bytes += static_cast<int64_t>(page.back().ByteSizeLong());
+  }
+  return page;
 }
 
 Result<std::vector<v1::Study>> SqliteStudyStore::ListStudies(int64_t before, int limit,
                                                              int64_t max_bytes) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(SqliteUse list,
-                       SqliteUse::Of(*reader_, "SELECT " MDH_STUDY_COLUMNS
-                                               " FROM studies WHERE ?1 = 0 OR number < ?1"
-                                               " ORDER BY number DESC LIMIT ?2"));
-  list->Bind(1, before).Bind(2, limit);
-  std::vector<v1::Study> studies;
-  for (int64_t bytes = 0; bytes < max_bytes;) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, list->Step());
-    if (!has_row) break;
-    MDH_ASSIGN_OR_RETURN(v1::Study study, ReadBrief(*list));
-    bytes += static_cast<int64_t>(study.ByteSizeLong());
-    studies.push_back(std::move(study));
-  }
-  return studies;
+  MDH_ASSIGN_OR_RETURN(SqliteUse list, SqliteUse::Of(*reader_,
+                                                     "SELECT " MDH_STUDY_COLUMNS
+                                                     " FROM studies WHERE ?1 = 0 OR number < ?1"
+                                                     " ORDER BY number DESC LIMIT ?2",
+                                                     before, limit));
+  return ReadPage<v1::Study>(*list, max_bytes, ReadBrief);
 }
 
 Result<int64_t> SqliteStudyStore::CountActiveStudies() {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(SqliteUse count,
-                       SqliteUse::Of(*reader_, "SELECT count(*) FROM studies WHERE is_active = 1"));
-  MDH_RETURN_IF_ERROR(count->Step().status());
-  return count->Integer(0);
+  return NumberFromSql(*reader_, "SELECT count(*) FROM studies WHERE is_active = 1");
 }
 
 Result<StudyTotals> SqliteStudyStore::Totals() {
@@ -155,49 +143,31 @@ Result<StudyTotals> SqliteStudyStore::Totals() {
 
 Status SqliteStudyStore::DeleteStudy(int64_t number) {
   return writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(SqliteUse study,
-                         SqliteUse::Of(database, "DELETE FROM studies WHERE number = ?1"));
-    MDH_RETURN_IF_ERROR(study->Bind(1, number).Run());
+    MDH_RETURN_IF_ERROR(RunSql(database, "DELETE FROM studies WHERE number = ?1", number));
     if (database.Changes() == 0) return NoStudy(number);
-    for (const char* sql : {"DELETE FROM study_specs WHERE number = ?1",
-                            "DELETE FROM study_trials WHERE study = ?1"}) {
-      MDH_ASSIGN_OR_RETURN(SqliteUse rows, SqliteUse::Of(database, sql));
-      MDH_RETURN_IF_ERROR(rows->Bind(1, number).Run());
-    }
-    return absl::OkStatus();
+    MDH_RETURN_IF_ERROR(RunSql(database, "DELETE FROM study_specs WHERE number = ?1", number));
+    return RunSql(database, "DELETE FROM study_trials WHERE study = ?1", number);
   });
 }
 
 Status PutTrial(SqliteDatabase& database, int64_t number, const JournalTrial& trial) {
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse put,
-      SqliteUse::Of(database,
-                    // Not REPLACE, whose deletions start no trigger.
-                    "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?6))"
-                    " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
-                    " told_ns = excluded.told_ns, told_order = excluded.told_order,"
-                    " trial = excluded.trial, crc32 = excluded.crc32"));
-  return put->Bind(1, number)
-      .Bind(2, trial.trial.number())
-      .Bind(3, trial.asked_ns)
-      .Bind(4, trial.told_ns)
-      .Bind(5, trial.order)
-      .BindBytes(6, trial.trial.SerializeAsString())
-      .Run();
+  return RunSql(database,
+                // Not REPLACE, whose deletions start no trigger.
+                "INSERT INTO study_trials VALUES (?1, ?2, ?3, ?4, ?5, ?6, crc32(?6))"
+                " ON CONFLICT DO UPDATE SET asked_ns = excluded.asked_ns,"
+                " told_ns = excluded.told_ns, told_order = excluded.told_order,"
+                " trial = excluded.trial, crc32 = excluded.crc32",
+                number, trial.trial.number(), trial.asked_ns, trial.told_ns, trial.order,
+                BytesOf(trial.trial));
 }
 
 Status SqliteStudyStore::PutTrials(int64_t number, const v1::Study& study,
                                    absl::Span<const JournalTrial> trials) {
   return writer_.Run([&](SqliteDatabase& database) -> Status {
-    MDH_ASSIGN_OR_RETURN(
-        SqliteUse update,
-        SqliteUse::Of(
-            database,
-            "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3) WHERE number = ?1"));
-    MDH_RETURN_IF_ERROR(update->Bind(1, number)
-                            .Bind(2, study.state() == v1::STUDY_STATE_ACTIVE)
-                            .BindBytes(3, BriefBytes(study))
-                            .Run());
+    MDH_RETURN_IF_ERROR(
+        RunSql(database,
+               "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3) WHERE number = ?1",
+               number, study.state() == v1::STUDY_STATE_ACTIVE, BriefBytes(study)));
     if (database.Changes() == 0) return NoStudy(number);
     for (const JournalTrial& trial : trials) {
       MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
@@ -206,26 +176,21 @@ Status SqliteStudyStore::PutTrials(int64_t number, const v1::Study& study,
   });
 }
 
+Result<JournalTrial> ReadJournalTrial(const SqliteStatement& row) {
+  JournalTrial trial;
+  trial.asked_ns = row.Integer(0);
+  trial.told_ns = row.Integer(1);
+  trial.order = row.Integer(2);
+  MDH_ASSIGN_OR_RETURN(trial.trial, ParseChecked<v1::StudyTrial>(row, 3, "trial"));
+  return trial;
+}
+
 Result<std::vector<JournalTrial>> SqliteStudyStore::AllTrials(int64_t number) {
   absl::MutexLock lock(&mutex_);
-  MDH_ASSIGN_OR_RETURN(
-      SqliteUse all,
-      SqliteUse::Of(*reader_,
-                    "SELECT asked_ns, told_ns, told_order, trial, crc32 = crc32(trial)"
-                    " FROM study_trials"
-                    " WHERE study = ?1 ORDER BY number"));
-  all->Bind(1, number);
-  std::vector<JournalTrial> trials;
-  while (true) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, all->Step());
-    if (!has_row) return trials;
-    JournalTrial trial;
-    trial.asked_ns = all->Integer(0);
-    trial.told_ns = all->Integer(1);
-    trial.order = all->Integer(2);
-    MDH_ASSIGN_OR_RETURN(trial.trial, ParseChecked<v1::StudyTrial>(*all, 3, "trial"));
-    trials.push_back(std::move(trial));
-  }
+  return AllRows(*reader_, ReadJournalTrial,
+                 "SELECT asked_ns, told_ns, told_order, trial, crc32 = crc32(trial)"
+                 " FROM study_trials WHERE study = ?1 ORDER BY number",
+                 number);
 }
 
 Result<std::vector<v1::StudyTrial>> SqliteStudyStore::ToldTrials(int64_t number, int64_t after,
@@ -236,17 +201,11 @@ Result<std::vector<v1::StudyTrial>> SqliteStudyStore::ToldTrials(int64_t number,
       SqliteUse::Of(
           *reader_,
           "SELECT trial, crc32 = crc32(trial) FROM study_trials WHERE study = ?1 AND number > ?2"
-          " AND told_order > 0 ORDER BY number LIMIT ?3"));
-  told->Bind(1, number).Bind(2, after).Bind(3, limit);
-  std::vector<v1::StudyTrial> trials;
-  for (int64_t bytes = 0; bytes < max_bytes;) {
-    MDH_ASSIGN_OR_RETURN(const bool has_row, told->Step());
-    if (!has_row) break;
-    MDH_ASSIGN_OR_RETURN(v1::StudyTrial trial, ParseChecked<v1::StudyTrial>(*told, 0, "trial"));
-    bytes += static_cast<int64_t>(trial.ByteSizeLong());
-    trials.push_back(std::move(trial));
-  }
-  return trials;
+          " AND told_order > 0 ORDER BY number LIMIT ?3",
+          number, after, limit));
+  return ReadPage<v1::StudyTrial>(*told, max_bytes, [](const SqliteStatement& row) {
+    return ParseChecked<v1::StudyTrial>(row, 0, "trial");
+  });
 }
 
 }  // namespace

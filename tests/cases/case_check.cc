@@ -15,7 +15,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/property/worker_pool.h"
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
 #include "tuner/measure/trial/candidate_run.h"

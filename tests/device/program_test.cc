@@ -1,5 +1,5 @@
 // Kernels written by hand on every kind of device: results, guard zones, errors.
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 
 #include <cstdio>
 #include <cstdlib>

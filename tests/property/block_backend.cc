@@ -14,7 +14,7 @@
 #include "tests/nvidia_under_opencl.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/opencl/opencl_driver.h"
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 
 namespace mdh {
 namespace {

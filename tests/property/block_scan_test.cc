@@ -1,9 +1,7 @@
-// Prefix sums in blocks of threads (codegen/lower/finish/scan_in_blocks.h,
-// codegen/lower/scan/scan_in_registers.h) on the devices of this machine: lines that fill tiles and
-// do not, many and few of them, along memory and across, an operator that is not commutative and
-// has no identity, and elements that are vectors.
+// Prefix sums in blocks of threads (codegen/lower/scan/scan_in_registers.h) on the devices of this
+// machine: lines that fill tiles and do not, many and few of them, along memory and across, an
+// operator that is not commutative and has no identity, and elements that are vectors.
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/finish/scan_in_blocks.h"
 #include "gtest/gtest.h"
 #include "tests/property/judged_case.h"
 
@@ -50,7 +48,7 @@ struct Lines {
 };
 constexpr Lines kLines[] = {{1, 2},     {1, 31},     {7, 33},    {70, 100},   {1, 2'048},
                             {2, 2'049}, {3, 70'001}, {5'000, 3}, {1, 600'000}};
-constexpr ScanParameters kScans[] = {{32, 1, 1}, {64, 2, 4}, {128, 4, 2}};  // in registers
+constexpr ScanParameters kScans[] = {{32, 1, 1}, {64, 2, 4}, {128, 4, 2}};
 
 std::vector<JudgedCase> Cases() {
   std::vector<JudgedCase> cases;
@@ -73,26 +71,6 @@ std::vector<JudgedCase> Cases() {
 
 TEST(BlockScanTest, IsRightOnOpenCl) { JudgeOn(Backend::kOpenCl, Cases()); }
 TEST(BlockScanTest, IsRightOnCuda) { JudgeOn(Backend::kCuda, Cases()); }
-
-TEST(BlockScanTest, TilesFitTheLinesAndTheDevice) {
-  const auto is = [](const ScanTiles& cut, int64_t threads, int64_t rows, int64_t elements,
-                     int64_t tiles) {
-    return cut.threads == threads && cut.rows == rows && cut.elements == elements &&
-           cut.tiles == tiles;
-  };
-  EXPECT_TRUE(is(CutForScan(1, 1 << 24, 4, 1024), 256, 1, 8, 8192));
-  EXPECT_TRUE(is(CutForScan(1, 1 << 24, 4, 100), 64, 1, 8, 32768));
-  // Short lines share a block.
-  EXPECT_TRUE(is(CutForScan(1000, 100, 4, 1024), 32, 8, 4, 1));
-  EXPECT_TRUE(is(CutForScan(3, 100, 4, 1024), 32, 4, 4, 1));
-  for (const int64_t bytes : {1, 4, 8, 16, 64, 128}) {
-    for (const int64_t size : {1, 40, 3'000, 1 << 20}) {
-      const ScanTiles cut = CutForScan(77, size, bytes, 1024);
-      EXPECT_GE(cut.tiles * cut.tile(), size);
-      EXPECT_LE(cut.rows * (cut.tile() + cut.threads) * bytes, 16 << 10);
-    }
-  }
-}
 
 }  // namespace
 }  // namespace mdh::block_scan_test

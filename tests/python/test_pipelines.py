@@ -1,6 +1,9 @@
 """Pipelines: functions traced under @mdh.pipeline, and those that are shipped, against numpy."""
 
 import math
+import os
+import pathlib
+import subprocess
 
 import examples
 import pytest
@@ -125,6 +128,30 @@ def test_a_traced_function_is_the_pipeline_of_the_text(client):
     assert repr(traced) == "<mdh.Pipeline mlp: 2 steps>"
     assert traced.serialize() == mlp(12, 10, 8).serialize()
     assert traced.to_proto().name == traced.name == "mlp"
+
+
+def test_what_a_caller_passes_and_what_it_means(client):
+    traced = mlp(12, 10, 8)
+    assert traced.canonical_form == client.check(traced).canonical_form
+    inputs, outputs = traced.passed()
+    assert [(b.name, b.extents) for b in inputs] == [("x", [12, 8]), ("w", [8, 10]), ("b", [10])]
+    assert [(b.name, b.extents) for b in outputs] == [("y", [12, 10])]
+    inputs, outputs = gelu(3, 4).passed()
+    assert [(b.name, b.extents) for b in inputs + outputs] == [("x", [3, 4]), ("b", [4]), ("y", [3, 4])]
+
+
+def test_a_bundle_has_its_kernel(client, daemon, tmp_path):
+    tuned = client.tune(mlp(12, 10, 8), max_trials=1, budget_seconds=1)
+    program = pathlib.Path(os.environ["MDH_BIN"]) / "mdh"
+    if not program.exists():
+        pytest.skip(f"{program} has not been built")
+    path = tmp_path / "kernels.mdhb"
+    subprocess.run([str(program), "--server", daemon.address, "admin", "export", str(path)], check=True)
+    with mdh.Bundle(path) as bundle:
+        entry = bundle.find(bundle.query(mlp(12, 10, 8)))
+        assert [argument.name for argument in entry.kernel().arguments] == ["x", "w", "b", "y"]
+        with pytest.raises(mdh.NotFoundError):
+            bundle.find(bundle.query(mlp(12, 10, 9)))
 
 
 def test_it_is_tuned_and_run_as_one_kernel(client, tmp_path):

@@ -177,6 +177,21 @@ def test_an_expression_of_several_outputs_and_types(client):
         mdh.torch.operator("mdh_test::records", examples.heaviest(3, 4), client=client)
 
 
+def test_a_pipeline_is_an_operator(client):
+    @mdh.pipeline
+    def two_products(a, b, c):
+        product = mdh.einsum("ik,kj->ij", i=4, j=6, k=5)(a, b)
+        return mdh.einsum("ik,kj->ij", i=4, j=3, k=6)(product, c)
+
+    function = mdh.torch.operator("mdh_test::two_products", two_products, client=client)
+    a, b, c = torch.rand(4, 5), torch.rand(5, 6), torch.rand(6, 3)
+    torch.testing.assert_close(function(a, b, c), a @ b @ c)
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(a, b, c), a @ b @ c)
+    with pytest.raises(mdh.ExpressionError, match=r"'c' has shape \(3, 6\), but the kernel expects \(6, 3\)"):
+        function(a, b, c.T)
+
+
 def test_what_only_a_store_function_reads_is_an_input_behind_the_others(client):
     function = mdh.torch.operator("mdh_test::dense", examples.dense_loops(fp32, 3, 4, 5), client=client)
     x, w, bias, skip = torch.rand(3, 5), torch.rand(5, 4), torch.rand(4), torch.rand(3, 4)

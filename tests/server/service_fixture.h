@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,17 +47,8 @@ class ServiceTest : public ::testing::Test {
     options.max_queued = 4;
     options.max_queued_per_source = 2;
     options.on_progress = [this] { WakeWatches(); };
-    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
-                          const TuningOptions& tuning,
-                          const std::function<void(const TuningProgress&)>& on_trial,
-                          const std::atomic<bool>& cancelled) {
-      return tune_(expression, runners, tuning, on_trial, cancelled);
-    };
-    options.measure_in_turns =
-        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
-               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
-          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
-        };
+    options.tune = std::ref(tune_);
+    options.measure_in_turns = std::ref(turns_);
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
     finder_ = std::make_unique<KernelFinder>(table_, catalogue_, *store_, *queue_, limits_);
     StartServer();

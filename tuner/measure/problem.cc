@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
 #include "tuner/measure/sampled_references.h"
@@ -53,6 +54,16 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
     worst = std::max(worst, quality);
   }
   return worst;
+}
+
+// The input that A of a contraction reads first; -1 if there is none, or f itself rounds products.
+int FineInput(const Expression& expression) {
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok() || IsStorageOnly(form->product)) return -1;
+  for (const int parameter : form->a.parameters) {
+    if (!expression.is_index(parameter)) return expression.input_access(parameter).buffer;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -104,6 +115,7 @@ Problem::Problem(Computation computation, const Numerics& numerics)
     for (const Buffer& output : expression->outputs()) {
       outputs_.push_back({output.name, output.type, output.elements(), 1});
     }
+    if (const int fine = FineInput(*expression); fine >= 0) passed_inputs_[fine].is_fine = true;
     return;
   }
   const auto& pipeline = std::get<Pipeline>(computation_);
@@ -261,8 +273,9 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
     const PassedBuffer& buffer = passed_inputs_[b];
     MDH_RETURN_IF_ERROR(inputs_[b].MakeWritable());
     for (const ElementType::Field& field : buffer.type.fields()) {
+      const bool is_fine = buffer.is_fine && distribution == InputDistribution::kQuarters;
       const bool is_done = FillRandom(
-          distribution, field.type,
+          is_fine ? InputDistribution::kFine : distribution, field.type,
           {inputs_[b].data() + field.offset_bytes, buffer.elements, buffer.type.size_bytes()},
           buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);

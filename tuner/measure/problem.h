@@ -95,6 +95,9 @@ class Problem {
     ElementType type;
     int64_t elements;
     int64_t reduction_length;  // of inputs: values that are combined for one result, at most
+    // Of inputs: whether it is the operand of a contraction that shows whether operands are
+    // rounded.
+    bool is_fine = false;
 
     int64_t size_bytes() const { return elements * type.size_bytes(); }
   };

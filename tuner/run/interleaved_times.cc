@@ -16,8 +16,8 @@ constexpr double kFarFromSearch = 1.15;
 // A kernel whose luckiest call is so much slower than the best one's time need not be timed better.
 constexpr double kClearlySlower = 1.1;
 
-// Beside others' work some kernels lose more than others: of 1.1 one does not know.
-constexpr double kClearly = 1.25;
+// Closer ones may have been disturbed by different amounts, unseen.
+constexpr double kClearly = 1.1;
 // Turns that one of two equal kernels wins more than the other one, in standard deviations: one in
 // forty times it is more.
 constexpr double kSurely = 2;
@@ -72,9 +72,11 @@ void InterleavedTimes::AddRound(size_t kernel, const Measurement& round) {
 bool InterleavedTimes::IsClearlyFaster(size_t kernel, size_t other) const {
   const std::vector<Round>& rounds = kernels_[kernel].rounds;
   const std::vector<Round>& others = kernels_[other].rounds;
-  const size_t turns = std::min(rounds.size(), others.size());
+  size_t turns = 0;
   double more = 0;  // turns that it has won than others
-  for (size_t t = 0; t < turns; ++t) {
+  for (size_t t = 0; t < std::min(rounds.size(), others.size()); ++t) {
+    if (rounds[t].is_disturbed || others[t].is_disturbed) continue;
+    ++turns;
     more += kClearly * AsDouble(rounds[t].fastest_ns) < AsDouble(others[t].fastest_ns) ? 1 : -1;
   }
   const auto all = static_cast<double>(turns);

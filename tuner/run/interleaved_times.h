@@ -32,9 +32,9 @@ class InterleavedTimes {
   // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if
   // the search has seen a much shorter time. Without a round: cancelled.
   Measurement Final(size_t kernel) const;
-  // Whether it was faster than the other one, by a quarter, in so many more turns than it was not
-  // that it is no accident; with few turns in all of them. What others do all the time lengthens
-  // both, if not alike, and a lucky call is one turn.
+  // Whether it was faster than the other one, by a tenth, in so many more turns than it was not
+  // that it is no accident; with few turns in all of them. Turns that are known to be disturbed say
+  // nothing: what others do all the time lengthens both, but a kernel that uses fewer cores less.
   bool IsClearlyFaster(size_t kernel, size_t other) const;
 
   size_t size() const { return kernels_.size(); }

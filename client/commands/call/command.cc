@@ -4,7 +4,16 @@
 
 #include <cstdio>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
 namespace mdh {
+namespace {
+
+constexpr absl::string_view kCodePayload = "mdh.exit_code";
+
+}  // namespace
 
 const char* const kExitCodesHelp =
     "Exit codes:\n"
@@ -17,21 +26,39 @@ const char* const kExitCodesHelp =
     "  6  the job was cancelled; what was found so far is printed and stored\n"
     "  7  a file cannot be written";
 
-ExitCode Fail(ExitCode code, const std::string& message) {
-  std::fprintf(stderr, "mdh: error: %s\n", message.c_str());
-  return code;
+Status WithExitCode(ExitCode code, Status error) {
+  if (!error.ok()) error.SetPayload(kCodePayload, absl::Cord(absl::StrCat(static_cast<int>(code))));
+  return error;
 }
 
-ExitCode Fail(const Status& status) {
-  const std::string message(status.message());
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return Fail(ExitCode::kNotFound, message);
-    case absl::StatusCode::kCancelled:
-      return Fail(ExitCode::kCancelled, message);
-    default:
-      return Fail(ExitCode::kServerError, message);
+Status WithExitCode(ExitCode code, absl::string_view message) {
+  return WithExitCode(code, absl::UnknownError(message));
+}
+
+ExitCode Report(const Status& status) {
+  if (status.ok()) return ExitCode::kOk;
+  if (!status.message().empty()) {
+    std::fprintf(stderr, "mdh: error: %s\n", std::string(status.message()).c_str());
   }
+  int code;
+  if (const auto given = status.GetPayload(kCodePayload);
+      given && absl::SimpleAtoi(std::string(*given), &code)) {
+    return static_cast<ExitCode>(code);
+  }
+  return absl::IsNotFound(status)    ? ExitCode::kNotFound
+         : absl::IsCancelled(status) ? ExitCode::kCancelled
+                                     : ExitCode::kServerError;
+}
+
+CLI::App* AddCommandOn(CLI::App& app, SelectedCommand& selected, const std::string& name,
+                       const std::string& what, const std::string& argument,
+                       const std::string& argument_help,
+                       std::function<Status(const std::string&)> run) {
+  auto given = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_option(argument, *given, argument_help)->required();
+  Select(command, selected, [given, run = std::move(run)] { return run(*given); });
+  return command;
 }
 
 std::string ToJson(const google::protobuf::Message& message) {

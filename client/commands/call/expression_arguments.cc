@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/commands/call/command.h"
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
 #include "core/einsum/einsum.h"
@@ -109,6 +110,28 @@ void AddOtherSources(CLI::App& command, ExpressionArguments& arguments) {
   });
 }
 
+Result<Computation> Load(const ExpressionArguments& arguments) {
+  if (!arguments.einsum.empty()) return LoadEinsum(arguments);
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+  const ExpressionFormat format = FormatOfFile(arguments.file);
+  if (format != ExpressionFormat::kText) {
+    if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
+    return absl::InvalidArgumentError(
+        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
+  }
+  Bindings bindings;
+  for (const std::string& binding : arguments.set) {
+    const size_t equals = binding.find('=');
+    bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
+  }
+  if (IsCFile(arguments.file)) {
+    return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
+                             arguments.file);
+  }
+  const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
+  return ParseComputation(text, bindings, source);
+}
+
 }  // namespace
 
 void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
@@ -155,25 +178,7 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
 }
 
 Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
-  if (!arguments.einsum.empty()) return LoadEinsum(arguments);
-  MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
-  const ExpressionFormat format = FormatOfFile(arguments.file);
-  if (format != ExpressionFormat::kText) {
-    if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
-  }
-  Bindings bindings;
-  for (const std::string& binding : arguments.set) {
-    const size_t equals = binding.find('=');
-    bindings[binding.substr(0, equals)] = binding.substr(equals + 1);
-  }
-  if (IsCFile(arguments.file)) {
-    return ParseCComputation(text, {.bindings = bindings, .function = arguments.function},
-                             arguments.file);
-  }
-  const std::string source = arguments.file == "-" ? "<stdin>" : arguments.file;
-  return ParseComputation(text, bindings, source);
+  return WithExitCode(ExitCode::kBadExpression, Load(arguments));
 }
 
 }  // namespace mdh

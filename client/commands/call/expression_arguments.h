@@ -38,7 +38,7 @@ void AddExpressionArguments(
 std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
-// a caret where there is one.
+// a caret where there is one; all with ExitCode::kBadExpression.
 Result<Computation> LoadComputation(const ExpressionArguments& arguments);
 
 }  // namespace mdh

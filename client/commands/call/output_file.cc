@@ -11,6 +11,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "client/commands/call/command.h"
 
 namespace mdh {
 namespace {
@@ -19,8 +20,9 @@ constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWO
 
 Status CannotWrite(const std::string& path) {
   const std::string message = absl::StrCat("cannot write ", path, ": ", std::strerror(errno));
-  return errno == ENOSPC || errno == EDQUOT ? absl::ResourceExhaustedError(message)
-                                            : absl::FailedPreconditionError(message);
+  return WithExitCode(ExitCode::kCannotWrite, errno == ENOSPC || errno == EDQUOT
+                                                  ? absl::ResourceExhaustedError(message)
+                                                  : absl::FailedPreconditionError(message));
 }
 
 // False, with errno, if not all of it could be written.

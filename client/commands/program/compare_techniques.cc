@@ -18,28 +18,26 @@ struct CompareArguments {
   std::string svg;
 };
 
-ExitCode Compare(const GlobalOptions& global, const CompareArguments& arguments) {
+Status Compare(const GlobalOptions& global, const CompareArguments& arguments) {
   std::vector<RecordedCosts> tables;
   for (const std::string& path : arguments.tables) {
     Result<RecordedCosts> table = RecordedCosts::Read(path);
-    if (!table.ok()) {
-      const bool is_missing = table.status().code() == absl::StatusCode::kNotFound;
-      return Fail(is_missing ? ExitCode::kNotFound : ExitCode::kUsage,
-                  std::string(table.status().message()));
-    }
+    const ExitCode code = absl::IsNotFound(table.status()) ? ExitCode::kNotFound : ExitCode::kUsage;
+    MDH_RETURN_IF_ERROR(WithExitCode(code, table.status()));
     tables.push_back(*std::move(table));
   }
-  const Result<std::vector<TechniqueResult>> results = CompareTechniques(tables, arguments.options);
-  if (!results.ok()) return Fail(ExitCode::kUsage, std::string(results.status().message()));
+  MDH_ASSIGN_OR_RETURN(
+      const std::vector<TechniqueResult> results,
+      WithExitCode(ExitCode::kUsage, CompareTechniques(tables, arguments.options)));
   if (!arguments.svg.empty()) {
     std::ofstream out(arguments.svg, std::ios::binary);
-    out << ComparisonToSvg(*results);
+    out << ComparisonToSvg(results);
     out.close();
-    if (!out) return Fail(ExitCode::kCannotWrite, absl::StrCat("cannot write ", arguments.svg));
+    if (!out) return WithExitCode(ExitCode::kCannotWrite, "cannot write " + arguments.svg);
   }
-  const std::string text = global.json ? ComparisonToJson(*results) : ComparisonToText(*results);
+  const std::string text = global.json ? ComparisonToJson(results) : ComparisonToText(results);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return ExitCode::kOk;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -66,9 +64,7 @@ void AddCompareTechniquesCommand(CLI::App& app, const GlobalOptions& global,
                    "configurations that could be evaluated at once")
       ->capture_default_str();
   compare->add_option("--svg", arguments->svg, "also plot best costs against evaluations");
-  compare->callback([&global, &selected, arguments] {
-    selected = [&global, arguments] { return Compare(global, *arguments); };
-  });
+  Select(compare, selected, [&global, arguments] { return Compare(global, *arguments); });
 }
 
 }  // namespace mdh

@@ -88,7 +88,7 @@ class Server {
   ReaderWatch watch_;
 };
 
-ExitCode ServeStandardStreams(const WorkerCommand& worker) {
+Status ServeStandardStreams(const WorkerCommand& worker) {
   namespace pb = google::protobuf;
   signal(SIGPIPE, SIG_IGN);
   pb::io::FileInputStream input(STDIN_FILENO);
@@ -97,12 +97,12 @@ ExitCode ServeStandardStreams(const WorkerCommand& worker) {
     v1::EvaluateRequest request;
     bool is_end = false;
     if (!pb::util::ParseDelimitedFromZeroCopyStream(&request, &input, &is_end)) {
-      return is_end
-                 ? ExitCode::kOk
-                 : Fail(ExitCode::kUsage, "standard input is no EvaluateRequest after its length");
+      if (is_end) return absl::OkStatus();
+      return WithExitCode(ExitCode::kUsage,
+                          "standard input is no EvaluateRequest after its length");
     }
     if (!pb::util::SerializeDelimitedToFileDescriptor(server.Answer(request), STDOUT_FILENO)) {
-      return Fail(ExitCode::kCannotWrite, "standard output cannot be written");
+      return WithExitCode(ExitCode::kCannotWrite, "standard output cannot be written");
     }
   }
 }
@@ -129,9 +129,8 @@ void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected) {
   // For programs, not for people.
   command->group("");
   command->add_option("--cuda-path", *cuda_root, "where the CUDA Toolkit is")->envname("CUDA_PATH");
-  command->callback([&selected, cuda_root] {
-    selected = [cuda_root] { return ServeStandardStreams(EvaluatorBesideThisProgram(*cuda_root)); };
-  });
+  Select(command, selected,
+         [cuda_root] { return ServeStandardStreams(EvaluatorBesideThisProgram(*cuda_root)); });
 }
 
 }  // namespace mdh

@@ -97,14 +97,13 @@ int64_t LongestTrialNs(const TunableProgram& program) {
   return std::get<KernelPlan>(program.plan).time_limit_ns + kGraceNs;
 }
 
-ExitCode FailOnCreation(const Status& status) {
-  if (absl::IsUnavailable(status)) {
-    return Fail(ExitCode::kCannotConnect, std::string(status.message()));
-  }
+Result<std::unique_ptr<TrialSource>> Created(Result<std::unique_ptr<TrialSource>> trials) {
+  const Status& status = trials.status();
+  if (absl::IsUnavailable(status)) return WithExitCode(ExitCode::kCannotConnect, status);
   if (absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status)) {
-    return Fail(ExitCode::kBadExpression, std::string(status.message()));
+    return WithExitCode(ExitCode::kBadExpression, status);
   }
-  return Fail(status);
+  return trials;
 }
 
 // One run of the command.
@@ -113,42 +112,38 @@ class Run {
   Run(const GlobalOptions& options, const TuneProgramArguments& arguments)
       : options_(options), arguments_(arguments) {}
 
-  ExitCode operator()() {
-    Result<ProgramFile> file = ReadProgramFile(arguments_.file);
-    if (!file.ok()) {
-      return Fail(ExitCode::kBadExpression, std::string(file.status().message()));
-    }
-    file_ = *std::move(file);
+  Status operator()() {
+    MDH_ASSIGN_OR_RETURN(file_,
+                         WithExitCode(ExitCode::kBadExpression, ReadProgramFile(arguments_.file)));
     spec_ = SpecOf(file_.spec.study(), arguments_);
     if (arguments_.dry_run) return DryRun();
-    Result<std::unique_ptr<TrialSource>> trials = Open();
-    if (!trials.ok()) return FailOnCreation(trials.status());
-    trials_ = *std::move(trials);
-    const Result<v1::Study> study = trials_->Get();
-    if (!study.ok()) return Fail(study.status());
-    if (!arguments_.resume.empty() && !HaveSameSpace(study->spec(), file_.spec.study())) {
-      return Fail(ExitCode::kUsage,
-                  absl::StrCat(trials_->name(), " searches another space than ", arguments_.file));
+    MDH_ASSIGN_OR_RETURN(trials_, Created(Open()));
+    MDH_ASSIGN_OR_RETURN(const v1::Study study, trials_->Get());
+    if (!arguments_.resume.empty() && !HaveSameSpace(study.spec(), file_.spec.study())) {
+      return WithExitCode(
+          ExitCode::kUsage,
+          absl::StrCat(trials_->name(), " searches another space than ", arguments_.file));
     }
-    return Report(Tune(study->spec().abort()));
+    return Report(Tune(study.spec().abort()));
   }
 
  private:
   // What would be searched, and how the first configuration would be evaluated.
-  ExitCode DryRun() const {
-    const Result<std::unique_ptr<TrialSource>> trials = CreateLocalTrials(spec_);
-    if (!trials.ok()) return FailOnCreation(trials.status());
-    const Result<v1::Study> study = (*trials)->Get();
-    const Result<v1::AskTrialsResponse> asked = (*trials)->Ask(1, LongestTrialNs(file_.program));
-    for (const Status& status : {study.status(), asked.status()}) {
-      if (!status.ok()) return Fail(status);
+  Status DryRun() const {
+    MDH_ASSIGN_OR_RETURN(const std::unique_ptr<TrialSource> trials,
+                         Created(CreateLocalTrials(spec_)));
+    MDH_ASSIGN_OR_RETURN(const v1::Study study, trials->Get());
+    MDH_ASSIGN_OR_RETURN(const v1::AskTrialsResponse asked,
+                         trials->Ask(1, LongestTrialNs(file_.program)));
+    if (asked.trials().empty()) {
+      return WithExitCode(ExitCode::kBadExpression, "there is no configuration");
     }
-    if (asked->trials().empty()) return Fail(ExitCode::kBadExpression, "there is no configuration");
-    const Result<std::string> text =
-        FormatDryRun(*study, asked->trials(0).configuration(), file_.program);
-    if (!text.ok()) return Fail(ExitCode::kBadExpression, std::string(text.status().message()));
-    std::printf("%s", text->c_str());
-    return ExitCode::kOk;
+    MDH_ASSIGN_OR_RETURN(
+        const std::string text,
+        WithExitCode(ExitCode::kBadExpression,
+                     FormatDryRun(study, asked.trials(0).configuration(), file_.program)));
+    std::printf("%s", text.c_str());
+    return absl::OkStatus();
   }
 
   Result<std::unique_ptr<TrialSource>> Open() {
@@ -200,47 +195,44 @@ class Run {
                         " --resume ", trials_->name(), " goes on");
   }
 
-  ExitCode Report(const Status& ended) {
-    if (absl::IsFailedPrecondition(ended)) return FailToRun(ended);
+  Status Report(const Status& ended) {
+    if (absl::IsFailedPrecondition(ended)) return CannotRun(ended);
     if (absl::IsUnavailable(ended)) {
-      return Fail(ExitCode::kCannotConnect, absl::StrCat(ended.message(), HowToResume()));
+      return WithExitCode(ExitCode::kCannotConnect, absl::StrCat(ended.message(), HowToResume()));
     }
     const Result<ProgramReport> report = MakeReport(*trials_, CostIsTime(file_.spec));
     if (!report.ok()) {
-      return Fail(ExitCode::kCannotConnect, absl::StrCat(report.status().message(), HowToResume()));
+      return WithExitCode(ExitCode::kCannotConnect,
+                          absl::StrCat(report.status().message(), HowToResume()));
     }
     if (options_.json) {
       std::printf("%s\n", ReportJson(*report).dump(2).c_str());
     } else {
       std::printf("%s", FormatReport(*report).c_str());
     }
-    if (const ExitCode written = WriteOutput(*report); written != ExitCode::kOk) return written;
+    if (!arguments_.output.empty()) {
+      MDH_RETURN_IF_ERROR(WriteOutputFile(arguments_.output, ReportJson(*report).dump(2) + "\n"));
+    }
     if (absl::IsCancelled(ended)) {
-      return Fail(ExitCode::kCancelled, absl::StrCat("interrupted", HowToResume()));
+      return absl::CancelledError(absl::StrCat("interrupted", HowToResume()));
     }
     if (!ended.ok()) {
-      return Fail(ExitCode::kServerError, absl::StrCat(ended.message(), HowToResume()));
+      return WithExitCode(ExitCode::kServerError, absl::StrCat(ended.message(), HowToResume()));
     }
     if (!report->study.has_best()) {
-      return Fail(ExitCode::kServerError,
-                  report->study.evaluations() == 0 ? "nothing was evaluated" : "all trials failed");
+      return WithExitCode(ExitCode::kServerError, report->study.evaluations() == 0
+                                                      ? "nothing was evaluated"
+                                                      : "all trials failed");
     }
-    return ExitCode::kOk;
+    return absl::OkStatus();
   }
 
   // Nothing can be evaluated on this machine.
-  ExitCode FailToRun(const Status& status) {
+  Status CannotRun(const Status& status) {
     const Result<v1::Study> study = trials_->Get();
     if (study.ok() && study->evaluations() == 0 && arguments_.resume.empty()) trials_->Discard();
-    return Fail(ExitCode::kServerError,
-                absl::StrCat("the program cannot be run: ", status.message()));
-  }
-
-  ExitCode WriteOutput(const ProgramReport& report) const {
-    if (arguments_.output.empty()) return ExitCode::kOk;
-    const Status written = WriteOutputFile(arguments_.output, ReportJson(report).dump(2) + "\n");
-    return written.ok() ? ExitCode::kOk
-                        : Fail(ExitCode::kCannotWrite, std::string(written.message()));
+    return WithExitCode(ExitCode::kServerError,
+                        absl::StrCat("the program cannot be run: ", status.message()));
   }
 
   const GlobalOptions& options_;
@@ -311,9 +303,7 @@ void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, Selected
   AddSearchOptions(*command, *arguments);
   AddEvaluationOptions(*command, *arguments);
   // Owns the arguments, which the options refer to.
-  command->callback([&options, &selected, arguments] {
-    selected = [&options, arguments] { return Run(options, *arguments)(); };
-  });
+  Select(command, selected, [&options, arguments] { return Run(options, *arguments)(); });
 }
 
 }  // namespace mdh

@@ -19,9 +19,9 @@ import os
 import struct
 from typing import Any, Iterator, Optional, Tuple, Union
 
-from .canonical import canonical_form
 from .errors import FailedPreconditionError, MdhError, NotFoundError, wrong
 from .expression import Expression
+from .pipeline import Pipeline
 from .results import CheckedExpression, Kernel, TunedKernel
 from .trust import TrustedUsers, check_trusted
 from .v1 import kernel_pb2, record_pb2
@@ -153,16 +153,12 @@ class Bundle:
         form = struct.unpack_from("<I", self._bytes, offset + 4)[0]
         return str(self._bytes[offset + 12 + form:offset + identity], "utf-8")
 
-    def query(self, expression: Union[Expression, CheckedExpression], *, device: str = "",
+    def query(self, expression: Union[Expression, Pipeline, CheckedExpression], *, device: str = "",
               numerics: str = "") -> BundleQuery:
-        """What `find` takes. `expression`: one that was built in Python, or what Client.check gave;
-        texts need a daemon's check. `device`: a fingerprint; default: the bundle's only one.
+        """What `find` takes. `expression`: one, or a pipeline, that was built in Python, or what
+        Client.check gave; texts need a daemon's check. `device`: a fingerprint; default: the bundle's only one.
         `numerics`: as that of Client.tune. Errors: ExpressionError."""
-        if isinstance(expression, CheckedExpression):
-            form = expression.canonical_form
-        elif isinstance(expression, Expression):
-            form = canonical_form(expression.to_proto())
-        else:
+        if not isinstance(expression, (Expression, Pipeline, CheckedExpression)):
             raise wrong("a bundle is asked for an expression that was built in Python, or for what "
                         "Client.check gave")
         if not device:
@@ -171,7 +167,7 @@ class Bundle:
                 raise wrong(f"{self.path} has kernels for {len(devices)} devices: say which "
                             "(Bundle.devices)")
             device = devices[0]
-        return BundleQuery(form, device, numerics)
+        return BundleQuery(expression.canonical_form, device, numerics)
 
     def find(self, query: BundleQuery) -> BundleEntry:
         """The entry for a query; the whole key is compared. Any compiler and generator fits, newer

@@ -57,10 +57,15 @@ def digest(expression: pb.Expression) -> str:
     return hashlib.sha256(canonical_form(expression).encode()).hexdigest()
 
 
-def pipeline_digest(pipeline: pb.Pipeline) -> str:
-    """As digest; core/pipeline/pipeline_canonical.h defines the form. Of a valid pipeline in which views
+def pipeline_form(pipeline: pb.Pipeline) -> str:
+    """As canonical_form; core/pipeline/pipeline_canonical.h defines it. Of a valid pipeline in which views
     have the extents of their buffers."""
-    return hashlib.sha256(_Steps(pipeline).form().encode()).hexdigest()
+    return _Steps(pipeline).form()
+
+
+def pipeline_digest(pipeline: pb.Pipeline) -> str:
+    """As digest, of such a pipeline."""
+    return hashlib.sha256(pipeline_form(pipeline).encode()).hexdigest()
 
 
 def passed_inputs(expression: pb.Expression) -> List[pb.Buffer]:
@@ -68,6 +73,17 @@ def passed_inputs(expression: pb.Expression) -> List[pb.Buffer]:
     sizes = [dimension.size for dimension in expression.dimensions]
     inputs, read, passed = _joined_inputs(expression, sizes)
     return inputs + [buffer for buffer in read if passed[buffer.name] >= len(inputs)]
+
+
+class Passed:
+    """A buffer that a caller passes, as the view of one who uses it says."""
+
+    def __init__(self, view: pb.Buffer, sizes: Sequence[int], name: str = ""):
+        """`sizes`: of the dimensions of who uses it; `name`: default: the view's."""
+        self.view = view
+        self.name = name or view.name
+        self.extents = extents_of(view, sizes)
+        self.strides = tuple(view.strides)
 
 
 class _Steps:

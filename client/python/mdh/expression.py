@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 from . import canonical
 from .errors import SourceLocation
@@ -35,6 +35,17 @@ class Expression:
         """SHA-256 of the meaning, 64 hexadecimal digits, as a daemon's check gives it for an
         expression that it accepts."""
         return canonical.digest(self._proto)
+
+    @property
+    def canonical_form(self) -> str:
+        """What the digest is of: equal for equal meanings."""
+        return canonical.canonical_form(self._proto)
+
+    def passed(self) -> Tuple[List[canonical.Passed], List[canonical.Passed]]:
+        """The buffers that a caller passes, inputs and outputs, in the order of the kernel's arguments."""
+        sizes = [dimension.size for dimension in self._proto.dimensions]
+        return ([canonical.Passed(view, sizes) for view in canonical.passed_inputs(self._proto)],
+                [canonical.Passed(view, sizes) for view in self._proto.outputs])
 
     def serialize(self) -> bytes:
         """The message's bytes, the same for every call."""

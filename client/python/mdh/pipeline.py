@@ -43,6 +43,24 @@ class Pipeline:
         """SHA-256 of the meaning, 64 hexadecimal digits, as a daemon's check gives it."""
         return canonical.pipeline_digest(self._proto)
 
+    @property
+    def canonical_form(self) -> str:
+        """What the digest is of: equal for equal meanings."""
+        return canonical.pipeline_form(self._proto)
+
+    def passed(self) -> Tuple[List[canonical.Passed], List[canonical.Passed]]:
+        """The buffers that a caller passes, inputs and outputs, in the order of the kernel's arguments."""
+        found: Dict[int, canonical.Passed] = {}
+        for step in self._proto.steps:
+            sizes = [dimension.size for dimension in step.expression.dimensions]
+            views = [*canonical.passed_inputs(step.expression), *step.expression.outputs]
+            for number, view in zip([*step.inputs, *step.outputs], views):
+                found.setdefault(number, canonical.Passed(view, sizes, self._proto.buffers[number].name))
+        inputs, outputs = (
+            [found[number] for number in sorted(found) if self._proto.buffers[number].role == role]
+            for role in (pb.PIPELINE_ROLE_INPUT, pb.PIPELINE_ROLE_OUTPUT))
+        return inputs, outputs
+
     def serialize(self) -> bytes:
         """The message's bytes, the same for every call."""
         return self._proto.SerializeToString(deterministic=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -32,6 +32,7 @@ from .einsum import einsum as _einsum_expression
 from .einsum import without_ellipsis
 from .errors import ExpressionError, NotFoundError, wrong
 from .expression import Expression
+from .pipeline import Pipeline
 from .results import Kernel
 from .torch_computation import Loaded
 from .torch_epilogue import gradients as _epilogue_gradients
@@ -46,6 +47,8 @@ _TYPE_OF = {getattr(torch, type_.library_name): type_
 _DTYPE_OF = {type_.code: dtype for dtype, type_ in _TYPE_OF.items()}
 
 _numbers = itertools.count()
+
+Computed = Union[Expression, Pipeline]
 
 
 class KernelSource:
@@ -69,7 +72,7 @@ class KernelSource:
         self._lock = threading.Lock()
         self._loaded: Dict[Tuple[str, str], Loaded] = {}
 
-    def load(self, expression: Expression, device: torch.device) -> Loaded:
+    def load(self, expression: Computed, device: torch.device) -> Loaded:
         """The compiled kernel for tensors on `device`. Errors: NotFoundError; those of Client,
         CpuKernel and CudaKernel."""
         key = (expression.digest, str(device))
@@ -83,7 +86,7 @@ class KernelSource:
                     self._loaded[key] = CpuKernel(kernel)
             return self._loaded[key]
 
-    def _find(self, expression: Expression, device: torch.device) -> Kernel:
+    def _find(self, expression: Computed, device: torch.device) -> Kernel:
         if self._bundle is not None:
             query = self._bundle.query(expression, device=self._bundle_device,
                                        numerics=self._numerics)
@@ -99,10 +102,10 @@ class KernelSource:
             tune_seconds=self._tune_seconds).kernel
 
 
-def operator(name: str, expression: Expression, *, source: Optional[KernelSource] = None,
+def operator(name: str, expression: Computed, *, source: Optional[KernelSource] = None,
              **options: Any) -> Callable[..., Any]:
-    """Registers an expression as the operator `name`, "namespace::name", and gives it: a function of
-    the inputs, in the order of the expression's, then those that only its store function reads, that
+    """Registers an expression, or a pipeline, as the operator `name`, "namespace::name", and gives it: a
+    function of the inputs, in the order of the expression's, then those that only its store function reads, that
     gives the output, or a tuple of several.
 
     The inputs must have exactly the types and shapes of the expression's buffers, also where tensors
@@ -113,19 +116,16 @@ def operator(name: str, expression: Expression, *, source: Optional[KernelSource
     outputs that keep what is there: the operator's are new.
     """
     source = source or KernelSource(**options)
-    proto = expression.to_proto()
-    inputs = passed_inputs(proto)
+    inputs, results = expression.passed()
     if not inputs:
         raise wrong(f"{expression.name} has no input: an operator needs one, which says the device")
-    sizes = [dimension.size for dimension in proto.dimensions]
-    for buffer in proto.outputs:
-        if buffer.keeps_unreached:
+    for buffer in results:
+        if buffer.view.keeps_unreached:
             raise wrong(f"the output '{buffer.name}' of {expression.name} keeps what is there, but an "
                         "operator makes its outputs: call a CpuKernel or CudaKernel with yours")
-    outputs = [(_dtype(buffer), extents_of(buffer, sizes), tuple(buffer.strides))
-               for buffer in proto.outputs]
-    fits = [Fit(expression.name, argument_of(buffer.name, _TYPE_OF[_dtype(buffer)].name,
-                                             extents_of(buffer, sizes), buffer.strides))
+    outputs = [(_dtype(buffer.view), buffer.extents, buffer.strides) for buffer in results]
+    fits = [Fit(expression.name, argument_of(buffer.name, _TYPE_OF[_dtype(buffer.view)].name,
+                                             buffer.extents, buffer.strides))
             for buffer in inputs]
 
     def shapes(*tensors: Any) -> List[Any]:

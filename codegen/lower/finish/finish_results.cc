@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/finish/scan_in_blocks.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
@@ -377,12 +376,7 @@ void AppendFinishingStages(const Expression& expression, const ResultArrays& res
   }
   // The innermost first, as Definition 4 nests them.
   for (size_t n = sums.size(); n-- > 0;) {
-    const bool is_last = n == 0;
-    if (results.scan_threads > 0 && CanScanInBlocks(expression, sums[n])) {
-      AppendBlockScan(expression, results, sums[n], is_last, program);
-    } else {
-      finisher.PrefixSum(sums[n], is_last, program);
-    }
+    finisher.PrefixSum(sums[n], /*is_last=*/n == 0, program);
   }
 }
 

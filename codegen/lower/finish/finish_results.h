@@ -23,9 +23,6 @@ struct ResultArrays {
   // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
   std::vector<int64_t> part = {};
   bool is_combined = false;  // whether the stages up to now have combined the slots
-  // Threads of the largest blocks that may sum up prefixes, in an order of their own
-  // (scan_in_blocks.h); 0: it is done in parts, as `part` says.
-  int64_t scan_threads = 0;
 };
 
 // Appends to the block what stores values in targets at a point, one index per dimension.
@@ -39,8 +36,7 @@ void EmitFinalResults(const Expression& expression, const ResultArrays& results,
 
 // Appends stages (and scratch buffers) to `program`, whose stages up to now compute f reduced in
 // all pw dimensions of a slot. Per prefix sum: every part sums itself; the sums of the parts are
-// summed; they are combined from the left with the elements of the parts behind. With
-// scan_threads, where CanScanInBlocks, AppendBlockScan does it.
+// summed; they are combined from the left with the elements of the parts behind.
 void AppendFinishingStages(const Expression& expression, const ResultArrays& results,
                            LoopProgram* program);
 

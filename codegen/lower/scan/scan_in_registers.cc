@@ -28,6 +28,7 @@ bool Commutes(const Expression& expression) {
 class RegisterScan {
  public:
   struct Options {
+    ScanParameters scan;
     int d;
     bool evaluates;  // elements are the values of f; else those of the arrays
     bool is_last;    // prefix sums go to the outputs; else to the arrays
@@ -74,7 +75,7 @@ class RegisterScan {
   const std::string& name() const { return expression().dimensions()[options_.d].name; }
 
   void AddLevel(const ScanLines& lines) {
-    const ScanParameters& scan = context_.low_level().parameters().scan;
+    const ScanParameters& scan = options_.scan;
     const int n = static_cast<int>(levels_.size());
     Level level{lines, {}, {}};
     levels_.push_back(level);
@@ -188,15 +189,14 @@ class RegisterScan {
 
 }  // namespace
 
-bool ScansEvaluate(const NestContext& context) {
-  return context.low_level().parameters().scan.threads > 0 && !context.expression().has_reduction();
+bool ScansEvaluate(const Expression& expression) { return !expression.has_reduction(); }
+
+bool ScansUseArrays(const Expression& expression) {
+  return !ScansEvaluate(expression) || PrefixSums(expression).size() > 1;
 }
 
-bool ScansUseArrays(const NestContext& context) {
-  return !ScansEvaluate(context) || PrefixSums(context.expression()).size() > 1;
-}
-
-void AppendRegisterScans(NestContext& context, const ResultArrays& results, LoopProgram* program) {
+void AppendRegisterScans(NestContext& context, const ScanParameters& scan,
+                         const ResultArrays& results, LoopProgram* program) {
   const ScanNames names(context);
   const std::vector<int> dimensions = PrefixSums(context.expression());
   // The innermost first, as Definition 4 nests them.
@@ -204,7 +204,10 @@ void AppendRegisterScans(NestContext& context, const ResultArrays& results, Loop
     const bool is_first = n + 1 == dimensions.size();
     RegisterScan(
         context, names, results,
-        {.d = dimensions[n], .evaluates = is_first && ScansEvaluate(context), .is_last = n == 0})
+        {.scan = scan,
+         .d = dimensions[n],
+         .evaluates = is_first && ScansEvaluate(context.expression()),
+         .is_last = n == 0})
         .AppendTo(program);
   }
 }

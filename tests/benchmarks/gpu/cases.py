@@ -29,6 +29,7 @@ class Case:
     bindings: Dict[str, int]
     flops: int  # 0: not counted
     compulsory_bytes: int  # 0: as the kernel's arguments say
+    type: str = ""  # of the expression's parameter T; empty: as it says
 
     @property
     def computation(self) -> str:
@@ -41,12 +42,13 @@ class Case:
 
     def to_json(self) -> Dict[str, Any]:
         return {"id": self.id, "expression": self.expression, "bindings": self.bindings,
-                "flops": self.flops, "compulsory_bytes": self.compulsory_bytes}
+                "flops": self.flops, "compulsory_bytes": self.compulsory_bytes,
+                **({"type": self.type} if self.type else {})}
 
     @staticmethod
     def from_json(entry: Dict[str, Any]) -> "Case":
         return Case(entry["id"], entry["expression"], dict(entry["bindings"]), entry["flops"],
-                    entry["compulsory_bytes"])
+                    entry["compulsory_bytes"], entry.get("type", ""))
 
 
 def load_cases(pattern: str = "*") -> List[Case]:

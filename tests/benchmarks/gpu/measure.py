@@ -8,13 +8,14 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .buffers import Sets
 from .cases import Case
 from .client_modules import cuda_kernel, kernel_file
-from .operation import Operation, Peer
+from .operation import Buffer, Operation, Peer
 from .operations import operation_of
 from .pytorch import torch
 from .row import TUNED
 from .timing import Contestant, measure_in_turns, ratio
 
-# Largest error of a result, relative to the size that results have; TF32 exceeds it by far.
+# Largest error of a result, relative to the size that results have; TF32 exceeds it by far. What
+# results are rounded to comes on top of it: one unit in the last place, as peers may round twice.
 _TOLERANCE = 2e-5
 _TOLERANCE_OF_LONG_SUMS = 1e-4
 _LONG_SUM = 1 << 20
@@ -130,7 +131,8 @@ class Measurement:
         if self._operation.compare is not None:
             return error == 0
         is_long = self._operation.reduction_length >= _LONG_SUM
-        return error <= (_TOLERANCE_OF_LONG_SUMS if is_long else _TOLERANCE)
+        rounding = max(map(_rounding, self._operation.outputs))
+        return error <= (_TOLERANCE_OF_LONG_SUMS if is_long else _TOLERANCE) + rounding
 
     def _answer(self, ready: List[Contestant]) -> Dict[str, Any]:
         times = {c.name: c.time for c in ready if c.name not in self._errors}
@@ -146,6 +148,13 @@ class Measurement:
             answer["best_peer"] = best
             answer["ratio_to_best_peer"] = ratio(rounds[TUNED], rounds[best])
         return answer
+
+
+def _rounding(buffer: Buffer) -> float:
+    """A unit in the last place of what has fewer bits than single precision."""
+    dtype = getattr(torch, buffer.dtype)
+    is_narrow = dtype.is_floating_point and dtype.itemsize < 4
+    return float(torch.finfo(dtype).eps) if is_narrow else 0.0
 
 
 def error_of(operation: Operation, outputs: Sequence[Any], references: Sequence[Any]) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .pytorch import torch
 
 # Bytes of the elements that buffers are made of; the names are PyTorch's.
-_ITEM_BYTES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
+_ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8,
+               "uint8": 1}
 Bindings = Dict[str, int]
 
 
@@ -63,6 +64,13 @@ class Operation:
     @property
     def size_bytes(self) -> int:
         return sum(buffer.size_bytes for buffer in (*self.inputs, *self.outputs))
+
+    def with_type(self, dtype: str) -> "Operation":
+        """The same with buffers of another floating-point type in place of single precision."""
+        def converted(buffers: Tuple[Buffer, ...]) -> Tuple[Buffer, ...]:
+            return tuple(replace(b, dtype=dtype) if b.dtype == "float32" else b for b in buffers)
+
+        return replace(self, inputs=converted(self.inputs), outputs=converted(self.outputs))
 
 
 def compiled(name: str, function: Callable[..., Any], *, is_counted: bool = True,

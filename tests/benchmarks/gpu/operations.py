@@ -40,6 +40,11 @@ OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
 }
 
 
+# What PyTorch calls the types of mdhd.
+_DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
+
+
 def operation_of(case: Case) -> Operation:
-    """Errors: KeyError if nobody said what the computation is to PyTorch."""
-    return OPERATIONS[case.computation](case.bindings)
+    """Errors: KeyError if nobody said what the computation, or its type, is to PyTorch."""
+    operation = OPERATIONS[case.computation](case.bindings)
+    return operation.with_type(_DTYPES[case.type]) if case.type else operation

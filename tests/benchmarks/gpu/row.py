@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, List, Optional
 
 from .cases import Case, goal_of
@@ -35,7 +36,9 @@ def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],
     """max(operations / peak, bytes / bandwidth): no implementation is faster."""
     size_bytes = case.compulsory_bytes or int((record or {}).get("compulsory_bytes", 0))
     bandwidth = max(float(peaks["memory_bytes_per_s"]), float(peaks.get("copy_bytes_per_s", 0)))
-    floor = max(case.flops / float(peaks["fp32_flops_per_s"]), size_bytes / bandwidth)
+    # Of other types it is not known what the units for matrices reach.
+    operations_per_s = float(peaks["fp32_flops_per_s"]) if not case.type else math.inf
+    floor = max(case.flops / operations_per_s, size_bytes / bandwidth)
     row["floor"] = floor if floor > 0 else None
     if row["floor"] and row["value"]:
         row["ratio_to_floor"] = row["floor"] / row["value"]

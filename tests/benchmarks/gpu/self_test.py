@@ -4,6 +4,7 @@ loaded and launched on a driver that only checks, with the buffers that PyTorch 
 from __future__ import annotations
 
 import pathlib
+from types import SimpleNamespace
 from typing import Any, Dict, List, Sequence, Tuple
 
 from .cases import Case
@@ -15,7 +16,8 @@ _DEVICE = "h200"
 _CAPABILITY = 90
 _MOST_SHARED_BYTES = 232448  # of a block
 _MOST_THREADS = 1024
-_TYPES = {"float32": "<f4", "float64": "<f8", "int32": "<i4", "int64": "<i8", "uint8": "|u1"}
+_TYPES = {"float16": "<f2", "bfloat16": "<V2", "float32": "<f4", "float64": "<f8", "int32": "<i4",
+          "int64": "<i8", "uint8": "|u1"}
 
 
 class CheckingDriver:
@@ -83,6 +85,7 @@ class _Memory:
     """An object like a tensor on a GPU, each at a place of its own."""
 
     def __init__(self, number: int, buffer: Any):
+        self.dtype = SimpleNamespace(name=buffer.dtype)  # where the interface has no name for it
         self.__cuda_array_interface__ = {"shape": buffer.shape, "typestr": _TYPES[buffer.dtype],
                                          "data": ((number + 1) << 40, False), "version": 3}
 

@@ -146,7 +146,7 @@ def _expression(case: Case) -> List[str]:
     words = [str(case.path)]
     for name, value in case.bindings.items():
         words += ["--set", f"{name}={value}"]
-    return words
+    return words + (["--set", f"T={case.type}"] if case.type else [])
 
 
 def gpu_of(devices: Sequence[Dict[str, Any]], kind: str, model: str = "") -> Dict[str, Any]:

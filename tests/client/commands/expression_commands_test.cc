@@ -44,7 +44,7 @@ Ended Mdh(std::vector<std::string> words) {
   }
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  const ExitCode code = selected();
+  const ExitCode code = Report(selected());
   std::fflush(stdout);
   return {code, ::testing::internal::GetCapturedStdout(), ::testing::internal::GetCapturedStderr()};
 }

@@ -253,16 +253,8 @@ TEST(BlockSourceTest, ResidentBlocks) {
   EXPECT_EQ(kernel->launches[1].geometry, (LaunchGeometry{{1, 8, 16}, {1, 32, 4}}));
 }
 
-// Tiles are summed up, then what is before them, then the elements of each.
-TEST(BlockSourceTest, PrefixSumsOfTiles) {
-  const Result<Kernel> kernel =
-      Generate(Shipped("scan.mdh", {{"I", "100000"}}), absl::StrCat("model=CUDA; ", kScan));
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
-  ExpectGoldenFile("scan.cu", kernel->source);
-  EXPECT_EQ(kernel->launches.size(), 4);
-}
-
-// The same in registers, with f in place of its values.
+// Tiles are summed up, then what is before them, then the elements of each, with f in place of its
+// values.
 TEST(BlockSourceTest, PrefixSumsInRegisters) {
   const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});
   for (const auto& [model, golden] :
@@ -293,7 +285,27 @@ TEST(BlockSourceTest, PrefixSumsOfSums) {
   EXPECT_EQ(kernel->launches.size(), 7);
 }
 
-TEST(BlockSourceTest, GpusScanInRegistersUnlessToldOtherwise) {
+// What was tuned before `scan` was always given: the kernel is that of the numbers which suit the
+// device.
+TEST(BlockSourceTest, PrefixSumsWithoutNumbersSuitTheDevice) {
+  const Expression scan = Shipped("scan.mdh", {{"I", "100000"}});
+  const DeviceDescription gpu = DeviceFor(CudaModel());
+  const DeviceDescription cpu = DeviceFor(OpenClModel());
+  DeviceDescription small = cpu;
+  small.blocks.shared_bytes_per_block = 128;
+  const auto source = [&](const char* model, const DeviceDescription& device, const char* numbers) {
+    const Result<Kernel> kernel =
+        Generate(scan, absl::StrCat("model=", model, "; ", kScan, numbers), device);
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    return kernel.ok() ? absl::StrReplaceAll(kernel->source, {{numbers, ""}}) : "";
+  };
+  EXPECT_EQ(source("CUDA", gpu, ""), source("CUDA", gpu, "; scan=256:1:4"));
+  EXPECT_EQ(source("OpenCL", cpu, ""), source("OpenCL", cpu, "; scan=32:1:4"));
+  // Without memory for what threads exchange every part is summed up by one of them.
+  EXPECT_THAT(source("OpenCL", small, ""), HasSubstr("part_begin"));
+}
+
+TEST(BlockSourceTest, RulesScanAsSuitsTheDevice) {
   const auto scan_of = [](const Expression& expression) {
     const SystemModel model = CudaModel();
     const DeviceDescription device = DeviceFor(model);

@@ -1,13 +1,9 @@
-// What the threads of a block, and the blocks of a cluster, share while a loop program is executed
-// (tests/codegen/passes/pass_evaluator.h), with what it watches: races, copies that are on their
-// way, what a matrix unit does not see yet.
+// The memory of a block of threads that pass_evaluator.cc runs: shared arrays, and who has read or
+// written what since the last barrier.
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <barrier>
-#include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -17,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "tests/codegen/passes/pass_evaluator.h"
 
 namespace mdh {
@@ -24,8 +21,8 @@ namespace mdh {
 class BlockMemory;
 
 // The blocks of a cluster, in the order of their numbers there.
-struct Cluster {
-  explicit Cluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
+struct BlockCluster {
+  explicit BlockCluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
   std::vector<BlockMemory*> blocks;
   std::barrier<> barrier;
 };
@@ -33,7 +30,8 @@ struct Cluster {
 // What the threads of one block share.
 class BlockMemory {
  public:
-  BlockMemory(ProgramMemory& global, Cluster& cluster, int64_t threads, bool may_read_unwritten)
+  BlockMemory(ProgramMemory& global, BlockCluster& cluster, int64_t threads,
+              bool may_read_unwritten)
       : global_(global),
         cluster_(cluster),
         may_read_unwritten_(may_read_unwritten),
@@ -225,7 +223,7 @@ class BlockMemory {
   }
 
   ProgramMemory& global_;
-  Cluster& cluster_;
+  BlockCluster& cluster_;
   const bool may_read_unwritten_;
   bool is_last_ = false;
   int64_t last_read_ = -1;  // by a block of the cluster

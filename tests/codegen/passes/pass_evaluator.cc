@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -412,7 +413,7 @@ ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory, bool may
     const std::array<int64_t, 3> clusters = {grid[0] / cluster[0], grid[1] / cluster[1],
                                              grid[2] / cluster[2]};
     for (int64_t c = 0; c < clusters[0] * clusters[1] * clusters[2]; ++c) {
-      Cluster members(threads_per_block * blocks_per_cluster);
+      BlockCluster members(threads_per_block * blocks_per_cluster);
       std::deque<BlockMemory> memories;
       for (int64_t b = 0; b < blocks_per_cluster; ++b) {
         memories.emplace_back(memory, members, threads_per_block, may_read_unwritten);

@@ -15,7 +15,7 @@
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/print/scalar_cases.h"
 #include "tests/device/hand_written_kernels.h"
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 
 namespace mdh::dialect_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "tests/codegen/print/scalar_cases.h"
 #include "tests/device/hand_written_kernels.h"
 #include "tests/error_message.h"
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 
 namespace mdh::scalar_operations_test {
 namespace {

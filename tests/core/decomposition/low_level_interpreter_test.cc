@@ -1,6 +1,6 @@
 // The low-level interpreter against the interpreter of expressions, which shares no evaluation with
 // it: random expressions with random configurations, of all system models.
-#include "core/decomposition/low_level_interpreter.h"
+#include "tests/core/decomposition/low_level_interpreter.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/error_message.h"
 #include "tests/random_parameters.h"
+#include "tests/sanitized.h"
 
 namespace mdh::low_level_interpreter_test {
 namespace {
@@ -64,7 +65,7 @@ TEST_P(RandomCasesTest, LowLevelAgreesWithHighLevel) {
                                           NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder,
                                           NumericsPolicy::kFixedTree};
   int cases = 0;
-  for (int n = 0; cases < 50 && n < 500; ++n) {
+  for (int n = 0; cases < TriedCases(50) && n < 500; ++n) {
     const Expression e = RandomExpression(rng, {.max_rank = 4, .max_points = 500});
     const auto p = RandomNestParameters(rng, e, model, device, kPolicies[n % 4]);
     if (!p.has_value()) continue;
@@ -77,7 +78,7 @@ TEST_P(RandomCasesTest, LowLevelAgreesWithHighLevel) {
     ASSERT_EQ(*again, *p) << ToText(*p);
     ++cases;
   }
-  EXPECT_EQ(cases, 50);
+  EXPECT_EQ(cases, TriedCases(50));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RandomCasesTest,
@@ -94,7 +95,7 @@ TEST(RegisterTilesTest, LowLevelAgreesWithHighLevel) {
   const SystemModel model = OpenMpSimdRegistersModel();
   Rng rng(18);
   int cases = 0;
-  for (int n = 0; cases < 100 && n < 10000; ++n) {
+  for (int n = 0; cases < TriedCases(100) && n < 10000; ++n) {
     const Expression e = RandomExpression(rng, {.max_rank = 4, .max_points = 500});
     const TuningParameters p = RandomRegisterTiles(rng, e, model);
     const auto low = Lower(e, model, {}, p);
@@ -103,7 +104,7 @@ TEST(RegisterTilesTest, LowLevelAgreesWithHighLevel) {
     if (HasFatalFailure()) return;
     ++cases;
   }
-  EXPECT_EQ(cases, 100);
+  EXPECT_EQ(cases, TriedCases(100));
 }
 
 Result<LowLevelExpression> LowerMatMul(const std::string& text) {

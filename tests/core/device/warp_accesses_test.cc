@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/sanitized.h"
 
 namespace mdh::warp_accesses_test {
 namespace {
@@ -82,7 +83,7 @@ TEST(WarpAccessesTest, RandomWarpsCostWhatCountingSays) {
   const auto any = [&](const std::vector<int64_t>& values) {
     return values[std::uniform_int_distribution<size_t>(0, values.size() - 1)(random)];
   };
-  for (int n = 0; n < 20000; ++n) {
+  for (int n = 0; n < TriedCases(20000); ++n) {
     std::vector<Axis> axes;
     int64_t threads = 1;
     for (int64_t count = any({1, 2, 3, 4}); count > 0; --count) {

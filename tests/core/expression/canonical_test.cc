@@ -10,6 +10,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/random_expression.h"
+#include "tests/sanitized.h"
 
 namespace mdh::canonical_test {
 namespace {
@@ -150,7 +151,7 @@ TEST(CanonicalTest, OrderOfLetsAndOfCommutativeOperandsDoesNotMatter) {
 
 TEST(CanonicalTest, RandomExpressionsKeepTheirDigestUnderRenaming) {
   Rng rng(11);
-  for (int n = 0; n < 300; ++n) {
+  for (int n = 0; n < TriedCases(300); ++n) {
     const Expression expression = RandomExpression(rng, {.exact = n % 2 == 0});
     ExpressionSpec spec = expression.spec();
     spec.name = "renamed";

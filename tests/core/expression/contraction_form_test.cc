@@ -151,7 +151,7 @@ std::string FactorText(const Expression& expression) {
 TEST(ContractionFormTest, Factors) {
   EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = A * B }")), "none");
   EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = 0.5 * A * B }")), "{ factor = 0.5 }");
-  EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = A * -B }")), "{ factor = -fp32(1) }");
+  EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = A * -B }")), "{ factor = -1 }");
   EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = -(-A * B) }")), "none");
   EXPECT_EQ(FactorText(OfFunction("f(A, B) -> C { C = A * B / 8 }")), "{ factor = fp32(1) / 8 }");
   EXPECT_EQ(FactorText(Shipped("sddmm.mdh")), "{ factor = S }");

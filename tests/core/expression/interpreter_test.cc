@@ -11,6 +11,7 @@
 #include "tests/buffer_values.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
+#include "tests/sanitized.h"
 
 namespace mdh::interpreter_test {
 namespace {
@@ -141,7 +142,7 @@ TEST(InterpreterTest, NoInputs) {
 
 TEST(InterpreterTest, SinglePointsAgreeWithTheWhole) {
   Rng rng(4);
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < TriedCases(200); ++n) {
     const Expression expression = RandomExpression(rng);
     const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
     const std::vector<BufferBytes> outputs = Outputs(expression, inputs);
@@ -168,7 +169,7 @@ TEST(InterpreterTest, SinglePointsAgreeWithTheWhole) {
 TEST(RandomExpressionTest, ExactExpressionsDoNotDependOnTheOrder) {
   Rng rng(5);
   int reductions = 0;
-  for (int n = 0; n < 400; ++n) {
+  for (int n = 0; n < TriedCases(400); ++n) {
     const Expression expression = RandomExpression(rng);
     if (!expression.has_reduction()) continue;
     // What depends on an index is not the same at the other end.
@@ -194,7 +195,7 @@ TEST(RandomExpressionTest, ExactExpressionsDoNotDependOnTheOrder) {
     EXPECT_EQ(Outputs(*Expression::Create(std::move(spec)), inputs), Outputs(expression, inputs))
         << n;
   }
-  EXPECT_GT(reductions, 100);
+  EXPECT_GT(reductions, TriedCases(100));
 }
 
 TEST(InterpreterTest, AReductionOfNothingIsTheIdentity) {

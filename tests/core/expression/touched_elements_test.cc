@@ -10,6 +10,7 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/random_expression.h"
+#include "tests/sanitized.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh::touched_elements_test {
@@ -119,7 +120,7 @@ int64_t Counted(const Expression& e, const Buffer& buffer) {
 TEST(TouchedElementsTest, BoundsHoldForRandomViews) {
   Rng rng(11);
   int exact = 0, buffers = 0;
-  for (int n = 0; n < 1000; ++n) {
+  for (int n = 0; n < TriedCases(1000); ++n) {
     const Expression e = RandomExpression(rng, {.max_points = 256});
     for (const auto* list : {&e.inputs(), &e.outputs()}) {
       for (const Buffer& buffer : *list) {

@@ -15,6 +15,7 @@
 #include "tests/fresh_seed.h"
 #include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
+#include "tests/sanitized.h"
 
 namespace mdh::joint_groups_test {
 namespace {
@@ -198,7 +199,7 @@ TEST(JointPart, RandomGroupsHaveParts) {
   options.expression.max_points = 128;
   options.expression.max_rank = 3;
   int groups = 0;
-  for (int n = 0; n < 60; ++n) {
+  for (int n = 0; n < TriedCases(60); ++n) {
     const Pipeline pipeline = WithCommonDimension(rng, RandomPipeline(rng, options), 6);
     for (const JointGroup& group : RandomJointGroups(rng, pipeline)) {
       ++groups;
@@ -207,7 +208,7 @@ TEST(JointPart, RandomGroupsHaveParts) {
       EXPECT_EQ(std::ssize(part->steps), group.last - group.first + 1);
     }
   }
-  EXPECT_GE(groups, 15);
+  EXPECT_GE(groups, TriedCases(15));
 }
 
 }  // namespace

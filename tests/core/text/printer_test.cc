@@ -10,6 +10,7 @@
 #include "core/text/parser.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
+#include "tests/sanitized.h"
 
 namespace mdh::printer_test {
 namespace {
@@ -30,7 +31,7 @@ void ExpectRoundTrip(const Expression& expression) {
 
 TEST(PrinterTest, RandomExpressionsParseBack) {
   Rng rng(21);
-  for (int n = 0; n < 400; ++n) {
+  for (int n = 0; n < TriedCases(400); ++n) {
     ExpectRoundTrip(RandomExpression(rng, {.max_operations = 1 + n % 30, .exact = n % 2 == 0}));
   }
 }

@@ -1,4 +1,6 @@
 // Jobs on several devices: at the same time, shared, taken back, dead.
+#include <functional>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/devices/device_keeper.h"
@@ -26,12 +28,7 @@ class JobDevicesTest : public ::testing::Test {
 
   void StartQueue(JobQueueOptions options) {
     queue_.reset();
-    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
-                          const TuningOptions& tuning,
-                          const std::function<void(const TuningProgress&)>& on_trial,
-                          const std::atomic<bool>& cancelled) {
-      return tune_(expression, runners, tuning, on_trial, cancelled);
-    };
+    options.tune = std::ref(tune_);
     store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
       table_.Apply(kind, record);
     });

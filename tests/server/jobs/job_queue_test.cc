@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -27,12 +28,7 @@ class JobQueueTest : public ::testing::Test {
   JobQueueTest() { StartQueue({}); }
   void StartQueue(JobQueueOptions options) {
     queue_.reset();
-    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
-                          const TuningOptions& tuning,
-                          const std::function<void(const TuningProgress&)>& on_trial,
-                          const std::atomic<bool>& cancelled) {
-      return tune_(expression, runners, tuning, on_trial, cancelled);
-    };
+    options.tune = std::ref(tune_);
     store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
       table_.Apply(kind, record);
     });

@@ -1,4 +1,5 @@
 // Jobs that measure whole kernels of pipelines behind those of the steps.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,17 +40,8 @@ class PipelineWholeTest : public ::testing::Test {
   void StartQueue() {
     queue_.reset();
     JobQueueOptions options;
-    options.tune = [this](const Expression& expression, absl::Span<Runner* const> runners,
-                          const TuningOptions& tuning,
-                          const std::function<void(const TuningProgress&)>& on_trial,
-                          const std::atomic<bool>& cancelled) {
-      return tune_(expression, runners, tuning, on_trial, cancelled);
-    };
-    options.measure_in_turns =
-        [this](Runner& runner, const Pipeline& pipeline, std::vector<PipelineCandidate> candidates,
-               const TuningOptions& tuning, const std::atomic<bool>& cancelled) {
-          return turns_(runner, pipeline, std::move(candidates), tuning, cancelled);
-        };
+    options.tune = std::ref(tune_);
+    options.measure_in_turns = std::ref(turns_);
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
   v1::CreateTuningJobResponse Create(int64_t budget_ns = 0, bool force = false) {

@@ -117,7 +117,7 @@ TEST(InterleavedTimesTest, WhoIsByFarFasterInMostTurnsIsFaster) {
   for (const int64_t busy : {2, 1, 2, 2, 3, 2}) {
     times.AddRound(0, Round({1700 * busy}));
     times.AddRound(1, Round({1000 * busy}));
-    times.AddRound(2, Round({1400 * busy}));
+    times.AddRound(2, Round({1600 * busy}));
   }
   EXPECT_TRUE(times.IsClearlyFaster(1, 0));
   EXPECT_FALSE(times.IsClearlyFaster(0, 1));
@@ -132,6 +132,24 @@ TEST(InterleavedTimesTest, ALuckyCallIsOneTurn) {
     times.AddRound(1, Round({time_ns}));
   }
   EXPECT_FALSE(times.IsClearlyFaster(1, 0));
+}
+
+// Beside others who never pause a kernel that uses one core loses less than one that uses all.
+TEST(InterleavedTimesTest, TurnsThatWereDisturbedTellNothing) {
+  InterleavedTimes times({0, 0});
+  Measurement slow = Round({2000}), fast = Round({1000});
+  slow.is_disturbed = true;
+  for (size_t round = 0; round < 10 * InterleavedTimes::kLeastRounds; ++round) {
+    times.AddRound(0, slow);
+    times.AddRound(1, fast);
+    EXPECT_FALSE(times.IsClearlyFaster(1, 0));
+  }
+  slow.is_disturbed = false;
+  for (size_t round = 0; round < InterleavedTimes::kLeastRounds; ++round) {
+    times.AddRound(0, slow);
+    times.AddRound(1, fast);
+  }
+  EXPECT_TRUE(times.IsClearlyFaster(1, 0));
 }
 
 TEST(InterleavedTimesTest, FewTurnsTellNothing) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/sanitized.h"
 #include "tests/tuner/space/random_formula.h"
 #include "tuner/space/formula/formula_number.h"
 #include "tuner/space/formula/formula_text.h"
@@ -27,7 +28,7 @@ std::string ValueText(const Formula& formula, const std::vector<int64_t>& config
 
 TEST(FormulaProperty, PrintsAndReadsBack) {
   RandomFormulas random(1);
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < TriedCases(20'000); ++i) {
     const Formula formula = random.Of(kTypes[i % 5], 1 + i % 6);
     const std::string text = formula.ToText();
     const auto again = ParseFormula(text);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/decomposition/contraction_units.h"
 #include "tuner/measure/results/parallel_ranges.h"
 
 namespace mdh {
@@ -229,7 +230,10 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
   for (const ElementType::Field& field : buffer.type.fields()) {
     reference.fields.push_back({field.type, field.offset_bytes});
   }
-  const double factor = 16 + 2 * std::sqrt(static_cast<double>(ReductionLength(expression)));
+  const auto length = static_cast<double>(ReductionLength(expression));
+  const double factor = 16 + 2 * std::sqrt(length);
+  const double truncation =
+      MayTruncate(expression) ? Epsilon(ScalarType::kFloat32) * length / kLeastTruncated : 0;
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
@@ -237,7 +241,7 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     const ScalarType combined = CoarsestOf(expression, r);
     if (IsFloatingPoint(field.type)) {
       const double combining =
-          IsFloatingPoint(combined) ? Epsilon(combined) * factor * amplification : 0;
+          IsFloatingPoint(combined) ? (Epsilon(combined) * factor + truncation) * amplification : 0;
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
       field.tolerance = tolerance < 0 ? combining + storing : tolerance;
       field.rms = SmallestNormal(field.type);

@@ -23,12 +23,16 @@ namespace mdh {
 //   |got - reference| <= (eps * (16 + 2 * sqrt(R)) + 2 * stored) * max(|reference|, rms)
 // where eps is that of the type combined in (with a store function: the coarsest of those, times
 // the amplification of StoreAmplification), R the number of values combined for one result, and
-// `stored` the eps of the type stored, where that is another: results are rounded to it once. rms
-// is the root mean square of the finite reference values of the buffer (of the field, for records),
-// so that a value near zero among large ones is judged by what it was computed from, and at least
-// the smallest normal number. NaN never passes, infinity only where the reference has the
-// same infinity. Elements that no index function reaches must be zero, or as before the call where
-// they keep what is there or are no elements, but memory between them.
+// `stored` the eps of the type stored, where that is another: results are rounded to it once.
+// Where matrix units may cut sums off (MayTruncate of core/decomposition/contraction_units.h),
+// which happens at most once for every kLeastTruncated values, eps of fp32 times R /
+// kLeastTruncated comes on top: each cut takes less than one unit in the last place of a partial
+// sum, all in the same direction, so that errors add up rather than being a random walk's. rms is
+// the root mean square of the finite reference values of the buffer (of the field, for records), so
+// that a value near zero among large ones is judged by what it was computed from, and at least the
+// smallest normal number. NaN never passes, infinity only where the reference has the same
+// infinity. Elements that no index function reaches must be zero, or as before the call where they
+// keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;
   int offset_bytes;      // within an element
@@ -36,6 +40,9 @@ struct ReferenceField {
   double tolerance = 0;  // the factor of the maximum above; floating point only
   bool rounds = false;   // integers: combined as floating-point numbers
 };
+
+// The values that matrix units add to a sum at once, at least.
+inline constexpr int64_t kLeastTruncated = 8;
 
 // One field of one element.
 struct ReferenceSample {

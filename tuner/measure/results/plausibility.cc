@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
+#include "core/decomposition/contraction_units.h"
 #include "core/expression/touched_elements.h"
 
 namespace mdh {
@@ -36,6 +37,10 @@ double PeakOfItsTypes(const Expression& expression, const MachinePeaks& peaks) {
     peak = std::max(peaks.fp32_flops_per_s, peaks.fp64_flops_per_s);
   }
   return peak;
+}
+
+double ClockOf(const DeviceDescription& device, const MachinePeaks& peaks) {
+  return std::max(device.clock_hz, peaks.clock_hz);
 }
 
 // What the values of instructions depend on, and which of them are certainly computed.
@@ -185,7 +190,10 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks) {
   const double operations = CertainOperations(expression);
-  if (const double peak = kPeakTolerance * PeakOfItsTypes(expression, peaks); peak > 0) {
+  // Matrix units are not measured.
+  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks));
+  if (const double vector_peak = PeakOfItsTypes(expression, peaks); vector_peak > 0) {
+    const double peak = std::max(kPeakTolerance * vector_peak, unit_peak);
     const double least_ns = operations / peak * 1e9;
     if (time_ns < least_ns) {
       return Implausible(time_ns, least_ns, absl::StrFormat("its arithmetic at %.3g FLOP/s", peak));
@@ -205,7 +213,7 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
 }
 
 double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, ScalarType type) {
-  const double clock_hz = std::max(device.clock_hz, peaks.clock_hz);
+  const double clock_hz = ClockOf(device, peaks);
   const bool computes_on_host = RunsOnHost(device);
   if (computes_on_host) {
     // Without a measured clock: processors run faster than they are called.
@@ -223,9 +231,13 @@ double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, 
 std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
                                          const DeviceDescription& device,
                                          const MachinePeaks& peaks) {
-  double peak = ComputedPeak(device, peaks, ScalarType::kFloat64);
+  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks));
+  double peak = std::max(ComputedPeak(device, peaks, ScalarType::kFloat64), unit_peak);
   for (const ScalarType type : ArithmeticTypes(expression)) {
-    if (SizeBytes(type) < SizeBytes(ScalarType::kFloat32)) return std::nullopt;
+    // Vector units do more of halves, but not as many as matrix units.
+    const bool is_half = SizeBytes(type) < SizeBytes(ScalarType::kFloat32);
+    if (is_half && unit_peak == 0) return std::nullopt;
+    if (is_half) continue;
     peak = std::max(peak, ComputedPeak(device, peaks, type));
   }
   const double operations = CertainOperations(expression);

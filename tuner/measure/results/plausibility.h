@@ -31,7 +31,8 @@ double CertainOperations(const Expression& expression);
 // Why `time_ns` for one call contradicts the peaks; nullopt if it does not. The certain operations
 // take their time at the device's peak; so does moving every byte of inputs and outputs once, where
 // that is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that
-// are 0 are not known.
+// are 0 are not known. Contractions may take what matrix units do at most (UnitPeak of
+// core/decomposition/contraction_units.h).
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks);
@@ -39,7 +40,8 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
 // Operations per second that a device can do at most, from its description: what its vector units
 // do in a cycle, times units, cores and cycles. `type`: fp32 or fp64. 0: the clock is not known.
 double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, ScalarType type);
-// Why `time_ns` cannot be whatever was measured; nullopt if it can.
+// Why `time_ns` cannot be whatever was measured, be it by vector or matrix units; nullopt if it
+// can.
 std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
                                          const DeviceDescription& device,
                                          const MachinePeaks& peaks);

@@ -36,10 +36,30 @@ bool Rarely(Bits& bits, int64_t length) {
   return bits.Below(std::clamp<int64_t>(length, 4, 1024)) == 0;
 }
 
-double DrawReal(InputDistribution distribution, Bits& bits, int64_t length) {
+// Parts of 1 that values of kFine are multiples of.
+int64_t FineParts(ScalarType type) {
+  switch (type) {
+    case ScalarType::kFloat64:
+      return int64_t{1} << 26;
+    case ScalarType::kFloat32:
+      return int64_t{1} << 12;
+    case ScalarType::kFloat16:
+      return int64_t{1} << 8;
+    default:
+      return 4;
+  }
+}
+
+double DrawReal(InputDistribution distribution, ScalarType type, Bits& bits, int64_t length) {
+  // Multiples of 1 / parts in [-2, 2].
+  const auto fraction = [&](int64_t parts) {
+    return static_cast<double>(bits.Below(4 * parts + 1) - 2 * parts) / static_cast<double>(parts);
+  };
   switch (distribution) {
     case InputDistribution::kQuarters:
-      return static_cast<double>(bits.Below(17) - 8) / 4;
+      return fraction(4);
+    case InputDistribution::kFine:
+      return fraction(FineParts(type));
     case InputDistribution::kPositive:
       return 0.25 + 2 * bits.Unit();
     case InputDistribution::kUnits: {
@@ -57,6 +77,7 @@ double DrawReal(InputDistribution distribution, Bits& bits, int64_t length) {
 int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kFine:
       return is_signed ? bits.Below(17) - 8 : bits.Below(9);
     case InputDistribution::kPositive:
       return static_cast<int64_t>(bits.Next());
@@ -71,6 +92,7 @@ int64_t DrawInteger(InputDistribution distribution, bool is_signed, Bits& bits, 
 bool DrawBool(InputDistribution distribution, Bits& bits, int64_t length) {
   switch (distribution) {
     case InputDistribution::kQuarters:
+    case InputDistribution::kFine:
       return bits.Below(2) == 0;
     case InputDistribution::kPositive:
     case InputDistribution::kUnits:
@@ -92,7 +114,7 @@ void Fill(const ValuesAt& to, const Draw& draw) {
 void FillPiece(InputDistribution distribution, ScalarType type, const ValuesAt& to,
                int64_t reduction_length, uint64_t seed) {
   Bits bits(seed);
-  const auto real = [&] { return DrawReal(distribution, bits, reduction_length); };
+  const auto real = [&] { return DrawReal(distribution, type, bits, reduction_length); };
   const auto integer = [&] {
     return DrawInteger(distribution, IsSigned(type), bits, reduction_length);
   };

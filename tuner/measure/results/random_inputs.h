@@ -17,8 +17,14 @@ enum class InputDistribution : uint8_t {
   kPositive,  // floating point: [0.25, 2.25); integers: any; bool: mostly true
   kUnits,     // floating point: mostly 1 and -1, some 2 and 1/2; integers: odd; bool: mostly true
   kSparse,    // floating point: [0.25, 0.5); integers: mostly zero; bool: mostly false
+  // As kQuarters, but multiples of 2^-12 of fp32, of 2^-26 of fp64, of 2^-8 of fp16: more bits than
+  // a unit multiplies that rounds operands to a narrower type (tf32, fp32, bf16), where quarters
+  // would pass; products with quarters, and moderately long sums of these, are exact still. For one
+  // of the operands of a contraction.
+  kFine,
 };
 
+// Those of whole computations.
 inline constexpr InputDistribution kAllDistributions[] = {
     InputDistribution::kQuarters, InputDistribution::kPositive, InputDistribution::kUnits,
     InputDistribution::kSparse};

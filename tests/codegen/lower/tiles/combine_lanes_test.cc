@@ -8,6 +8,7 @@
 #include "codegen/program/loop_program_walk.h"
 #include "core/text/parser.h"
 #include "tests/codegen/passes/pass_golden.h"
+#include "tests/sanitized.h"
 
 namespace mdh::combine_lanes_test {
 namespace {
@@ -145,7 +146,7 @@ void ExpectTotals(int64_t rows, int lanes) {
 
 TEST(CombineLanesTest, LanesOfEveryResultInOrderOfTheResults) {
   for (const int lanes : {2, 4, 8, 16}) {
-    for (int64_t rows = 1; rows <= 33; ++rows) ExpectTotals(rows, lanes);
+    for (int64_t rows = 1; rows <= 33; rows += 33 / TriedCases(33)) ExpectTotals(rows, lanes);
   }
   for (const int64_t rows : {1, 2, 16, 32}) ExpectTotals(rows, 32);
 }

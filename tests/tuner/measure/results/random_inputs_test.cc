@@ -29,6 +29,20 @@ TEST(RandomInputs, QuartersAreMultiplesOfAQuarterBetweenMinusTwoAndTwo) {
   EXPECT_EQ(*met.rbegin(), 2);
 }
 
+TEST(RandomInputs, FineValuesHaveMoreBitsThanNarrowerTypes) {
+  int fine = 0;
+  for (const float value : Draw<float>(InputDistribution::kFine, ScalarType::kFloat32)) {
+    EXPECT_EQ(value * 4096, std::floor(value * 4096));
+    EXPECT_LE(std::abs(value), 2);
+    fine += value * 1024 != std::floor(value * 1024);
+  }
+  EXPECT_GT(fine, 7000);
+  for (const double value : Draw<double>(InputDistribution::kFine, ScalarType::kFloat64)) {
+    fine += static_cast<double>(static_cast<float>(value)) != value;
+  }
+  EXPECT_GT(fine, 11000);
+}
+
 TEST(RandomInputs, PositiveValuesStayInTheirInterval) {
   for (const double value : Draw<double>(InputDistribution::kPositive, ScalarType::kFloat64)) {
     EXPECT_GE(value, 0.25);

@@ -1,4 +1,4 @@
-#include "core/decomposition/low_level_mda.h"
+#include "tests/core/decomposition/low_level_mda.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "tuner/device/program.h"
+#include "tests/device/kernel_run.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 // The low-level interpreter: the three phases of Figure 19, one after the other, each level by
 // level (appendix E, Listings 17-19).
-#include "core/decomposition/low_level_interpreter.h"
+#include "tests/core/decomposition/low_level_interpreter.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/low_level_buffers.h"
-#include "core/decomposition/low_level_mda.h"
+#include "tests/core/decomposition/low_level_mda.h"
 
 namespace mdh {
 namespace {

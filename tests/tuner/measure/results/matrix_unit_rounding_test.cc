@@ -1,0 +1,185 @@
+// What matrix units make of contractions, and what the judge says to it: sums that are cut off
+// pass, operands that are rounded to fewer bits than they have do not.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/text/parser.h"
+#include "tuner/measure/results/comparison.h"
+#include "tuner/measure/results/plausibility.h"
+#include "tuner/measure/results/random_inputs.h"
+
+namespace mdh::matrix_unit_rounding_test {
+namespace {
+
+constexpr int64_t kSide = 24;
+
+// C[i,j] of kSide x kSide results.
+Expression Product(ScalarType type, ScalarType combined, int64_t depth) {
+  const absl::string_view in = Name(type), out = Name(combined);
+  Result<Expression> expression = ParseExpression(
+      absl::StrCat("c := out_view<", out, ">( C: (i,j,k) -> (i,j) ) o md_hom<", kSide, ",", kSide,
+                   ",", depth, ">( f, (++, ++, +) ) o inp_view<", in, ",", in,
+                   ">( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> (C: ", out,
+                   ") { C = ", out, "(A) * ", out, "(B) }"));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  return *std::move(expression);
+}
+
+std::vector<double> Drawn(InputDistribution distribution, ScalarType type, int64_t count,
+                          uint64_t seed) {
+  std::vector<std::byte> bytes(count * SizeBytes(type));
+  FillRandom(distribution, type, {bytes.data(), count, SizeBytes(type)}, 100, seed);
+  std::vector<double> values;
+  for (int64_t n = 0; n < count; ++n) {
+    values.push_back(ScalarValue::Load(type, bytes.data() + n * SizeBytes(type)).as_double());
+  }
+  return values;
+}
+
+// To so many bits of fraction, to nearest.
+double Rounded(double value, int bits) {
+  if (value == 0) return 0;
+  const double unit = std::ldexp(1.0, std::ilogb(value) - bits);
+  return std::nearbyint(value / unit) * unit;
+}
+
+// An fp32 with its last bits cut off.
+float CutOff(double value) {
+  auto single = static_cast<float>(value);
+  if (std::abs(static_cast<double>(single)) > std::abs(value)) {
+    single = std::nextafter(single, 0.0F);
+  }
+  return single;
+}
+
+struct Operands {
+  std::vector<double> a, b;
+};
+
+// Results as `sum` adds up the products of row i and column j.
+template <typename Sum>
+std::vector<std::byte> Results(const Operands& operands, int64_t depth, ScalarType type,
+                               const Sum& sum) {
+  std::vector<std::byte> bytes(kSide * kSide * SizeBytes(type));
+  for (int64_t i = 0; i < kSide; ++i) {
+    for (int64_t j = 0; j < kSide; ++j) {
+      const double value = sum(&operands.a[i * depth], &operands.b[j * depth]);
+      ScalarValue::Real(type, value).Store(bytes.data() + (i * kSide + j) * SizeBytes(type));
+    }
+  }
+  return bytes;
+}
+
+bool Passes(const Expression& expression, const std::vector<std::byte>& expected,
+            const std::vector<std::byte>& got) {
+  return !FirstMismatch(MakeReference(expression, 0, expected), got.data(), std::byte{0xA5});
+}
+
+std::vector<std::byte> Expected(const Operands& operands, int64_t depth, ScalarType type) {
+  return Results(operands, depth, type, [=](const double* a, const double* b) {
+    double sum = 0;
+    for (int64_t k = 0; k < depth; ++k) sum += a[k] * b[k];
+    return sum;
+  });
+}
+
+// Operands of type `type` of which those of A are fine, multiplied with so many bits of fraction.
+bool PassesWithBits(ScalarType type, ScalarType combined, int64_t depth, int bits) {
+  const Operands operands = {Drawn(InputDistribution::kFine, type, kSide * depth, 1),
+                             Drawn(InputDistribution::kQuarters, type, kSide * depth, 2)};
+  const std::vector<std::byte> got =
+      Results(operands, depth, combined, [=](const double* a, const double* b) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k) sum += Rounded(a[k], bits) * Rounded(b[k], bits);
+        return sum;
+      });
+  return Passes(Product(type, combined, depth), Expected(operands, depth, combined), got);
+}
+
+TEST(MatrixUnitRounding, OperandsKeepTheirBits) {
+  using enum ScalarType;
+  for (const int64_t depth : {16, 256, 4096, 16384}) {
+    EXPECT_TRUE(PassesWithBits(kFloat32, kFloat32, depth, 23)) << depth;
+    EXPECT_FALSE(PassesWithBits(kFloat32, kFloat32, depth, 10)) << depth << ", tf32";
+    EXPECT_FALSE(PassesWithBits(kFloat32, kFloat32, depth, 7)) << depth << ", bf16";
+    EXPECT_TRUE(PassesWithBits(kFloat64, kFloat64, depth, 52)) << depth;
+    EXPECT_FALSE(PassesWithBits(kFloat64, kFloat64, depth, 23)) << depth << ", fp32";
+    EXPECT_TRUE(PassesWithBits(kFloat16, kFloat32, depth, 10)) << depth;
+    EXPECT_FALSE(PassesWithBits(kFloat16, kFloat32, depth, 7)) << depth << ", bf16";
+  }
+}
+
+// Eight products at a time are added to what there is, and cut off to an fp32.
+bool PassesCutOff(InputDistribution distribution, int64_t depth) {
+  const Operands operands = {Drawn(distribution, ScalarType::kBfloat16, kSide * depth, 3),
+                             Drawn(distribution, ScalarType::kBfloat16, kSide * depth, 4)};
+  const std::vector<std::byte> got =
+      Results(operands, depth, ScalarType::kFloat32, [=](const double* a, const double* b) {
+        float sum = 0;
+        for (int64_t k = 0; k < depth; k += kLeastTruncated) {
+          double part = 0;
+          for (int64_t n = k; n < k + kLeastTruncated; ++n) part += a[n] * b[n];
+          sum = CutOff(sum + part);
+        }
+        return static_cast<double>(sum);
+      });
+  return Passes(Product(ScalarType::kBfloat16, ScalarType::kFloat32, depth),
+                Expected(operands, depth, ScalarType::kFloat32), got);
+}
+
+TEST(MatrixUnitRounding, SumsMayBeCutOff) {
+  for (const int64_t depth : {64, 4096, 65536}) {
+    EXPECT_TRUE(PassesCutOff(InputDistribution::kPositive, depth)) << depth;
+    EXPECT_TRUE(PassesCutOff(InputDistribution::kSparse, depth)) << depth;
+    EXPECT_TRUE(PassesCutOff(InputDistribution::kQuarters, depth)) << depth;
+  }
+}
+
+// One product that is left out is not taken for it.
+TEST(MatrixUnitRounding, NothingIsLeftOut) {
+  const int64_t depth = 4096;
+  const Operands operands = {
+      Drawn(InputDistribution::kQuarters, ScalarType::kBfloat16, kSide * depth, 5),
+      Drawn(InputDistribution::kQuarters, ScalarType::kBfloat16, kSide * depth, 6)};
+  const std::vector<std::byte> got =
+      Results(operands, depth, ScalarType::kFloat32, [=](const double* a, const double* b) {
+        double sum = 0;
+        for (int64_t k = 1; k < depth; ++k) sum += a[k] * b[k];
+        return sum;
+      });
+  EXPECT_FALSE(Passes(Product(ScalarType::kBfloat16, ScalarType::kFloat32, depth),
+                      Expected(operands, depth, ScalarType::kFloat32), got));
+}
+
+// ---- Peaks ----
+
+TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
+  const DeviceDescription h100 = *DescribeCudaArchitecture(90);
+  // As microbenchmarks of vector units find them.
+  const MachinePeaks peaks = {.fp32_flops_per_s = 6.5e13,
+                              .fp64_flops_per_s = 3.3e13,
+                              .memory_bytes_per_s = 3e12,
+                              .copy_bytes_per_s = 3e12};
+  const auto rate_is_right = [&](ScalarType type, ScalarType combined, double flops_per_s) {
+    const Expression e = Product(type, combined, 1 << 20);
+    const double ns = CertainOperations(e) / flops_per_s * 1e9;
+    const bool is_possible = !WhyImpossible(e, ns, h100, peaks);
+    const bool is_plausible = !WhyImplausible(e, ns, CacheState::kWarm, h100, peaks);
+    return is_possible && is_plausible;
+  };
+  using enum ScalarType;
+  EXPECT_TRUE(rate_is_right(kFloat64, kFloat64, 5.1e13));  // 1.55 times the vector units' peak
+  EXPECT_FALSE(rate_is_right(kFloat64, kFloat64, 7e13));
+  EXPECT_TRUE(rate_is_right(kBfloat16, kFloat32, 9e14));
+  EXPECT_FALSE(rate_is_right(kBfloat16, kFloat32, 1.2e15));
+  EXPECT_FALSE(rate_is_right(kFloat32, kFloat32, 3e14));  // tf32 was not asked for
+}
+
+}  // namespace
+}  // namespace mdh::matrix_unit_rounding_test

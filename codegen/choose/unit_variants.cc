@@ -20,6 +20,8 @@ constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000;
 constexpr double kCopyInstructions = 6;      // of a copy of neighbours, of a thread
 constexpr double kThreadInstructions = 128;  // of threads
 constexpr int kSwizzle = 8;
+constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
+constexpr double kPackingLaunch = 3000;  // cycles, which overlap with the next launch
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
 constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
 
@@ -86,6 +88,11 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                              blocks * result_bytes / kResultBytes;
   };
   double cycles = rounds * of(resident) + of(last);
+  if (unit.packed != PackedOperands::kNone) {
+    const auto packed =
+        static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
+    cycles += kPackingLaunch + packed * 2 * kUnitElementBytes / (kResultBytes * multiprocessors);
+  }
   if (unit.parts > 1) {
     const double results = static_cast<double>(plan.batches * plan.m * plan.n);
     cycles += kNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
@@ -102,15 +109,23 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   }
   Result<UnitPlan> plan = PlanUnit(expression);
   if (!plan.ok()) return variants;
+  const int a_bit = plan->a_in_memory.width < kWideCopy ? 1 : 0;
+  const int b_bit = plan->b_in_memory.width < kWideCopy ? 2 : 0;
+  const auto unaligned = static_cast<PackedOperands>(a_bit | b_bit);
   std::vector<std::pair<double, UnitParameters>> ranked;
   for (const UnitShape& shape : kShapes) {
     for (const int parts : kParts) {
       for (const int stages : kStages) {
-        const UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
-        if (!CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty()) continue;
-        ranked.emplace_back(UnitCycles(*plan, unit, device), unit);
+        UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
+        bool fits = false;
+        for (const PackedOperands packed : {PackedOperands::kNone, unaligned}) {
+          unit.packed = packed;
+          fits = CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty();
+          if (fits) ranked.emplace_back(UnitCycles(*plan, unit, device), unit);
+          if (unaligned == PackedOperands::kNone) break;
+        }
         // The most stages that fit; fewer where that makes room for more blocks.
-        if (UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
+        if (fits && UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
       }
     }
   }

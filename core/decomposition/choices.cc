@@ -68,7 +68,15 @@ ChoiceValue GetUnit(const TuningParameters& p) {
 }
 void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
   p->unit = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
-             static_cast<int>(v[3]), static_cast<int>(v[4])};
+             static_cast<int>(v[3]), static_cast<int>(v[4]), p->unit.packed};
+}
+
+ChoiceValue GetPacked(const TuningParameters& p) { return {static_cast<int64_t>(p.unit.packed)}; }
+void SetPacked(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->unit.packed = static_cast<PackedOperands>(v[0]);
+}
+std::string PackedObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  return p.unit.rows > 0 ? "" : "only operands of matrix units are packed";
 }
 
 ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
@@ -330,6 +338,14 @@ constexpr Choice kChoices[] = {
      .needs_fused_phases = true,
      .lack = UnitLack,
      .own_obstacle = UnitObstacle},
+    {.key = "packs",
+     .words = {"none", "a", "b", "both"},
+     .first_word = 0,
+     .get = GetPacked,
+     .set = SetPacked,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .own_obstacle = PackedObstacle},
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none"},
                                            .lowerings = kBlocks,

@@ -175,6 +175,9 @@ struct KeyedParameters {
   friend bool operator==(const KeyedParameters&, const KeyedParameters&) = default;
 };
 
+// Operands of a contraction; a bit each.
+enum class PackedOperands : uint8_t { kNone = 0, kA = 1, kB = 2, kBoth = 3 };
+
 // How blocks of threads compute contractions on matrix units (core/decomposition/unit_plan.h): a
 // block has a tile of rows (m) by columns (n), whose sums groups of 128 threads keep in registers,
 // each those of as many rows. Operands come to shared memory in stages of 128 bytes along k, by
@@ -185,6 +188,8 @@ struct UnitParameters {
   int groups = 1;
   int stages = 4;
   int parts = 1;  // blocks among which k is divided
+  // A stage before copies operands to scratch memory, as rows that are multiples of 16 bytes.
+  PackedOperands packed = PackedOperands::kNone;
 
   friend bool operator==(const UnitParameters&, const UnitParameters&) = default;
 };

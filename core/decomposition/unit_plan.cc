@@ -145,7 +145,12 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
     return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
-  UnitPlan plan = {.form = std::move(form), .computed = std::move(computed), .a = a, .b = b};
+  UnitPlan plan = {.form = std::move(form),
+                   .computed = std::move(computed),
+                   .a_in_memory = a,
+                   .b_in_memory = b,
+                   .a = a,
+                   .b = b};
   plan.batches = PointsAlong(expression, plan.form.batch);
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);
@@ -167,16 +172,28 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   const BlockLimits& limits = device.blocks;
   const int64_t threads = kUnitThreads * unit.groups;
   const int64_t registers = RegistersPerThread(limits, threads, resident_blocks);
-  return FirstExceeded({{"bytes of shared memory of a block",
-                         UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
-                         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
-                        {"sums of a thread", UnitSums(unit),
-                         std::min(kMostUnitSums, registers - kRegistersBesideSums)},
-                        {"threads of a block", threads, limits.max_threads_per_block},
-                        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]}});
+  return FirstExceeded(
+      {{"bytes of shared memory of a block",
+        UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
+        limits.shared_bytes_per_block / std::max(1, resident_blocks)},
+       {"sums of a thread", UnitSums(unit),
+        std::min(kMostUnitSums, registers - kRegistersBesideSums)},
+       {"threads of a block", threads, limits.max_threads_per_block},
+       {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
+       {"bytes of packed operands",
+        kUnitElementBytes * (plan->packed_elements(true) + plan->packed_elements(false)),
+        kMaxSharedScratchBytes}});
 }
 
 UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
+  const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
+    if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
+    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, kUnitPiece);
+    operand.width = kUnitPiece;
+    return operand;
+  };
+  plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);
+  plan.b = packed(plan.b_in_memory, PackedOperands::kB, plan.n);
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, kUnitDepth);

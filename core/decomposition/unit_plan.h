@@ -28,12 +28,16 @@ struct UnitOperandPlan {
   int parameter;   // of f: what is loaded
   bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
   int width;       // neighbours that are copied at once, 1 to kUnitPiece
+  // It is copied to scratch memory first: rows along that way, padded to this many elements with
+  // zeros. 0: it is not.
+  int64_t packed_row = 0;
 };
 
 struct UnitPlan {
   ContractionForm form;
   Expression computed;  // with the form's factor in the store function
-  UnitOperandPlan a, b;
+  UnitOperandPlan a_in_memory, b_in_memory;
+  UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
   int64_t batches = 1, m = 1, n = 1, k = 1;  // points
   int64_t tiles_m = 1, tiles_n = 1;          // of a batch
   int64_t stages_k = 1;                      // of all parts
@@ -41,6 +45,11 @@ struct UnitPlan {
   bool is_staged = false;  // results go through shared memory, as elements of 16 bits
   int result_width = 1;    // neighbours along n that are stored at once
 
+  // Elements of a packed operand: of all batches.
+  int64_t packed_elements(bool is_a) const {
+    const UnitOperandPlan& operand = is_a ? a : b;
+    return batches * (operand.is_across ? k : is_a ? m : n) * operand.packed_row;
+  }
   int64_t blocks(const UnitParameters& unit) const {
     return batches * tiles_m * tiles_n * unit.parts;
   }

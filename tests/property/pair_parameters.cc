@@ -34,6 +34,7 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
     add(operand->is_across, "rows across k");
+    add(operand->packed_row > 0, "packed");
     add(true, absl::StrCat("copies of ", operand->width));
     const int buffer = expression.input_access(operand->parameter).buffer;
     add(expression.inputs()[buffer].boundary.kind != Boundary::Kind::kNone, "boundaries");

@@ -13,7 +13,8 @@ UnitContext::UnitContext(const LowLevelExpression& low_level, UnitPlan plan)
       k_{plan_.form.k, plan_.k, kUnitDepth},
       block_point_(low_level.expression().rank(), Index(0)) {
   for (const char* reserved : {"thread", "threads", "scratch", "slot"}) names_.Reserve(reserved);
-  for (std::string* name : {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums}) {
+  for (std::string* name :
+       {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums, &batch}) {
     *name = names_.Unique(*name);
   }
 }

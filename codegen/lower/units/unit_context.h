@@ -42,6 +42,7 @@ class UnitContext {
   const UnitAxis& m() const { return m_; }
   const UnitAxis& n() const { return n_; }
   const UnitAxis& k() const { return k_; }
+  UnitAxis Batches() const { return {plan_.form.batch, plan_.batches, 1}; }
   int64_t threads() const { return kUnitThreads * unit().groups; }
   // Rows of 128 bytes that all threads move at once, a piece each.
   int64_t rows_at_once() const { return threads() / kUnitPiece; }
@@ -69,6 +70,8 @@ class UnitContext {
   // The rest of it: along batches, and the constant.
   Index OfBlock(const AffineIndex& affine) const;
 
+  // The composite index of the block's batch.
+  Index Batch() const { return Index::Variable(batch); }
   // The indices of all dimensions at a point; those of reduced ones are 0 at first, and those of
   // batches the block's.
   using Point = std::vector<Index>;
@@ -81,6 +84,7 @@ class UnitContext {
 
   std::string thread = "tid", row = "row", piece = "piece", place = "place";
   std::string first_m = "first_m", first_n = "first_n", part = "part", sums = "sums";
+  std::string batch = "batch";
 
  private:
   const LowLevelExpression& low_level_;

@@ -15,8 +15,9 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       access_(context.expression().input_access(plan_.parameter)),
       buffer_(context.expression().inputs()[access_.buffer]),
       offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
-      step_(context.CoefficientAlong(context.k(), offset_.reduced)),
+      step_(StepAlongK()),
       input_(context.kernel_names().inputs[access_.buffer]),
+      source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
       array_(context.names().Unique(input_ + "_sm")) {}
 
 void UnitCopies::DeclareShared(Block* block) const {
@@ -48,7 +49,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
   }
   const std::string name = context_.names().Unique(input_ + "_at");
   const int alignment = static_cast<int>(plan_.width * kUnitElementBytes);
-  block->push_back({DeclarePointer{name, context_.element(), true, input_, base, alignment}});
+  block->push_back({DeclarePointer{name, context_.element(), true, source_, base, alignment}});
   pointers_.push_back({name, base});
   piece->pointer = name;
   piece->offset = 0;
@@ -58,8 +59,7 @@ void UnitCopies::DeclarePointers(const Index& first, Block* block) {
   for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
     for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
       Piece piece{row, at, "", 0};
-      Index base = context_.OfBlock(offset_.kept) +
-                   context_.Along(axis_, offset_.kept, Own(piece), input_ + "_point", block);
+      Index base = BaseOf(Own(piece), block);
       if (AdvancesWithStages()) base = base + AlongK(piece, first) * *step_;
       FindPointer(base.Sum().ToIndex(), &piece, block);
       pieces_.push_back(std::move(piece));
@@ -67,17 +67,37 @@ void UnitCopies::DeclarePointers(const Index& first, Block* block) {
   }
 }
 
-// What makes the piece exist, also inside of a buffer with a boundary.
-std::vector<Condition> UnitCopies::Conditions(const Piece& piece, const Index& along_k,
-                                              Block* block) {
-  const UnitAxis& k = context_.k();
+// From one element along k to the next; nullopt: that depends on where they are.
+std::optional<int64_t> UnitCopies::StepAlongK() const {
+  if (is_packed()) return plan_.is_across ? plan_.packed_row : 1;
+  return context_.CoefficientAlong(context_.k(), offset_.reduced);
+}
+
+// What of an element's offset does not depend on k.
+Index UnitCopies::BaseOf(const Index& own, Block* block) {
+  if (!is_packed()) {
+    return context_.OfBlock(offset_.kept) +
+           context_.Along(axis_, offset_.kept, own, input_ + "_point", block);
+  }
+  if (plan_.is_across) return context_.Batch() * (context_.k().points * plan_.packed_row) + own;
+  return context_.Batch() * (axis_.points * plan_.packed_row) + own * plan_.packed_row;
+}
+
+std::vector<Condition> UnitCopies::Exists(const Index& own, const Index& along_k) const {
   std::vector<Condition> conditions;
-  if (axis_.is_ragged()) conditions.push_back(Less(Own(piece), Index(axis_.points)));
-  if (k.is_ragged()) conditions.push_back(Less(along_k, Index(k.points)));
+  if (OwnPoints() % axis_.step != 0) conditions.push_back(Less(own, Index(OwnPoints())));
+  if (KPoints() % kUnitDepth != 0) conditions.push_back(Less(along_k, Index(KPoints())));
+  return conditions;
+}
+
+// That the point is inside of a buffer with a boundary.
+std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k,
+                                          const UnitContext::Point& block_point, Block* block) {
+  std::vector<Condition> conditions;
   if (!has_boundary()) return conditions;
-  UnitContext::Point point = context_.block_point();
-  context_.SetPoint(axis_, Own(piece), input_ + "_point", &point, block);
-  context_.SetPoint(k, along_k, input_ + "_k", &point, block);
+  UnitContext::Point point = block_point;
+  context_.SetPoint(axis_, own, input_ + "_point", &point, block);
+  context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
   const std::vector<AffineIndex>& indices = buffer_.accesses[access_.access].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     int64_t low = indices[x].constant, high = indices[x].constant;
@@ -93,25 +113,69 @@ std::vector<Condition> UnitCopies::Conditions(const Piece& piece, const Index& a
   return conditions;
 }
 
+void UnitCopies::EmitElement(const std::string& from, const Index& at, const std::string& target,
+                             const Index& to, std::vector<Condition> conditions,
+                             Block* block) const {
+  const LoopValueType type{context_.element(), 1};
+  Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
+  if (conditions.empty()) return Append(std::move(copy), block);
+  const LoopValue zero =
+      StoredValue(MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32)), context_.element());
+  Block clear = {{StoreElements{target, to, zero, 1}}};
+  block->push_back(
+      {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
+}
+
+int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
+  NameAllocator& names = context_.names();
+  const int64_t row_pieces = plan_.packed_row / kUnitPiece;
+  const int64_t rows = plan_.is_across ? context_.k().points : axis_.points;
+  const int64_t pieces = context_.plan().batches * rows * row_pieces;
+  program->scratch.push_back({source_, context_.element(), pieces * kUnitPiece, false});
+  const std::string item = names.Unique("item"), eight = names.Unique("eight");
+  Block body = {{DeclareArray{eight, context_.element(), kUnitPiece, MemorySpace::kPrivate}}};
+  const Index number = Index::Variable(item), row = number / row_pieces;
+  UnitContext::Point point(context_.expression().rank(), Index(0));
+  context_.SetPoint(context_.Batches(), row / rows, "batch", &point, &body);
+  for (int64_t at = 0; at < kUnitPiece; ++at) {
+    const Index inner = number % row_pieces * kUnitPiece + Index(at);
+    const Index own = plan_.is_across ? inner : row % rows;
+    const Index along_k = plan_.is_across ? row % rows : inner;
+    const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
+    std::vector<Condition> conditions;
+    if (points % kUnitPiece != 0) conditions.push_back(Less(inner, Index(points)));
+    for (Condition& inside : Inside(own, along_k, point, &body)) {
+      conditions.push_back(std::move(inside));
+    }
+    const Index from = At(offset_.kept, point) +
+                       context_.Along(axis_, offset_.kept, own, input_ + "_point", &body) +
+                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", &body);
+    EmitElement(input_, from, eight, Index(at), std::move(conditions), &body);
+  }
+  body.push_back(
+      {StoreElements{source_, number * kUnitPiece,
+                     MakeLoad(eight, Index(0), {context_.element(), kUnitPiece}, 1), 1}});
+  block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
+  return pieces;
+}
+
 void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block) {
   const Index along_k = AlongK(piece, stage);
-  std::vector<Condition> conditions = Conditions(piece, along_k, block);
+  std::vector<Condition> conditions = Exists(Own(piece), along_k);
+  if (!is_packed()) {
+    for (Condition& inside : Inside(Own(piece), along_k, context_.block_point(), block)) {
+      conditions.push_back(std::move(inside));
+    }
+  }
   Index from(piece.offset);
   if (!AdvancesWithStages()) {
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
-  const LoopValueType type{context_.element(), plan_.width};
-  if (plan_.width > 1) {
-    block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
-    return;
+  if (plan_.width == 1) {
+    return EmitElement(piece.pointer, from, array_, to, std::move(conditions), block);
   }
-  Block copy = {{StoreElements{array_, to, MakeLoad(piece.pointer, from, type, 1), 1}}};
-  if (conditions.empty()) return Append(std::move(copy), block);
-  const LoopValue zero =
-      StoredValue(MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32)), context_.element());
-  Block clear = {{StoreElements{array_, to, zero, 1}}};
-  block->push_back(
-      {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
+  const LoopValueType type{context_.element(), plan_.width};
+  block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
 }
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {

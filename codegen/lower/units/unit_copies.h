@@ -18,6 +18,10 @@ class UnitCopies {
   bool is_across() const { return plan_.is_across; }
   int64_t stage_elements() const { return axis_.step * kUnitDepth; }
   void DeclareShared(Block* block) const;
+  // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
+  // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
+  bool is_packed() const { return plan_.packed_row > 0; }
+  int64_t EmitPacking(LoopProgram* program, Block* block);
   // Declares, once the block's tile is known, where each piece that the thread copies is in memory:
   // pointers to what of it does not depend on k. Stages are copied in order, from number `first`
   // on.
@@ -43,7 +47,22 @@ class UnitCopies {
   Index AlongK(const Piece& piece, const Index& stage) const;
   void FindPointer(const Index& base, Piece* piece, Block* block);
   void EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block);
-  std::vector<Condition> Conditions(const Piece& piece, const Index& along_k, Block* block);
+  std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
+  std::vector<Condition> Inside(const Index& own, const Index& along_k,
+                                const UnitContext::Point& block_point, Block* block);
+  // Single elements: what is there, or 0.
+  void EmitElement(const std::string& from, const Index& at, const std::string& target,
+                   const Index& to, std::vector<Condition> conditions, Block* block) const;
+  // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
+  // behind the last one, too.
+  int64_t OwnPoints() const {
+    return is_packed() && plan_.is_across ? plan_.packed_row : axis_.points;
+  }
+  int64_t KPoints() const {
+    return is_packed() && !plan_.is_across ? plan_.packed_row : context_.k().points;
+  }
+  std::optional<int64_t> StepAlongK() const;
+  Index BaseOf(const Index& own, Block* block);
 
   struct Pointer {
     std::string name;
@@ -60,6 +79,7 @@ class UnitCopies {
   // From one element along k to the next; nullopt: it depends on where that is.
   const std::optional<int64_t> step_;
   const std::string input_;
+  const std::string source_;  // the input, or scratch memory
   const std::string array_;
   std::vector<Piece> pieces_;
   std::vector<Pointer> pointers_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
 #include "core/base/round.h"
@@ -26,6 +27,7 @@ class UnitProgramBuilder {
 
   LoopProgram Build() {
     LoopProgram program;
+    Pack(&program);
     program.stages.push_back(Compute());
     results_.AppendStages(&program);
     DeclareUsed(context_.views().Declarations(), &program);
@@ -36,6 +38,18 @@ class UnitProgramBuilder {
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
   int64_t stages_ahead() const { return unit().stages - 2; }
+
+  // Operands whose rows begin anywhere, to where they do not.
+  void Pack(LoopProgram* program) {
+    Stage stage{"Operands as rows of multiples of 16 bytes.", {}};
+    int64_t pieces = 0;
+    for (UnitCopies* copies : {&a_, &b_}) {
+      if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
+    }
+    if (pieces == 0) return;
+    stage.launch = LaunchForItems(pieces);
+    program->stages.push_back(std::move(stage));
+  }
 
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
@@ -77,9 +91,9 @@ class UnitProgramBuilder {
     declare(context_.part, rest % unit().parts);
     rest = rest / unit().parts;
     DeclareFirstPoints(declare);
-    const UnitAxis batches{plan().form.batch, plan().batches, 1};
+    declare(context_.batch, rest);
     UnitContext::Point point = context_.block_point();
-    context_.SetPoint(batches, rest, "batch", &point, block);
+    context_.SetPoint(context_.Batches(), context_.Batch(), "batch", &point, block);
     for (const int d : plan().form.batch) {
       const std::string& name = context_.kernel_names().indices[d];
       declare(name, point[d]);

@@ -61,6 +61,11 @@ TEST(ValidateUnitTest, ConstraintsByName) {
   EXPECT_EQ(Error(Halves(), "128:256:1:4:1"), "unit: sums of a thread: 256 > 200");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; numerics=exact"),
             "unit: numerics=exact fixes the order in which values combine");
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; packs=b"), "");
+  EXPECT_EQ(Error(Halves("I = 65536, J = 64, K = 16384"), "64:64:1:4:1", "; packs=a"),
+            "unit: bytes of packed operands: 2147483648 > 1073741824");
+  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
+            "packs=a: only operands of matrix units are packed");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; resident=2"),
             "unit: bytes of shared memory of a block: 197632 > 116224");
 }

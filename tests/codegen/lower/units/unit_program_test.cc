@@ -126,6 +126,23 @@ const Case kCases[] = {
      {64, 64, 1, 4, 1}},
     {"halves", MatMul("fp16", "fp16", "I = 64, J = 16, K = 64", "i,k", "j,k"), {64, 16, 1, 4, 1}},
     {"parts", MatMul("bf16", "fp32", "I = 64, J = 16, K = 300", "i,k", "j,k"), {64, 16, 1, 3, 3}},
+    {"packed",
+     MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
+     {64, 64, 1, 4, 1, PackedOperands::kBoth}},
+    {"packed_batches",
+     "e<T = bf16 | B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (k,b,i), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {64, 16, 1, 4, 1, PackedOperands::kBoth}},
+    {"packed_convolution",
+     "e<T = bf16 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
+     "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
+     {64, 16, 1, 4, 1, PackedOperands::kA}},
     {"batches",
      "e<T = bf16 | B = 2, I = 20, J = 16, K = 64> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"

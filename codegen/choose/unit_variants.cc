@@ -15,10 +15,13 @@ namespace {
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
 constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
+// Of all multiprocessors together: bytes from memory.
+constexpr double kBytesFromMemory = 1700;
 // Cycles until the first stage is there, between two stages, and from one launch to the next.
 constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000;
-constexpr double kCopyInstructions = 6;      // of a copy of neighbours, of a thread
-constexpr double kThreadInstructions = 128;  // of threads
+// Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
+constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
+constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
 constexpr double kPackingLaunch = 3000;  // cycles, which overlap with the next launch
@@ -63,9 +66,15 @@ int64_t Resident(const UnitParameters& unit, const DeviceDescription& device) {
 double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double blocks) {
   const double rows = unit.rows, columns = unit.columns, depth = kUnitDepth;
   const double multiply = rows * columns * depth / kMultiplyAdds;
-  const double bytes = (rows + columns) * depth * kUnitElementBytes / kStageBytes;
-  const double copies = rows * depth / plan.a.width + columns * depth / plan.b.width;
-  const double instructions = copies * kCopyInstructions / kThreadInstructions;
+  // What does not exist is not read.
+  const auto points = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
+                                          std::min<int64_t>(unit.columns, plan.n));
+  const double bytes = points * depth * kUnitElementBytes / kStageBytes;
+  const auto copying = [&](double own, int width) {
+    return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
+  };
+  const double instructions =
+      (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
   return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
 }
 
@@ -87,7 +96,10 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                        : stages * StageCycles(plan, unit, blocks) + kFirstStage +
                              blocks * result_bytes / kResultBytes;
   };
-  double cycles = rounds * of(resident) + of(last);
+  const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
+  const double touched =
+      static_cast<double>(plan.batches) * static_cast<double>(plan.k) * (m + n) * kUnitElementBytes;
+  double cycles = std::max(rounds * of(resident) + of(last), touched / kBytesFromMemory);
   if (unit.packed != PackedOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));

@@ -8,6 +8,7 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
+#include "core/expression/numerics.h"
 #include "core/pipeline/rewrites/store_factor.h"
 
 namespace mdh {
@@ -201,6 +202,18 @@ UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   plan.is_staged = unit.parts == 1 && IsStaged(plan.computed);
   plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
   return plan;
+}
+
+// ---- Validate ----
+
+std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) {
+  if (p.numerics != NumericsPolicy::kReassociate) {
+    return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
+  }
+  if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
+  Result<UnitPlan> plan = PlanUnit(target.expression);
+  if (!plan.ok()) return std::string(plan.status().message());
+  return CutForUnit(p.unit, target.device, p.resident_blocks, &*plan);
 }
 
 }  // namespace mdh

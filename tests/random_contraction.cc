@@ -29,13 +29,6 @@ struct RoledDimensions {
   }
 };
 
-template <typename T>
-void Shuffle(Rng& rng, std::vector<T>* values) {
-  for (size_t n = values->size(); n > 1; --n) {
-    std::swap((*values)[n - 1], (*values)[Below(rng, static_cast<int64_t>(n))]);
-  }
-}
-
 RoledDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
   std::vector<DimensionRole> roles = {DimensionRole::kM, DimensionRole::kN, DimensionRole::kK};
   if (options.defect == ContractionDefect::kOneSide) roles.push_back(DimensionRole::kK);
@@ -44,7 +37,7 @@ RoledDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
     roles.push_back(AnyOf(rng, std::vector{DimensionRole::kM, DimensionRole::kN, DimensionRole::kK,
                                            DimensionRole::kK, DimensionRole::kBatch}));
   }
-  Shuffle(rng, &roles);
+  Shuffle(rng, roles);
   const std::vector<int64_t> sizes = {2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 24, 32, 33};
   RoledDimensions found;
   int64_t points = 1;
@@ -68,7 +61,7 @@ RoledDimensions RandomRoles(Rng& rng, const RandomContractionOptions& options) {
 
 // An access that depends on all of these dimensions, from index 0 on.
 IndexFunction AccessOf(Rng& rng, const RoledDimensions& roles, std::vector<int> dimensions) {
-  Shuffle(rng, &dimensions);
+  Shuffle(rng, dimensions);
   IndexFunction access;
   for (const int d : dimensions) {
     // Two dimensions in one index, as in convolutions.

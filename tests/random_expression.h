@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/expression/expression.h"
@@ -77,6 +78,14 @@ bool KeepsValues(const Expression& expression);
 
 // A number in [0, bound), the same on every machine.
 int64_t Below(Rng& rng, int64_t bound);
+
+// In any order.
+template <typename T>
+void Shuffle(Rng& rng, std::vector<T>& elements) {
+  for (size_t n = elements.size(); n > 1; --n) {
+    std::swap(elements[n - 1], elements[Below(rng, static_cast<int64_t>(n))]);
+  }
+}
 
 // One of the elements.
 template <typename T>

@@ -15,13 +15,6 @@
 namespace mdh {
 namespace {
 
-template <typename T>
-void Shuffle(Rng& rng, std::vector<T>& values) {
-  for (size_t n = values.size(); n > 1; --n) {
-    std::swap(values[n - 1], values[Below(rng, static_cast<int64_t>(n))]);
-  }
-}
-
 std::vector<int> Identity(size_t count) {
   std::vector<int> values(count);
   std::iota(values.begin(), values.end(), 0);

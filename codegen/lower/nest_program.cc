@@ -41,9 +41,9 @@ class NestProgramBuilder {
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
                      const DeviceDescription& device)
       : context_(low_level, std::move(plan), device.features),
-        scan_(context_.has_blocks() ? ScanOf({expression(), device, LoweringTarget::kBlocks},
-                                             low_level.parameters())
-                                    : ScanParameters()),
+        scan_(context_.has_blocks()
+                  ? ScanOf({expression(), device, LoweringTarget::kBlocks}, low_level.parameters())
+                  : ScanParameters()),
         loads_(context_),
         results_(context_),
         place_(context_.shape().AccumulatorPlace()) {}

@@ -5,7 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -116,13 +115,6 @@ std::string CIdentifier(const std::string& name) {
   const bool typedef_name = absl::EndsWith(name, "_t");
   return derived || generated || typedef_name || ContainsWord(kReservedWords, name) ? name + "_"
                                                                                     : name;
-}
-
-std::string StandardType(ScalarType type) {
-  if (type == ScalarType::kFloat32) return "float";
-  if (type == ScalarType::kFloat64) return "double";
-  const bool is_signed = IsSigned(type) && !IsStorageOnly(type);
-  return absl::StrFormat("%sint%d_t", is_signed ? "" : "u", SizeBytes(type) * 8);
 }
 
 std::string ShortName(ScalarType type) { return std::string(Info(type).short_name); }

@@ -13,8 +13,5 @@ std::string CIdentifier(const std::string& name);
 
 // "f32", "i8", "u64", "b8": stem of vector type and function names.
 std::string ShortName(ScalarType type);
-// "float", "int32_t": of elements in memory, as the prelude of every target knows them; bool is
-// stored as uint8_t, fp16 and the like (IsStorageOnly) are their bits as uint16_t or uint8_t.
-std::string StandardType(ScalarType type);
 
 }  // namespace mdh

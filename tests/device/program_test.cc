@@ -1,12 +1,11 @@
 // Kernels written by hand on every kind of device: results, guard zones, errors.
-#include "tests/device/kernel_run.h"
-
 #include <cstdio>
 #include <cstdlib>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/device/hand_written_kernels.h"
+#include "tests/device/kernel_run.h"
 #include "tests/error_message.h"
 #include "tuner/device/opencl/opencl_device.h"
 #include "tuner/device/opencl/opencl_gate.h"

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/generate_kernel.h"
+#include "tests/device/kernel_run.h"
 #include "tests/nvidia_under_opencl.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/opencl/opencl_driver.h"
-#include "tests/device/kernel_run.h"
 
 namespace mdh {
 namespace {

@@ -69,8 +69,6 @@ class MdhSpaceKind {
   int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue);
   // Parameters for all rows for which none was asked for.
   void AddOtherChoices();
-  // The space has none for that row.
-  void LeaveOutChoice(absl::string_view key) { Entry(ChoiceOf(key)); }
   int choice(absl::string_view key) const;
   bool has_choice(absl::string_view key) const { return choice(key) >= 0; }
   Formula ChoiceCode(absl::string_view key) const { return builder_.At(choice(key)); }

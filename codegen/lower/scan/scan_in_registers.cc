@@ -202,12 +202,11 @@ void AppendRegisterScans(NestContext& context, const ScanParameters& scan,
   // The innermost first, as Definition 4 nests them.
   for (size_t n = dimensions.size(); n-- > 0;) {
     const bool is_first = n + 1 == dimensions.size();
-    RegisterScan(
-        context, names, results,
-        {.scan = scan,
-         .d = dimensions[n],
-         .evaluates = is_first && ScansEvaluate(context.expression()),
-         .is_last = n == 0})
+    RegisterScan(context, names, results,
+                 {.scan = scan,
+                  .d = dimensions[n],
+                  .evaluates = is_first && ScansEvaluate(context.expression()),
+                  .is_last = n == 0})
         .AppendTo(program);
   }
 }

@@ -8,8 +8,8 @@
 
 #include "tests/codegen/print/scalar_cases.h"
 #include "tests/device/hand_written_kernels.h"
-#include "tests/error_message.h"
 #include "tests/device/kernel_run.h"
+#include "tests/error_message.h"
 
 namespace mdh::scalar_operations_test {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "core/decomposition/low_level_expression.h"
-#include "tests/core/decomposition/low_level_interpreter.h"
 #include "core/expression/interpreter.h"
+#include "tests/core/decomposition/low_level_interpreter.h"
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/random_expression.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/decomposition/contraction_units.h"
+#include "codegen/program/contraction_units.h"
 #include "tuner/measure/results/parallel_ranges.h"
 
 namespace mdh {

@@ -24,7 +24,7 @@ namespace mdh {
 // where eps is that of the type combined in (with a store function: the coarsest of those, times
 // the amplification of StoreAmplification), R the number of values combined for one result, and
 // `stored` the eps of the type stored, where that is another: results are rounded to it once.
-// Where matrix units may cut sums off (MayTruncate of core/decomposition/contraction_units.h),
+// Where matrix units may cut sums off (MayTruncate of codegen/program/contraction_units.h),
 // which happens at most once for every kLeastTruncated values, eps of fp32 times R /
 // kLeastTruncated comes on top: each cut takes less than one unit in the last place of a partial
 // sum, all in the same direction, so that errors add up rather than being a random walk's. rms is

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_format.h"
-#include "core/decomposition/contraction_units.h"
+#include "codegen/program/contraction_units.h"
 #include "core/expression/touched_elements.h"
 
 namespace mdh {

@@ -32,7 +32,7 @@ double CertainOperations(const Expression& expression);
 // take their time at the device's peak; so does moving every byte of inputs and outputs once, where
 // that is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that
 // are 0 are not known. Contractions may take what matrix units do at most (UnitPeak of
-// core/decomposition/contraction_units.h).
+// codegen/program/contraction_units.h).
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks);

@@ -17,13 +17,13 @@
 namespace mdh::matrix_unit_rounding_test {
 namespace {
 
-constexpr int64_t kSide = 24;
+constexpr int64_t kSide = 8;
 
-// C[i,j] of kSide x kSide results.
-Expression Product(ScalarType type, ScalarType combined, int64_t depth) {
+// C[i,j] of side x side results.
+Expression Product(ScalarType type, ScalarType combined, int64_t depth, int64_t side = kSide) {
   const absl::string_view in = Name(type), out = Name(combined);
   Result<Expression> expression = ParseExpression(
-      absl::StrCat("c := out_view<", out, ">( C: (i,j,k) -> (i,j) ) o md_hom<", kSide, ",", kSide,
+      absl::StrCat("c := out_view<", out, ">( C: (i,j,k) -> (i,j) ) o md_hom<", side, ",", side,
                    ",", depth, ">( f, (++, ++, +) ) o inp_view<", in, ",", in,
                    ">( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> (C: ", out,
                    ") { C = ", out, "(A) * ", out, "(B) }"));
@@ -104,7 +104,7 @@ bool PassesWithBits(ScalarType type, ScalarType combined, int64_t depth, int bit
 
 TEST(MatrixUnitRounding, OperandsKeepTheirBits) {
   using enum ScalarType;
-  for (const int64_t depth : {16, 256, 4096, 16384}) {
+  for (const int64_t depth : {16, 256, 4096}) {
     EXPECT_TRUE(PassesWithBits(kFloat32, kFloat32, depth, 23)) << depth;
     EXPECT_FALSE(PassesWithBits(kFloat32, kFloat32, depth, 10)) << depth << ", tf32";
     EXPECT_FALSE(PassesWithBits(kFloat32, kFloat32, depth, 7)) << depth << ", bf16";
@@ -134,7 +134,7 @@ bool PassesCutOff(InputDistribution distribution, int64_t depth) {
 }
 
 TEST(MatrixUnitRounding, SumsMayBeCutOff) {
-  for (const int64_t depth : {64, 4096, 65536}) {
+  for (const int64_t depth : {64, 4096, 32768}) {
     EXPECT_TRUE(PassesCutOff(InputDistribution::kPositive, depth)) << depth;
     EXPECT_TRUE(PassesCutOff(InputDistribution::kSparse, depth)) << depth;
     EXPECT_TRUE(PassesCutOff(InputDistribution::kQuarters, depth)) << depth;
@@ -167,7 +167,7 @@ TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
                               .memory_bytes_per_s = 3e12,
                               .copy_bytes_per_s = 3e12};
   const auto rate_is_right = [&](ScalarType type, ScalarType combined, double flops_per_s) {
-    const Expression e = Product(type, combined, 1 << 20);
+    const Expression e = Product(type, combined, 4096, 4096);
     const double ns = CertainOperations(e) / flops_per_s * 1e9;
     const bool is_possible = !WhyImpossible(e, ns, h100, peaks);
     const bool is_plausible = !WhyImplausible(e, ns, CacheState::kWarm, h100, peaks);

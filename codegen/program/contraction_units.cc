@@ -1,4 +1,4 @@
-#include "core/decomposition/contraction_units.h"
+#include "codegen/program/contraction_units.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace mdh {
 namespace {
 
 // Of expressions that are contractions; of others, none.
-std::vector<UnitOfContraction> UnitsOf(const Expression& expression) {
+std::vector<UnitOfContraction> UnitsIfContraction(const Expression& expression) {
   const Result<ContractionForm> form = FindContractionForm(expression);
   return form.ok() ? UnitsOf(expression, *form) : std::vector<UnitOfContraction>();
 }
@@ -34,7 +34,7 @@ std::vector<UnitOfContraction> UnitsOf(const Expression& expression, const Contr
 double UnitPeak(const Expression& expression, const DeviceDescription& device, double clock_hz) {
   const int cores = device.kind == DeviceKind::kCpu ? device.cores : device.blocks.multiprocessors;
   double rate = 0;
-  for (const UnitOfContraction& unit : UnitsOf(expression)) {
+  for (const UnitOfContraction& unit : UnitsIfContraction(expression)) {
     if (unit.arithmetic == UnitArithmetic::kReduced) continue;
     rate = std::max(rate, MultiplyAddsPerCycle(*unit.instruction, device));
   }
@@ -42,7 +42,7 @@ double UnitPeak(const Expression& expression, const DeviceDescription& device, d
 }
 
 bool MayTruncate(const Expression& expression) {
-  const std::vector<UnitOfContraction> units = UnitsOf(expression);
+  const std::vector<UnitOfContraction> units = UnitsIfContraction(expression);
   return std::any_of(units.begin(), units.end(), [](const UnitOfContraction& unit) {
     return unit.arithmetic == UnitArithmetic::kRounded && unit.instruction->truncates;
   });

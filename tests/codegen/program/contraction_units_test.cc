@@ -1,5 +1,5 @@
 // Matrix instructions for expressions.
-#include "core/decomposition/contraction_units.h"
+#include "codegen/program/contraction_units.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,11 +39,14 @@ Expression Product(const std::string& a, const std::string& b, const std::string
 
 TEST(ContractionUnitsTest, ByTypes) {
   EXPECT_THAT(NamesOfUnits(Product("bf16", "bf16", "fp32"), UnitArithmetic::kRounded),
-              ElementsAre("mma.m16n8k16.bf16", "mma.m16n8k8.tf32", "wgmma.m64n8k16.bf16",
-                          "wgmma.m64n8k8.tf32", "tcgen05.m128n8k16.bf16", "tcgen05.m128n8k8.tf32",
-                          "dot.m1n16k2.bf16", "amx.m16n16k32.bf16"));
+              ElementsAre("mma.m16n8k16.bf16", "mma.m16n8k8.tf32", "mma.m8n8k4.f64",
+                          "mma.m16n8k4.f64", "mma.m16n8k8.f64", "mma.m16n8k16.f64",
+                          "wgmma.m64n8k16.bf16", "wgmma.m64n8k8.tf32", "tcgen05.m128n8k16.bf16",
+                          "tcgen05.m128n8k8.tf32", "dot.m1n16k2.bf16", "amx.m16n16k32.bf16"));
   const Expression single = Shipped("matmul.mdh");
-  EXPECT_THAT(NamesOfUnits(single, UnitArithmetic::kRounded), ElementsAre());
+  EXPECT_THAT(
+      NamesOfUnits(single, UnitArithmetic::kRounded),
+      ElementsAre("mma.m8n8k4.f64", "mma.m16n8k4.f64", "mma.m16n8k8.f64", "mma.m16n8k16.f64"));
   EXPECT_THAT(NamesOfUnits(single, UnitArithmetic::kReduced),
               ElementsAre("mma.m16n8k8.tf32", "wgmma.m64n8k8.tf32", "tcgen05.m128n8k8.tf32"));
   EXPECT_THAT(
@@ -70,7 +73,8 @@ TEST(ContractionUnitsTest, Peaks) {
   const DeviceDescription h100 = *DescribeCudaArchitecture(90);
   EXPECT_EQ(UnitPeak(Product("bf16", "bf16", "fp32"), h100, 1e9), 2.0 * 2048 * 132 * 1e9);
   EXPECT_EQ(UnitPeak(Shipped("mttkrp.mdh"), h100, 1e9), 2.0 * 128 * 132 * 1e9);
-  EXPECT_EQ(UnitPeak(Shipped("matmul.mdh"), h100, 1e9), 0);  // tf32 only on request
+  // In fp64; in tf32 only on request.
+  EXPECT_EQ(UnitPeak(Shipped("matmul.mdh"), h100, 1e9), 2.0 * 128 * 132 * 1e9);
   EXPECT_EQ(UnitPeak(Shipped("dot_bf16.mdh"), h100, 1e9), 0);
   EXPECT_EQ(UnitPeak(Product("bf16", "bf16", "fp32"), DeviceDescription(), 1e9), 0);
 }

@@ -99,7 +99,9 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
   const double touched =
       static_cast<double>(plan.batches) * static_cast<double>(plan.k) * (m + n) * kUnitElementBytes;
-  double cycles = std::max(rounds * of(resident) + of(last), touched / kBytesFromMemory);
+  const double computing = rounds * of(resident) + of(last);
+  // Where memory decides, blocks that have less to do are still more likely to keep it busy.
+  double cycles = std::max(computing, touched / kBytesFromMemory) + computing / 8;
   if (unit.packed != PackedOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));

@@ -31,6 +31,8 @@ class ThreadRewriter : public Rewriter {
         return ShareBound(index.shared_items(), thread_ + Index(1));
       case Index::Kind::kMin:
         return Min(RewriteIndex(index.left()), RewriteIndex(index.right()));
+      case Index::Kind::kXor:
+        return RewriteIndex(index.left()) ^ RewriteIndex(index.right());
       default:
         return RewriteSum(index);
     }

@@ -6,6 +6,7 @@
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/block_levels.h"
 #include "codegen/choose/keyed_variants.h"
+#include "codegen/choose/unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/nest_shape.h"
@@ -339,8 +340,10 @@ TuningParameters DefaultBlockParameters(const Expression& expression, const Syst
                                         const DeviceDescription& device, NumericsPolicy numerics) {
   TuningParameters p =
       ParametersWithoutKeys(expression, model, device, PolicyFor(expression, numerics));
+  // What the parameters say beyond `unit` and `keyed` decides on little then.
+  std::vector<TuningParameters> units = UnitVariants(expression, model, device, p, /*most=*/1);
+  if (!units.empty() && PrefersUnit(expression, units.front())) return std::move(units.front());
   if (!AreKeysSafe(expression, device)) return p;
-  // What the parameters say beyond `keyed` decides on nothing then.
   std::vector<TuningParameters> keyed = KeyedVariants(expression, model, device, p);
   return keyed.empty() ? p : std::move(keyed.front());
 }

@@ -10,6 +10,7 @@
 #include "codegen/choose/register_tile_rules.h"
 #include "codegen/choose/remainder_choice.h"
 #include "codegen/choose/tile_choice.h"
+#include "codegen/choose/unit_variants.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
 #include "core/expression/one_point.h"
@@ -102,6 +103,13 @@ std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDe
   return variants;
 }
 
+// Threads that compute themselves.
+TuningParameters WithoutUnit(TuningParameters p) {
+  p.unit = {};
+  p.swizzle = 1;
+  return p;
+}
+
 }  // namespace
 
 std::vector<TuningParameters> StartingParameters(const Expression& expression,
@@ -114,6 +122,12 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
         DefaultBlockParameters(expression, model, device, numerics)};
     for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
       if (starts.size() < most) starts.push_back(std::move(variant));
+    }
+    if (starts.front().unit.rows > 0) starts.push_back(WithoutUnit(starts.front()));
+    for (TuningParameters& variant :
+         UnitVariants(expression, model, device, starts.front(), most)) {
+      if (starts.size() >= most || variant == starts.front()) continue;
+      starts.push_back(std::move(variant));
     }
     for (TuningParameters& variant : KeyedVariants(expression, model, device, starts.front())) {
       if (starts.size() >= most || variant == starts.front()) continue;

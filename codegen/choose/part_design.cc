@@ -317,6 +317,7 @@ DeviceDescription OnePart(DeviceDescription device, int64_t threads) {
   if (!BackendOf(device.kind).has_blocks) return device;
   BlockLimits& limits = device.blocks;
   limits.multiprocessors = 1;
+  device.features.group_units = false;  // which have stages of their own
   limits.max_grid = {1, 1, 1};
   limits.max_threads_per_block =
       static_cast<int>(std::min<int64_t>(threads, limits.max_threads_per_block));

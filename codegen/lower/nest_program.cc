@@ -13,6 +13,7 @@
 #include "codegen/lower/levels/nest_results.h"
 #include "codegen/lower/nest_phases.h"
 #include "codegen/lower/scan/scan_in_registers.h"
+#include "codegen/lower/units/unit_program.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
@@ -371,6 +372,7 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
     }
   }
   if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);
+  if (low_level.parameters().unit.rows > 0) return BuildUnitProgram(low_level);
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
   return NestProgramBuilder(low_level, std::move(plan), device).Build();

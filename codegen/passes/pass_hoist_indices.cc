@@ -60,8 +60,9 @@ class Hoister : public Rewriter {
                    },
                    [&](const AsyncCopy& s) {
                      const Index to = Hoisted(s.to, s.target + "_at");
-                     out.push_back({AsyncCopy{s.target, to, s.source,
-                                              Hoisted(s.from, s.source + "_at"), s.type}});
+                     const Index from = Hoisted(s.from, s.source + "_at");
+                     out.push_back({AsyncCopy{s.target, to, s.source, from, s.type,
+                                              RewriteConditions(s.all_of)}});
                    },
                    [&](const DeclarePointer& s) {
                      DeclarePointer result = s;

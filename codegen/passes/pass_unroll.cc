@@ -81,6 +81,7 @@ class Unroller : public Rewriter {
     Rewriter::RewriteStatement(statement, out);
     auto* loop = std::get_if<For>(&out.back().form);
     if (loop == nullptr || loop->unroll || !HasConstantBounds(*loop)) return;
+    if (loop->unroll_by == 1) return;  // is to stay a loop
     const UnrolledSize inside = SizeOf(*loop->body);
     loop->unroll = !inside.has_rolled_loop && Points(*loop, inside) <= Limit(inside);
     loop->unroll |= options_.private_arrays && IndexesPrivateArray(*loop);

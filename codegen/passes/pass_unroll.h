@@ -24,7 +24,8 @@ struct UnrollOptions {
 // Expects any program. Ensures the same program in which more loops with constant bounds have
 // For::unroll: innermost loops first, and loops around them as long as all loops inside are
 // unrolled and the nest has no more points than the options say; and those over private arrays.
-// Loops that have branches, and more points than such may have, have For::unroll_by.
+// Loops with For::unroll_by 1 stay as they are. Others that have branches, and more points than
+// such may have, have For::unroll_by.
 LoopProgram Unroll(LoopProgram program, const UnrollOptions& options);
 
 }  // namespace mdh

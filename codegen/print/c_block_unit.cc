@@ -13,11 +13,12 @@
 #include "codegen/print/c_spelling.h"
 #include "codegen/print/c_unit_parts.h"
 #include "codegen/program/loop_program_walk.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {
 
-constexpr int64_t kSharedAlignment = 16;
+constexpr int64_t kSharedAlignment = 16;  // at least
 
 int64_t Threads(const LaunchGeometry& launch) {
   return launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.threads_per_block();
@@ -33,6 +34,7 @@ int64_t MostThreads(const LoopProgram& program) {
 struct SharedLayout {
   std::map<std::string, int64_t> offsets;
   int64_t bytes = 0;
+  int64_t alignment = kSharedAlignment;
 };
 
 SharedLayout LayOutShared(const Stage& stage) {
@@ -40,9 +42,10 @@ SharedLayout LayOutShared(const Stage& stage) {
   for (const Statement& statement : stage.body) {
     const auto* array = std::get_if<DeclareArray>(&statement.form);
     if (array == nullptr || array->space != MemorySpace::kShared) continue;
+    layout.bytes = RoundUp(layout.bytes, array->alignment_bytes);
+    layout.alignment = std::max<int64_t>(layout.alignment, array->alignment_bytes);
     layout.offsets[array->name] = layout.bytes;
-    const int64_t bytes = array->elements * SizeBytes(array->type);
-    layout.bytes += (bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+    layout.bytes += RoundUp(array->elements * SizeBytes(array->type), kSharedAlignment);
   }
   return layout;
 }
@@ -142,9 +145,10 @@ class BlockUnitPrinter {
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
   std::string PrintOverlap(size_t number);
-  std::string DynamicSharedArray() const {
-    return absl::StrCat("  extern ",
-                        absl::Substitute(dialect_.shared_array, "char", "mdh_shared", ""), ";\n");
+  std::string DynamicSharedArray(int64_t alignment) const {
+    return absl::StrCat(
+        "  extern ", absl::Substitute(dialect_.shared_array, "char", "mdh_shared", "", alignment),
+        ";\n");
   }
   std::string PrintNumbers(const Stage& stage, const std::string& code) const;
   absl::string_view InputRestrict(size_t number) const;
@@ -237,7 +241,7 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
       {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
   return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
                       StageName(number), "(", PrintParameters(number), ") {\n",
-                      PrintOverlap(number), is_dynamic ? DynamicSharedArray() : "",
+                      PrintOverlap(number), is_dynamic ? DynamicSharedArray(shared.alignment) : "",
                       PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
 }
 
@@ -273,6 +277,10 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     text +=
         "\nCopies to shared memory are asynchronous, which needs compute capability 8.0 or "
         "later.\n";
+  }
+  if (prelude_.uses_units()) {
+    absl::StrAppend(&text, "\nMatrix units take their operands from shared memory, which needs ",
+                    dialect_.unit_architecture, ".\n");
   }
   if (prelude_.uses_ptx()) text += "\nContains PTX, which NVIDIA's compiler takes.\n";
   const bool has_clusters =
@@ -312,7 +320,8 @@ Kernel BlockUnitPrinter::Print() {
                                "\n", functions, stages);
   kernel.header = PrintHeader(kernel);
   kernel.compile_options = absl::StrSplit(
-      absl::StrCat(dialect_.compile_options, " ", dialect_.contraction_options[options_.contracts]),
+      absl::StrCat(dialect_.compile_options, " ", dialect_.contraction_options[options_.contracts],
+                   " ", prelude_.uses_units() ? dialect_.unit_architecture : ""),
       ' ', absl::SkipEmpty());
   return kernel;
 }

@@ -58,7 +58,7 @@ struct CDialect {
   std::array<absl::string_view, 3> spaces = {"", "", ""};
   // Behind the star of a declaration.
   absl::string_view parameter_restrict = " restrict", pointer_restrict = "";
-  // $0 type, $1 name, $2 elements.
+  // $0 type, $1 name, $2 elements, $3 alignment in bytes of what is shared.
   absl::string_view shared_array = "", private_array = "$0 $1[$2]";
   absl::string_view unroll = "#pragma unroll";        // $0: steps
   absl::string_view unroll_by = "#pragma unroll $0";  // $0: steps at a time
@@ -109,11 +109,17 @@ struct CDialect {
   // Bodies of functions for asynchronous copies: of some bytes ($0; 4, 8 and, apart, 16) from
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
   // last ($0) have arrived. "" where the language has none.
-  absl::string_view async_copy = "", async_copy_16 = "", commit_copies = "", wait_for_copies = "";
+  absl::string_view async_copy = "", async_copy_16 = "";
+  // The same copies if `condition` holds, else of zeros. Where copies for matrix units are made.
+  absl::string_view async_copy_if = "", async_copy_16_if = "";
+  absl::string_view commit_copies = "", wait_for_copies = "";
   // Clusters of blocks: what asks for one of $0 x $1 x $2, bodies of functions that load the
   // element of type $0 that `block` has at `p`, and that wait for all threads of the cluster. ""
   // where the language has none.
   absl::string_view cluster = "", load_of_block = "", cluster_barrier = "";
+  // Option of the compiler for matrix units of groups (codegen/program/unit_statements.h), which
+  // are there as PTX for that architecture only. "" where the language has none.
+  absl::string_view unit_architecture = "";
   // Body of a function that says whether the block is the last one of `blocks` to call it with that
   // `counter`, which is 0 before: it makes what its threads wrote visible to the device, and what
   // the other blocks wrote to them. "" where the language has no such guarantee.
@@ -139,6 +145,7 @@ struct CDialect {
   bool overlaps_stages() const { return !wait_for_stages.empty(); }
   bool has_resident_blocks() const { return !resident_blocks.empty(); }
   bool has_clusters() const { return !cluster.empty(); }
+  bool has_group_units() const { return !unit_architecture.empty(); }
   bool has_async_copies() const { return !async_copy.empty(); }
   bool takes_ptx() const { return !shuffle_4.empty(); }  // beside its own words
   bool has_shuffles() const { return !shuffle_down.empty() || !shuffle_4.empty(); }

@@ -60,6 +60,13 @@ void Print(const Index& index, int precedence, std::string& out) {
       if (!IsPowerOf2(divisor)) return PrintBinary(index, kProduct, " % ", precedence, out);
       return PrintBits(index.left(), " & ", divisor - 1, precedence, out);
     }
+    case Index::Kind::kXor:
+      if (precedence > kNone) out += '(';
+      Print(index.left(), kFactor, out);
+      out += " ^ ";
+      Print(index.right(), kFactor, out);
+      if (precedence > kNone) out += ')';
+      return;
     case Index::Kind::kMin:
       out += "mdh_min(";
       Print(index.left(), kNone, out);

@@ -243,6 +243,19 @@ std::string CPrelude::AsyncCopyFunction(int bytes) {
   return name;
 }
 
+std::string CPrelude::AsyncCopyIfFunction(int bytes) {
+  copies_asynchronously_ = true;
+  uses_ptx_ |= dialect_.takes_ptx();
+  const std::string name = absl::StrCat("mdh_async_copy_", bytes, "_if");
+  const absl::string_view body = bytes == 16 ? dialect_.async_copy_16_if : dialect_.async_copy_if;
+  const std::string to = CPointer(dialect_, AddressSpace::kShared, false, "void");
+  const std::string from = CPointer(dialect_, AddressSpace::kGlobal, true, "void");
+  DefineFunction(name,
+                 absl::StrCat("void ", name, "(", to, " to, ", from, " from, int condition) {\n",
+                              absl::Substitute(body, bytes), "}\n"));
+  return name;
+}
+
 std::string CPrelude::CommitCopiesFunction() {
   const std::string name = "mdh_commit_copies";
   DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.commit_copies, "}\n"));

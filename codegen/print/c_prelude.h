@@ -82,6 +82,8 @@ class CPrelude {
   // Names of the functions for asynchronous copies (CDialect::async_copy), and whether they were
   // asked for.
   std::string AsyncCopyFunction(int bytes);
+  // (to, from, condition): copies zeros if it does not hold.
+  std::string AsyncCopyIfFunction(int bytes);
   std::string CommitCopiesFunction();
   std::string WaitForCopiesFunction(int groups);
   bool copies_asynchronously() const { return copies_asynchronously_; }
@@ -93,6 +95,16 @@ class CPrelude {
   std::string LoadOfBlockFunction(ScalarType type);
   std::string ClusterBarrierFunction();
   std::string IsLastFunction();
+  // Names of the functions for matrix units of groups (codegen/program/unit_statements.h), and
+  // whether they were asked for: () -> one instruction without operands; (pointer, leading_bytes,
+  // stride_bytes) -> operand; (sums, a, b, keeps), which multiplies; (pointer, 8 values), which
+  // stores matrices. Only if the language has them.
+  std::string UnitInstructionFunction(const std::string& instruction);
+  std::string UnitOperandFunction();
+  std::string GroupMultiplyFunction(ScalarType type, int columns, bool a_is_across,
+                                    bool b_is_across);
+  std::string StoreMatricesFunction(ScalarType type);
+  bool uses_units() const { return uses_units_; }
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
   std::string AdmitNextStageFunction();
@@ -143,6 +155,7 @@ class CPrelude {
   bool streams_ = false;
   bool copies_asynchronously_ = false;
   bool uses_ptx_ = false;
+  bool uses_units_ = false;
 };
 
 // Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,

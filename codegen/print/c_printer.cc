@@ -20,6 +20,7 @@ bool Declares(const Block& block) {
         std::holds_alternative<DeclareArray>(statement.form) ||
         std::holds_alternative<FindKey>(statement.form) ||
         std::holds_alternative<DeclareLast>(statement.form) ||
+        std::holds_alternative<DeclareOperand>(statement.form) ||
         std::holds_alternative<DeclareFlag>(statement.form)) {
       return true;
     }
@@ -177,12 +178,15 @@ std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
   RequireAsyncCopies();
   const int element = SizeBytes(s.type.scalar), bytes = element * s.type.lanes;
   const int piece = std::min(bytes, Alignment(s.source));
-  const std::string function = prelude_.AsyncCopyFunction(piece);
+  const std::string function =
+      s.all_of.empty() ? prelude_.AsyncCopyFunction(piece) : prelude_.AsyncCopyIfFunction(piece);
+  const std::string condition =
+      s.all_of.empty() ? "" : absl::StrCat(", ", PrintConditions(s.all_of));
   std::string text;
   for (int at = 0; at < bytes; at += piece) {
     const Index offset(at / element);
     absl::StrAppend(&text, at == 0 ? "" : " ", function, "(", Address(s.target, s.to + offset),
-                    ", ", Address(s.source, s.from + offset), ");");
+                    ", ", Address(s.source, s.from + offset), condition, ");");
   }
   return text + "\n";
 }
@@ -214,7 +218,7 @@ std::string CPrinter::PrintArray(const DeclareArray& s) {
                         found->second, ");\n");
   }
   const absl::string_view form = is_shared ? dialect_.shared_array : dialect_.private_array;
-  return absl::StrCat(absl::Substitute(form, type, s.name, s.elements), ";\n");
+  return absl::StrCat(absl::Substitute(form, type, s.name, s.elements, s.alignment_bytes), ";\n");
 }
 
 std::string CPrinter::PrintFor(const For& s) {
@@ -289,6 +293,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
                  prelude_.FindKeyFunction(s.key->type.scalar), arguments, ";\n");
           },
           [&](const DeclarePointer& s) { line(PrintPointer(s)); },
+          [&](const AdvancePointer& s) { line(s.name, " += ", PrintIndex(s.by), ";\n"); },
           [&](const DeclareView& s) { line(PrintView(s)); },
           [&](const DeclareArray& s) { line(PrintArray(s)); },
           [&](const HardwareIndex& s) {
@@ -365,6 +370,15 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             RequireAsyncCopies();
             line(prelude_.WaitForCopiesFunction(s.groups), "();\n");
           },
+          [&](const DeclareOperand& s) { line(PrintOperand(s)); },
+          [&](const GroupMultiply& s) { line(PrintMultiply(s)); },
+          [&](const GroupFence&) { line(UnitFunction("wgmma.fence.sync.aligned")); },
+          [&](const CommitMultiplies&) { line(UnitFunction("wgmma.commit_group.sync.aligned")); },
+          [&](const WaitForMultiplies& s) {
+            line(UnitFunction(absl::StrCat("wgmma.wait_group.sync.aligned ", s.bundles)));
+          },
+          [&](const UnitFence&) { line(UnitFunction("fence.proxy.async.shared::cta")); },
+          [&](const StoreMatrices& s) { line(PrintStoreMatrices(s)); },
           [&](const CopyRegion& s) {
             if (Declares(*s.body)) return braced("{\n", *s.body);
             PrintBlock(*s.body, depth, out);

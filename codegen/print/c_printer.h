@@ -60,6 +60,13 @@ class CPrinter {
   std::string PrintCondition(const Condition& condition);
   std::string PrintConditions(const std::vector<Condition>& conditions);
 
+  // c_printer_units.cc
+  std::string PrintOperand(const DeclareOperand& statement);
+  std::string PrintMultiply(const GroupMultiply& statement);
+  std::string PrintStoreMatrices(const StoreMatrices& statement);
+  // The call of a function that is this instruction.
+  std::string UnitFunction(const std::string& instruction);
+
   // c_printer_values.cc
   std::string PrintValue(const ValueNode& node, int precedence);
   std::string PrintOperation(const ValueNode& node, const LoopOperation& operation, int precedence);

@@ -27,7 +27,7 @@ constexpr CDialect kCudaCxx = {
     .function_qualifier = "static __device__ inline",
     .table_qualifier = "static __device__ const",
     .parameter_restrict = " __restrict__",
-    .shared_array = "__shared__ __align__(16) $0 $1[$2]",
+    .shared_array = "__shared__ __align__($3) $0 $1[$2]",
     .largest_vector_bytes = 16,
     .largest_vector_lanes = 4,
     .define_vector = "struct __align__($5) $0 {\n  $1 s[$2];\n};\n",
@@ -63,6 +63,14 @@ constexpr CDialect kCudaCxx = {
         "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
         "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from) : "
         "\"memory\");\n",
+    .async_copy_if =
+        "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0, %2;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from),\n"
+        "               \"r\"(condition ? $0 : 0) : \"memory\");\n",
+    .async_copy_16_if =
+        "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0, %2;\"\n"
+        "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(from),\n"
+        "               \"r\"(condition ? $0 : 0) : \"memory\");\n",
     .commit_copies = "  asm volatile(\"cp.async.commit_group;\" ::: \"memory\");\n",
     .wait_for_copies = "  asm volatile(\"cp.async.wait_group $0;\" ::: \"memory\");\n",
     // Of compute capability 9.0 and later.
@@ -73,6 +81,7 @@ constexpr CDialect kCudaCxx = {
         "  return *(const $0*)at;\n",
     .cluster_barrier =
         "  asm volatile(\"barrier.cluster.arrive;\\n\\tbarrier.cluster.wait;\" ::: \"memory\");\n",
+    .unit_architecture = "--gpu-architecture=sm_90a",
     // Fences of all threads: what each wrote is there before the counter is raised, and what each
     // reads from then on is no older.
     .is_last =

@@ -14,7 +14,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.extreme = "";
   dialect.widen_half = "return (float)__builtin_bit_cast(_Float16, a);";
   dialect.narrow_half = "return __builtin_bit_cast(unsigned short, (_Float16)a);";
-  dialect.shared_array = "__shared__ __attribute__((aligned(16))) $0 $1[$2]";
+  dialect.shared_array = "__shared__ __attribute__((aligned($3))) $0 $1[$2]";
   dialect.define_vector = "struct __attribute__((aligned($5))) $0 {\n  $1 s[$2];\n};\n";
   // A second bound would be of waves per processor, not of blocks.
   dialect.kernel_qualifier = "extern \"C\" __global__ void __launch_bounds__($3)\n";
@@ -25,8 +25,10 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.shuffle_xor = "__shfl_xor($0, $1, $2)";
   dialect.atomic_add_vectors = dialect.atomic_add_vector = "";
   dialect.async_copy = dialect.async_copy_16 = "";
+  dialect.async_copy_if = dialect.async_copy_16_if = "";
   dialect.commit_copies = dialect.wait_for_copies = "";
   dialect.cluster = dialect.load_of_block = dialect.cluster_barrier = "";
+  dialect.unit_architecture = "";
   dialect.wait_for_stages = dialect.admit_next_stage = "";
   dialect.static_shared_bytes = 64 * 1024;
   dialect.compile_options = "-std=c++17";

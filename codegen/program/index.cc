@@ -78,6 +78,13 @@ Index operator%(const Index& a, int64_t divisor) {
   return Index::Make(Index::Kind::kMod, a, Index(divisor));
 }
 
+Index operator^(const Index& a, const Index& b) {
+  if (a.IsZero()) return b;
+  if (b.IsZero()) return a;
+  if (a.is_constant() && b.is_constant()) return Index(a.constant() ^ b.constant());
+  return Index::Make(Index::Kind::kXor, a, b);
+}
+
 Index Min(const Index& a, const Index& b) {
   if (a.is_constant() && b.is_constant()) return Index(std::min(a.constant(), b.constant()));
   if (a == b) return a;
@@ -119,6 +126,13 @@ void Index::Print(const Node& node, int precedence, std::string& out) {
       return binary(2, "/", 3);
     case Kind::kMod:
       return binary(2, "%", 3);
+    case Kind::kXor:  // binds more loosely than a sum
+      out += '(';
+      Print(*node.a, 1, out);
+      out += " ^ ";
+      Print(*node.b, 1, out);
+      out += ')';
+      return;
     case Kind::kMin:
       out += "mdh_min(";
       Print(*node.a, 0, out);
@@ -185,6 +199,8 @@ Index Index::Replace(
       return a / b.constant();
     case Kind::kMod:
       return a % b.constant();
+    case Kind::kXor:
+      return a ^ b;
     default:
       return Min(a, b);
   }

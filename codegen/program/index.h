@@ -29,6 +29,7 @@ class Index {
   friend Index operator*(const Index& a, int64_t factor);
   friend Index operator/(const Index& a, int64_t divisor);  // of non-negative values
   friend Index operator%(const Index& a, int64_t divisor);  // of non-negative values
+  friend Index operator^(const Index& a, const Index& b);   // of non-negative values
   friend Index Min(const Index& a, const Index& b);
 
   bool is_constant() const;
@@ -57,6 +58,7 @@ class Index {
     kMul,
     kDiv,
     kMod,
+    kXor,
     kMin
   };
   Kind kind() const { return node_->kind; }

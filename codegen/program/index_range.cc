@@ -1,6 +1,7 @@
 #include "codegen/program/index_range.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace mdh {
@@ -17,6 +18,12 @@ std::optional<IndexRange> RangeOfFactor(const Index& factor, const IndexRanges& 
     const auto right = RangeOf(factor.right(), ranges);
     if (!left.has_value() || !right.has_value()) return std::nullopt;
     return IndexRange{std::min(left->low, right->low), std::min(left->high, right->high)};
+  }
+  if (factor.kind() == Index::Kind::kXor) {
+    const auto right = RangeOf(factor.right(), ranges);
+    if (!left.has_value() || !right.has_value()) return std::nullopt;
+    const auto bits = std::bit_width(static_cast<uint64_t>(std::max(left->high, right->high)));
+    return IndexRange{0, (int64_t{1} << bits) - 1};
   }
   // Quotients and remainders of non-negative values.
   const int64_t divisor = factor.right().constant();
@@ -114,6 +121,8 @@ Index Simplified(const Index& index, const IndexRanges& ranges) {
       return SimplifiedQuotient(left, right.constant(), ranges);
     case Index::Kind::kMod:
       return SimplifiedRemainder(left, right.constant(), ranges);
+    case Index::Kind::kXor:
+      return is_same ? index : left ^ right;
     default:
       break;
   }

@@ -12,7 +12,8 @@
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
 // shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
-// AddElements, AsyncCopy, DeclareLast, ClusterBarrier and LoadOfBlock on some of them.
+// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and matrix units
+// (codegen/program/unit_statements.h) on some of them.
 //
 // fp16 and the like (IsStorageOnly) exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "codegen/program/index.h"
+#include "codegen/program/unit_statements.h"
 #include "core/scalar/scalar_function.h"
 
 namespace mdh {
@@ -41,9 +43,6 @@ struct LoopValueType {
 };
 
 // ---- Values ----
-
-struct ValueNode;
-using LoopValue = std::shared_ptr<const ValueNode>;
 
 struct Literal {
   ScalarValue value;
@@ -254,6 +253,11 @@ struct DeclarePointer {
   // two. Targets with blocks move more bytes than these element by element.
   int alignment_bytes = 16;
 };
+// The pointer, which was declared, points so many elements further from here on.
+struct AdvancePointer {
+  std::string name;
+  Index by;
+};
 // `name` is `base` as a pointer to elements of `type`: fields of records.
 struct DeclareView {
   std::string name;
@@ -265,12 +269,12 @@ enum class MemorySpace : uint8_t {
   kShared,   // one array per block; declared at the top of a stage
   kPrivate,  // one array per thread, indexed by constants once loops are unrolled: registers
 };
-// Aligned to 16 bytes.
 struct DeclareArray {
   std::string name;
   ScalarType type;
   int64_t elements;
   MemorySpace space;
+  int alignment_bytes = 16;  // other values in shared memory only
 };
 // `name` is the block's number in the grid, or the thread's in the block, along axis 0..2 (x, y,
 // z).
@@ -374,13 +378,15 @@ struct Call {
 };
 // Neighbours of `type`, 4, 8 or 16 bytes, from `source` in memory to the shared array `target`, by
 // a copy that runs beside what the thread does next; both places are aligned to these bytes. Until
-// the thread has waited for it, nobody accesses them but to read the source.
+// the thread has waited for it, nobody accesses them but to read the source. Where not all
+// conditions hold, the target gets zeros, and the source is not read.
 struct AsyncCopy {
   std::string target;
   Index to;
   std::string source;
   Index from;
   LoopValueType type;
+  std::vector<Condition> all_of = {};
 };
 // The copies that the thread began since the last time are a group, perhaps an empty one.
 struct CommitCopies {};
@@ -403,10 +409,11 @@ struct CopyRegion {
 
 struct Statement {
   std::variant<Comment, DeclareIndex, DeclareValue, Assign, StoreElements, AddElements,
-               CombineElement, InsertKey, FindKey, DeclarePointer, DeclareView, DeclareArray,
-               HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For, ShareLoop, If,
-               IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call, AsyncCopy,
-               CommitCopies, WaitForCopies, CopyRegion>
+               CombineElement, InsertKey, FindKey, DeclarePointer, AdvancePointer, DeclareView,
+               DeclareArray, HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For,
+               ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
+               AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
+               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices>
       form;
 };
 

@@ -187,12 +187,16 @@ class TextPrinter {
          " + ", s.offset.ToString(),
          s.alignment_bytes < 16 ? absl::StrCat(", aligned to ", s.alignment_bytes) : "");
   }
+  void Print(const AdvancePointer& s, int depth) {
+    Line(depth, "advance ", s.name, " by ", s.by.ToString());
+  }
   void Print(const DeclareView& s, int depth) {
     Line(depth, "view ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base);
   }
   void Print(const DeclareArray& s, int depth) {
     Line(depth, s.space == MemorySpace::kShared ? "shared " : "private ", Name(s.type), " ", s.name,
-         "[", s.elements, "]");
+         "[", s.elements, "]",
+         s.alignment_bytes == 16 ? "" : absl::StrCat(", aligned to ", s.alignment_bytes));
   }
   void Print(const HardwareIndex& s, int depth) {
     Line(depth, "index ", s.name, " = ", s.kind == HardwareIndex::Kind::kBlock ? "block" : "thread",
@@ -236,7 +240,8 @@ class TextPrinter {
   }
   void Print(const AsyncCopy& s, int depth) {
     Line(depth, s.target, "[", s.to.ToString(), "] = asynchronous ",
-         s.type.lanes == 1 ? "" : TypeText(s.type) + " ", s.source, "[", s.from.ToString(), "]");
+         s.type.lanes == 1 ? "" : TypeText(s.type) + " ", s.source, "[", s.from.ToString(), "]",
+         s.all_of.empty() ? "" : absl::StrCat(" if ", ConditionsText(s.all_of), " else 0"));
   }
   void Print(const CommitCopies&, int depth) { Line(depth, "commit copies"); }
   void Print(const WaitForCopies& s, int depth) { Line(depth, "wait for copies but ", s.groups); }
@@ -244,6 +249,28 @@ class TextPrinter {
     Nested(absl::StrCat("copy to ", s.array, ", stages ", s.stages,
                         s.is_asynchronous ? ", asynchronous" : ""),
            *s.body, depth);
+  }
+  void Print(const DeclareOperand& s, int depth) {
+    Line(depth, "operand ", s.name, " = ", s.array, " + ", s.offset.ToString(), ", blocks ",
+         s.leading_bytes, ", eights ", s.stride_bytes);
+  }
+  void Print(const GroupMultiply& s, int depth) {
+    const auto operand = [](const UnitOperand& x) {
+      return absl::StrCat(x.name, " + ", x.offset_bytes, x.is_across ? " across" : "");
+    };
+    Line(depth, "group ", s.sums, "[", s.first, "] of 64 x ", s.columns,
+         s.keeps.IsZero() ? " = " : " += ", Name(s.type), " ", operand(s.a), " * ", operand(s.b),
+         s.keeps.is_constant() ? "" : absl::StrCat(", kept if ", s.keeps.ToString()));
+  }
+  void Print(const GroupFence&, int depth) { Line(depth, "group fence"); }
+  void Print(const CommitMultiplies&, int depth) { Line(depth, "commit multiplies"); }
+  void Print(const WaitForMultiplies& s, int depth) {
+    Line(depth, "wait for multiplies but ", s.bundles);
+  }
+  void Print(const UnitFence&, int depth) { Line(depth, "unit fence"); }
+  void Print(const StoreMatrices& s, int depth) {
+    Line(depth, s.array, "[", s.offset.ToString(), "] = matrices of ", Name(s.type), " ",
+         absl::StrJoin(s.values, ", ", AppendText));
   }
   void Nested(const std::string& head, const Block& body, int depth) {
     Line(depth, head);

@@ -52,6 +52,7 @@ class Parts {
   void operator()(Is<DeclarePointer> auto& s) const {
     v_.Used(s.base), v_.At(s.offset), v_.Declared(s.name);
   }
+  void operator()(Is<AdvancePointer> auto& s) const { v_.At(s.by), v_.Used(s.name); }
   void operator()(Is<DeclareView> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }
   void operator()(Is<DeclareArray> auto& s) const { v_.Declared(s.name); }
   void operator()(Is<DeclareLast> auto& s) const {
@@ -71,7 +72,21 @@ class Parts {
   void operator()(Is<KeepInRegister> auto& s) const { v_.Used(s.name); }
   void operator()(Is<PrefetchElement> auto& s) const { v_.At(s.offset), v_.Used(s.pointer); }
   void operator()(Is<AsyncCopy> auto& s) const {
-    v_.At(s.to), v_.Used(s.target), v_.At(s.from), v_.Used(s.source);
+    v_.At(s.to), v_.Used(s.target), v_.At(s.from), v_.Used(s.source), Conditions(s.all_of);
+  }
+  void operator()(Is<GroupFence> auto&) const {}
+  void operator()(Is<CommitMultiplies> auto&) const {}
+  void operator()(Is<WaitForMultiplies> auto&) const {}
+  void operator()(Is<UnitFence> auto&) const {}
+  void operator()(Is<DeclareOperand> auto& s) const {
+    v_.At(s.offset), v_.Used(s.array), v_.Declared(s.name);
+  }
+  void operator()(Is<GroupMultiply> auto& s) const {
+    v_.Used(s.sums), v_.Used(s.a.name), v_.Used(s.b.name), v_.At(s.keeps);
+  }
+  void operator()(Is<StoreMatrices> auto& s) const {
+    v_.At(s.offset), v_.Used(s.array);
+    for (auto& value : s.values) v_.Value(value);
   }
   void operator()(Is<CopyRegion> auto& s) const { v_.Used(s.array), v_.Inner(s.body); }
   void operator()(Is<Call> auto& s) const {
@@ -166,6 +181,7 @@ const std::string* DeclaredName(const Statement& statement) {
                                [](const HardwareIndex& s) -> Name { return &s.name; },
                                [](const FindKey& s) -> Name { return &s.name; },
                                [](const DeclareFlag& s) -> Name { return &s.name; },
+                               [](const DeclareOperand& s) -> Name { return &s.name; },
                                [](const auto&) -> Name { return nullptr; }},
                     statement.form);
 }

@@ -63,6 +63,22 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
+ChoiceValue GetUnit(const TuningParameters& p) {
+  return {p.unit.rows, p.unit.columns, p.unit.groups, p.unit.stages, p.unit.parts};
+}
+void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->unit = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
+             static_cast<int>(v[3]), static_cast<int>(v[4]), p->unit.packed};
+}
+
+ChoiceValue GetPacked(const TuningParameters& p) { return {static_cast<int64_t>(p.unit.packed)}; }
+void SetPacked(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->unit.packed = static_cast<PackedOperands>(v[0]);
+}
+std::string PackedObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  return p.unit.rows > 0 ? "" : "only operands of matrix units are packed";
+}
+
 ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
 void SetLanes(absl::Span<const int64_t> v, TuningParameters* p) {
   p->lanes.assign(v.begin(), v.end());
@@ -125,8 +141,15 @@ std::string EarlyLack(const DeviceDescription& device, absl::Span<const int64_t>
                       " never begin early");
 }
 
+std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>) {
+  if (device.features.group_units) return "";
+  return "the device has no matrix units that groups of threads feed from shared memory (CUDA's "
+         "have them at compute capability 9.0)";
+}
+
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   if (p.combine_blocks == CombineBlocks::kCluster) return "blocks of a cluster are neighbours";
+  if (p.unit.rows > 0) return "";
   int axes = 0;  // with several blocks
   for (int d = 0; !p.tile.empty() && d < std::ssize(p.tile[0]) && d < t.expression.rank(); ++d) {
     axes += p.tile[0][d] < t.expression.dimensions()[d].size ? 1 : 0;
@@ -305,6 +328,24 @@ constexpr Choice kChoices[] = {
      .needs_fused_phases = true,
      .own_obstacle = KeyedObstacle,
      .offered_for = OfferKeyed},
+    // For designs and rules, too: which tiles there are depends on too much at once.
+    {.key = "unit",
+     .separator = ':',
+     .form = "ROWS:COLUMNS:GROUPS:STAGES:PARTS",
+     .get = GetUnit,
+     .set = SetUnit,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .lack = UnitLack,
+     .own_obstacle = UnitObstacle},
+    {.key = "packs",
+     .words = {"none", "a", "b", "both"},
+     .first_word = 0,
+     .get = GetPacked,
+     .set = SetPacked,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .own_obstacle = PackedObstacle},
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none"},
                                            .lowerings = kBlocks,

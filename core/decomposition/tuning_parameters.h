@@ -175,6 +175,25 @@ struct KeyedParameters {
   friend bool operator==(const KeyedParameters&, const KeyedParameters&) = default;
 };
 
+// Operands of a contraction; a bit each.
+enum class PackedOperands : uint8_t { kNone = 0, kA = 1, kB = 2, kBoth = 3 };
+
+// How blocks of threads compute contractions on matrix units (core/decomposition/unit_plan.h): a
+// block has a tile of rows (m) by columns (n), whose sums groups of 128 threads keep in registers,
+// each those of as many rows. Operands come to shared memory in stages of 128 bytes along k, by
+// asynchronous copies that begin `stages` - 2 stages ahead.
+struct UnitParameters {
+  int rows = 0;  // of a tile; 0: the unit is not used
+  int columns = 0;
+  int groups = 1;
+  int stages = 4;
+  int parts = 1;  // blocks among which k is divided
+  // A stage before copies operands to scratch memory, as rows that are multiples of 16 bytes.
+  PackedOperands packed = PackedOperands::kNone;
+
+  friend bool operator==(const UnitParameters&, const UnitParameters&) = default;
+};
+
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
@@ -258,6 +277,7 @@ struct TuningParameters : BlockChoices {
   // along x first; tiles divide warps. Empty: threads are numbered without tiles.
   std::vector<int64_t> lanes = {};
   KeyedParameters keyed = {};
+  UnitParameters unit = {};
   // Targets with caches: threads of a call at most, of those that OpenMP gives. 1: the caller's,
   // without a parallel region.
   static constexpr int kAllThreads = 0;

@@ -55,15 +55,18 @@ Status ValidateCopies(const NestShape& decomposition, const DeviceDescription& d
 // Results are combined in the order of the numerics policy. Expects valid shapes.
 Status ValidateNumerics(const NestShape& recomposition);
 
-// Why blocks of threads cannot compute prefix sums, or results by key, so (Choice::own_obstacle);
-// empty: they can.
+// Why blocks of threads cannot compute prefix sums, results by key, or contractions so
+// (Choice::own_obstacle); empty: they can.
 //   - `scan` is for prefix sums with NumericsPolicy::kReassociate; powers of two, at least 32
 //     threads, at most 64 points a thread, which fit into registers and shared memory;
 //   - `keyed` is for results that have keys (FindKeyedForm), in types that the device combines
 //     atomically, of floating point with NumericsPolicy::kReassociate; tables fit into shared
-//     memory.
+//     memory;
+//   - `unit` is for contractions (FindContractionForm) of fp16 or bf16 with
+//     NumericsPolicy::kReassociate; stages fit into shared memory, and sums into registers.
 std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 // How blocks of threads compute the prefix sums: as the parameters say, or, where these have the
 // default, what suits the device. Without threads where nothing has no obstacle: then parts of
 // lines are summed up by one thread each.

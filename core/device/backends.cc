@@ -39,6 +39,7 @@ constexpr std::array<BackendInfo, 4> kBackends = {{
                   .resident_blocks = true,
                   .last_block = true,
                   .clusters = true,
+                  .group_units = true,
                   .early_launches = true,
                   .branches_around_barriers = true,
                   .private_registers = true},

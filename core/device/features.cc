@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-constexpr std::array<FeatureName, 12> kFeatureNames = {{
+constexpr std::array<FeatureName, 13> kFeatureNames = {{
     {"shuffles_down", &DeviceFeatures::shuffles_down},
     {"shuffles_up", &DeviceFeatures::shuffles_up},
     {"async_copies", &DeviceFeatures::async_copies},
@@ -20,6 +20,7 @@ constexpr std::array<FeatureName, 12> kFeatureNames = {{
     {"resident_blocks", &DeviceFeatures::resident_blocks},
     {"last_block", &DeviceFeatures::last_block},
     {"clusters", &DeviceFeatures::clusters},
+    {"group_units", &DeviceFeatures::group_units},
     {"early_launches", &DeviceFeatures::early_launches},
     {"branches_around_barriers", &DeviceFeatures::branches_around_barriers},
     {"private_registers", &DeviceFeatures::private_registers},
@@ -56,11 +57,13 @@ absl::Span<const FeatureName> FeatureNames() { return kFeatureNames; }
 
 DeviceFeatures FeaturesOf(const DeviceDescription& device) {
   constexpr int kScanLanes = 32;  // that exchange prefix sums (codegen/lower/scan/scan_cut.cc)
-  constexpr int kFirstWithAsyncCopies = 80, kFirstWithClusters = 90;  // compute capabilities
+  // Compute capabilities.
+  constexpr int kFirstWithAsyncCopies = 80, kFirstWithClusters = 90, kOnlyWithGroupUnits = 90;
   DeviceFeatures features = OfLanguage(device);
   const int capability = ComputeCapability(device), warp = device.blocks.warp_size;
   features.async_copies &= capability >= kFirstWithAsyncCopies;
   features.clusters &= capability >= kFirstWithClusters;
+  features.group_units &= capability == kOnlyWithGroupUnits;
   const int lanes = BackendOf(device.kind).lanes;
   features.shuffles_down &= warp > 1 && warp <= lanes;
   features.shuffles_up &= warp >= kScanLanes && warp <= lanes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/expression/touched_elements.h"
 #include "core/text/printer.h"
@@ -97,7 +98,10 @@ v1::Kernel MakeKernel(const v1::KernelKey& key, const Kernel& kernel,
   if (!backend.has_blocks) {
     proto.set_threads(kernel.threads > 0 ? std::min(kernel.threads, device.cores) : device.cores);
   }
-  if (!backend.for_isa.empty()) {
+  const bool names_isa = std::any_of(
+      kernel.compile_options.begin(), kernel.compile_options.end(),
+      [&](const std::string& option) { return absl::StartsWith(option, backend.for_isa); });
+  if (!backend.for_isa.empty() && !names_isa) {
     proto.add_compile_options(absl::StrCat(backend.for_isa, device.isa));
   }
   AddLaunches(kernel, proto);

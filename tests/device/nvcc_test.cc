@@ -67,7 +67,7 @@ TEST_F(NvccTest, FilesWhoseReplacementIsNoticedAreThoseOfTheToolkit) {
 
 TEST_F(NvccTest, IsCalledWithArchitectureOptionsAndFile) {
   const Nvcc nvcc = Scripted("echo \"$1 $2 $3 $4\" > \"$5\"; cat \"$6\" >> \"$5\"\n");
-  EXPECT_EQ(*Compile(nvcc, "source\n"), "--gpu-architecture=sm_90 -cubin --std=c++17 -o\nsource\n");
+  EXPECT_EQ(*Compile(nvcc, "source\n"), "-cubin --gpu-architecture=sm_90 --std=c++17 -o\nsource\n");
   EXPECT_EQ(Left(), 0);
 }
 

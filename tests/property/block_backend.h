@@ -54,6 +54,7 @@ class JudgedBackend {
   // "NVIDIA H200 (CUDA, driver 13.0)".
   std::string Name() const;
   ComputeDevice* device() { return device_.get(); }  // of kOpenCl and kCuda, else null
+  const ComputeDevice* device() const { return device_.get(); }
   // Whether clang, too, compiles for kOpenMp.
   bool has_clang() const { return has_clang_; }
 

@@ -12,6 +12,7 @@
 //   --threads N       the most of a block
 //   --only-scans 1    only expressions with prefix sums
 //   --only-keyed 1    only expressions whose results have keys
+//   --only-units 1    only contractions on matrix units, on backends with CUDA C++
 //   --pipelines 1     pipelines of several steps, fused in some way, instead of expressions
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ using mdh::BlockPairOptions;
                "block_campaign: error: %s\nusage: block_campaign --backend NAME [--platform NAME] "
                "[--device N] [--seed S] [--first N] [--processes N] [--guards BYTES] [--threads N] "
                "[--only-scans 1] [--only-keyed 1] [--only-stores 1] "
-               "[--pipelines 1] COUNT\n",
+               "[--only-units 1] [--pipelines 1] COUNT\n",
                why.c_str());
   std::exit(2);
 }
@@ -83,6 +84,8 @@ BlockPairOptions Parse(int argc, char** argv) {
       options.only_scans = Number<int>(value) != 0;
     } else if (word == "--only-stores") {
       options.only_stores = Number<int>(value) != 0;
+    } else if (word == "--only-units") {
+      options.only_units = Number<int>(value) != 0;
     } else if (word == "--pipelines") {
       options.pipelines = Number<int>(value) != 0;
     } else if (word == "--only-keyed") {

@@ -10,6 +10,7 @@
 #include "core/text/printer.h"
 #include "tests/property/pair_parameters.h"
 #include "tests/property/pipeline_pairs.h"
+#include "tests/property/unit_pairs.h"
 #include "tests/property/worker_pool.h"
 #include "tests/random_keyed.h"
 
@@ -53,10 +54,26 @@ Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions&
   return expression;
 }
 
+// A contraction on a matrix unit.
+std::optional<Pair> RandomUnitPair(const JudgedBackend& backend, Rng& rng) {
+  const DeviceDescription device = DeviceWithUnits(backend);
+  std::optional<UnitCase> random = RandomUnitCase(rng, device);
+  if (!random.has_value()) return std::nullopt;
+  std::vector<BufferBytes> inputs = RandomInputs(rng, random->expression);
+  return Pair{.expression = std::move(random->expression),
+              .model = CudaModel(),
+              .device = device,
+              .parameters = std::move(random->parameters),
+              .is_of_space = false,
+              .has_special_values = false,
+              .inputs = std::move(inputs)};
+}
+
 // nullopt if there is no valid configuration. Errors: those of SampleOfSpace.
 Result<std::optional<Pair>> RandomPair(const JudgedBackend& backend, uint64_t seed,
                                        const BlockPairOptions& options) {
   Rng rng(seed);
+  if (options.only_units) return RandomUnitPair(backend, rng);
   Expression expression = RandomPairExpression(rng, seed, options);
   SystemModel model = backend.RandomModel(rng);
   DeviceDescription device = backend.RandomDevice(rng);
@@ -202,10 +219,10 @@ BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
   };
   const auto fail = [&](int pair, absl::string_view what) {
     ++report.failures;
-    on_failure(absl::StrCat(options.only_scans ? "--only-scans 1 " : "",
-                            options.only_keyed ? "--only-keyed 1 " : "",
-                            options.pipelines ? "--pipelines 1 " : "", "--seed ", options.seed,
-                            " --first ", pair, " 1: ", what));
+    on_failure(absl::StrCat(
+        options.only_scans ? "--only-scans 1 " : "", options.only_keyed ? "--only-keyed 1 " : "",
+        options.only_units ? "--only-units 1 " : "", options.pipelines ? "--pipelines 1 " : "",
+        "--seed ", options.seed, " --first ", pair, " 1: ", what));
   };
   const auto on_end = [&](const JobEnd& end) {
     absl::string_view text = end.text;

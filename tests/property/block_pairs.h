@@ -18,6 +18,7 @@ struct BlockPairOptions {
   bool only_scans = false;   // expressions with prefix sums
   bool only_stores = false;  // expressions with store functions
   bool only_keyed = false;   // expressions whose results have keys
+  bool only_units = false;   // contractions on matrix units
   bool pipelines = false;    // pipelines, one configuration per step, instead of expressions
   int processes = 2;         // 0: none of their own, for tools that watch this process
   int patience_s = 300;

@@ -17,11 +17,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-enum class Judged { kExpressions, kPipelines };
+enum class Judged { kExpressions, kPipelines, kUnits };
 
 BlockPairOptions OptionsFor(Backend backend, int count, Judged judged) {
   BlockPairOptions options;
   options.pipelines = judged == Judged::kPipelines;
+  options.only_units = judged == Judged::kUnits;
   options.backend.backend = backend;
   options.backend.toolkit_folders = Nvrtc::ToolkitFolders("");
   options.count = count;
@@ -46,6 +47,7 @@ void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
   const BlockPairReport report =
       JudgeBlockPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
   EXPECT_EQ(report.failures, 0);
+  if (judged == Judged::kUnits && report.pairs == 0) GTEST_SKIP() << "no units on " << *name;
   EXPECT_GE(report.pairs, count * 9 / 10) << "too many expressions have no configuration";
   std::printf("%s", Summary(report, *name).c_str());
 }
@@ -54,6 +56,12 @@ TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend
 TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 40); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 40); }
+
+// Contractions on matrix units, where the device has such.
+TEST(UnitPairsTest, CudaComputesWhatTheInterpreterComputes) {
+  JudgeOn(Backend::kCuda, 100, Judged::kUnits);
+}
+TEST(UnitPairsTest, CudaCompiles) { JudgeOn(Backend::kNvrtc, 10, Judged::kUnits); }
 
 TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 20); }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/nest_shape.h"
+#include "core/decomposition/unit_plan.h"
 #include "core/expression/unreached_elements.h"
 #include "core/text/printer.h"
 #include "tests/random_parameters.h"
@@ -12,7 +13,36 @@
 
 namespace mdh {
 
-// What of the lowering a pair exercises.
+namespace {
+
+// What of matrix units is exercised.
+void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
+                       std::set<std::string>* features) {
+  if (p.unit.rows == 0) return;
+  const UnitPlan plan = CutForUnit(p.unit, *PlanUnit(expression));
+  const auto add = [&](bool has, const std::string& name) {
+    if (has) features->insert("units: " + name);
+  };
+  add(true, "all");
+  add(p.unit.parts > 1, "parts");
+  add(p.unit.groups > 1, "groups");
+  add(plan.batches > 1, "batches");
+  add(plan.form.factor.has_value(), "factors");
+  add(plan.form.k.size() > 1, "several k");
+  add(plan.form.m.size() > 1, "several m");
+  add(plan.is_staged, "results of 16 bits");
+  add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
+  for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
+    add(operand->is_across, "rows across k");
+    add(operand->packed_row > 0, "packed");
+    add(true, absl::StrCat("copies of ", operand->width));
+    const int buffer = expression.input_access(operand->parameter).buffer;
+    add(expression.inputs()[buffer].boundary.kind != Boundary::Kind::kNone, "boundaries");
+  }
+}
+
+}  // namespace
+
 std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& model,
                                  const TuningParameters& p) {
   if (separate.is_empty()) return {"empty dimensions"};
@@ -37,6 +67,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   if (model.memory != MemoryKind::kExplicit) return features;
   add(p.scan.threads > 0, "scans in registers");
   add(p.keyed.threads > 0, "results by key");
+  AddFeaturesOfUnit(expression, p, &features);
   add(shape.Slots() > 1, "slots");
   add(p.combine_blocks == CombineBlocks::kAtomics, "atomics");
   add(p.combine_blocks == CombineBlocks::kLastBlock, "last blocks");

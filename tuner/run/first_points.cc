@@ -10,6 +10,8 @@
 namespace mdh {
 namespace {
 
+constexpr size_t kMostOfRules = 10, kMostOfUnits = 24;
+
 void AddEarlyCalls(std::vector<StartPoint>* points) {
   const size_t count = points->size();
   for (size_t n = 0; n < count; ++n) {
@@ -27,7 +29,10 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
   const auto& [expression, model, device, numerics] = target;
   std::vector<StartPoint> points = {{DefaultParameters(expression, model, device, numerics)}};
   points.insert(points.end(), given.begin(), given.end());
-  std::vector<TuningParameters> rules = StartingParameters(expression, model, device, numerics);
+  // Of tiles for matrix units more count as good, and each is measured soon.
+  const size_t most = points.front().parameters.unit.rows > 0 ? kMostOfUnits : kMostOfRules;
+  std::vector<TuningParameters> rules =
+      StartingParameters(expression, model, device, numerics, most);
   for (size_t n = 1; n < rules.size(); ++n) points.push_back({std::move(rules[n])});
   if (HasEarlyLaunches(device)) AddEarlyCalls(&points);
   return points;

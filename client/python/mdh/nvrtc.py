@@ -33,7 +33,9 @@ class Nvrtc:
                 options: Sequence[str] = ()) -> bytes:
         """Machine code (cubin) for GPUs of compute capability `capability`, e.g. 90 for 9.0.
         Errors: ExpressionError with the compiler's log; InternalError."""
-        words = [f"--gpu-architecture=sm_{capability}".encode(), *(o.encode() for o in options)]
+        words = [option.encode() for option in options]
+        if not any(word.startswith(b"--gpu-architecture=") for word in words):
+            words.insert(0, f"--gpu-architecture=sm_{capability}".encode())
         program = ctypes.c_void_p()
         self._check("nvrtcCreateProgram", self._library.nvrtcCreateProgram(
             ctypes.byref(program), source.encode(), name.encode(), 0, None, None))

@@ -37,9 +37,13 @@ class NvrtcCompileTest : public ::testing::Test {
   }
 
   void ExpectCompiles(const std::string& source, const std::string& name) {
+    const bool has_units = absl::StrContains(source, "wgmma");
+    std::vector<std::string> options = options_;
+    if (has_units) options.push_back("--gpu-architecture=sm_90a");
     for (const int architecture : {80, 90}) {
-      if (architecture < 90 && absl::StrContains(source, "__cluster_dims__")) continue;
-      const auto compiled = nvrtc_->Compile(source, name, architecture, options_);
+      const bool needs_90 = has_units || absl::StrContains(source, "__cluster_dims__");
+      if (architecture < 90 && needs_90) continue;
+      const auto compiled = nvrtc_->Compile(source, name, architecture, options);
       EXPECT_EQ(ErrorMessage(compiled), "no error") << name << " for sm_" << architecture;
     }
   }
@@ -94,6 +98,19 @@ TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
   EXPECT_LT(commit, wait);
   EXPECT_LT(wait, barrier);
   EXPECT_LT(barrier, ptx.find("ld.shared"));
+}
+
+// Sums stay in registers: the assembler has nothing to say of functions that make it wait for
+// multiplications, and nothing is spilled.
+TEST_F(NvrtcCompileTest, MatrixUnitsKeepSumsInRegisters) {
+  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/unit_matmul.cu");
+  std::stringstream source;
+  source << in.rdbuf();
+  const auto report = nvrtc_->CompileWithReport(source.str(), "k.cu", 90,
+                                                {"--std=c++17", "--gpu-architecture=sm_90a"});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores"));
+  EXPECT_THAT(report->log, Not(HasSubstr("C7510")));
 }
 
 // The code of every function in PTX, by name.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,7 @@ class BlockMemory {
         may_read_unwritten_(may_read_unwritten),
         barrier_(static_cast<std::ptrdiff_t>(threads)) {
     cluster.blocks.push_back(this);
+    for (int64_t warp = 0; warp < threads / kWarp; ++warp) warps_.emplace_back();
   }
 
   void Declare(const DeclareArray& array) {
@@ -120,6 +122,38 @@ class BlockMemory {
     Write(name, at, std::nullopt, thread, epoch);
     on_their_way_.insert({name, at});
   }
+  // What a thread wrote to shared memory is there for the matrix unit from here on.
+  void FenceUnit(int64_t thread) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& place : written_by_[thread]) unfenced_.erase(place);
+    written_by_[thread].clear();
+  }
+  // What the unit reads for a thread: all in one step.
+  std::vector<ScalarValue> LoadForUnit(const std::string& name, const std::vector<int64_t>& places,
+                                       int64_t thread, int64_t epoch) {
+    std::vector<ScalarValue> values;
+    for (const int64_t at : places) values.push_back(Load(name, at, thread, epoch));
+    const std::lock_guard lock(mutex_);
+    for (const int64_t at : places) {
+      EXPECT_FALSE(unfenced_.contains({name, at}))
+          << "the unit reads " << name << "[" << at << "], which nobody has fenced";
+    }
+    return values;
+  }
+  // What the threads of a warp show each other: an index and values each.
+  struct Shown {
+    int64_t at = 0;
+    std::vector<ScalarValue> values;
+  };
+  const std::vector<Shown>& Show(int64_t thread, Shown shown) {
+    Warp& warp = warps_[static_cast<size_t>(thread / kWarp)];
+    warp.shown[static_cast<size_t>(thread % kWarp)] = std::move(shown);
+    warp.barrier.arrive_and_wait();
+    return warp.shown;
+  }
+  void EndShow(int64_t thread) {
+    warps_[static_cast<size_t>(thread / kWarp)].barrier.arrive_and_wait();
+  }
   void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
                int64_t epoch) {
     const std::lock_guard lock(mutex_);
@@ -172,6 +206,10 @@ class BlockMemory {
     access.writers.insert(thread);
     Check(access, name, at);
     *element = value;
+    if (shared_.contains(name)) {
+      unfenced_.insert({name, at});
+      written_by_[thread].push_back({name, at});
+    }
   }
   void CheckArrived(const std::string& name, int64_t at) const {
     EXPECT_FALSE(on_their_way_.contains({name, at}))
@@ -193,6 +231,14 @@ class BlockMemory {
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
   std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived
+  static constexpr int64_t kWarp = 32;
+  struct Warp {
+    std::vector<Shown> shown = std::vector<Shown>(kWarp);
+    std::barrier<> barrier{kWarp};
+  };
+  std::deque<Warp> warps_;
+  std::set<std::pair<std::string, int64_t>> unfenced_;  // written, and not yet there for the unit
+  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> written_by_;
   std::mutex mutex_;
   std::barrier<> barrier_;
 };

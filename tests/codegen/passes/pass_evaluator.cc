@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/device/matrix_memory.h"
 #include "tests/codegen/passes/block_memory.h"
 
 namespace mdh {
@@ -39,6 +40,7 @@ class ThreadOfStage {
   void ExpectAllCopiesArrived() const {
     EXPECT_TRUE(begun_.empty()) << "copies belong to no group";
     for (const Copies& group : groups_) EXPECT_TRUE(group.empty()) << "nobody waits for copies";
+    EXPECT_TRUE(bundles_.empty() && open_bundle_.empty()) << "nobody waits for multiplications";
     memory_.ExpectNotReadSince(epoch_);
   }
 
@@ -198,6 +200,7 @@ class ThreadOfStage {
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
+  void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
   void Run(const DeclareArray& s) {
     if (s.space == MemorySpace::kShared) return memory_.Declare(s);
     private_[s.name].assign(static_cast<size_t>(s.elements), std::nullopt);
@@ -256,8 +259,10 @@ class ThreadOfStage {
     EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
     CheckAligned(to, lanes, 1);
     CheckAligned(from, lanes, 1);
+    const bool exists = Holds(s.all_of);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
-      begun_.push_back({s.target, to + l, Load(s.source, from + l)});
+      begun_.push_back(
+          {s.target, to + l, exists ? Load(s.source, from + l) : ScalarValue::Zero(s.type.scalar)});
       memory_.BeginCopy(s.target, to + l, number_, epoch_);
     }
   }
@@ -269,6 +274,99 @@ class ThreadOfStage {
       }
     }
   }
+
+  // ---- Matrix units: multiplications are done as late as they may ----
+
+  void Run(const DeclareOperand& s) {
+    const int64_t start = At(s.offset) * 2;
+    EXPECT_EQ(start % OperandTile::kTileAlignment, 0) << s.name << " is not aligned";
+    operands_[s.name] = {s.array, {start, s.leading_bytes, s.stride_bytes, Swizzle::k128}};
+  }
+  void Run(const GroupFence&) { is_fenced_ = true; }
+  void Run(const UnitFence&) { memory_.FenceUnit(number_); }
+  void Run(const GroupMultiply& s) {
+    EXPECT_TRUE(is_fenced_) << "no fence in front of multiplications";
+    const auto count = static_cast<size_t>(s.columns / 2), first = static_cast<size_t>(s.first);
+    auto& own = private_.at(s.sums);
+    auto& sums = in_flight_[s.sums];
+    sums.resize(own.size());
+    for (size_t r = first; r < first + count; ++r) {
+      if (own[r].has_value()) sums[r] = std::exchange(own[r], std::nullopt);
+    }
+    Multiplication begun{s, At(s.keeps) != 0, operands_.at(s.a.name), operands_.at(s.b.name)};
+    begun.a.second.start += s.a.offset_bytes;
+    begun.b.second.start += s.b.offset_bytes;
+    open_bundle_.push_back(std::move(begun));
+  }
+  void Run(const CommitMultiplies&) {
+    bundles_.push_back(std::exchange(open_bundle_, {}));
+    is_fenced_ = false;
+  }
+  void Run(const WaitForMultiplies& s) {
+    for (; static_cast<int64_t>(bundles_.size()) > s.bundles; bundles_.pop_front()) {
+      for (const Multiplication& one : bundles_.front()) Multiply(one);
+    }
+    if (!bundles_.empty()) return;
+    for (auto& [name, sums] : in_flight_) {
+      for (size_t r = 0; r < sums.size(); ++r) {
+        if (sums[r].has_value()) private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
+      }
+    }
+  }
+  void Run(const StoreMatrices& s) {
+    BlockMemory::Shown own{At(s.offset), {}};
+    EXPECT_EQ(own.at % 8, 0) << "a row of a matrix is not aligned";
+    for (const LoopValue& value : s.values) own.values.push_back(Evaluate(*value)[0]);
+    const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, own);
+    const int64_t lane = number_ % 32;
+    for (int64_t matrix = 0; matrix < 4; ++matrix) {
+      const int64_t at = shown[static_cast<size_t>(8 * matrix + lane / 4)].at + 2 * (lane % 4);
+      for (int64_t side = 0; side < 2; ++side) {
+        const ScalarValue& value = own.values[static_cast<size_t>(2 * matrix + side)];
+        StoreAt(s.array, at + side, Apply(ScalarOp::kCast, s.type, {value}));
+      }
+    }
+    memory_.EndShow(number_);
+  }
+
+  struct Multiplication {
+    GroupMultiply what;
+    bool keeps;
+    std::pair<std::string, MatrixDescriptor> a, b;
+  };
+  // 16 neighbours along k of row or column `point` of an operand.
+  std::vector<ScalarValue> Sixteen(const std::pair<std::string, MatrixDescriptor>& operand,
+                                   int64_t point, bool is_across) {
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < 16; ++k) {
+      places.push_back(operand.second.Address(point, k, 2, !is_across) / 2);
+    }
+    return memory_.LoadForUnit(operand.first, places, number_, epoch_);
+  }
+  void Multiply(const Multiplication& one) {
+    const int64_t in_group = number_ % kGroupThreads, lane = in_group % 32;
+    auto& sums = in_flight_.at(one.what.sums);
+    std::vector<std::vector<ScalarValue>> rows;
+    for (int64_t half = 0; half < 2; ++half) {
+      rows.push_back(
+          Sixteen(one.a, in_group / 32 * 16 + lane / 4 + 8 * half, one.what.a.is_across));
+    }
+    for (int64_t eight = 0; eight < one.what.columns / 8; ++eight) {
+      for (int64_t side = 0; side < 2; ++side) {
+        const auto column = Sixteen(one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
+        for (int64_t half = 0; half < 2; ++half) {
+          auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
+          double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
+          EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
+          for (size_t k = 0; k < 16; ++k) {
+            total += rows[static_cast<size_t>(half)][k].as_double() * column[k].as_double();
+          }
+          sum = ScalarValue::Real(ScalarType::kFloat32, total);
+        }
+      }
+    }
+  }
+
   template <typename Form>
   void Run(const Form&) {
     ADD_FAILURE() << "no test uses this form of statement";
@@ -290,6 +388,11 @@ class ThreadOfStage {
   std::map<std::string, bool> flags_;
   std::map<std::string, std::pair<std::string, int64_t>> pointers_;  // bases and offsets
   ProgramMemory private_;
+  std::map<std::string, std::pair<std::string, MatrixDescriptor>> operands_;
+  bool is_fenced_ = false;
+  ProgramMemory in_flight_;  // sums that the unit has
+  std::vector<Multiplication> open_bundle_;
+  std::deque<std::vector<Multiplication>> bundles_;
   Copies begun_;  // since the last group
   std::deque<Copies> groups_;
 };

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tuner/device/cuda/architecture_option.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/device/cuda/toolkit_folders.h"
 
@@ -113,9 +114,10 @@ Result<std::string> Nvcc::Compile(const std::string& source, const std::string& 
   const std::string input = folder.File(name), output = folder.File("image"),
                     log = folder.File("log");
   std::ofstream(input, std::ios::binary) << source;
-  std::vector<std::string> words = {
-      path_, absl::StrCat("--gpu-architecture=sm_", compute_capability), "-cubin"};
-  words.insert(words.end(), options.begin(), options.end());
+  std::vector<std::string> words = {path_, "-cubin"};
+  for (std::string& option : WithArchitecture(options, compute_capability)) {
+    words.push_back(std::move(option));
+  }
   words.insert(words.end(), {"-o", output, input});
   MDH_ASSIGN_OR_RETURN(const int status, Run(words, log));
   if (status != 0) {

@@ -2,6 +2,9 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tuner/device/cuda/architecture_option.h"
 #include "tuner/device/cuda/toolkit_folders.h"
 
 namespace mdh {
@@ -117,6 +120,16 @@ const std::vector<std::string>& Nvrtc::LibraryNames() {
   return names;
 }
 
+namespace {
+
+std::vector<const char*> Words(const std::vector<std::string>& options) {
+  std::vector<const char*> words;
+  for (const std::string& option : options) words.push_back(option.c_str());
+  return words;
+}
+
+}  // namespace
+
 Result<Nvrtc> Nvrtc::Load(const std::vector<std::string>& folders) {
   MDH_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(LibraryNames(), folders));
   auto functions = std::make_unique<NvrtcFunctions>();
@@ -143,13 +156,13 @@ Result<std::string> Nvrtc::Compile(const std::string& source, const std::string&
                                    int compute_capability, const std::vector<std::string>& options,
                                    Output output) const {
   const bool is_ptx = output == Output::kPtx;
-  const std::string architecture =
-      absl::StrCat("--gpu-architecture=", is_ptx ? "compute_" : "sm_", compute_capability);
-  std::vector<const char*> words = {architecture.c_str()};
-  for (const std::string& option : options) words.push_back(option.c_str());
+  std::vector<std::string> all = WithArchitecture(options, compute_capability);
+  if (is_ptx) {
+    for (std::string& option : all) absl::StrReplaceAll({{"=sm_", "=compute_"}}, &option);
+  }
   Program program(*functions_);
   MDH_RETURN_IF_ERROR(program.Create(source, name));
-  MDH_RETURN_IF_ERROR(program.Compile(words));
+  MDH_RETURN_IF_ERROR(program.Compile(Words(all)));
   return is_ptx ? program.Read("nvrtcGetPTX", functions_->ptx_size, functions_->ptx)
                 : program.Cubin();
 }
@@ -157,13 +170,11 @@ Result<std::string> Nvrtc::Compile(const std::string& source, const std::string&
 Result<Nvrtc::Report> Nvrtc::CompileWithReport(const std::string& source, const std::string& name,
                                                int compute_capability,
                                                const std::vector<std::string>& options) const {
-  const std::string architecture = absl::StrCat("--gpu-architecture=sm_", compute_capability);
-  std::vector<const char*> words = {architecture.c_str()};
-  for (const std::string& option : options) words.push_back(option.c_str());
-  words.push_back("--ptxas-options=-v");
+  std::vector<std::string> all = WithArchitecture(options, compute_capability);
+  all.push_back("--ptxas-options=-v");
   Program program(*functions_);
   MDH_RETURN_IF_ERROR(program.Create(source, name));
-  const Status status = program.Compile(words);
+  const Status status = program.Compile(Words(all));
   Report report;
   if (program.has_refused_option()) {
     // Perhaps that of the report, in a version that has no such option: then without it.
@@ -180,13 +191,11 @@ Result<Nvrtc::NamedImage> Nvrtc::CompileFunction(const std::string& source,
                                                  const std::string& function,
                                                  int compute_capability,
                                                  const std::vector<std::string>& options) const {
-  const std::string architecture = absl::StrCat("--gpu-architecture=sm_", compute_capability);
-  std::vector<const char*> words = {architecture.c_str()};
-  for (const std::string& option : options) words.push_back(option.c_str());
   Program program(*functions_);
+  const std::vector<std::string> all = WithArchitecture(options, compute_capability);
   MDH_RETURN_IF_ERROR(program.Create(source, "kernel.cu"));
   MDH_RETURN_IF_ERROR(program.AddName(function));
-  MDH_RETURN_IF_ERROR(program.Compile(words));
+  MDH_RETURN_IF_ERROR(program.Compile(Words(all)));
   NamedImage image;
   MDH_ASSIGN_OR_RETURN(image.name, program.LoweredName(function));
   MDH_ASSIGN_OR_RETURN(image.image, program.Cubin());

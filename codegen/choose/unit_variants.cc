@@ -1,0 +1,167 @@
+#include "codegen/choose/unit_variants.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
+// stages get from the second-level cache; bytes of results on their way out, and of parts of them,
+// until they are combined.
+constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
+// Of all multiprocessors together: bytes from memory.
+constexpr double kBytesFromMemory = 1700;
+// Cycles until the first stage is there, between two stages, and from one launch to the next.
+constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000;
+// Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
+constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
+constexpr double kThreadInstructions = 128;  // that begin in a cycle
+constexpr int kSwizzle = 8;
+constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
+constexpr double kPackingLaunch = 3000;  // cycles, which overlap with the next launch
+// Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
+constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
+
+struct UnitShape {
+  int rows, columns, groups;
+};
+// Fewer bytes of operands for a multiplication first.
+constexpr std::array<UnitShape, 15> kShapes = {{{128, 256, 2},
+                                                {256, 128, 2},
+                                                {256, 128, 4},
+                                                {128, 192, 2},
+                                                {192, 128, 3},
+                                                {128, 128, 2},
+                                                {64, 256, 1},
+                                                {128, 128, 1},
+                                                {64, 192, 1},
+                                                {64, 128, 1},
+                                                {128, 64, 2},
+                                                {64, 64, 1},
+                                                {128, 64, 1},
+                                                {64, 32, 1},
+                                                {64, 16, 1}}};
+constexpr std::array<int, 4> kStages = {8, 6, 4, 3};
+constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
+
+// Blocks that a multiprocessor has at a time.
+int64_t Resident(const UnitParameters& unit, const DeviceDescription& device) {
+  constexpr int64_t kRegistersBesideSums = 72, kGranularity = 8;
+  const BlockLimits& limits = device.blocks;
+  const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
+                            (UnitSharedBytes(unit) + kReservedSharedBytes);
+  const int64_t registers = RoundUp(UnitSums(unit) + kRegistersBesideSums, kGranularity);
+  const int64_t by_registers =
+      limits.registers_per_block / (registers * kUnitThreads * unit.groups);
+  return std::max<int64_t>(1, std::min(by_memory, by_registers));
+}
+
+// Of one stage, of all blocks of a multiprocessor together.
+double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double blocks) {
+  const double rows = unit.rows, columns = unit.columns, depth = kUnitDepth;
+  const double multiply = rows * columns * depth / kMultiplyAdds;
+  // What does not exist is not read.
+  const auto points = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
+                                          std::min<int64_t>(unit.columns, plan.n));
+  const double bytes = points * depth * kUnitElementBytes / kStageBytes;
+  const auto copying = [&](double own, int width) {
+    return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
+  };
+  const double instructions =
+      (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
+  return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
+}
+
+}  // namespace
+
+double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
+                  const DeviceDescription& device) {
+  const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
+  const auto all = static_cast<double>(plan.blocks(unit));
+  const auto resident = static_cast<double>(Resident(unit, device));
+  // Blocks of whole rounds, and those of the last one.
+  const double rounds = std::floor(all / (resident * multiprocessors));
+  const double rest = all - rounds * resident * multiprocessors;
+  const double last = std::ceil(rest / multiprocessors);
+  const double stages = static_cast<double>(plan.part_stages);
+  const double result_bytes = unit.rows * unit.columns * (unit.parts > 1 ? 4.0 : 2.0);
+  const auto of = [&](double blocks) {
+    return blocks == 0 ? 0
+                       : stages * StageCycles(plan, unit, blocks) + kFirstStage +
+                             blocks * result_bytes / kResultBytes;
+  };
+  const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
+  const double touched =
+      static_cast<double>(plan.batches) * static_cast<double>(plan.k) * (m + n) * kUnitElementBytes;
+  const double computing = rounds * of(resident) + of(last);
+  // Where memory decides, blocks that have less to do are still more likely to keep it busy.
+  double cycles = std::max(computing, touched / kBytesFromMemory) + computing / 8;
+  if (unit.packed != PackedOperands::kNone) {
+    const auto packed =
+        static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
+    cycles += kPackingLaunch + packed * 2 * kUnitElementBytes / (kResultBytes * multiprocessors);
+  }
+  if (unit.parts > 1) {
+    const double results = static_cast<double>(plan.batches * plan.m * plan.n);
+    cycles += kNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
+  }
+  return cycles;
+}
+
+std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
+                                           const DeviceDescription& device,
+                                           const TuningParameters& parameters, size_t most) {
+  std::vector<TuningParameters> variants;
+  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) {
+    return variants;
+  }
+  Result<UnitPlan> plan = PlanUnit(expression);
+  if (!plan.ok()) return variants;
+  const int a_bit = plan->a_in_memory.width < kWideCopy ? 1 : 0;
+  const int b_bit = plan->b_in_memory.width < kWideCopy ? 2 : 0;
+  const auto unaligned = static_cast<PackedOperands>(a_bit | b_bit);
+  std::vector<std::pair<double, UnitParameters>> ranked;
+  for (const UnitShape& shape : kShapes) {
+    for (const int parts : kParts) {
+      for (const int stages : kStages) {
+        UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
+        bool fits = false;
+        for (const PackedOperands packed : {PackedOperands::kNone, unaligned}) {
+          unit.packed = packed;
+          fits = CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty();
+          if (fits) ranked.emplace_back(UnitCycles(*plan, unit, device), unit);
+          if (unaligned == PackedOperands::kNone) break;
+        }
+        // The most stages that fit; fewer where that makes room for more blocks.
+        if (fits && UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
+      }
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [cycles, unit] : ranked) {
+    if (variants.size() >= most) break;
+    TuningParameters variant = parameters;
+    static_cast<BlockChoices&>(variant) = {};
+    variant.swizzle = kSwizzle;
+    variant.scan = {};
+    variant.keyed = {};
+    variant.unit = unit;
+    if (Validate(expression, model, device, variant).ok()) variants.push_back(std::move(variant));
+  }
+  return variants;
+}
+
+bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
+  const Result<UnitPlan> plan = PlanUnit(expression);
+  return variant.unit.rows > 0 && plan.ok() && plan->m >= kFewestPoints &&
+         plan->n >= kFewestPoints && plan->k >= kFewestDepth;
+}
+
+}  // namespace mdh

@@ -1,0 +1,65 @@
+#include "codegen/lower/units/unit_context.h"
+
+#include <utility>
+
+namespace mdh {
+
+UnitContext::UnitContext(const LowLevelExpression& low_level, UnitPlan plan)
+    : low_level_(low_level),
+      plan_(std::move(plan)),
+      kernel_names_(NamesOf(low_level.expression(), names_)),
+      m_{plan_.form.m, plan_.m, unit().rows},
+      n_{plan_.form.n, plan_.n, unit().columns},
+      k_{plan_.form.k, plan_.k, kUnitDepth},
+      block_point_(low_level.expression().rank(), Index(0)) {
+  for (const char* reserved : {"thread", "threads", "scratch", "slot"}) names_.Reserve(reserved);
+  for (std::string* name :
+       {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums, &batch}) {
+    *name = names_.Unique(*name);
+  }
+}
+
+void UnitContext::SetPoint(const UnitAxis& axis, Index composite, const std::string& name,
+                           Point* point, Block* block) {
+  if (axis.dimensions.size() > 1 && !composite.IsLeaf()) {
+    const std::string declared = names_.Unique(name);
+    block->push_back({DeclareIndex{declared, std::move(composite)}});
+    composite = Index::Variable(declared);
+  }
+  for (size_t x = axis.dimensions.size(); x-- > 0;) {
+    const int d = axis.dimensions[x];
+    const int64_t size = expression().dimensions()[d].size;
+    (*point)[d] = x == 0 ? composite : composite % size;
+    composite = composite / size;
+  }
+}
+
+std::optional<int64_t> UnitContext::CoefficientAlong(const UnitAxis& axis,
+                                                     const AffineIndex& affine) const {
+  const int64_t last = affine.coefficients[axis.dimensions.back()];
+  int64_t expected = last;
+  for (size_t x = axis.dimensions.size(); x-- > 0;) {
+    const int d = axis.dimensions[x];
+    if (affine.coefficients[d] != expected) return std::nullopt;
+    expected *= expression().dimensions()[d].size;
+  }
+  return last;
+}
+
+Index UnitContext::Along(const UnitAxis& axis, const AffineIndex& affine, const Index& composite,
+                         const std::string& name, Block* block) {
+  if (const auto coefficient = CoefficientAlong(axis, affine)) return composite * *coefficient;
+  Point point(expression().rank(), Index(0));
+  SetPoint(axis, composite, name, &point, block);
+  return At(affine, point) - Index(affine.constant);
+}
+
+Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, block_point_); }
+
+Index At(const AffineIndex& affine, const UnitContext::Point& point) {
+  Index at(0);
+  for (size_t d = 0; d < point.size(); ++d) at = at + point[d] * affine.coefficients[d];
+  return at + Index(affine.constant);
+}
+
+}  // namespace mdh

@@ -1,0 +1,102 @@
+// What the builders of a contraction on matrix units share: the plan, names, and the indices of
+// points whose dimensions run as one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/program/index_range.h"
+#include "codegen/program/kernel_names.h"
+#include "codegen/program/loop_program.h"
+#include "codegen/program/record_views.h"
+#include "codegen/program/scalar_code.h"
+#include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/unit_plan.h"
+
+namespace mdh {
+
+// A composite of dimensions, and where tiles along it begin.
+struct UnitAxis {
+  std::vector<int> dimensions;  // the last one varies fastest
+  int64_t points;
+  int64_t step;  // points of a tile; whole tiles reach beyond the last point if it does not divide
+
+  bool is_ragged() const { return points % step != 0; }
+};
+
+// Refers to `low_level`.
+class UnitContext {
+ public:
+  UnitContext(const LowLevelExpression& low_level, UnitPlan plan);
+
+  const Expression& expression() const { return low_level_.expression(); }
+  const Expression& computed() const { return plan_.computed; }
+  const TuningParameters& parameters() const { return low_level_.parameters(); }
+  const UnitParameters& unit() const { return parameters().unit; }
+  const UnitPlan& plan() const { return plan_; }
+  const KernelNames& kernel_names() const { return kernel_names_; }
+  NameAllocator& names() { return names_; }
+  RecordViews& views() { return views_; }
+
+  const UnitAxis& m() const { return m_; }
+  const UnitAxis& n() const { return n_; }
+  const UnitAxis& k() const { return k_; }
+  UnitAxis Batches() const { return {plan_.form.batch, plan_.batches, 1}; }
+  int64_t threads() const { return kUnitThreads * unit().groups; }
+  // Rows of 128 bytes that all threads move at once, a piece each.
+  int64_t rows_at_once() const { return threads() / kUnitPiece; }
+  ScalarType element() const { return plan_.form.a.type(); }
+
+  // Indices that are declared where a stage begins: of the thread, its row and piece of those, and
+  // where the swizzled piece is in shared memory; of the first points of the block's tile.
+  Index Thread() const { return Index::Variable(thread); }
+  Index Row() const { return Index::Variable(row); }
+  Index Piece() const { return Index::Variable(piece); }
+  Index Place() const { return Index::Variable(place); }
+  // What rows and pieces can be.
+  IndexRanges Ranges() const {
+    return {{row, {0, rows_at_once() - 1}}, {piece, {0, kUnitPiece - 1}}};
+  }
+  Index FirstM() const { return Index::Variable(first_m); }
+  Index FirstN() const { return Index::Variable(first_n); }
+
+  // What an index function that depends on single dimensions adds up to along the axis, as one that
+  // depends on the composite: its coefficient. nullopt: it is no such function.
+  std::optional<int64_t> CoefficientAlong(const UnitAxis& axis, const AffineIndex& affine) const;
+  // The summand of the index function along the axis, at a composite index.
+  Index Along(const UnitAxis& axis, const AffineIndex& affine, const Index& composite,
+              const std::string& name, Block* block);
+  // The rest of it: along batches, and the constant.
+  Index OfBlock(const AffineIndex& affine) const;
+
+  // The composite index of the block's batch.
+  Index Batch() const { return Index::Variable(batch); }
+  // The indices of all dimensions at a point; those of reduced ones are 0 at first, and those of
+  // batches the block's.
+  using Point = std::vector<Index>;
+  const Point& block_point() const { return block_point_; }
+  void set_block_point(Point point) { block_point_ = std::move(point); }
+  // Sets the indices of the axis' dimensions to those of the composite index, which is declared as
+  // `name` if it is needed several times.
+  void SetPoint(const UnitAxis& axis, Index composite, const std::string& name, Point* point,
+                Block* block);
+
+  std::string thread = "tid", row = "row", piece = "piece", place = "place";
+  std::string first_m = "first_m", first_n = "first_n", part = "part", sums = "sums";
+  std::string batch = "batch";
+
+ private:
+  const LowLevelExpression& low_level_;
+  const UnitPlan plan_;
+  NameAllocator names_;
+  const KernelNames kernel_names_;
+  RecordViews views_{names_};
+  UnitAxis m_, n_, k_;
+  Point block_point_;
+};
+
+// The index function at a point.
+Index At(const AffineIndex& affine, const UnitContext::Point& point);
+
+}  // namespace mdh

@@ -1,0 +1,88 @@
+// How a block gets the stages of an operand of a matrix unit into shared memory.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/units/unit_context.h"
+
+namespace mdh {
+
+// Refers to `context`.
+class UnitCopies {
+ public:
+  UnitCopies(UnitContext& context, bool is_a);
+
+  const std::string& array() const { return array_; }
+  bool is_across() const { return plan_.is_across; }
+  int64_t stage_elements() const { return axis_.step * kUnitDepth; }
+  void DeclareShared(Block* block) const;
+  // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
+  // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
+  bool is_packed() const { return plan_.packed_row > 0; }
+  int64_t EmitPacking(LoopProgram* program, Block* block);
+  // Declares, once the block's tile is known, where each piece that the thread copies is in memory:
+  // pointers to what of it does not depend on k. Stages are copied in order, from number `first`
+  // on.
+  void DeclarePointers(const Index& first, Block* block);
+  // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block,
+  // pieces of 16 bytes or, where memory is not aligned to these, as much at once as it is; single
+  // elements are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
+  void Emit(const Index& stage, const Index& slot, Block* block);
+
+ private:
+  // Neighbours that are copied at once.
+  struct Piece {
+    int64_t first_row;  // of those that all threads copy at once
+    int64_t at;         // element of the thread's piece of a row
+    std::string pointer;
+    int64_t offset;  // elements behind the pointer
+  };
+  bool AdvancesWithStages() const { return step_.has_value(); }
+  bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
+  Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
+  Index InRow(const Piece& piece) const { return context_.Piece() * kUnitPiece + Index(piece.at); }
+  Index Own(const Piece& piece) const;
+  Index AlongK(const Piece& piece, const Index& stage) const;
+  void FindPointer(const Index& base, Piece* piece, Block* block);
+  void EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block);
+  std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
+  std::vector<Condition> Inside(const Index& own, const Index& along_k,
+                                const UnitContext::Point& block_point, Block* block);
+  // Single elements: what is there, or 0.
+  void EmitElement(const std::string& from, const Index& at, const std::string& target,
+                   const Index& to, std::vector<Condition> conditions, Block* block) const;
+  // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
+  // behind the last one, too.
+  int64_t OwnPoints() const {
+    return is_packed() && plan_.is_across ? plan_.packed_row : axis_.points;
+  }
+  int64_t KPoints() const {
+    return is_packed() && !plan_.is_across ? plan_.packed_row : context_.k().points;
+  }
+  std::optional<int64_t> StepAlongK() const;
+  Index BaseOf(const Index& own, Block* block);
+
+  struct Pointer {
+    std::string name;
+    Index base;
+  };
+
+  UnitContext& context_;
+  const UnitOperandPlan& plan_;
+  const UnitAxis& axis_;  // m or n
+  const Index first_;     // of the block's tile along it
+  const Expression::AccessRef access_;
+  const Buffer& buffer_;
+  const SplitIndex offset_;  // of elements
+  // From one element along k to the next; nullopt: it depends on where that is.
+  const std::optional<int64_t> step_;
+  const std::string input_;
+  const std::string source_;  // the input, or scratch memory
+  const std::string array_;
+  std::vector<Piece> pieces_;
+  std::vector<Pointer> pointers_;
+};
+
+}  // namespace mdh

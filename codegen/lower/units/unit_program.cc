@@ -1,0 +1,229 @@
+#include "codegen/lower/units/unit_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/zero_results.h"
+#include "codegen/lower/units/unit_copies.h"
+#include "codegen/lower/units/unit_results.h"
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+class UnitProgramBuilder {
+ public:
+  UnitProgramBuilder(const LowLevelExpression& low_level, UnitPlan plan)
+      : context_(low_level, std::move(plan)),
+        a_(context_, /*is_a=*/true),
+        b_(context_, /*is_a=*/false),
+        results_(context_) {
+    for (std::string* name :
+         {&block_, &tile_, &stage_, &ahead_, &slot_, &operand_a_, &operand_b_}) {
+      *name = context_.names().Unique(*name);
+    }
+  }
+
+  LoopProgram Build() {
+    LoopProgram program;
+    Pack(&program);
+    program.stages.push_back(Compute());
+    results_.AppendStages(&program);
+    DeclareUsed(context_.views().Declarations(), &program);
+    return program;
+  }
+
+ private:
+  const UnitParameters& unit() const { return context_.unit(); }
+  const UnitPlan& plan() const { return context_.plan(); }
+  int64_t stages_ahead() const { return unit().stages - 2; }
+
+  // Operands whose rows begin anywhere, to where they do not.
+  void Pack(LoopProgram* program) {
+    Stage stage{"Operands as rows of multiples of 16 bytes.", {}};
+    int64_t pieces = 0;
+    for (UnitCopies* copies : {&a_, &b_}) {
+      if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
+    }
+    if (pieces == 0) return;
+    stage.launch = LaunchForItems(pieces);
+    program->stages.push_back(std::move(stage));
+  }
+
+  Stage Compute() {
+    Stage stage{"Every block computes a tile of results on matrix units.", {}};
+    stage.launch = {{plan().blocks(unit()), 1, 1}, {context_.threads(), 1, 1}};
+    stage.resident_blocks = context_.parameters().resident_blocks;
+    Block body;
+    a_.DeclareShared(&body);
+    b_.DeclareShared(&body);
+    DeclareTile(&body);
+    a_.DeclarePointers(FirstStage(), &body);
+    b_.DeclarePointers(FirstStage(), &body);
+    body.push_back({DeclareArray{context_.sums, ScalarType::kFloat32, UnitSums(unit()),
+                                 MemorySpace::kPrivate}});
+    EmitStages(&body);
+    results_.Emit(StagingArray(), &body);
+    stage.body = std::move(body);
+    return stage;
+  }
+
+  // The operand whose stages have room for a tile of results.
+  const std::string& StagingArray() const {
+    const int64_t tile = RoundUp(unit().columns, kUnitDepth) * unit().rows;
+    return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
+  }
+
+  // ---- Who computes what ----
+
+  void DeclareTile(Block* block) {
+    using Kind = HardwareIndex::Kind;
+    const auto declare = [&](const std::string& name, Index value) {
+      block->push_back({DeclareIndex{name, std::move(value)}});
+    };
+    block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
+    block->push_back({HardwareIndex{context_.thread, Kind::kThread, 0}});
+    const int64_t tiles = plan().tiles_m * plan().tiles_n;
+    Index rest = Index::Variable(block_);
+    declare(tile_, rest % tiles);
+    rest = rest / tiles;
+    declare(context_.part, rest % unit().parts);
+    rest = rest / unit().parts;
+    DeclareFirstPoints(declare);
+    declare(context_.batch, rest);
+    UnitContext::Point point = context_.block_point();
+    context_.SetPoint(context_.Batches(), context_.Batch(), "batch", &point, block);
+    for (const int d : plan().form.batch) {
+      const std::string& name = context_.kernel_names().indices[d];
+      declare(name, point[d]);
+      point[d] = Index::Variable(name);
+    }
+    context_.set_block_point(std::move(point));
+    const Index thread = context_.Thread();
+    declare(context_.row, thread / kUnitPiece);
+    declare(context_.piece, thread % kUnitPiece);
+    declare(context_.place, context_.Row() * kUnitDepth +
+                                (context_.Piece() ^ (context_.Row() % kUnitPiece)) * kUnitPiece);
+  }
+
+  // Tiles of `swizzle` rows are run through column by column.
+  template <typename Declare>
+  void DeclareFirstPoints(const Declare& declare) {
+    int64_t together = std::min<int64_t>(context_.parameters().swizzle, plan().tiles_m);
+    while (plan().tiles_m % together != 0) --together;
+    const Index tile = Index::Variable(tile_);
+    const int64_t band = together * plan().tiles_n;
+    declare(context_.first_m, (tile / band * together + tile % together) * unit().rows);
+    declare(context_.first_n, tile % band / together * unit().columns);
+  }
+
+  // ---- Stages ----
+
+  // Number of the part's first one, and how many it has.
+  Index FirstStage() const { return Index::Variable(context_.part) * plan().part_stages; }
+  Index StageCount() const {
+    const Index most(plan().part_stages);
+    if (plan().stages_k % plan().part_stages == 0) return most;
+    return Min(most, Index(plan().stages_k) - FirstStage());
+  }
+  bool AlwaysHas(int64_t stages) const {
+    return plan().stages_k - (unit().parts - 1) * plan().part_stages >= stages;
+  }
+
+  // The copies of a stage as a group, an empty one if there is none.
+  Block Copies(const Index& stage, bool exists) {
+    Block copies;
+    const Index slot = stage % unit().stages;
+    a_.Emit(FirstStage() + stage, slot, &copies);
+    b_.Emit(FirstStage() + stage, slot, &copies);
+    if (!exists) copies = {When({Less(stage, StageCount())}, std::move(copies))};
+    copies.push_back({CommitCopies{}});
+    return copies;
+  }
+
+  static Statement Rolled(const std::string& variable, Index end, Block body) {
+    return {For{.variable = variable,
+                .begin = Index(0),
+                .end = std::move(end),
+                .step = 1,
+                .whole_steps = false,
+                .body = ShareBlock(std::move(body)),
+                .unroll_by = 1}};
+  }
+
+  void EmitStages(Block* block) {
+    const int64_t ahead = stages_ahead();
+    block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead, " stages.")}});
+    block->push_back(
+        Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
+    Block body;
+    const Index stage = Index::Variable(stage_);
+    body.push_back({DeclareIndex{slot_, stage % unit().stages}});
+    body.push_back({WaitForCopies{static_cast<int>(ahead - 1)}});
+    body.push_back({UnitFence{}});
+    body.push_back({Barrier{}});
+    EmitMultiplications(&body);
+    body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
+    Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
+    body.push_back({WaitForMultiplies{1}});
+    block->push_back(Rolled(stage_, StageCount(), std::move(body)));
+    block->push_back({WaitForMultiplies{0}});
+    block->push_back({WaitForCopies{0}});
+    block->push_back({Barrier{}});
+  }
+
+  void EmitMultiplications(Block* block) const {
+    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
+    const Index slot = Index::Variable(slot_);
+    const Index group = context_.Thread() / kUnitThreads;
+    DeclareOperandOf(a_, operand_a_,
+                     slot * a_.stage_elements() + group * (tiles * kUnitRows * kUnitDepth), block);
+    DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
+    block->push_back({GroupFence{}});
+    const int64_t steps = kOperandRowBytes / kMultipliedBytes;
+    for (int64_t step = 0; step < steps; ++step) {
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        block->push_back({GroupMultiply{
+            context_.element(),
+            unit().columns,
+            context_.sums,
+            tile * unit().columns / 2,
+            {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
+            {operand_b_, StepBytes(b_, step), b_.is_across()},
+            step == 0 ? Index::Variable(stage_) : Index(1)}});
+      }
+    }
+    block->push_back({CommitMultiplies{}});
+  }
+
+  static void DeclareOperandOf(const UnitCopies& copies, const std::string& name, Index offset,
+                               Block* block) {
+    constexpr int64_t kEightRows = 8 * kOperandRowBytes;
+    const int64_t leading = copies.is_across() ? kUnitDepth * kOperandRowBytes : 16;  // or unused
+    block->push_back(
+        {DeclareOperand{name, copies.array(), std::move(offset), leading, kEightRows}});
+  }
+
+  // From one multiplication to the next along k: in rows, or as many rows.
+  static int64_t StepBytes(const UnitCopies& copies, int64_t step) {
+    constexpr int64_t kElements = kMultipliedBytes / kUnitElementBytes;
+    return step * (copies.is_across() ? kElements * kOperandRowBytes : kMultipliedBytes);
+  }
+
+  UnitContext context_;
+  UnitCopies a_, b_;
+  UnitResults results_;
+  std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
+  std::string slot_ = "slot", operand_a_ = "a", operand_b_ = "b";
+};
+
+}  // namespace
+
+Result<LoopProgram> BuildUnitProgram(const LowLevelExpression& low_level) {
+  MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression()));
+  plan = CutForUnit(low_level.parameters().unit, std::move(plan));
+  return UnitProgramBuilder(low_level, std::move(plan)).Build();
+}
+
+}  // namespace mdh

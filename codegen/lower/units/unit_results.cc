@@ -1,0 +1,228 @@
+#include "codegen/lower/units/unit_results.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/lower/finish/combine_slots.h"
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+constexpr LoopValueType kSum = {ScalarType::kFloat32, 1};
+
+Statement Unrolled(const std::string& variable, int64_t count, Block body) {
+  return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};
+}
+
+}  // namespace
+
+UnitResults::UnitResults(UnitContext& context)
+    : context_(context),
+      outputs_(OutputTargets(computed(), context.kernel_names().outputs, context.views())),
+      store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())) {
+  if (!has_parts()) return;
+  arrays_ = ArrayTargets(computed(), context.kernel_names().outputs);
+  // Of parts of sums nothing is rounded.
+  for (ResultTarget& array : arrays_) array.type = RegisterType(array.type);
+}
+
+// ---- Parts of k ----
+
+void UnitResults::AppendStages(LoopProgram* program) {
+  if (!has_parts()) return;
+  AppendResultArrays(computed(), arrays_, context_.unit().parts, program);
+  const ResultArrays arrays = {.index_names = context_.kernel_names().indices,
+                               .arrays = arrays_,
+                               .outputs = outputs_,
+                               .store = store_,
+                               .slots = context_.unit().parts};
+  program->stages.push_back(CombineSlotsInBlocks(computed(), arrays));
+}
+
+// ---- Sums and points ----
+
+// Of the first sum of the thread: GroupMultiply says which they are.
+Index UnitResults::GroupRow() const {
+  const Index thread = context_.Thread();
+  return thread / kUnitThreads * (group_tiles() * kUnitRows) + thread % kUnitThreads / 32 * 16;
+}
+
+LoopValue UnitResults::Sum(const Index& number, int lanes) const {
+  return MakeLoad(context_.sums, number, {ScalarType::kFloat32, lanes}, 1);
+}
+
+// What `body` makes of the thread's pairs, eight columns after the other.
+Block UnitResults::OverPairs(const std::function<void(const Pair& pair, Block* block)>& body) {
+  const std::string eight = context_.names().Unique("eight");
+  const int64_t columns = context_.unit().columns;
+  Block inside;
+  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
+    for (int64_t half = 0; half < 2; ++half) {
+      const Index number = Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
+      const Index row =
+          GroupRow() + context_.Thread() % 32 / 4 + Index(tile * kUnitRows + half * 8);
+      const Index column = Index::Variable(eight) * 8 + context_.Thread() % 4 * 2;
+      body({number, context_.FirstM() + row, context_.FirstN() + column}, &inside);
+    }
+  }
+  return {Unrolled(eight, columns / 8, std::move(inside))};
+}
+
+UnitContext::Point UnitResults::PointOf(const Index& m, const Index& n, Block* block) {
+  UnitContext::Point point = context_.block_point();
+  context_.SetPoint(context_.m(), m, "result_m", &point, block);
+  context_.SetPoint(context_.n(), n, "result_n", &point, block);
+  return point;
+}
+
+// Of an element of the target at a point.
+Index UnitResults::OffsetOf(const ResultTarget& target, const Index& m, const Index& n,
+                            Block* block) {
+  return context_.OfBlock(target.offset) +
+         context_.Along(context_.m(), target.offset, m, "result_m", block) +
+         context_.Along(context_.n(), target.offset, n, "result_n", block);
+}
+
+std::vector<Condition> UnitResults::Exists(const Index& m, const Index& n) const {
+  std::vector<Condition> conditions;
+  if (context_.m().is_ragged()) conditions.push_back(Less(m, Index(context_.m().points)));
+  if (context_.n().is_ragged()) conditions.push_back(Less(n, Index(context_.n().points)));
+  return conditions;
+}
+
+std::vector<LoopValue> UnitResults::Stored(const Index& number, const UnitContext::Point& at,
+                                           Block* block) {
+  return EmitStoreFunction(computed(), store_, {.at = at}, {Sum(number)}, context_.names(), *block);
+}
+
+// Whether what is stored of a point can take the place of its sum.
+bool UnitResults::FitsSums() const {
+  if (computed().stored().size() != 1 || RegisterType(computed().stored()[0].type) != kSum.scalar) {
+    return false;
+  }
+  return context_.plan().is_staged || outputs_[0].type == kSum.scalar;
+}
+
+// Points that do not exist are computed from some that do.
+void UnitResults::ApplyStore(Block* block) {
+  if (computed().store() == nullptr) return;
+  const auto existing = [](const UnitAxis& axis, const Index& index) {
+    return axis.is_ragged() ? Min(index, Index(axis.points - 1)) : index;
+  };
+  const auto apply = [&](const Pair& pair, Block* body) {
+    for (int side = 0; side < 2; ++side) {
+      const Index number = pair.number + Index(side);
+      const UnitContext::Point at = PointOf(existing(context_.m(), pair.m),
+                                            existing(context_.n(), pair.n + Index(side)), body);
+      LoopValue value = Stored(number, at, body)[0];
+      body->push_back({StoreElements{context_.sums, number, std::move(value), 1}});
+    }
+  };
+  Append(OverPairs(apply), block);
+}
+
+// ---- To memory ----
+
+void UnitResults::Emit(const std::string& staging, Block* block) {
+  if (has_parts()) {
+    const int64_t elements = ResultArrayElements(computed());
+    return EmitDirect(
+        arrays_[0], Index::Variable(context_.part) * elements,
+        UnitNeighbours(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
+  }
+  if (!FitsSums()) return EmitOneByOne(block);
+  ApplyStore(block);
+  if (context_.plan().is_staged) return EmitStaged(staging, block);
+  EmitDirect(outputs_[0], Index(0), std::min(context_.plan().result_width, 2), block);
+}
+
+void UnitResults::EmitOneByOne(Block* block) {
+  const ResultArrays results = {.index_names = context_.kernel_names().indices,
+                                .arrays = {},
+                                .outputs = outputs_,
+                                .store = store_};
+  const auto store = [&](const Pair& pair, Block* body) {
+    for (int side = 0; side < 2; ++side) {
+      const Index n = pair.n + Index(side);
+      Block one;
+      const UnitContext::Point at = PointOf(pair.m, n, &one);
+      EmitFinalResults(computed(), results, at, {Sum(pair.number + Index(side))}, context_.names(),
+                       &one);
+      body->push_back(When(Exists(pair.m, n), std::move(one)));
+    }
+  };
+  Append(OverPairs(store), block);
+}
+
+// Sums as they are, of fp32: `width` of a pair at once.
+void UnitResults::EmitDirect(const ResultTarget& target, const Index& base, int width,
+                             Block* block) {
+  const auto store = [&](const Pair& pair, Block* body) {
+    for (int side = 0; side < 2; side += width) {
+      const Index n = pair.n + Index(side);
+      Block one;
+      const Index to = base + OffsetOf(target, pair.m, n, &one);
+      one.push_back({StoreElements{target.pointer, to, Sum(pair.number + Index(side), width), 1}});
+      body->push_back(When(Exists(pair.m, n), std::move(one)));
+    }
+  };
+  Append(OverPairs(store), block);
+}
+
+// Through shared memory, as rows of 128 bytes whose pieces are swizzled: blocks of 64 columns with
+// all rows of the tile.
+void UnitResults::EmitStaged(const std::string& staging, Block* block) {
+  EmitMatrices(staging, block);
+  block->push_back({Barrier{}});
+  EmitPieces(staging, block);
+}
+
+void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
+  const UnitParameters& unit = context_.unit();
+  const std::string sixteen = context_.names().Unique("sixteen");
+  const Index lane = context_.Thread() % 32, column = Index::Variable(sixteen);
+  Block body;
+  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
+    const Index row = GroupRow() + lane % 16 + Index(tile * kUnitRows);
+    const Index piece = column % 4 * 2 + lane / 16;
+    const Index at = column / 4 * (unit.rows * kUnitDepth) + row * kUnitDepth +
+                     (piece ^ (lane % 8)) * kUnitPiece;
+    StoreMatrices store{staging, at, outputs_[0].type, {}};
+    for (int64_t n = 0; n < 8; ++n) {
+      store.values.push_back(Sum(column * 8 + Index(tile * unit.columns / 2 + n)));
+    }
+    body.push_back({std::move(store)});
+  }
+  block->push_back(Unrolled(sixteen, unit.columns / 16, std::move(body)));
+}
+
+void UnitResults::EmitPieces(const std::string& staging, Block* block) {
+  const UnitParameters& unit = context_.unit();
+  const int64_t at_once = context_.rows_at_once();
+  const int width = context_.plan().result_width;
+  const std::string columns = context_.names().Unique("columns"),
+                    rows = context_.names().Unique("rows");
+  const Index row = context_.Row() + Index::Variable(rows) * at_once;
+  const Index place = Index::Variable(columns) * (unit.rows * kUnitDepth) + context_.Place() +
+                      Index::Variable(rows) * (at_once * kUnitDepth);
+  const Index column = Index::Variable(columns) * kUnitDepth + context_.Piece() * kUnitPiece;
+  Block body;
+  for (int at = 0; at < kUnitPiece; at += width) {
+    const Index m = context_.FirstM() + row, n = context_.FirstN() + column + Index(at);
+    Block one;
+    const UnitContext::Point point = PointOf(m, n, &one);
+    one.push_back(
+        {StoreElements{outputs_[0].pointer, At(outputs_[0].offset, point),
+                       MakeLoad(staging, place + Index(at), {outputs_[0].type, width}, 1), 1}});
+    body.push_back(When(Exists(m, n), std::move(one)));
+  }
+  std::vector<Condition> conditions;
+  if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
+  if (unit.columns % kUnitDepth != 0) conditions.push_back(Less(column, Index(unit.columns)));
+  if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
+  block->push_back(Unrolled(columns, CeilDivide(unit.columns, kUnitDepth),
+                            {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
+}
+
+}  // namespace mdh

@@ -1,0 +1,55 @@
+// What becomes of the sums of matrix units: the store function, conversion, and how they get to
+// memory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/finish/finish_results.h"
+#include "codegen/lower/units/unit_context.h"
+#include "codegen/program/result_targets.h"
+
+namespace mdh {
+
+// Refers to `context`.
+class UnitResults {
+ public:
+  explicit UnitResults(UnitContext& context);
+
+  // Where parts of k leave their sums for further stages: scratch memory, and those stages.
+  bool has_parts() const { return context_.unit().parts > 1; }
+  void AppendStages(LoopProgram* program);
+
+  // Stores the sums of all threads of a block, which have met at a barrier behind the last use of
+  // `staging`, a shared array with room for a tile of elements of 16 bits.
+  void Emit(const std::string& staging, Block* block);
+
+ private:
+  // Two neighbours along n: sums `number` and the next one of the thread.
+  struct Pair {
+    Index number, m, n;
+  };
+  const Expression& computed() const { return context_.computed(); }
+  int64_t group_tiles() const { return context_.unit().rows / kUnitRows / context_.unit().groups; }
+  Index GroupRow() const;
+  Block OverPairs(const std::function<void(const Pair& pair, Block* block)>& body);
+  UnitContext::Point PointOf(const Index& m, const Index& n, Block* block);
+  Index OffsetOf(const ResultTarget& target, const Index& m, const Index& n, Block* block);
+  std::vector<Condition> Exists(const Index& m, const Index& n) const;
+  LoopValue Sum(const Index& number, int lanes = 1) const;
+  std::vector<LoopValue> Stored(const Index& number, const UnitContext::Point& at, Block* block);
+  void ApplyStore(Block* block);
+  void EmitStaged(const std::string& staging, Block* block);
+  void EmitMatrices(const std::string& staging, Block* block);
+  void EmitPieces(const std::string& staging, Block* block);
+  void EmitDirect(const ResultTarget& target, const Index& base, int width, Block* block);
+  void EmitOneByOne(Block* block);
+  bool FitsSums() const;
+
+  UnitContext& context_;
+  std::vector<ResultTarget> arrays_, outputs_;
+  StorePointers store_;
+};
+
+}  // namespace mdh

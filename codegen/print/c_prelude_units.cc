@@ -1,0 +1,99 @@
+// Functions for matrix units of groups of threads: PTX of wgmma and of what belongs to it. They are
+// inlined whatever they cost: sums are in registers.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
+#include "codegen/print/c_prelude.h"
+#include "codegen/print/c_spelling.h"
+
+namespace mdh {
+namespace {
+
+constexpr absl::string_view kInlined = "static __device__ __forceinline__ ";
+
+}  // namespace
+
+std::string CPrelude::UnitInstructionFunction(const std::string& instruction) {
+  uses_units_ = true;
+  const std::string name = absl::StrCat(
+      "mdh_", absl::StrReplaceAll(instruction,
+                                  {{".sync.aligned", ""}, {"::", "_"}, {".", "_"}, {" ", "_"}}));
+  Define(name, absl::Substitute("$0void $1() { asm volatile(\"$2;\" ::: \"memory\"); }\n", kInlined,
+                                name, instruction));
+  return name;
+}
+
+// Of the address, 18 bits: in clusters the block's number is above them. 1 << 62: rows of 128 bytes
+// are swizzled.
+std::string CPrelude::UnitOperandFunction() {
+  uses_units_ = true;
+  const std::string name = "mdh_operand";
+  Define(name, absl::Substitute(
+                   "$0unsigned long long $1(const void* p, int leading_bytes, int stride_bytes) {\n"
+                   "  const unsigned int at = (unsigned int)__cvta_generic_to_shared(p);\n"
+                   "  return (unsigned long long)((at & 0x3ffffu) >> 4) |\n"
+                   "         (unsigned long long)(leading_bytes >> 4) << 16 |\n"
+                   "         (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;\n"
+                   "}\n",
+                   kInlined, name));
+  return name;
+}
+
+std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a_is_across,
+                                            bool b_is_across) {
+  uses_units_ = true;
+  const int sums = columns / 2;
+  const std::string shape = absl::StrCat("m64n", columns, "k16");
+  const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
+  const std::string name =
+      absl::StrCat("mdh_multiply_", shape, "_", element, a_is_across ? "_a_across" : "",
+                   b_is_across ? "_b_across" : "");
+  std::string registers, operands;
+  for (int n = 0; n < sums; ++n) {
+    absl::StrAppend(&registers, n == 0 ? "" : n % 16 == 0 ? ",\"\n      \"" : ",", "%", n);
+    absl::StrAppend(&operands,
+                    n == 0       ? ""
+                    : n % 8 == 0 ? ",\n        "
+                                 : ", ",
+                    "\"+f\"(d[", n, "])");
+  }
+  Define(name, absl::Substitute("$0void $1(float* d, unsigned long long a, unsigned long long b,\n"
+                                "    int keeps) {\n"
+                                "  asm volatile(\n"
+                                "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
+                                "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
+                                "      \"$5\"\n"
+                                "      \"}, %$6, %$7, p, 1, 1, $8, $9;}\"\n",
+                                kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
+                                a_is_across ? 1 : 0, b_is_across ? 1 : 0) +
+                   absl::StrCat("      : ", operands,
+                                "\n      : \"l\"(a), \"l\"(b), \"r\"(keeps));\n}\n"));
+  return name;
+}
+
+std::string CPrelude::StoreMatricesFunction(ScalarType type) {
+  uses_units_ = true;
+  const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
+  const std::string pack = absl::StrCat("mdh_pack_", element);
+  Define(pack, absl::Substitute("$0unsigned int $1(float low, float high) {\n"
+                                "  unsigned int r;\n"
+                                "  asm(\"cvt.rn.$2x2.f32 %0, %1, %2;\" : \"=r\"(r) : \"f\"(high), "
+                                "\"f\"(low));\n"
+                                "  return r;\n"
+                                "}\n",
+                                kInlined, pack, element));
+  const std::string name = absl::StrCat("mdh_store_matrices_", element);
+  Define(name,
+         absl::Substitute(
+             "$0void $1(void* to, float a, float b, float c, float d, float e, float f, float g,\n"
+             "    float h) {\n"
+             "  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\"\n"
+             "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), "
+             "\"r\"($2(a, b)), \"r\"($2(c, d)),\n"
+             "               \"r\"($2(e, f)), \"r\"($2(g, h)) : \"memory\");\n"
+             "}\n",
+             kInlined, name, pack));
+  return name;
+}
+
+}  // namespace mdh

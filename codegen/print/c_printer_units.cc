@@ -1,0 +1,40 @@
+// Statements for matrix units of groups of threads as calls of functions of the prelude.
+#include "absl/strings/str_cat.h"
+#include "codegen/print/c_printer.h"
+
+namespace mdh {
+
+std::string CPrinter::UnitFunction(const std::string& instruction) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
+  return absl::StrCat(prelude_.UnitInstructionFunction(instruction), "();\n");
+}
+
+std::string CPrinter::PrintOperand(const DeclareOperand& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
+  return absl::StrCat("const unsigned long long ", s.name, " = ", prelude_.UnitOperandFunction(),
+                      "(", Address(s.array, s.offset), ", ", s.leading_bytes, ", ", s.stride_bytes,
+                      ");\n");
+}
+
+std::string CPrinter::PrintMultiply(const GroupMultiply& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
+  // Addresses in operands are in units of 16 bytes.
+  const auto operand = [](const UnitOperand& x) {
+    return x.offset_bytes == 0 ? x.name : absl::StrCat(x.name, " + ", x.offset_bytes / 16);
+  };
+  const std::string function =
+      prelude_.GroupMultiplyFunction(s.type, s.columns, s.a.is_across, s.b.is_across);
+  return absl::StrCat(function, "(", Address(s.sums, Index(s.first)), ", ", operand(s.a), ", ",
+                      operand(s.b), ", ", PrintIndex(s.keeps), ");\n");
+}
+
+std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
+  std::string arguments = Address(s.array, s.offset);
+  for (const LoopValue& value : s.values) {
+    absl::StrAppend(&arguments, ", ", PrintValue(*value, 0));
+  }
+  return absl::StrCat(prelude_.StoreMatricesFunction(s.type), "(", arguments, ");\n");
+}
+
+}  // namespace mdh

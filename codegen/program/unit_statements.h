@@ -1,0 +1,80 @@
+// Statements of loop programs for matrix units that groups of 128 threads feed from shared memory,
+// and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0).
+//
+// An operand has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces of 16 bytes,
+// of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring rows are in
+// other banks). Rows lie along K, one per row of a or column of b; or across it, one per k, of 64
+// rows of a or columns of b, and further ones of these in blocks of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/program/index.h"
+#include "core/scalar/scalar_type.h"
+
+namespace mdh {
+
+struct ValueNode;
+using LoopValue = std::shared_ptr<const ValueNode>;
+
+inline constexpr int kGroupThreads = 128;
+inline constexpr int kGroupRows = 64;        // of a, and of the sums
+inline constexpr int kMultipliedBytes = 32;  // along K, of one multiplication
+inline constexpr int kOperandRowBytes = 128;
+inline constexpr int kOperandAlignment = 1024;
+
+// `name` describes an operand to the unit: it begins at `offset` of a shared array, at a multiple
+// of kOperandAlignment. Eight rows follow each other, and `stride_bytes` behind them the next
+// eight; across K, `leading_bytes` behind it is the block of the next 64 rows of a or columns of b.
+struct DeclareOperand {
+  std::string name;
+  std::string array;
+  Index offset;
+  int64_t leading_bytes;
+  int64_t stride_bytes;
+};
+// What a multiplication takes of an operand: from so many bytes on.
+struct UnitOperand {
+  std::string name;
+  int64_t offset_bytes;
+  bool is_across;  // its rows are across K
+};
+// sums = a * b, or sums += a * b where `keeps` is not 0: 64 rows of a by `columns` of b, over 32
+// bytes along K, in fp32. Begins only: until the group has waited, its threads touch neither the
+// sums nor shared memory that the operands are in, except to begin others to the same sums.
+// Of the sums, thread t of the group has, in element `first` + r of its private array, row
+//   t / 32 * 16 + t % 32 / 4 + 8 * (r / 2 % 2) and column 8 * (r / 4) + 2 * (t % 4) + r % 2.
+struct GroupMultiply {
+  ScalarType type;  // of a and b: fp16 or bf16
+  int columns;      // a multiple of 8, at most 256
+  std::string sums;
+  int64_t first;
+  UnitOperand a, b;
+  Index keeps;
+};
+// In front of multiplications: what threads have in the sums is there for the unit.
+struct GroupFence {};
+// The multiplications that the group began since the last time are a bundle.
+struct CommitMultiplies {};
+// Waits until all bundles of the group but the last `bundles` are done.
+struct WaitForMultiplies {
+  int bundles;
+};
+// What the thread wrote to shared memory, or copied there and waited for, is there for the unit,
+// once others have met this one at a barrier.
+struct UnitFence {};
+
+// Four matrices of 8 x 8 elements to a shared array, by all threads of a warp. Values 2 i and 2 i +
+// 1 of a thread are of matrix i: row lane / 4, columns 2 * (lane % 4) and the next one. Row r of
+// matrix i goes to `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.
+struct StoreMatrices {
+  std::string array;
+  Index offset;
+  ScalarType type;                // fp16 or bf16
+  std::vector<LoopValue> values;  // eight of fp32
+};
+
+}  // namespace mdh

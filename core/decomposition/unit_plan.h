@@ -1,0 +1,76 @@
+// Contractions on matrix units of groups of threads (UnitParameters): what a configuration makes of
+// one. Blocks have tiles of m by n; their part of k is run through in stages of 128 bytes, which
+// wait in shared memory for the unit; the sums of a tile are in registers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/expression/contraction_form.h"
+#include "core/expression/expression.h"
+
+namespace mdh {
+
+// Elements of the operands are of 16 bits.
+inline constexpr int64_t kUnitDepth = 64;  // of a stage, along k: 128 bytes, as the swizzle
+inline constexpr int64_t kUnitRows = 64;   // of a multiplication, along m
+inline constexpr int64_t kUnitMostColumns = 256;
+inline constexpr int64_t kUnitElementBytes = 2;
+inline constexpr int64_t kUnitThreads = 128;  // of a group
+inline constexpr int64_t kUnitPiece = 8;      // elements that lie together in shared memory
+
+// How a block gets its part of an operand.
+struct UnitOperandPlan {
+  int parameter;   // of f: what is loaded
+  bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
+  int width;       // neighbours that are copied at once, 1 to kUnitPiece
+  // It is copied to scratch memory first: rows along that way, padded to this many elements with
+  // zeros. 0: it is not.
+  int64_t packed_row = 0;
+};
+
+struct UnitPlan {
+  ContractionForm form;
+  Expression computed;  // with the form's factor in the store function
+  UnitOperandPlan a_in_memory, b_in_memory;
+  UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
+  int64_t batches = 1, m = 1, n = 1, k = 1;  // points
+  int64_t tiles_m = 1, tiles_n = 1;          // of a batch
+  int64_t stages_k = 1;                      // of all parts
+  int64_t part_stages = 1;                   // of one part, the last one perhaps fewer
+  bool is_staged = false;  // results go through shared memory, as elements of 16 bits
+  int result_width = 1;    // neighbours along n that are stored at once
+
+  // Elements of a packed operand: of all batches.
+  int64_t packed_elements(bool is_a) const {
+    const UnitOperandPlan& operand = is_a ? a : b;
+    return batches * (operand.is_across ? k : is_a ? m : n) * operand.packed_row;
+  }
+  int64_t blocks(const UnitParameters& unit) const {
+    return batches * tiles_m * tiles_n * unit.parts;
+  }
+};
+
+// Bytes of shared memory of a block, and fp32 sums of a thread.
+int64_t UnitSharedBytes(const UnitParameters& unit);
+int64_t UnitSums(const UnitParameters& unit);
+
+// Most neighbours along dimension d, a power of two up to `most`, of which the first is at a
+// multiple of their number in memory wherever they are taken: of elements at `offset`.
+int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int d, int most);
+
+// What does not depend on how the contraction is cut. Errors: InvalidArgument, naming what keeps
+// the expression from the unit.
+Result<UnitPlan> PlanUnit(const Expression& expression);
+// Cuts it. Why it cannot be cut so, also by the limits of the device, of whose multiprocessors each
+// shall have room for so many blocks; empty: it can.
+std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
+                       int resident_blocks, UnitPlan* plan);
+// The same for parameters that are valid.
+UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan);
+
+}  // namespace mdh

@@ -1,0 +1,218 @@
+// Contractions on matrix units, executed thread by thread (tests/codegen/passes/pass_evaluator.h):
+// the results of the interpreter, without races, with copies and multiplications that are waited
+// for, and fences where the unit reads what threads wrote.
+#include "codegen/lower/units/unit_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "codegen/backends/backends.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/passes/passes.h"
+#include "codegen/program/kernel_names.h"
+#include "codegen/program/loop_program_text.h"
+#include "core/expression/interpreter.h"
+#include "core/text/parser.h"
+#include "tests/codegen/golden_file.h"
+#include "tests/codegen/passes/pass_evaluator.h"
+
+namespace mdh::unit_program_test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct Case {
+  std::string name, text;
+  UnitParameters unit;
+  int swizzle = 1;
+};
+
+// Small, so that sums are exact in all types.
+ScalarValue InputElement(ScalarType type, int64_t n) {
+  return ScalarValue::Real(type, static_cast<double>(n * 7 % 11 % 3 - 1));
+}
+
+std::string MatMul(const std::string& type, const std::string& sum, const std::string& sizes,
+                   const std::string& a, const std::string& b, const std::string& c = "i,j") {
+  return absl::Substitute(
+      "e<T = $0 | $2> := out_view<T>( C: (i,j,k) -> ($5) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> ($3), B: (i,j,k) -> ($4) )\n"
+      "where f(A, B) -> (C: $1) { C = $1(A) * $1(B) }\n",
+      type, sum, sizes, a, b, c);
+}
+
+LowLevelExpression Lowered(const Case& c) {
+  const Expression expression = *ParseExpression(c.text);
+  const DeviceDescription device = *DescribeCudaArchitecture(90);
+  TuningParameters p = DefaultParameters(expression, CudaModel(), device);
+  p.unit = c.unit;
+  p.swizzle = c.swizzle;
+  p.resident_blocks = 0;
+  Result<LowLevelExpression> low_level = Lower(expression, CudaModel(), device, p);
+  EXPECT_TRUE(low_level.ok()) << c.name << ": " << low_level.status();
+  return *std::move(low_level);
+}
+
+class UnitProgram : public ::testing::TestWithParam<Case> {};
+
+TEST_P(UnitProgram, ComputesWhatTheInterpreterDoes) {
+  const LowLevelExpression low_level = Lowered(GetParam());
+  const Expression& e = low_level.expression();
+  const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  const LoopProgram program = Optimize(*lowered, {.unroll = low_level.parameters().unroll});
+  NameAllocator names;
+  ProgramMemory memory;
+  std::vector<BufferBytes> inputs;
+  const std::vector<KernelArgument> arguments = ArgumentsOf(low_level.given(), NamesOf(e, names));
+  for (const KernelArgument& argument : arguments) {
+    auto& elements = memory[argument.name];
+    elements.resize(static_cast<size_t>(argument.elements));
+    if (argument.is_output) continue;
+    const ScalarType type = argument.type.scalar();
+    BufferBytes bytes(static_cast<size_t>(argument.elements * SizeBytes(type)));
+    for (int64_t n = 0; n < argument.elements; ++n) {
+      elements[static_cast<size_t>(n)] = InputElement(type, n);
+      InputElement(type, n).Store(bytes.data() + n * SizeBytes(type));
+    }
+    inputs.push_back(std::move(bytes));
+  }
+  for (const ScratchBuffer& buffer : program.scratch) {
+    memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
+  }
+  const ProgramMemory result = Execute(program, memory);
+  const Result<std::vector<BufferBytes>> expected = Interpret(e, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  size_t output = 0;
+  for (const KernelArgument& argument : arguments) {
+    if (!argument.is_output) continue;
+    const BufferBytes& bytes = (*expected)[output++];
+    const ScalarType type = argument.type.scalar();
+    int wrong = 0;
+    for (int64_t n = 0; n < argument.elements; ++n) {
+      const auto& element = result.at(argument.name)[static_cast<size_t>(n)];
+      const double right = ScalarValue::Load(type, bytes.data() + n * SizeBytes(type)).as_double();
+      const double here = element.has_value() ? element->as_double() : -1e9;
+      if (here != right && ++wrong < 5) {
+        ADD_FAILURE() << argument.name << "[" << n << "] is " << here << ", not " << right;
+      }
+    }
+    EXPECT_EQ(wrong, 0) << ToText(program);
+  }
+}
+
+const Case kCases[] = {
+    {"across", MatMul("bf16", "fp32", "I = 64, J = 64, K = 128", "i,k", "k,j"), {64, 64, 1, 4, 1}},
+    {"along", MatMul("fp16", "fp32", "I = 64, J = 16, K = 320", "i,k", "j,k"), {64, 16, 1, 4, 1}},
+    {"a_across",
+     MatMul("fp16", "fp32", "I = 128, J = 32, K = 64", "k,i", "j,k"),
+     {128, 32, 1, 3, 1}},
+    {"groups",
+     MatMul("bf16", "fp32", "I = 128, J = 32, K = 128", "i,k", "j,k"),
+     {128, 32, 2, 3, 1}},
+    {"tiles",
+     MatMul("bf16", "fp32", "I = 192, J = 48, K = 64", "i,k", "j,k"),
+     {64, 16, 1, 5, 1},
+     3},
+    {"odd", MatMul("bf16", "fp32", "I = 40, J = 24, K = 72", "i,k", "k,j"), {64, 64, 1, 4, 1}},
+    {"pairs", MatMul("fp16", "fp32", "I = 30, J = 22, K = 70", "i,k", "k,j"), {64, 64, 1, 4, 1}},
+    {"singles", MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"), {64, 64, 1, 4, 1}},
+    {"transposed",
+     MatMul("bf16", "fp32", "I = 24, J = 40, K = 64", "i,k", "k,j", "j,i"),
+     {64, 64, 1, 4, 1}},
+    {"halves", MatMul("fp16", "fp16", "I = 64, J = 16, K = 64", "i,k", "j,k"), {64, 16, 1, 4, 1}},
+    {"parts", MatMul("bf16", "fp32", "I = 64, J = 16, K = 300", "i,k", "j,k"), {64, 16, 1, 3, 3}},
+    {"packed",
+     MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
+     {64, 64, 1, 4, 1, PackedOperands::kBoth}},
+    {"packed_batches",
+     "e<T = bf16 | B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (k,b,i), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {64, 16, 1, 4, 1, PackedOperands::kBoth}},
+    {"packed_convolution",
+     "e<T = bf16 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
+     "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
+     {64, 16, 1, 4, 1, PackedOperands::kA}},
+    {"batches",
+     "e<T = bf16 | B = 2, I = 20, J = 16, K = 64> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (b,i,k), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {64, 16, 1, 4, 1}},
+    {"dense",
+     "e<T = bf16 | I = 50, J = 24, K = 64> := out_view<T>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<T>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<T,T>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
+     "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
+     {64, 32, 1, 4, 1}},
+    {"dense_parts",
+     "e<T = bf16 | I = 50, J = 24, K = 200> := out_view<T>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<T>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<T,T>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
+     "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
+     {64, 32, 1, 4, 2}},
+    {"convolution",
+     "e<T = bf16 | N = 1, P = 7, Q = 9, K = 16, R = 3, S = 3, C = 8> :=\n"
+     "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
+     {64, 16, 1, 4, 1}},
+};
+
+// As source: the pipeline of copies and multiplications, and results through shared memory.
+TEST(UnitSource, MatrixProduct) {
+  const LowLevelExpression low_level = Lowered(
+      {"golden",
+       "matmul<T = bf16 | I = 4096, J = 4096, K = 4096> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+       "md_hom<I,J,K>( f, (++, ++, +) ) o inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) "
+       ")\n"
+       "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+       {128, 256, 2, 4, 1},
+       8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("unit_matmul.cu", kernel->source);
+  EXPECT_THAT(kernel->compile_options, Contains("--gpu-architecture=sm_90a"));
+  EXPECT_THAT(kernel->header, HasSubstr("which needs --gpu-architecture=sm_90a"));
+  ASSERT_THAT(kernel->launches, SizeIs(1));
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{32 * 16, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128);
+}
+
+// Boundaries, a store function and parts of k, as the loop program behind its passes.
+TEST(UnitSource, ConvolutionInParts) {
+  const LowLevelExpression low_level = Lowered(
+      {"golden",
+       "conv<T = fp16 | N = 2, P = 14, Q = 14, K = 96, R = 3, S = 3, C = 64> :=\n"
+       "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+       "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +), store s<T>( b: (n,p,q,k,r,s,c) -> (k) "
+       ") ) o\n"
+       "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+       "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+       "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }, s(a, b) -> y { y = T(max(a + "
+       "fp32(b), 0)) }\n",
+       {64, 128, 1, 4, 2}});
+  const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  ExpectGoldenFile("unit_convolution.txt", ToText(Optimize(*lowered, {.unroll = 64})));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UnitProgram, ::testing::ValuesIn(kCases),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace mdh::unit_program_test

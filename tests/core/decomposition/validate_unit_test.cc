@@ -1,0 +1,142 @@
+// Which contractions run on matrix units, and which constraints a configuration keeps to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/unit_plan.h"
+#include "core/decomposition/validate.h"
+#include "core/text/parser.h"
+
+namespace mdh::validate_unit_test {
+namespace {
+
+Expression MatMul(const std::string& type, const std::string& body,
+                  const std::string& sizes = "I = 256, J = 256, K = 256",
+                  const std::string& view = "B: (i,j,k) -> (k,j)",
+                  const std::string& operators = "++, ++, +") {
+  const auto parsed = ParseExpression(absl::Substitute(
+      "e<T = $0 | $1> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<I,J,K>( f, ($2) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), $3 )\n"
+      "where f(A, B) -> (C: fp32) { C = $4 }\n",
+      type, sizes, operators, view, body));
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return *parsed;
+}
+
+Expression Halves(const std::string& sizes = "I = 256, J = 256, K = 256") {
+  return MatMul("bf16", "fp32(A) * fp32(B)", sizes);
+}
+
+std::string Error(const Expression& e, const std::string& unit, const std::string& more = "",
+                  int capability = 90) {
+  Result<TuningParameters> p = ParseTuningParameters(
+      ToText(SinglePoints(e, CudaModel(), NumericsPolicy::kReassociate)) + "; unit=" + unit + more);
+  EXPECT_TRUE(p.ok()) << p.status();
+  std::string message(
+      Validate(e, CudaModel(), *DescribeCudaArchitecture(capability), *p).message());
+  const std::string prefix = "tuning parameters: ";
+  return message.rfind(prefix, 0) == 0 ? message.substr(prefix.size()) : message;
+}
+
+TEST(ValidateUnitTest, ConstraintsByName) {
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1"), "");
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "", 80),
+            "unit: the device has no matrix units that groups of threads feed from shared memory "
+            "(CUDA's have them at compute capability 9.0)");
+  EXPECT_EQ(Error(Halves(), "100:256:1:4:1"),
+            "unit: rows: 100 is no multiple of 64 for each of 1 groups");
+  EXPECT_EQ(Error(Halves(), "64:256:2:4:1"),
+            "unit: rows: 64 is no multiple of 64 for each of 2 groups");
+  EXPECT_EQ(Error(Halves(), "64:264:1:4:1"), "unit: columns: 264 is no multiple of 16 in 16..256");
+  EXPECT_EQ(Error(Halves(), "64:32:1:4:1"),
+            "unit: columns: 32 is no multiple of 64, and B is contiguous along n");
+  EXPECT_EQ(Error(Halves(), "320:64:5:4:1"), "unit: groups: 5 is not in 1..4");
+  EXPECT_EQ(Error(Halves(), "64:64:1:2:1"), "unit: stages: 2 is not in 3..8");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:0"), "unit: parts: 0 is not in 1..64");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:3"), "unit: 3 parts of 4 stages along k: one is empty");
+  EXPECT_EQ(Error(Halves(), "128:256:2:5:1"),
+            "unit: bytes of shared memory of a block: 245760 > 232448");
+  EXPECT_EQ(Error(Halves(), "128:256:1:4:1"), "unit: sums of a thread: 256 > 200");
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; numerics=exact"),
+            "unit: numerics=exact fixes the order in which values combine");
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; packs=b"), "");
+  EXPECT_EQ(Error(Halves("I = 65536, J = 64, K = 16384"), "64:64:1:4:1", "; packs=a"),
+            "unit: bytes of packed operands: 2147483648 > 1073741824");
+  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
+            "packs=a: only operands of matrix units are packed");
+  EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; resident=2"),
+            "unit: bytes of shared memory of a block: 197632 > 116224");
+}
+
+TEST(ValidateUnitTest, ExpressionsByName) {
+  const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
+  EXPECT_EQ(error(MatMul("fp32", "A * B")),
+            "unit: operand A is of type fp32, and units take fp16 and bf16");
+  EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
+            "unit: operand A is computed, and units take what is loaded");
+  EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
+                         "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
+            "unit: operand B has a boundary that is not 0");
+  EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
+}
+
+TEST(ValidateUnitTest, TextReadsBack) {
+  const std::string text =
+      ToText(SinglePoints(Halves(), CudaModel(), NumericsPolicy::kReassociate)) +
+      "; unit=128:256:2:4:1";
+  const Result<TuningParameters> p = ParseTuningParameters(text);
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_EQ(p->unit, (UnitParameters{128, 256, 2, 4, 1}));
+  EXPECT_EQ(*ParseTuningParameters(ToText(*p)), *p);
+  EXPECT_EQ(ParseTuningParameters(text + ":1").status().message(),
+            "tuning parameters: unit '128:256:2:4:1:1' is not ROWS:COLUMNS:GROUPS:STAGES:PARTS");
+}
+
+// Which way memory runs, and how much of it is moved at once.
+TEST(UnitPlanTest, OperandsAndResults) {
+  const UnitParameters unit{64, 64, 1, 4, 1};
+  const auto plan = [&](const std::string& sizes) {
+    return CutForUnit(unit, *PlanUnit(Halves(sizes)));
+  };
+  const UnitPlan whole = plan("I = 128, J = 128, K = 128");
+  EXPECT_FALSE(whole.a.is_across);
+  EXPECT_TRUE(whole.b.is_across);
+  EXPECT_EQ(whole.a.width, 8);
+  EXPECT_EQ(whole.b.width, 8);
+  EXPECT_EQ(whole.result_width, 4);
+  EXPECT_EQ(whole.blocks(unit), 4);
+  EXPECT_FALSE(whole.is_staged);
+  const UnitPlan odd = plan("I = 130, J = 68, K = 66");
+  EXPECT_EQ(odd.a.width, 2);
+  EXPECT_EQ(odd.b.width, 4);
+  EXPECT_EQ(odd.blocks(unit), 6);
+  EXPECT_EQ(plan("I = 130, J = 67, K = 65").b.width, 1);
+}
+
+// A convolution's k is channels within windows; what is outside of the image is 0.
+TEST(UnitPlanTest, Convolutions) {
+  const Result<Expression> e = ParseExpression(
+      "e<T = bf16 | N = 2, P = 8, Q = 8, K = 64, R = 3, S = 3, C = 16> :=\n"
+      "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+      "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+      "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+      "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n");
+  ASSERT_TRUE(e.ok()) << e.status();
+  Result<UnitPlan> plan = PlanUnit(*e);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  plan = CutForUnit({64, 64, 1, 4, 1}, *std::move(plan));
+  EXPECT_EQ(plan->m, 128);
+  EXPECT_EQ(plan->n, 64);
+  EXPECT_EQ(plan->k, 144);
+  EXPECT_EQ(plan->a.width, 8);
+  EXPECT_EQ(plan->b.width, 8);
+  EXPECT_FALSE(plan->a.is_across);
+  EXPECT_TRUE(plan->is_staged);
+  EXPECT_EQ(plan->result_width, 8);
+}
+
+}  // namespace
+}  // namespace mdh::validate_unit_test

@@ -1,0 +1,52 @@
+#include "tests/property/unit_pairs.h"
+
+#include <vector>
+
+#include "codegen/choose/default_parameters.h"
+#include "core/decomposition/unit_plan.h"
+#include "tests/random_contraction.h"
+
+namespace mdh {
+namespace {
+
+UnitParameters RandomUnit(Rng& rng) {
+  const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
+  const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
+  return {.rows = 64 * groups * tiles,
+          .columns = AnyOf(rng, std::vector{16, 32, 48, 64, 64, 128, 192, 256}),
+          .groups = groups,
+          .stages = AnyOf(rng, std::vector{3, 4, 5, 6, 8}),
+          .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
+          .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
+}
+
+}  // namespace
+
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend) {
+  // Judges that only compile have no device at hand.
+  return backend.device() != nullptr ? backend.device()->description()
+                                     : *DescribeCudaArchitecture(90);
+}
+
+std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device) {
+  constexpr int kExpressions = 200, kUnits = 40;  // that are tried
+  for (int tried = 0; tried < kExpressions; ++tried) {
+    const int64_t points = int64_t{1} << (8 + Below(rng, 10));
+    const Expression expression =
+        RandomContraction(rng, {.max_points = points, .computed_operands = false});
+    const Result<UnitPlan> plan = PlanUnit(expression);
+    if (!plan.ok()) continue;
+    // Single elements are what most of them copy.
+    if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;
+    TuningParameters p = DefaultParameters(expression, CudaModel(), device);
+    p.swizzle = static_cast<int>(1 + Below(rng, 4));
+    p.resident_blocks = 0;
+    for (int n = 0; n < kUnits; ++n) {
+      p.unit = RandomUnit(rng);
+      if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace mdh

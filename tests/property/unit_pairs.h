@@ -1,0 +1,27 @@
+// Random contractions with random configurations for matrix units.
+#pragma once
+
+#include <optional>
+
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+#include "tests/property/block_backend.h"
+#include "tests/random_expression.h"
+
+namespace mdh {
+
+struct UnitCase {
+  Expression expression;
+  TuningParameters parameters;  // valid
+};
+
+// The backend's device, or, where it only compiles, one with matrix units.
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend);
+
+// Of operands of 16 bits, as RandomContraction makes them: transposed, strided, as convolutions,
+// with factors; tiles that sizes fill and do not, several groups of threads, stages and parts of k.
+// nullopt: the device has no units, or no such configuration was found.
+std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device);
+
+}  // namespace mdh

@@ -18,9 +18,9 @@ namespace mdh {
 // Of contractions, whose inputs do not all depend on the same dimensions of results, a thread
 // computes a tile of neighbours in registers. `in_part`, per input of the part: whether it is in
 // memory of the part, shared memory perhaps; none: none is. Others are read from device memory and
-// its caches, but for what neighbours along the results' rows read of a contraction, which is copied
-// to shared memory as it is. nullopt: the rules of designs do not say how, as of prefix sums, or
-// such parameters are not valid.
+// its caches, but for what neighbours along the results' rows read of a contraction, which is
+// copied to shared memory as it is. nullopt: the rules of designs do not say how, as of prefix
+// sums, or such parameters are not valid.
 std::optional<TuningParameters> DesignPart(const Expression& part, const SystemModel& model,
                                            const DeviceDescription& device, int64_t threads,
                                            const std::vector<bool>& in_part = {});

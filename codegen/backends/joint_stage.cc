@@ -376,14 +376,14 @@ class JointStageBuilder {
   // On CPUs pointers to both places of the chunk with that number, or behind it.
   void DeclareCarried(const Index& chunk, bool has_both, Block* block) const {
     if (has_blocks_) return;
-    for (const auto& [before, after, neutral] : parts_.carried) {
+    for (const auto& carried : parts_.carried) {
       const auto declare = [&](int buffer, const Index& number) {
-        block->push_back(
-            {DeclarePointer{parts_.buffers[buffer], parts_.types[buffer].scalar(), false,
-                            carried_memory_.at(after), PlaceBefore(after, number)}});
+        block->push_back({DeclarePointer{parts_.buffers[buffer], parts_.types[buffer].scalar(),
+                                         false, carried_memory_.at(carried.after),
+                                         PlaceBefore(carried.after, number)}});
       };
-      if (has_both) declare(before, chunk);
-      declare(after, chunk + Index(1));
+      if (has_both) declare(carried.before, chunk);
+      declare(carried.after, chunk + Index(1));
     }
   }
 

@@ -143,7 +143,7 @@ class StreamChecker : public StreamedGroup {
 
 bool StreamedGroup::IsReadBehindChunks(int s) const {
   const int buffer = pipeline_.steps()[s].outputs[0];
-  if (pipeline_.buffers()[buffer].role == Role::kOutput) return true;
+  if (pipeline_.buffers()[buffer].role == PipelineBuffer::Role::kOutput) return true;
   for (const int reader : pipeline_.Readers(buffer)) {
     if (!IsInGroup(reader) || Streamed(reader) < 0) return true;
     const Expression& e = ExpressionOf(reader);

@@ -141,6 +141,7 @@ class JointStageBuilder {
       grid = std::min(grid, kBlocksWithScratch * std::max(device_.blocks.multiprocessors, 1));
     }
     joint_.stage.launch = {{grid, 1, 1}, {threads, 1, 1}};
+    joint_.stage.exchanges = threads > 1;
     Block& all = joint_.stage.body;
     for (DeclareArray& array : arrays_) all.push_back({std::move(array)});
     const bool is_loop = grid < Parts();

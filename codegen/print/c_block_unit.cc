@@ -152,6 +152,7 @@ class BlockUnitPrinter {
   }
   std::string PrintNumbers(const Stage& stage, const std::string& code) const;
   absl::string_view InputRestrict(size_t number) const;
+  absl::string_view OutputRestrict(size_t number) const;
   absl::string_view ScratchRestrict(size_t number) const;
   std::string PrintParameters(size_t number) const;
   std::string PrintHeader(const Kernel& kernel) const;
@@ -181,15 +182,20 @@ absl::string_view BlockUnitPrinter::InputRestrict(size_t number) const {
 }
 
 absl::string_view BlockUnitPrinter::ScratchRestrict(size_t number) const {
-  return StartsEarly(number) ? "" : dialect_.parameter_restrict;
+  const bool changes = StartsEarly(number) || program_.stages[number].exchanges;
+  return changes ? "" : dialect_.parameter_restrict;
+}
+
+// Nor may barriers be taken for what cannot change such memory where threads exchange values in it.
+absl::string_view BlockUnitPrinter::OutputRestrict(size_t number) const {
+  return program_.stages[number].exchanges ? "" : dialect_.parameter_restrict;
 }
 
 std::string BlockUnitPrinter::PrintParameters(size_t number) const {
   std::set<std::string> only_read;
   if (StartsEarly(number)) only_read = OnlyReadNames(program_.stages[number]);
-  std::string text =
-      ArgumentDeclarations(options_.arguments, options_.entry, dialect_, InputRestrict(number),
-                           dialect_.parameter_restrict, only_read);
+  std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
+                                          InputRestrict(number), OutputRestrict(number), only_read);
   if (!program_.scratch.empty()) {
     absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
                     ScratchRestrict(number), " scratch");

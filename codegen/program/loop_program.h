@@ -478,6 +478,9 @@ struct Stage {
   // Blocks that a multiprocessor shall have room for, which bounds the registers of a thread; 0: as
   // the target's compiler likes.
   int resident_blocks = 0;
+  // Targets with blocks: behind barriers threads read what others of their block wrote to outputs
+  // or scratch memory.
+  bool exchanges = false;
   // CPUs: threads that run it at most, those with the lowest numbers; 0: all.
   int most_threads = 0;
 };

@@ -31,7 +31,7 @@ class RowPipelineWriter {
     const int64_t inputs = 1 + Below(rng_, 3);
     for (int64_t n = 0; n < inputs; ++n) AddInput(n == 0);
     const int64_t steps = 2 + Below(rng_, 4);
-    for (int64_t n = 0; n < steps; ++n) AddStep();
+    for (int64_t n = 0; n < steps || calls_.empty(); ++n) AddStep();  // some have nothing to read
     const std::string text = Text();
     const auto parsed = ParsePipeline(text);
     if (!parsed.ok()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -250,6 +251,7 @@ class PartBuilder {
         store->inputs.push_back(Origins(s, origins, indices, moved));
       }
     }
+    ShrinkToPart(s, &spec);
     MDH_ASSIGN_OR_RETURN(Expression part, Expression::Create(std::move(spec)));
     JointPart::Step built{std::move(part), {}, {}};
     for (const Buffer& input : built.expression.passed_inputs()) {
@@ -260,6 +262,45 @@ class PartBuilder {
       built.outputs.push_back(Place(s, step.outputs[b], b, true));
     }
     return built;
+  }
+
+  // Inputs that are not of the part end where its accesses do: behind other parts nothing may be
+  // behind that, so that what is copied with them, for nobody, would be read from outside.
+  void ShrinkToPart(int s, ExpressionSpec* spec) const {
+    std::vector<Buffer*> inputs;
+    for (Buffer& input : spec->inputs) inputs.push_back(&input);
+    if (spec->store) {
+      for (Buffer& input : spec->store->inputs) inputs.push_back(&input);
+    }
+    std::map<std::string, std::vector<int64_t>> reached;  // extents, by name
+    for (const Buffer* const input : inputs) {
+      if (input->boundary.kind != Boundary::Kind::kNone) continue;
+      std::vector<int64_t>& extents = reached[input->name];
+      extents.resize(input->extents.size(), 1);
+      for (const IndexFunction& access : input->accesses) {
+        for (size_t x = 0; x < extents.size(); ++x) {
+          int64_t last = access.indices[x].constant;
+          for (size_t d = 0; d < spec->dimensions.size(); ++d) {
+            const int64_t step = access.indices[x].coefficients[d];
+            last += std::max<int64_t>(step * (spec->dimensions[d].size - 1), 0);
+          }
+          extents[x] = std::max(extents[x], last + 1);
+        }
+      }
+    }
+    const PipelineStep& step = pipeline_.steps()[s];
+    const std::vector<Buffer>& passed = step.expression.passed_inputs();
+    for (Buffer* const input : inputs) {
+      const auto place = std::find_if(passed.begin(), passed.end(), [&](const Buffer& other) {
+        return other.name == input->name;
+      });
+      if (place == passed.end() || IsPart(step.inputs[place - passed.begin()])) continue;
+      const auto found = reached.find(input->name);
+      if (found == reached.end() || found->second == input->extents) continue;
+      const std::vector<int64_t> strides = input->strides();
+      input->extents = found->second;
+      if (input->strides() != strides) input->given_strides = strides;
+    }
   }
 
   PartBuffer InputNamed(int s, const std::string& name) const {

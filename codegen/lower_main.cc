@@ -344,6 +344,7 @@ constexpr char kHelp[] =
     "a\n"
     "                        block, elements of a vector, and where rows are kept: registers,\n"
     "                        shared or nothing, as '256,1,4 registers'\n"
+    "  --candidate N         the same as number N of what tuning tries, from 0\n"
     "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
     "                        program before passes, program: behind them, source, header, nest:\n"
     "                        the plain loop nest, launches, or for devices with blocks "

@@ -47,8 +47,10 @@ def jacobi3d_4(x):
     return x
 
 
-def attention(Q, K, V):
+def attention(Q, K, V, is_causal=False):
     scores = numpy.einsum("bhie,bhje->bhij", Q, K) / numpy.sqrt(Q.shape[-1])
+    if is_causal:
+        scores = numpy.where(numpy.tri(*scores.shape[-2:], dtype=bool), scores, -numpy.inf)
     e = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
     return numpy.einsum("bhij,bhje->bhie", e / e.sum(axis=-1, keepdims=True), V)
 
@@ -63,6 +65,8 @@ CASES = {
     "interp": (interp, dict(E=3, M=4, N=5)),
     "inverse_helmholtz": (inverse_helmholtz, dict(E=3, N=4)),
     "jacobi3d_4": (jacobi3d_4, dict(I1=3, I2=4, I3=5)),
+    "causal_attention": (lambda *a: attention(*a, is_causal=True),
+                         dict(A="fp64", B=2, H=3, I=4, J=5, E=6)),
     "attention": (attention, dict(A="fp64", B=2, H=3, I=4, J=5, E=6)),
 }
 

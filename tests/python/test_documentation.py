@@ -197,7 +197,7 @@ def test_options_that_the_text_names_are_there(daemon_program):
                      *(help_of(mdh, command) for command in commands),
                      *(path.read_text() for path in (SOURCE / "deploy").iterdir() if path.is_file()),
                      *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
-    others = {"--gtest_filter", "--backend", "--pipelines"}  # of tests
+    others = {"--gtest_filter", "--backend", "--pipelines", "--gpu-architecture"}  # of tests, and of NVRTC
     for name in RUN:
         for option in re.findall(r"(--[a-z][a-z_-]+)", "".join(re.findall("`[^`]+`", prose((SOURCE / name).read_text())))):
             assert option in others or re.search(rf"{option}\b", known), f"{name}: {option}"

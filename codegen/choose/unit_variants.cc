@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -117,8 +118,10 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
                                            const TuningParameters& parameters, size_t most) {
-  std::vector<TuningParameters> variants;
-  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) {
+  std::vector<TuningParameters> variants =
+      WarpUnitVariants(expression, model, device, parameters, most);
+  if (!variants.empty() || !device.features.group_units ||
+      parameters.numerics != NumericsPolicy::kReassociate) {
     return variants;
   }
   Result<UnitPlan> plan = PlanUnit(expression);

@@ -1,5 +1,7 @@
-// Functions for matrix units of groups of threads: PTX of wgmma and of what belongs to it. They are
+// Functions for matrix units: PTX of wgmma and of what belongs to it, and of mma.sync. They are
 // inlined whatever they cost: sums are in registers.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
@@ -10,6 +12,31 @@ namespace mdh {
 namespace {
 
 constexpr absl::string_view kInlined = "static __device__ __forceinline__ ";
+
+// Registers of a fragment: their type, and their class in PTX.
+struct RegisterKind {
+  absl::string_view type, constraint;
+};
+RegisterKind KindOf(ScalarType element) {
+  if (element == ScalarType::kFloat64) return {"double", "d"};
+  if (element == ScalarType::kFloat32) return {"float", "f"};
+  return {"unsigned int", "r"};
+}
+
+// Operands of PTX from number `first` on: "%4,%5", and what they are: "\"d\"(a[0]), \"d\"(a[1])".
+struct PtxOperands {
+  std::string numbers, values;
+};
+PtxOperands OperandsOf(absl::string_view array, absl::string_view constraint, int64_t first,
+                       int64_t count) {
+  PtxOperands operands;
+  for (int64_t n = 0; n < count; ++n) {
+    absl::StrAppend(&operands.numbers, n == 0 ? "" : ",", "%", first + n);
+    absl::StrAppend(&operands.values, n == 0 ? "" : ", ", "\"", constraint, "\"(", array, "[", n,
+                    "])");
+  }
+  return operands;
+}
 
 }  // namespace
 
@@ -93,6 +120,30 @@ std::string CPrelude::StoreMatricesFunction(ScalarType type) {
              "               \"r\"($2(e, f)), \"r\"($2(g, h)) : \"memory\");\n"
              "}\n",
              kInlined, name, pack));
+  return name;
+}
+
+std::string CPrelude::WarpMultiplyFunction(const MatrixInstruction& instruction) {
+  const int capability = instruction.rates.front().from;
+  capability_for_warps_ = std::max(capability_for_warps_, capability);
+  const std::string name =
+      absl::StrCat("mdh_", absl::StrReplaceAll(instruction.name, {{".", "_"}}));
+  const auto count = [](const FragmentLayout& layout) {
+    return layout.Count(DigitPlace::kRegister);
+  };
+  const RegisterKind kind = KindOf(instruction.a), sum = KindOf(instruction.accumulator);
+  const int64_t sums = count(instruction.c_layout), of_a = count(instruction.a_layout);
+  const PtxOperands c = OperandsOf("c", absl::StrCat("+", sum.constraint), 0, sums),
+                    a = OperandsOf("a", kind.constraint, sums, of_a),
+                    b = OperandsOf("b", kind.constraint, sums + of_a, count(instruction.b_layout));
+  Define(name,
+         absl::Substitute("$0void $1($2* c, const $3* a, const $3* b) {\n"
+                          "  asm volatile(\n"
+                          "      \"$4 \"\n"
+                          "      \"{$5}, {$6}, {$7}, {$5};\"\n",
+                          kInlined, name, sum.type, kind.type, AssemblyName(instruction), c.numbers,
+                          a.numbers, b.numbers) +
+             absl::StrCat("      : ", c.values, "\n      : ", a.values, ", ", b.values, ");\n}\n"));
   return name;
 }
 

@@ -272,6 +272,13 @@ class TextPrinter {
     Line(depth, s.array, "[", s.offset.ToString(), "] = matrices of ", Name(s.type), " ",
          absl::StrJoin(s.values, ", ", AppendText));
   }
+  void Print(const WarpMultiply& s, int depth) {
+    const auto fragment = [](const HeldFragment& x) {
+      return absl::StrCat(x.array, "[", x.first.ToString(), "]");
+    };
+    Line(depth, "warp ", fragment(s.sums), " += ", s.instruction->name, " ", fragment(s.a), " * ",
+         fragment(s.b));
+  }
   void Nested(const std::string& head, const Block& body, int depth) {
     Line(depth, head);
     Print(body, depth + 1);

@@ -1,10 +1,11 @@
-// Statements of loop programs for matrix units that groups of 128 threads feed from shared memory,
-// and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0).
+// Statements of loop programs for matrix units: of groups of 128 threads that feed them from shared
+// memory, and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0);
+// and of warps that have operands in registers (mma.sync).
 //
-// An operand has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces of 16 bytes,
-// of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring rows are in
-// other banks). Rows lie along K, one per row of a or column of b; or across it, one per k, of 64
-// rows of a or columns of b, and further ones of these in blocks of their own.
+// An operand of a group has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces
+// of 16 bytes, of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring
+// rows are in other banks). Rows lie along K, one per row of a or column of b; or across it, one
+// per k, of 64 rows of a or columns of b, and further ones of these in blocks of their own.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "codegen/program/index.h"
+#include "core/device/matrix_instruction.h"
 #include "core/scalar/scalar_type.h"
 
 namespace mdh {
@@ -75,6 +77,18 @@ struct StoreMatrices {
   Index offset;
   ScalarType type;                // fp16 or bf16
   std::vector<LoopValue> values;  // eight of fp32
+};
+
+// A fragment: the thread's part of a matrix, in elements `first` and further ones of a private
+// array, as many as the layout has registers, in their order.
+struct HeldFragment {
+  std::string array;
+  Index first;
+};
+// sums += a * b, by the instruction, which all threads of a warp execute together.
+struct WarpMultiply {
+  const MatrixInstruction* instruction;
+  HeldFragment sums, a, b;
 };
 
 }  // namespace mdh

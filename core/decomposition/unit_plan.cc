@@ -23,18 +23,24 @@ bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
 }
 
+// Most neighbours that are copied at once.
+int MostWidth(ScalarType type) { return static_cast<int>(kUnitPieceBytes / SizeBytes(type)); }
+
 // Of an input with a boundary, neighbours are all inside or all outside.
 int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
-  int width = UnitNeighbours(e, buffer.Linearized(access), d, kUnitPiece);
+  const int most = MostWidth(buffer.type.scalar());
+  int width = UnitNeighbours(e, buffer.Linearized(access), d, most);
   if (buffer.boundary.kind == Boundary::Kind::kNone) return width;
   const std::vector<AffineIndex>& indices = buffer.accesses[access].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     if (indices[x].coefficients[d] == 0) continue;
-    width = std::min(width, UnitNeighbours(e, indices[x], d, kUnitPiece));
+    width = std::min(width, UnitNeighbours(e, indices[x], d, most));
     while (buffer.extents[x] % width != 0) width /= 2;
   }
   return width;
 }
+
+bool IsUnitOperand(ScalarType type) { return IsHalf(type) || type == ScalarType::kFloat64; }
 
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
@@ -44,9 +50,9 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   }
   const Expression::AccessRef ref = e.input_access(operand.loaded);
   const Buffer& buffer = e.inputs()[ref.buffer];
-  if (buffer.type.is_record() || !IsHalf(buffer.type.scalar())) {
+  if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar())) {
     return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
-                       ", and units take fp16 and bf16");
+                       ", and units take fp16, bf16 and fp64");
   }
   const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
   const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
@@ -69,18 +75,26 @@ int ResultWidth(const Expression& e, int d) {
   const Expression::AccessRef ref = e.output_access(0);
   const Buffer& output = e.outputs()[ref.buffer];
   if (output.type.is_record()) return 1;
-  const int most = std::min<int>(16 / SizeBytes(e.stored_type(0)), kUnitPiece);
+  const int most = std::min(MostWidth(e.stored_type(0)), MostWidth(ScalarType::kFloat16));
   return UnitNeighbours(e, output.Linearized(ref.access), d, most);
 }
 
 constexpr int kMostUnitGroups = 4;
+constexpr int kMostUnitWarps = 32;
 constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
+constexpr int kFewestWarpStages = 2;  // one is multiplied, one is copied
 constexpr int kMostUnitStages = 8;
 constexpr int kMostUnitParts = 64;
-constexpr int64_t kMostUnitSums = 200;        // of a thread: some registers are for all else
+constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
+constexpr int64_t kRegisterBytes = 4;
 
-std::string UnitCountsObstacle(const UnitParameters& u) {
+// Of tiles that groups of threads share.
+std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (!IsHalf(plan.element)) {
+    return absl::StrCat("operands are of type ", Name(plan.element),
+                        ", and units of groups take fp16 and bf16");
+  }
   if (u.groups < 1 || u.groups > kMostUnitGroups) {
     return absl::StrCat("groups: ", u.groups, " is not in 1..", kMostUnitGroups);
   }
@@ -91,14 +105,64 @@ std::string UnitCountsObstacle(const UnitParameters& u) {
   if (u.columns < 16 || u.columns > kUnitMostColumns || u.columns % 16 != 0) {
     return absl::StrCat("columns: ", u.columns, " is no multiple of 16 in 16..", kUnitMostColumns);
   }
-  if (u.stages < kFewestUnitStages || u.stages > kMostUnitStages) {
-    return absl::StrCat("stages: ", u.stages, " is not in ", kFewestUnitStages, "..",
-                        kMostUnitStages);
+  return "";
+}
+
+// Of tiles that warps share.
+std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
+                              const DeviceDescription& device) {
+  const UnitWarps& warps = u.warps;
+  if (warps.along_m < 1 || warps.along_n < 1 || warps.along_m > kMostUnitWarps ||
+      warps.along_n > kMostUnitWarps / warps.along_m) {
+    return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are not 1..", kMostUnitWarps);
+  }
+  const MatrixInstruction* instruction = WarpInstruction(plan, warps);
+  if (instruction == nullptr || !HasInstruction(*instruction, device)) {
+    return absl::StrCat("the device has no instruction of a warp for ", Name(plan.element),
+                        ", m = ", warps.m, " and k = ", warps.k);
+  }
+  if (plan.depth() / warps.k % 2 != 0) {
+    return absl::StrCat("k: ", warps.k, " is no even part of the ", plan.depth(),
+                        " points of a stage");
+  }
+  if (u.rows < 1 || u.rows % (warps.m * warps.along_m) != 0) {
+    return absl::StrCat("rows: ", u.rows, " is no multiple of ", warps.m, " for each of ",
+                        warps.along_m, " warps");
+  }
+  if (u.columns < 1 || u.columns % (kWarpColumns * warps.along_n) != 0) {
+    return absl::StrCat("columns: ", u.columns, " is no multiple of ", kWarpColumns,
+                        " for each of ", warps.along_n, " warps");
+  }
+  return "";
+}
+
+std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
+                               const DeviceDescription& device) {
+  const std::string tiles =
+      u.has_warps() ? WarpTilesObstacle(u, plan, device) : GroupTilesObstacle(u, plan);
+  if (!tiles.empty()) return tiles;
+  const int fewest = u.has_warps() ? kFewestWarpStages : kFewestUnitStages;
+  if (u.stages < fewest || u.stages > kMostUnitStages) {
+    return absl::StrCat("stages: ", u.stages, " is not in ", fewest, "..", kMostUnitStages);
   }
   if (u.parts < 1 || u.parts > kMostUnitParts) {
     return absl::StrCat("parts: ", u.parts, " is not in 1..", kMostUnitParts);
   }
   return "";
+}
+
+// Rows across k have as many points as a stage has.
+std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  const auto obstacle = [&](const char* what, int count, bool is_across, const char* operand) {
+    if (!is_across || count % plan.depth() == 0) return std::string();
+    return absl::StrCat(what, ": ", count, " is no multiple of ", plan.depth(), ", and ", operand);
+  };
+  // Groups have whole ones of A.
+  std::string why = obstacle("rows", u.rows, plan.a.is_across, "A is contiguous along m");
+  if (why.empty()) {
+    why = obstacle("columns", u.columns, plan.b.is_across, "B is contiguous along n");
+  }
+  return why;
 }
 
 // Whether one value of fp32 per point becomes an element of 16 bits.
@@ -124,30 +188,50 @@ int UnitNeighbours(const Expression& e, const AffineIndex& offset, int d, int mo
 }
 
 int64_t UnitSharedBytes(const UnitParameters& unit) {
-  return int64_t{unit.stages} * (unit.rows + unit.columns) * kUnitDepth * kUnitElementBytes;
+  return int64_t{unit.stages} * (unit.rows + unit.columns) * kUnitRowBytes;
 }
 
 int64_t UnitSums(const UnitParameters& unit) {
-  return int64_t{unit.rows} * unit.columns / (kUnitThreads * unit.groups);
+  return int64_t{unit.rows} * unit.columns / unit.threads();
+}
+
+int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
+  const int64_t sums = UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
+  if (!u.has_warps()) return sums;
+  const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
+  constexpr int64_t kSteps = 2, kLanes = 32;
+  return sums + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
+}
+
+const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    const bool fits = row.unit == MatrixUnit::kWarp && row.m == warps.m && row.k == warps.k &&
+                      row.n == kWarpColumns && row.a == plan.element && row.b == plan.element;
+    if (fits && row.accumulator == plan.sum) return &row;
+  }
+  return nullptr;
 }
 
 Result<UnitPlan> PlanUnit(const Expression& expression) {
   if (expression.is_empty()) return NotForUnits("there are no points");
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
-  if (form.product != ScalarType::kFloat32 && !IsHalf(form.product)) {
-    return NotForUnits("products are of type ", Name(form.product));
-  }
-  if (form.combined != ScalarType::kFloat32 && !IsHalf(form.combined)) {
-    return NotForUnits("sums are of type ", Name(form.combined));
-  }
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true));
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false));
   if (form.a.type() != form.b.type()) {
     return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
+  const ScalarType element = form.a.type();
+  const ScalarType sum = IsHalf(element) ? ScalarType::kFloat32 : element;
+  const auto is_right = [&](ScalarType type) {
+    return type == sum || (IsHalf(element) && IsHalf(type));
+  };
+  if (!is_right(form.product)) return NotForUnits("products are of type ", Name(form.product));
+  if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
   UnitPlan plan = {.form = std::move(form),
                    .computed = std::move(computed),
+                   .element = element,
+                   .sum = sum,
                    .a_in_memory = a,
                    .b_in_memory = b,
                    .a = a,
@@ -161,45 +245,41 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
 
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
                        int resident_blocks, UnitPlan* plan) {
-  if (std::string why = UnitCountsObstacle(unit); !why.empty()) return why;
+  if (std::string why = UnitCountsObstacle(unit, *plan, device); !why.empty()) return why;
   *plan = CutForUnit(unit, std::move(*plan));
   if (plan->part_stages * (unit.parts - 1) >= plan->stages_k) {
     return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
   }
-  if (plan->b.is_across && unit.columns % kUnitRows != 0) {
-    return absl::StrCat("columns: ", unit.columns,
-                        " is no multiple of 64, and B is contiguous along n");
-  }
+  if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
-  const int64_t threads = kUnitThreads * unit.groups;
-  const int64_t registers = RegistersPerThread(limits, threads, resident_blocks);
+  const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
-       {"sums of a thread", UnitSums(unit),
-        std::min(kMostUnitSums, registers - kRegistersBesideSums)},
-       {"threads of a block", threads, limits.max_threads_per_block},
+       {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
+        UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers - kRegistersBesideSums)},
+       {"threads of a block", unit.threads(), limits.max_threads_per_block},
        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
        {"bytes of packed operands",
-        kUnitElementBytes * (plan->packed_elements(true) + plan->packed_elements(false)),
+        plan->element_bytes() * (plan->packed_elements(true) + plan->packed_elements(false)),
         kMaxSharedScratchBytes}});
 }
 
 UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
     if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
-    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, kUnitPiece);
-    operand.width = kUnitPiece;
+    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, plan.piece());
+    operand.width = static_cast<int>(plan.piece());
     return operand;
   };
   plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);
   plan.b = packed(plan.b_in_memory, PackedOperands::kB, plan.n);
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
-  plan.stages_k = CeilDivide(plan.k, kUnitDepth);
+  plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
-  plan.is_staged = unit.parts == 1 && IsStaged(plan.computed);
+  plan.is_staged = !unit.has_warps() && unit.parts == 1 && IsStaged(plan.computed);
   plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
   return plan;
 }

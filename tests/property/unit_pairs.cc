@@ -20,6 +20,19 @@ UnitParameters RandomUnit(Rng& rng) {
           .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
 }
 
+// Of doubles: warps with an instruction of theirs.
+UnitParameters RandomWarps(Rng& rng) {
+  const int along_m = AnyOf(rng, std::vector{1, 1, 2, 3, 4});
+  const int along_n = AnyOf(rng, std::vector{1, 1, 2, 4});
+  const int m = AnyOf(rng, std::vector{8, 16, 16, 16});
+  return {.rows = m * along_m * AnyOf(rng, std::vector{1, 2, 2, 4}),
+          .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4}),
+          .stages = AnyOf(rng, std::vector{2, 3, 4, 5, 8}),
+          .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
+          .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4)),
+          .warps = {along_m, along_n, m, AnyOf(rng, std::vector{4, 4, 8})}};
+}
+
 }  // namespace
 
 DeviceDescription DeviceWithUnits(const JudgedBackend& backend) {
@@ -42,7 +55,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.swizzle = static_cast<int>(1 + Below(rng, 4));
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
-      p.unit = RandomUnit(rng);
+      p.unit = plan->element == ScalarType::kFloat64 ? RandomWarps(rng) : RandomUnit(rng);
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

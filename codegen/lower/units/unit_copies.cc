@@ -6,6 +6,11 @@
 #include "core/base/round.h"
 
 namespace mdh {
+namespace {
+
+constexpr int64_t kFewestAsyncBytes = 4;
+
+}  // namespace
 
 UnitCopies::UnitCopies(UnitContext& context, bool is_a)
     : context_(context),
@@ -30,12 +35,13 @@ void UnitCopies::DeclareShared(Block* block) const {
 Index UnitCopies::Own(const Piece& piece) const {
   const Index row = RowOf(piece);
   if (!plan_.is_across) return first_ + row;
-  return Simplified(first_ + row / kUnitDepth * kUnitDepth + InRow(piece), context_.Ranges());
+  return Simplified(first_ + row / context_.depth() * context_.depth() + InRow(piece),
+                    context_.Ranges());
 }
 
 Index UnitCopies::AlongK(const Piece& piece, const Index& stage) const {
-  const Index in_stage = plan_.is_across ? RowOf(piece) % kUnitDepth : InRow(piece);
-  return stage * kUnitDepth + Simplified(in_stage, context_.Ranges());
+  const Index in_stage = plan_.is_across ? RowOf(piece) % context_.depth() : InRow(piece);
+  return stage * context_.depth() + Simplified(in_stage, context_.Ranges());
 }
 
 // Pieces that are as far from each other for all threads have one pointer.
@@ -48,7 +54,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
     return;
   }
   const std::string name = context_.names().Unique(input_ + "_at");
-  const int alignment = static_cast<int>(plan_.width * kUnitElementBytes);
+  const auto alignment = static_cast<int>(plan_.width * context_.element_bytes());
   block->push_back({DeclarePointer{name, context_.element(), true, source_, base, alignment}});
   pointers_.push_back({name, base});
   piece->pointer = name;
@@ -57,7 +63,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
 
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
   for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
-    for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
+    for (int64_t at = 0; at < context_.piece_elements(); at += plan_.width) {
       Piece piece{row, at, "", 0};
       Index base = BaseOf(Own(piece), block);
       if (AdvancesWithStages()) base = base + AlongK(piece, first) * *step_;
@@ -86,7 +92,7 @@ Index UnitCopies::BaseOf(const Index& own, Block* block) {
 std::vector<Condition> UnitCopies::Exists(const Index& own, const Index& along_k) const {
   std::vector<Condition> conditions;
   if (OwnPoints() % axis_.step != 0) conditions.push_back(Less(own, Index(OwnPoints())));
-  if (KPoints() % kUnitDepth != 0) conditions.push_back(Less(along_k, Index(KPoints())));
+  if (KPoints() % context_.depth() != 0) conditions.push_back(Less(along_k, Index(KPoints())));
   return conditions;
 }
 
@@ -119,8 +125,9 @@ void UnitCopies::EmitElement(const std::string& from, const Index& at, const std
   const LoopValueType type{context_.element(), 1};
   Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
   if (conditions.empty()) return Append(std::move(copy), block);
+  const ScalarType in_register = RegisterType(context_.element());
   const LoopValue zero =
-      StoredValue(MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32)), context_.element());
+      StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), context_.element());
   Block clear = {{StoreElements{target, to, zero, 1}}};
   block->push_back(
       {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
@@ -128,22 +135,24 @@ void UnitCopies::EmitElement(const std::string& from, const Index& at, const std
 
 int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
   NameAllocator& names = context_.names();
-  const int64_t row_pieces = plan_.packed_row / kUnitPiece;
+  const int64_t row_pieces = plan_.packed_row / context_.piece_elements();
   const int64_t rows = plan_.is_across ? context_.k().points : axis_.points;
   const int64_t pieces = context_.plan().batches * rows * row_pieces;
-  program->scratch.push_back({source_, context_.element(), pieces * kUnitPiece, false});
+  program->scratch.push_back(
+      {source_, context_.element(), pieces * context_.piece_elements(), false});
   const std::string item = names.Unique("item"), eight = names.Unique("eight");
-  Block body = {{DeclareArray{eight, context_.element(), kUnitPiece, MemorySpace::kPrivate}}};
+  Block body = {
+      {DeclareArray{eight, context_.element(), context_.piece_elements(), MemorySpace::kPrivate}}};
   const Index number = Index::Variable(item), row = number / row_pieces;
   UnitContext::Point point(context_.expression().rank(), Index(0));
   context_.SetPoint(context_.Batches(), row / rows, "batch", &point, &body);
-  for (int64_t at = 0; at < kUnitPiece; ++at) {
-    const Index inner = number % row_pieces * kUnitPiece + Index(at);
+  for (int64_t at = 0; at < context_.piece_elements(); ++at) {
+    const Index inner = number % row_pieces * context_.piece_elements() + Index(at);
     const Index own = plan_.is_across ? inner : row % rows;
     const Index along_k = plan_.is_across ? row % rows : inner;
     const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
     std::vector<Condition> conditions;
-    if (points % kUnitPiece != 0) conditions.push_back(Less(inner, Index(points)));
+    if (points % context_.piece_elements() != 0) conditions.push_back(Less(inner, Index(points)));
     for (Condition& inside : Inside(own, along_k, point, &body)) {
       conditions.push_back(std::move(inside));
     }
@@ -153,8 +162,10 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
     EmitElement(input_, from, eight, Index(at), std::move(conditions), &body);
   }
   body.push_back(
-      {StoreElements{source_, number * kUnitPiece,
-                     MakeLoad(eight, Index(0), {context_.element(), kUnitPiece}, 1), 1}});
+      {StoreElements{source_, number * context_.piece_elements(),
+                     MakeLoad(eight, Index(0),
+                              {context_.element(), static_cast<int>(context_.piece_elements())}, 1),
+                     1}});
   block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
   return pieces;
 }
@@ -171,7 +182,7 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
   if (!AdvancesWithStages()) {
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
-  if (plan_.width == 1) {
+  if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
     return EmitElement(piece.pointer, from, array_, to, std::move(conditions), block);
   }
   const LoopValueType type{context_.element(), plan_.width};
@@ -180,8 +191,8 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
   for (const Piece& piece : pieces_) {
-    const Index to =
-        slot * stage_elements() + context_.Place() + Index(piece.first_row * kUnitDepth + piece.at);
+    const Index to = slot * stage_elements() + context_.Place() +
+                     Index(piece.first_row * context_.depth() + piece.at);
     if (piece.first_row + context_.rows_at_once() <= axis_.step) {
       EmitPiece(piece, stage, to, block);
     } else {
@@ -192,7 +203,7 @@ void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
   }
   if (!AdvancesWithStages()) return;
   for (const Pointer& pointer : pointers_) {
-    block->push_back({AdvancePointer{pointer.name, Index(*step_ * kUnitDepth)}});
+    block->push_back({AdvancePointer{pointer.name, Index(*step_ * context_.depth())}});
   }
 }
 

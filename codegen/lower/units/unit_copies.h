@@ -16,7 +16,8 @@ class UnitCopies {
 
   const std::string& array() const { return array_; }
   bool is_across() const { return plan_.is_across; }
-  int64_t stage_elements() const { return axis_.step * kUnitDepth; }
+  int64_t depth() const { return context_.depth(); }
+  int64_t stage_elements() const { return axis_.step * context_.depth(); }
   void DeclareShared(Block* block) const;
   // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
   // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
@@ -42,7 +43,9 @@ class UnitCopies {
   bool AdvancesWithStages() const { return step_.has_value(); }
   bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
   Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
-  Index InRow(const Piece& piece) const { return context_.Piece() * kUnitPiece + Index(piece.at); }
+  Index InRow(const Piece& piece) const {
+    return context_.Piece() * context_.piece_elements() + Index(piece.at);
+  }
   Index Own(const Piece& piece) const;
   Index AlongK(const Piece& piece, const Index& stage) const;
   void FindPointer(const Index& base, Piece* piece, Block* block);

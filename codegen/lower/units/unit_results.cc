@@ -7,18 +7,9 @@
 #include "core/base/round.h"
 
 namespace mdh {
-namespace {
-
-constexpr LoopValueType kSum = {ScalarType::kFloat32, 1};
-
-Statement Unrolled(const std::string& variable, int64_t count, Block body) {
-  return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};
-}
-
-}  // namespace
-
 UnitResults::UnitResults(UnitContext& context)
     : context_(context),
+      tiles_(context.Sums()),
       outputs_(OutputTargets(computed(), context.kernel_names().outputs, context.views())),
       store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())) {
   if (!has_parts()) return;
@@ -42,31 +33,25 @@ void UnitResults::AppendStages(LoopProgram* program) {
 
 // ---- Sums and points ----
 
-// Of the first sum of the thread: GroupMultiply says which they are.
-Index UnitResults::GroupRow() const {
-  const Index thread = context_.Thread();
-  return thread / kUnitThreads * (group_tiles() * kUnitRows) + thread % kUnitThreads / 32 * 16;
-}
-
 LoopValue UnitResults::Sum(const Index& number, int lanes) const {
-  return MakeLoad(context_.sums, number, {ScalarType::kFloat32, lanes}, 1);
+  return MakeLoad(context_.sums, number, {sum_type(), lanes}, 1);
 }
 
 // What `body` makes of the thread's pairs, eight columns after the other.
 Block UnitResults::OverPairs(const std::function<void(const Pair& pair, Block* block)>& body) {
   const std::string eight = context_.names().Unique("eight");
-  const int64_t columns = context_.unit().columns;
+  const Index lane = context_.Thread() % kLanesOfWarp;
   Block inside;
-  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
-    for (int64_t half = 0; half < 2; ++half) {
-      const Index number = Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
-      const Index row =
-          GroupRow() + context_.Thread() % 32 / 4 + Index(tile * kUnitRows + half * 8);
-      const Index column = Index::Variable(eight) * 8 + context_.Thread() % 4 * 2;
+  for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+    for (int64_t half = 0; half < tiles_.halves; ++half) {
+      const Index number =
+          Index::Variable(eight) * tiles_.of_eight() + Index(tile * tiles_.of_tile() + half * 2);
+      const Index row = tiles_.first_row + lane / 4 + Index(tile * tiles_.tile_rows + half * 8);
+      const Index column = tiles_.first_column + Index::Variable(eight) * 8 + lane % 4 * 2;
       body({number, context_.FirstM() + row, context_.FirstN() + column}, &inside);
     }
   }
-  return {Unrolled(eight, columns / 8, std::move(inside))};
+  return {Unrolled(eight, tiles_.columns / 8, std::move(inside))};
 }
 
 UnitContext::Point UnitResults::PointOf(const Index& m, const Index& n, Block* block) {
@@ -98,10 +83,10 @@ std::vector<LoopValue> UnitResults::Stored(const Index& number, const UnitContex
 
 // Whether what is stored of a point can take the place of its sum.
 bool UnitResults::FitsSums() const {
-  if (computed().stored().size() != 1 || RegisterType(computed().stored()[0].type) != kSum.scalar) {
+  if (computed().stored().size() != 1 || RegisterType(computed().stored()[0].type) != sum_type()) {
     return false;
   }
-  return context_.plan().is_staged || outputs_[0].type == kSum.scalar;
+  return context_.plan().is_staged || outputs_[0].type == sum_type();
 }
 
 // Points that do not exist are computed from some that do.
@@ -155,7 +140,7 @@ void UnitResults::EmitOneByOne(Block* block) {
   Append(OverPairs(store), block);
 }
 
-// Sums as they are, of fp32: `width` of a pair at once.
+// Sums as they are: `width` of a pair at once.
 void UnitResults::EmitDirect(const ResultTarget& target, const Index& base, int width,
                              Block* block) {
   const auto store = [&](const Pair& pair, Block* body) {
@@ -180,14 +165,15 @@ void UnitResults::EmitStaged(const std::string& staging, Block* block) {
 
 void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
+  const int64_t depth = context_.depth();
   const std::string sixteen = context_.names().Unique("sixteen");
-  const Index lane = context_.Thread() % 32, column = Index::Variable(sixteen);
+  const Index lane = context_.Thread() % kLanesOfWarp, column = Index::Variable(sixteen);
   Block body;
-  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
-    const Index row = GroupRow() + lane % 16 + Index(tile * kUnitRows);
+  for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+    const Index row = tiles_.first_row + lane % 16 + Index(tile * kUnitRows);
     const Index piece = column % 4 * 2 + lane / 16;
-    const Index at = column / 4 * (unit.rows * kUnitDepth) + row * kUnitDepth +
-                     (piece ^ (lane % 8)) * kUnitPiece;
+    const Index at = column / 4 * (unit.rows * depth) + row * depth +
+                     context_.Swizzled(piece, lane) * context_.piece_elements();
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
       store.values.push_back(Sum(column * 8 + Index(tile * unit.columns / 2 + n)));
@@ -199,16 +185,17 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
 
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
-  const int64_t at_once = context_.rows_at_once();
+  const int64_t at_once = context_.rows_at_once(), depth = context_.depth();
   const int width = context_.plan().result_width;
   const std::string columns = context_.names().Unique("columns"),
                     rows = context_.names().Unique("rows");
   const Index row = context_.Row() + Index::Variable(rows) * at_once;
-  const Index place = Index::Variable(columns) * (unit.rows * kUnitDepth) + context_.Place() +
-                      Index::Variable(rows) * (at_once * kUnitDepth);
-  const Index column = Index::Variable(columns) * kUnitDepth + context_.Piece() * kUnitPiece;
+  const Index place = Index::Variable(columns) * (unit.rows * depth) + context_.Place() +
+                      Index::Variable(rows) * (at_once * depth);
+  const Index column =
+      Index::Variable(columns) * depth + context_.Piece() * context_.piece_elements();
   Block body;
-  for (int at = 0; at < kUnitPiece; at += width) {
+  for (int at = 0; at < context_.piece_elements(); at += width) {
     const Index m = context_.FirstM() + row, n = context_.FirstN() + column + Index(at);
     Block one;
     const UnitContext::Point point = PointOf(m, n, &one);
@@ -219,9 +206,9 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   }
   std::vector<Condition> conditions;
   if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
-  if (unit.columns % kUnitDepth != 0) conditions.push_back(Less(column, Index(unit.columns)));
+  if (unit.columns % depth != 0) conditions.push_back(Less(column, Index(unit.columns)));
   if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
-  block->push_back(Unrolled(columns, CeilDivide(unit.columns, kUnitDepth),
+  block->push_back(Unrolled(columns, CeilDivide(unit.columns, depth),
                             {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
 }
 

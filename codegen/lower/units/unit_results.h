@@ -31,8 +31,7 @@ class UnitResults {
     Index number, m, n;
   };
   const Expression& computed() const { return context_.computed(); }
-  int64_t group_tiles() const { return context_.unit().rows / kUnitRows / context_.unit().groups; }
-  Index GroupRow() const;
+  ScalarType sum_type() const { return context_.plan().sum; }
   Block OverPairs(const std::function<void(const Pair& pair, Block* block)>& body);
   UnitContext::Point PointOf(const Index& m, const Index& n, Block* block);
   Index OffsetOf(const ResultTarget& target, const Index& m, const Index& n, Block* block);
@@ -48,6 +47,7 @@ class UnitResults {
   bool FitsSums() const;
 
   UnitContext& context_;
+  const SumTiles tiles_;
   std::vector<ResultTarget> arrays_, outputs_;
   StorePointers store_;
 };

@@ -329,6 +329,35 @@ class ThreadOfStage {
     memory_.EndShow(number_);
   }
 
+  // Lanes show each other their fragments; every one adds up its own sums, by the digits of
+  // layouts.
+  void Run(const WarpMultiply& s) {
+    const MatrixInstruction& row = *s.instruction;
+    const int64_t of_a = row.a_layout.Count(DigitPlace::kRegister);
+    BlockMemory::Shown own;
+    for (const auto& [held, layout] : {std::pair(&s.a, &row.a_layout), {&s.b, &row.b_layout}}) {
+      const int64_t first = At(held->first), count = layout->Count(DigitPlace::kRegister);
+      for (int64_t r = first; r < first + count; ++r) own.values.push_back(Load(held->array, r));
+    }
+    const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, own);
+    const auto element = [&](const FragmentLayout& layout, int64_t first, const MatrixPoint& at) {
+      const HeldAt held = layout.Holding(at).value();
+      return shown[static_cast<size_t>(held.lane)].values[static_cast<size_t>(first + held.reg)];
+    };
+    for (int64_t r = 0; r < row.c_layout.Count(DigitPlace::kRegister); ++r) {
+      const MatrixPoint at = row.c_layout.At({.lane = number_ % 32, .reg = r});
+      ScalarValue sum = Load(s.sums.array, At(s.sums.first) + r);
+      for (int64_t k = 0; k < row.k; ++k) {
+        const ScalarValue a = element(row.a_layout, 0, {at[0], 0, k}),
+                          b = element(row.b_layout, of_a, {0, at[1], k});
+        sum = Apply(ScalarOp::kAdd, row.accumulator,
+                    {sum, Apply(ScalarOp::kMul, row.accumulator, {a, b})});
+      }
+      StoreAt(s.sums.array, At(s.sums.first) + r, sum);
+    }
+    memory_.EndShow(number_);
+  }
+
   struct Multiplication {
     GroupMultiply what;
     bool keeps;

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 struct Case {
@@ -57,6 +58,16 @@ LowLevelExpression Lowered(const Case& c) {
   return *std::move(low_level);
 }
 
+UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 4, int parts = 1,
+                     PackedOperands packed = PackedOperands::kNone) {
+  return {.rows = rows,
+          .columns = columns,
+          .stages = stages,
+          .parts = parts,
+          .packed = packed,
+          .warps = warps};
+}
+
 class UnitProgram : public ::testing::TestWithParam<Case> {};
 
 TEST_P(UnitProgram, ComputesWhatTheInterpreterDoes) {
@@ -84,7 +95,9 @@ TEST_P(UnitProgram, ComputesWhatTheInterpreterDoes) {
   for (const ScratchBuffer& buffer : program.scratch) {
     memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
   }
-  const ProgramMemory result = Execute(program, memory);
+  // Warps load fragments behind the last stage, which nobody uses.
+  const ProgramMemory result =
+      Execute(program, memory, /*may_read_unwritten=*/GetParam().unit.has_warps());
   const Result<std::vector<BufferBytes>> expected = Interpret(e, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   size_t output = 0;
@@ -171,6 +184,37 @@ const Case kCases[] = {
      "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
      {64, 16, 1, 4, 1}},
+    {"doubles", MatMul("fp64", "fp64", "I = 32, J = 32, K = 48", "i,k", "k,j"),
+     Warps(32, 32, {1, 2, 16, 4})},
+    {"doubles_across", MatMul("fp64", "fp64", "I = 64, J = 16, K = 80", "k,i", "j,k"),
+     Warps(32, 16, {2, 1, 16, 4}, /*stages=*/2)},
+    {"doubles_narrow", MatMul("fp64", "fp64", "I = 32, J = 16, K = 32", "k,i", "k,j"),
+     Warps(16, 16, {1, 2, 16, 4}, /*stages=*/3)},
+    {"doubles_of_eight", MatMul("fp64", "fp64", "I = 32, J = 16, K = 48", "k,i", "j,k"),
+     Warps(32, 16, {1, 1, 16, 8}, /*stages=*/3)},
+    {"doubles_of_eight_rows", MatMul("fp64", "fp64", "I = 48, J = 24, K = 48", "i,k", "j,k"),
+     Warps(48, 24, {3, 1, 8, 4}, /*stages=*/3)},
+    {"doubles_odd", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4)},
+    {"doubles_packed", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, PackedOperands::kBoth)},
+    {"doubles_in_parts", MatMul("fp64", "fp64", "I = 32, J = 16, K = 100", "i,k", "j,k"),
+     Warps(32, 16, {2, 1, 16, 4}, /*stages=*/3, /*parts=*/3)},
+    {"doubles_stored",
+     "e<I = 20, J = 24, K = 32> := out_view<fp32>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<fp64>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<fp64,fp64>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp64) { c = x * w },\n"
+     "      s(c, bias) -> y { y = fp32(max(c + bias, 0)) }\n",
+     Warps(32, 32, {1, 2, 16, 4})},
+    {"doubles_convolution",
+     "e<N = 1, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 4> :=\n"
+     "out_view<fp64>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<fp64,fp64>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "                     w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp64) { a = x * w }\n",
+     Warps(32, 16, {2, 1, 16, 4})},
 };
 
 // As source: the pipeline of copies and multiplications, and results through shared memory.
@@ -191,6 +235,22 @@ TEST(UnitSource, MatrixProduct) {
   ASSERT_THAT(kernel->launches, SizeIs(1));
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{32 * 16, 1, 1}, {256, 1, 1}}));
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128);
+}
+
+// The same with fragments in registers.
+TEST(UnitSource, MatrixProductOfDoubles) {
+  const LowLevelExpression low_level =
+      Lowered({"golden", MatMul("fp64", "fp64", "I = 1024, J = 1024, K = 1024", "i,k", "k,j"),
+               Warps(64, 128, {2, 4, 16, 4}), 8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("warp_unit_matmul.cu", kernel->source);
+  EXPECT_THAT(kernel->compile_options, Not(Contains("--gpu-architecture=sm_90a")));
+  EXPECT_THAT(kernel->header,
+              HasSubstr("Matrix units of warps need compute capability 9.0 or later."));
+  ASSERT_THAT(kernel->launches, SizeIs(1));
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{16 * 8, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (64 + 128) * 128);
 }
 
 // Boundaries, a store function and parts of k, as the loop program behind its passes.

@@ -1,0 +1,57 @@
+// What warps that multiply by themselves do with a stage of the operands: fragments from shared
+// memory to registers, and sums.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/lower/units/unit_context.h"
+#include "codegen/lower/units/unit_copies.h"
+
+namespace mdh {
+
+// A stage is multiplied in steps of the instruction's k. Fragments of two steps are in registers:
+// while one is multiplied, the next one is loaded. Refers to `context` and the copies.
+class WarpUnit {
+ public:
+  WarpUnit(UnitContext& context, const UnitCopies& a, const UnitCopies& b);
+
+  int64_t steps() const { return context_.depth() / instruction_.k; }
+  // Declares fragments, sums, which are 0, and where fragments are in a stage.
+  void Declare(Block* block);
+  // Loads the fragments of a step of the stage at place `slot`.
+  void Load(const Index& slot, int64_t step, Block* block) const;
+  // Adds the products of a step whose fragments are loaded to the sums.
+  void Multiply(int64_t step, Block* block) const;
+
+ private:
+  // An operand, of which the warp has `tiles` tiles of `tile_points` points along m or n.
+  struct Side {
+    const UnitCopies* copies;
+    const FragmentLayout* layout;
+    MatrixAxis axis;
+    int64_t tiles, tile_points;
+    Index first;  // of the warp's points in the block's tile
+    std::string array;
+    // Where register `reg` of `tile` in a step is in the stage, at (step * tiles + tile) *
+    // registers + reg: a declared index and a number.
+    std::vector<std::pair<std::string, int64_t>> places = {};
+
+    int64_t registers() const { return layout->Count(DigitPlace::kRegister); }
+    int64_t of_step() const { return tiles * registers(); }
+  };
+  void DeclarePlaces(Side* side, Block* block);
+  Index PlaceOf(const Side& side, const MatrixPoint& point, int64_t first_k) const;
+  // Of the element that a lane has of register 0.
+  Index OfLane(const FragmentLayout& layout, MatrixAxis axis) const;
+  Index FirstOfStep(const Side& side, int64_t step) const {
+    return Index(step % 2 * side.of_step());
+  }
+
+  UnitContext& context_;
+  const MatrixInstruction& instruction_;
+  Side a_, b_;
+};
+
+}  // namespace mdh

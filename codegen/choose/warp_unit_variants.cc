@@ -23,21 +23,25 @@ constexpr double kWarpBusy = 0.9;
 constexpr double kWarpBytesFromMemory = 1700;
 // Cycles until the first stage is there, between two stages, and from one launch to the next.
 constexpr double kWarpFirstStage = 1500, kWarpBetweenStages = 60, kWarpNextLaunch = 6000;
-// One block alone waits at barriers; several wait for each other's units.
-constexpr double kWarpAlone = 1.1;
 constexpr double kWarpCopyInstructions = 6, kWarpSingleInstructions = 50,
                  kWarpThreadInstructions = 128;
 constexpr int kWarpSwizzle = 8;
+constexpr int kFewestWidth = 4;  // neighbours that are copied at once
 
 struct WarpShape {
   int rows, columns, along_m, along_n;
 };
-// Warps of 32 x 32 have few bytes of operands for a multiplication, and registers for both.
-constexpr std::array<WarpShape, 14> kWarpShapes = {{{64, 128, 2, 4},
-                                                    {128, 64, 4, 2},
-                                                    {128, 128, 4, 4},
+// Fewer bytes of operands for a multiplication first; in a warp's registers is room for the sums of
+// 64 x 64 or, of doubles, 64 x 32.
+constexpr std::array<WarpShape, 18> kWarpShapes = {{{128, 256, 2, 4},
+                                                    {256, 128, 4, 2},
+                                                    {128, 128, 2, 2},
                                                     {128, 128, 2, 4},
+                                                    {64, 128, 2, 4},
+                                                    {128, 64, 4, 2},
+                                                    {64, 128, 1, 2},
                                                     {64, 64, 2, 2},
+                                                    {64, 64, 1, 2},
                                                     {32, 128, 1, 4},
                                                     {128, 32, 4, 1},
                                                     {32, 64, 1, 2},
@@ -93,8 +97,7 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double rate
   };
   const double instructions =
       (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kWarpThreadInstructions;
-  const double alone = blocks == 1 ? kWarpAlone : 1;
-  return blocks * alone * std::max({multiply, bytes, fragments, instructions}) + kWarpBetweenStages;
+  return blocks * std::max({multiply, bytes, fragments, instructions}) + kWarpBetweenStages;
 }
 
 }  // namespace
@@ -119,6 +122,12 @@ double WarpUnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                          (static_cast<double>(plan.k) * (m + n) + m * n);
   const double computing = rounds * of(resident) + of(std::ceil(rest / multiprocessors));
   double cycles = std::max(computing, touched / kWarpBytesFromMemory) + computing / 8;
+  if (unit.packed != PackedOperands::kNone) {
+    const auto elements =
+        static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
+    const auto bytes = static_cast<double>(2 * plan.element_bytes());
+    cycles += kWarpNextLaunch + elements * bytes / (kWarpResultBytes * multiprocessors);
+  }
   if (unit.parts > 1) {
     const double results = static_cast<double>(plan.batches) * m * n;
     cycles += kWarpNextLaunch +
@@ -135,6 +144,12 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
   if (parameters.numerics != NumericsPolicy::kReassociate) return variants;
   Result<UnitPlan> plan = PlanUnit(expression);
   if (!plan.ok()) return variants;
+  // Operands that warps cannot take as they are.
+  const auto is_unusual = [&](const UnitOperandPlan& operand) {
+    return plan->element_bytes() == 1 && (operand.is_across || operand.width < kFewestWidth);
+  };
+  const auto packed = static_cast<PackedOperands>((is_unusual(plan->a_in_memory) ? 1 : 0) |
+                                                  (is_unusual(plan->b_in_memory) ? 2 : 0));
   const bool has_groups = device.features.group_units && plan->element_bytes() == kUnitElementBytes;
   if (has_groups) return variants;
   std::vector<std::pair<double, UnitParameters>> ranked;
@@ -148,6 +163,7 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
                                     .columns = shape.columns,
                                     .stages = stages,
                                     .parts = parts,
+                                    .packed = packed,
                                     .warps = warps};
           if (!CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty()) continue;
           ranked.emplace_back(WarpUnitCycles(*plan, unit, device), unit);

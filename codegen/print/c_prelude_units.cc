@@ -18,9 +18,16 @@ struct RegisterKind {
   absl::string_view type, constraint;
 };
 RegisterKind KindOf(ScalarType element) {
-  if (element == ScalarType::kFloat64) return {"double", "d"};
-  if (element == ScalarType::kFloat32) return {"float", "f"};
-  return {"unsigned int", "r"};
+  switch (element) {
+    case ScalarType::kFloat64:
+      return {"double", "d"};
+    case ScalarType::kFloat32:
+      return {"float", "f"};
+    case ScalarType::kInt32:
+      return {"int", "r"};
+    default:
+      return {"unsigned int", "r"};
+  }
 }
 
 // Operands of PTX from number `first` on: "%4,%5", and what they are: "\"d\"(a[0]), \"d\"(a[1])".
@@ -99,7 +106,6 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
 }
 
 std::string CPrelude::StoreMatricesFunction(ScalarType type) {
-  uses_units_ = true;
   const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
   const std::string pack = absl::StrCat("mdh_pack_", element);
   Define(pack, absl::Substitute("$0unsigned int $1(float low, float high) {\n"
@@ -114,12 +120,39 @@ std::string CPrelude::StoreMatricesFunction(ScalarType type) {
          absl::Substitute(
              "$0void $1(void* to, float a, float b, float c, float d, float e, float f, float g,\n"
              "    float h) {\n"
+             "#if __CUDA_ARCH__ >= 900\n"
              "  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\"\n"
              "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), "
              "\"r\"($2(a, b)), \"r\"($2(c, d)),\n"
              "               \"r\"($2(e, f)), \"r\"($2(g, h)) : \"memory\");\n"
+             "#else\n"
+             "  const unsigned int pairs[4] = {$2(a, b), $2(c, d), $2(e, f), $2(g, h)};\n"
+             "  const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);\n"
+             "  const unsigned int lane = threadIdx.x & 31;\n"
+             "  #pragma unroll\n"
+             "  for (unsigned int n = 0; n < 4; n++) {\n"
+             "    const unsigned int row = __shfl_sync(0xffffffff, at, 8 * n + lane / 4);\n"
+             "    asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(row + lane % 4 * 4), "
+             "\"r\"(pairs[n]) : \"memory\");\n"
+             "  }\n"
+             "#endif\n"
              "}\n",
              kInlined, name, pack));
+  return name;
+}
+
+std::string CPrelude::LoadMatricesFunction(int matrices, bool is_transposed) {
+  const std::string name =
+      absl::StrCat("mdh_load_matrices_x", matrices, is_transposed ? "_transposed" : "");
+  const PtxOperands to = OperandsOf("r", "=r", 0, matrices);
+  Define(name, absl::Substitute(
+                   "$0void $1(unsigned int* r, const void* from) {\n"
+                   "  asm volatile(\n"
+                   "      \"ldmatrix.sync.aligned.m8n8.x$2$3.shared.b16 {$4}, [%$2];\"\n"
+                   "      : $5\n"
+                   "      : \"r\"((unsigned int)__cvta_generic_to_shared(from)) : \"memory\");\n"
+                   "}\n",
+                   kInlined, name, matrices, is_transposed ? ".trans" : "", to.numbers, to.values));
   return name;
 }
 

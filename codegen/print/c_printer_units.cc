@@ -37,6 +37,13 @@ std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
   return absl::StrCat(prelude_.StoreMatricesFunction(s.type), "(", arguments, ");\n");
 }
 
+std::string CPrinter::PrintLoadMatrices(const LoadMatrices& s) {
+  if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
+  const std::string function = prelude_.LoadMatricesFunction(s.matrices, s.is_transposed);
+  return absl::StrCat(function, "(", Address(s.to.array, s.to.first), ", ",
+                      Address(s.array, s.offset), ");\n");
+}
+
 std::string CPrinter::PrintWarpMultiply(const WarpMultiply& s) {
   if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
   const auto at = [&](const HeldFragment& x) { return Address(x.array, x.first); };

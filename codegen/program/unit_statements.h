@@ -80,10 +80,24 @@ struct StoreMatrices {
 };
 
 // A fragment: the thread's part of a matrix, in elements `first` and further ones of a private
-// array, as many as the layout has registers, in their order.
+// array, as many as the layout has registers, in their order. Those of less than 4 bytes are packed
+// as uint32.
 struct HeldFragment {
   std::string array;
   Index first;
+};
+// Matrices of 8 rows of 16 bytes of a shared array to as many registers of a thread (1, 2 or 4), by
+// all threads of a warp: those of a type of less than 4 bytes are packed, the first one lowest. Row
+// r of matrix i begins at `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.
+// Register i of a thread has of row lane / 4 the 4 bytes number lane % 4; transposed, of elements
+// of 2 bytes, those number lane / 4 of rows 2 * (lane % 4) and the next one.
+struct LoadMatrices {
+  HeldFragment to;
+  ScalarType type;  // of the array's elements
+  int matrices;
+  bool is_transposed;
+  std::string array;
+  Index offset;
 };
 // sums += a * b, by the instruction, which all threads of a warp execute together.
 struct WarpMultiply {

@@ -168,6 +168,9 @@ std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>)
 }
 
 std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
+  if (!device.features.async_copies) {
+    return "the device does not copy to shared memory asynchronously";
+  }
   for (const MatrixInstruction& row : MatrixInstructions()) {
     if (row.unit != MatrixUnit::kWarp || row.m != value[6] || row.k != value[7]) continue;
     if (HasInstruction(row, device)) return "";

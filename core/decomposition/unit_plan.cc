@@ -40,7 +40,16 @@ int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
   return width;
 }
 
-bool IsUnitOperand(ScalarType type) { return IsHalf(type) || type == ScalarType::kFloat64; }
+bool IsByte(ScalarType type) { return type == ScalarType::kInt8 || type == ScalarType::kUint8; }
+
+bool IsUnitOperand(ScalarType type) {
+  return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;
+}
+
+// What the unit adds up in.
+ScalarType SumOf(ScalarType element) {
+  return IsHalf(element) ? ScalarType::kFloat32 : IsByte(element) ? ScalarType::kInt32 : element;
+}
 
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
@@ -52,7 +61,7 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   const Buffer& buffer = e.inputs()[ref.buffer];
   if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar())) {
     return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
-                       ", and units take fp16, bf16 and fp64");
+                       ", and units take fp16, bf16, fp64, int8 and uint8");
   }
   const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
   const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
@@ -87,6 +96,7 @@ constexpr int kMostUnitStages = 8;
 constexpr int kMostUnitParts = 64;
 constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
+constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
 constexpr int64_t kRegisterBytes = 4;
 
 // Of tiles that groups of threads share.
@@ -151,8 +161,12 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
-// Rows across k have as many points as a stage has.
+// Rows across k have as many points as a stage has; of bytes warps take rows along k only.
 std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (IsByte(plan.element) && (plan.a.is_across || plan.b.is_across)) {
+    return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
+                        " is not contiguous along k, and not packed so");
+  }
   const auto obstacle = [&](const char* what, int count, bool is_across, const char* operand) {
     if (!is_across || count % plan.depth() == 0) return std::string();
     return absl::StrCat(what, ": ", count, " is no multiple of ", plan.depth(), ", and ", operand);
@@ -169,6 +183,16 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
 bool IsStaged(const Expression& e) {
   return e.stored().size() == 1 && IsHalf(e.stored_type(0)) &&
          Info(e.stored()[0].type).computed == ScalarType::kFloat32;
+}
+
+// Whether a tile of results has room in the stages of an operand, as matrices that threads have
+// four of: two along m and along n.
+bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
+  if (!unit.has_warps()) return true;
+  if (!IsHalf(plan.element) || unit.warps.m != 16) return false;
+  if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
+  const int64_t tile = RoundUp(unit.columns, kUnitDepth) * unit.rows;
+  return tile <= std::max(unit.rows, unit.columns) * kUnitDepth * unit.stages;
 }
 
 }  // namespace
@@ -220,12 +244,14 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
   if (form.a.type() != form.b.type()) {
     return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
-  const ScalarType element = form.a.type();
-  const ScalarType sum = IsHalf(element) ? ScalarType::kFloat32 : element;
+  const ScalarType element = form.a.type(), sum = SumOf(element);
   const auto is_right = [&](ScalarType type) {
     return type == sum || (IsHalf(element) && IsHalf(type));
   };
-  if (!is_right(form.product)) return NotForUnits("products are of type ", Name(form.product));
+  // Products of integers have all bits of their sums.
+  if (!IsByte(element) && !is_right(form.product)) {
+    return NotForUnits("products are of type ", Name(form.product));
+  }
   if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
   UnitPlan plan = {.form = std::move(form),
@@ -252,13 +278,14 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   }
   if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
-  const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks);
+  const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks) -
+                            (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
        {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
-        UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers - kRegistersBesideSums)},
+        UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
        {"threads of a block", unit.threads(), limits.max_threads_per_block},
        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
        {"bytes of packed operands",
@@ -269,6 +296,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
 UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
     if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
+    if (IsByte(plan.element)) operand.is_across = false;
     operand.packed_row = RoundUp(operand.is_across ? own : plan.k, plan.piece());
     operand.width = static_cast<int>(plan.piece());
     return operand;
@@ -279,7 +307,7 @@ UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
-  plan.is_staged = !unit.has_warps() && unit.parts == 1 && IsStaged(plan.computed);
+  plan.is_staged = unit.parts == 1 && IsStaged(plan.computed) && HasStaging(unit, plan);
   plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
   return plan;
 }

@@ -20,17 +20,18 @@ UnitParameters RandomUnit(Rng& rng) {
           .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
 }
 
-// Of doubles: warps with an instruction of theirs.
-UnitParameters RandomWarps(Rng& rng) {
+// Warps with an instruction for elements of so many bytes.
+UnitParameters RandomWarps(Rng& rng, int64_t bytes) {
   const int along_m = AnyOf(rng, std::vector{1, 1, 2, 3, 4});
   const int along_n = AnyOf(rng, std::vector{1, 1, 2, 4});
-  const int m = AnyOf(rng, std::vector{8, 16, 16, 16});
+  const int m = bytes == 8 ? AnyOf(rng, std::vector{8, 16, 16, 16}) : 16;
+  const int k = bytes == 8 ? AnyOf(rng, std::vector{4, 4, 8}) : bytes == 2 ? 16 : 32;
   return {.rows = m * along_m * AnyOf(rng, std::vector{1, 2, 2, 4}),
-          .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4}),
+          .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4, 8}),
           .stages = AnyOf(rng, std::vector{2, 3, 4, 5, 8}),
           .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
           .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4)),
-          .warps = {along_m, along_n, m, AnyOf(rng, std::vector{4, 4, 8})}};
+          .warps = {along_m, along_n, m, k}};
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.swizzle = static_cast<int>(1 + Below(rng, 4));
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
-      p.unit = plan->element == ScalarType::kFloat64 ? RandomWarps(rng) : RandomUnit(rng);
+      const int64_t bytes = plan->element_bytes();
+      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

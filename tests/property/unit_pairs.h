@@ -19,9 +19,9 @@ struct UnitCase {
 // The backend's device, or, where it only compiles, one with matrix units.
 DeviceDescription DeviceWithUnits(const JudgedBackend& backend);
 
-// Of operands of 16 bits and of doubles, as RandomContraction makes them: transposed, strided, as
-// convolutions, with factors; tiles that sizes fill and do not, several groups of threads, stages
-// and parts of k. nullopt: the device has no units, or no such configuration was found.
+// Of operands of 16 bits, doubles and bytes, as RandomContraction makes them: transposed, strided,
+// as convolutions, with factors; tiles that sizes fill and do not, several groups of threads,
+// stages and parts of k. nullopt: the device has no units, or no such configuration was found.
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device);
 
 }  // namespace mdh

@@ -67,7 +67,7 @@ class UnitContext {
   int64_t depth() const { return plan_.depth(); }  // elements of a row
   int64_t piece_elements() const { return plan_.piece(); }
   // Where piece number `piece` of a row is in it: pieces that are read at once are in banks of
-  // their own. `row`: its number, modulo 8.
+  // their own. `row`: its number modulo 8, or of doubles modulo 4.
   Index Swizzled(const Index& piece, const Index& row) const;
   SumTiles Sums() const;
   // Of the thread's warp, along m and along n; of warps that multiply by themselves.

@@ -194,6 +194,7 @@ class UnitProgramBuilder {
     }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForCopies{0}});
+    if (plan().is_staged) block->push_back({Barrier{}});
   }
 
   void EmitStages(Block* block) {

@@ -167,20 +167,22 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
   const int64_t depth = context_.depth();
   const std::string sixteen = context_.names().Unique("sixteen");
-  const Index lane = context_.Thread() % kLanesOfWarp, column = Index::Variable(sixteen);
+  const Index lane = context_.Thread() % kLanesOfWarp, own = Index::Variable(sixteen);
+  // Of the tile; warps of a group have all of them.
+  const Index column = unit.has_warps() ? context_.WarpOfN() * (tiles_.columns / 16) + own : own;
   Block body;
   for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
-    const Index row = tiles_.first_row + lane % 16 + Index(tile * kUnitRows);
+    const Index row = tiles_.first_row + lane % 16 + Index(tile * tiles_.tile_rows);
     const Index piece = column % 4 * 2 + lane / 16;
     const Index at = column / 4 * (unit.rows * depth) + row * depth +
                      context_.Swizzled(piece, lane) * context_.piece_elements();
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
-      store.values.push_back(Sum(column * 8 + Index(tile * unit.columns / 2 + n)));
+      store.values.push_back(Sum(own * 8 + Index(tile * tiles_.of_tile() + n)));
     }
     body.push_back({std::move(store)});
   }
-  block->push_back(Unrolled(sixteen, unit.columns / 16, std::move(body)));
+  block->push_back(Unrolled(sixteen, tiles_.columns / 16, std::move(body)));
 }
 
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {

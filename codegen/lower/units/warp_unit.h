@@ -2,12 +2,14 @@
 // memory to registers, and sums.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codegen/lower/units/unit_context.h"
 #include "codegen/lower/units/unit_copies.h"
+#include "core/device/matrix_memory.h"
 
 namespace mdh {
 
@@ -26,27 +28,34 @@ class WarpUnit {
   void Multiply(int64_t step, Block* block) const;
 
  private:
-  // An operand, of which the warp has `tiles` tiles of `tile_points` points along m or n.
+  // An operand, of which the warp has `tiles` fragments along m or n as one: registers of the first
+  // tile come first.
   struct Side {
     const UnitCopies* copies;
-    const FragmentLayout* layout;
     MatrixAxis axis;
-    int64_t tiles, tile_points;
-    Index first;  // of the warp's points in the block's tile
+    FragmentLayout layout;
+    int64_t points;  // of all tiles
+    Index first;     // of the warp's points in the block's tile
     std::string array;
-    // Where register `reg` of `tile` in a step is in the stage, at (step * tiles + tile) *
-    // registers + reg: a declared index and a number.
+    // How matrices in shared memory become registers; nullopt: element by element.
+    std::optional<MatrixMove> move;
+    // Where each of the loads of a step is in the stage, step after step: a declared index and a
+    // number.
     std::vector<std::pair<std::string, int64_t>> places = {};
 
-    int64_t registers() const { return layout->Count(DigitPlace::kRegister); }
-    int64_t of_step() const { return tiles * registers(); }
+    int64_t registers() const { return layout.Count(DigitPlace::kRegister); }
+    int64_t loads() const { return move ? move->moves : registers(); }
+    int64_t of_load() const { return move ? move->matrices : 1; }
   };
+  Side SideOf(const UnitCopies& copies, bool is_a) const;
   void DeclarePlaces(Side* side, Block* block);
-  Index PlaceOf(const Side& side, const MatrixPoint& point, int64_t first_k) const;
-  // Of the element that a lane has of register 0.
+  Index PlaceOf(const Side& side, const FragmentLayout& lanes, const MatrixPoint& point,
+                int64_t first_k) const;
+  // Of what a lane has, or points to, first.
   Index OfLane(const FragmentLayout& layout, MatrixAxis axis) const;
+  void LoadSide(const Side& side, const Index& slot, int64_t step, Block* block) const;
   Index FirstOfStep(const Side& side, int64_t step) const {
-    return Index(step % 2 * side.of_step());
+    return Index(step % 2 * side.registers());
   }
 
   UnitContext& context_;

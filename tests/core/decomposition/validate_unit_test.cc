@@ -73,7 +73,7 @@ TEST(ValidateUnitTest, ConstraintsByName) {
 TEST(ValidateUnitTest, ExpressionsByName) {
   const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
   EXPECT_EQ(error(MatMul("fp32", "A * B")),
-            "unit: operand A is of type fp32, and units take fp16, bf16 and fp64");
+            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
             "unit: operand A is computed, and units take what is loaded");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
@@ -113,10 +113,35 @@ TEST(ValidateUnitTest, WarpsByName) {
   EXPECT_EQ(error("128:128:2:2:4:1:16:4"), "warps: registers of sums and operands: 320 > 200");
   EXPECT_EQ(Error(doubles, "128:256:2:4:1"),
             "unit: operands are of type fp64, and units of groups take fp16 and bf16");
+  EXPECT_EQ(error("128:128:4:4:4:1:16:4"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; resident=2"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:8", "; resident=2"),
+            "warps: registers of sums and operands: 128 > 96");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 80), "");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 75),
+            "warps: the device does not copy to shared memory asynchronously");
   EXPECT_EQ(WarpError(Halves(), "64:128:2:4:4:1:16:4"),
             "warps: the device has no instruction of a warp for bf16, m = 16 and k = 4");
   EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; numerics=exact"),
             "warps: numerics=exact fixes the order in which values combine");
+}
+
+// Bytes are contiguous along k, or packed so.
+TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
+  const auto bytes = [](const std::string& b) {
+    const auto parsed = ParseExpression(absl::Substitute(
+        "e<I = 256, J = 256, K = 256> := out_view<int32>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+        "inp_view<int8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($0) )\n"
+        "where f(A, B) -> (C: int32) { C = int32(A) * int32(B) }\n",
+        b));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return *parsed;
+  };
+  EXPECT_EQ(WarpError(bytes("j,k"), "128:128:2:2:3:1:16:32", "", 80), "");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "", 80),
+            "warps: operand B of type int8 is not contiguous along k, and not packed so");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
 }
 
 TEST(ValidateUnitTest, TextOfWarpsReadsBack) {

@@ -38,12 +38,13 @@ ScalarValue InputElement(ScalarType type, int64_t n) {
 }
 
 std::string MatMul(const std::string& type, const std::string& sum, const std::string& sizes,
-                   const std::string& a, const std::string& b, const std::string& c = "i,j") {
+                   const std::string& a, const std::string& b, const std::string& c = "i,j",
+                   const std::string& out = "T") {
   return absl::Substitute(
-      "e<T = $0 | $2> := out_view<T>( C: (i,j,k) -> ($5) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "e<T = $0 | $2> := out_view<$6>( C: (i,j,k) -> ($5) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
       "inp_view<T,T>( A: (i,j,k) -> ($3), B: (i,j,k) -> ($4) )\n"
       "where f(A, B) -> (C: $1) { C = $1(A) * $1(B) }\n",
-      type, sum, sizes, a, b, c);
+      type, sum, sizes, a, b, c, out);
 }
 
 LowLevelExpression Lowered(const Case& c) {
@@ -215,6 +216,23 @@ const Case kCases[] = {
      "                     w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
      "where f(x, w) -> (a: fp64) { a = x * w }\n",
      Warps(32, 16, {2, 1, 16, 4})},
+    {"halves_of_warps", MatMul("bf16", "fp32", "I = 64, J = 64, K = 128", "i,k", "k,j"),
+     Warps(64, 64, {2, 2, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_across", MatMul("fp16", "fp32", "I = 64, J = 16, K = 128", "k,i", "j,k"),
+     Warps(64, 16, {1, 1, 16, 16}, /*stages=*/2)},
+    {"halves_of_warps_narrow", MatMul("fp16", "fp32", "I = 48, J = 40, K = 80", "i,k", "j,k"),
+     Warps(16, 24, {1, 1, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_odd", MatMul("bf16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
+     Warps(32, 64, {1, 2, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_in_parts", MatMul("bf16", "fp32", "I = 32, J = 16, K = 300", "i,k", "j,k"),
+     Warps(32, 16, {2, 1, 16, 16}, /*stages=*/3, /*parts=*/3)},
+    {"bytes", MatMul("int8", "int32", "I = 32, J = 32, K = 256", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 32, {2, 1, 16, 32}, /*stages=*/3)},
+    {"bytes_odd", MatMul("int8", "int32", "I = 21, J = 19, K = 150", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
+    {"bytes_packed",
+     MatMul("int8", "int32", "I = 21, J = 19, K = 150", "k,i", "k,j", "i,j", "int32"),
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, PackedOperands::kBoth)},
 };
 
 // As source: the pipeline of copies and multiplications, and results through shared memory.

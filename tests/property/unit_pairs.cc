@@ -43,6 +43,8 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       p.unit = RandomUnit(rng);
+      p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
+                                                                : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "core/base/round.h"
 
@@ -20,8 +21,9 @@ Statement Unrolled(const std::string& variable, int64_t count, Block body) {
 UnitResults::UnitResults(UnitContext& context)
     : context_(context),
       outputs_(OutputTargets(computed(), context.kernel_names().outputs, context.views())),
-      store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())) {
-  if (!has_parts()) return;
+      store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())),
+      sums_(context.plan().sharers > 1 ? context.names().Unique("own_sums") : context.sums) {
+  if (!leaves_parts()) return;
   arrays_ = ArrayTargets(computed(), context.kernel_names().outputs);
   // Of parts of sums nothing is rounded.
   for (ResultTarget& array : arrays_) array.type = RegisterType(array.type);
@@ -30,7 +32,7 @@ UnitResults::UnitResults(UnitContext& context)
 // ---- Parts of k ----
 
 void UnitResults::AppendStages(LoopProgram* program) {
-  if (!has_parts()) return;
+  if (!leaves_parts()) return;
   AppendResultArrays(computed(), arrays_, context_.unit().parts, program);
   const ResultArrays arrays = {.index_names = context_.kernel_names().indices,
                                .arrays = arrays_,
@@ -40,7 +42,43 @@ void UnitResults::AppendStages(LoopProgram* program) {
   program->stages.push_back(CombineSlotsInBlocks(computed(), arrays));
 }
 
+// Every block of a cluster shows its part of the tile's sums, and adds all parts up of those that
+// it stores.
+void UnitResults::CombineInCluster(const std::string& shown, Block* block) {
+  const int64_t threads = context_.threads(), sums = UnitSums(context_.unit());
+  const int64_t of_tile = context_.unit().columns / 2, own = columns() / 2;
+  const std::string view = context_.names().Unique("shown"), sum = context_.names().Unique("sum");
+  const Index at = Index::Variable(sum), part = Index::Variable(context_.part);
+  block->push_back({Comment{
+      absl::StrCat("Re-composition: ", context_.plan().sharers, " blocks of a cluster.")}});
+  block->push_back({DeclareView{view, kSum.scalar, /*is_const=*/false, shown}});
+  const LoopValue all = MakeLoad(context_.sums, at, kSum, 1);
+  block->push_back(
+      Unrolled(sum, sums, {{StoreElements{view, at * threads + context_.Thread(), all, 1}}}));
+  block->push_back({ClusterBarrier{}});
+  block->push_back({DeclareArray{sums_, kSum.scalar, group_tiles() * own, MemorySpace::kPrivate}});
+  Block combine;
+  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
+    const Index from = (Index(tile * of_tile) + part * own + at) * threads + context_.Thread();
+    LoopValue total;
+    for (int64_t other = 0; other < context_.plan().sharers; ++other) {
+      LoopValue there = MakeLoadOfBlock(view, from, Index(other), kSum.scalar);
+      total = other == 0 ? std::move(there)
+                         : MakeOperation(ScalarOp::kAdd, kSum.scalar, {total, std::move(there)});
+    }
+    combine.push_back({StoreElements{sums_, Index(tile * own) + at, std::move(total), 1}});
+  }
+  block->push_back(Unrolled(sum, own, std::move(combine)));
+  // Nobody writes there, or ends, before the others have read.
+  block->push_back({ClusterBarrier{}});
+}
+
 // ---- Sums and points ----
+
+Index UnitResults::FirstN() const {
+  if (context_.plan().sharers == 1) return context_.FirstN();
+  return context_.FirstN() + Index::Variable(context_.part) * columns();
+}
 
 // Of the first sum of the thread: GroupMultiply says which they are.
 Index UnitResults::GroupRow() const {
@@ -49,24 +87,23 @@ Index UnitResults::GroupRow() const {
 }
 
 LoopValue UnitResults::Sum(const Index& number, int lanes) const {
-  return MakeLoad(context_.sums, number, {ScalarType::kFloat32, lanes}, 1);
+  return MakeLoad(sums_, number, {kSum.scalar, lanes}, 1);
 }
 
 // What `body` makes of the thread's pairs, eight columns after the other.
 Block UnitResults::OverPairs(const std::function<void(const Pair& pair, Block* block)>& body) {
   const std::string eight = context_.names().Unique("eight");
-  const int64_t columns = context_.unit().columns;
   Block inside;
   for (int64_t tile = 0; tile < group_tiles(); ++tile) {
     for (int64_t half = 0; half < 2; ++half) {
-      const Index number = Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
+      const Index number = Index::Variable(eight) * 4 + Index(tile * columns() / 2 + half * 2);
       const Index row =
           GroupRow() + context_.Thread() % 32 / 4 + Index(tile * kUnitRows + half * 8);
       const Index column = Index::Variable(eight) * 8 + context_.Thread() % 4 * 2;
-      body({number, context_.FirstM() + row, context_.FirstN() + column}, &inside);
+      body({number, context_.FirstM() + row, FirstN() + column}, &inside);
     }
   }
-  return {Unrolled(eight, columns / 8, std::move(inside))};
+  return {Unrolled(eight, columns() / 8, std::move(inside))};
 }
 
 UnitContext::Point UnitResults::PointOf(const Index& m, const Index& n, Block* block) {
@@ -116,7 +153,7 @@ void UnitResults::ApplyStore(Block* block) {
       const UnitContext::Point at = PointOf(existing(context_.m(), pair.m),
                                             existing(context_.n(), pair.n + Index(side)), body);
       LoopValue value = Stored(number, at, body)[0];
-      body->push_back({StoreElements{context_.sums, number, std::move(value), 1}});
+      body->push_back({StoreElements{sums_, number, std::move(value), 1}});
     }
   };
   Append(OverPairs(apply), block);
@@ -124,8 +161,9 @@ void UnitResults::ApplyStore(Block* block) {
 
 // ---- To memory ----
 
-void UnitResults::Emit(const std::string& staging, Block* block) {
-  if (has_parts()) {
+void UnitResults::Emit(const Room& room, Block* block) {
+  if (context_.plan().sharers > 1) CombineInCluster(room.shown, block);
+  if (leaves_parts()) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
         arrays_[0], Index::Variable(context_.part) * elements,
@@ -133,7 +171,7 @@ void UnitResults::Emit(const std::string& staging, Block* block) {
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);
-  if (context_.plan().is_staged) return EmitStaged(staging, block);
+  if (context_.plan().is_staged) return EmitStaged(room.staging, block);
   EmitDirect(outputs_[0], Index(0), std::min(context_.plan().result_width, 2), block);
 }
 
@@ -190,26 +228,26 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
                      (piece ^ (lane % 8)) * kUnitPiece;
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
-      store.values.push_back(Sum(column * 8 + Index(tile * unit.columns / 2 + n)));
+      store.values.push_back(Sum(column * 8 + Index(tile * columns() / 2 + n)));
     }
     body.push_back({std::move(store)});
   }
-  block->push_back(Unrolled(sixteen, unit.columns / 16, std::move(body)));
+  block->push_back(Unrolled(sixteen, columns() / 16, std::move(body)));
 }
 
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
   const int64_t at_once = context_.rows_at_once();
   const int width = context_.plan().result_width;
-  const std::string columns = context_.names().Unique("columns"),
+  const std::string sixty_four = context_.names().Unique("columns"),
                     rows = context_.names().Unique("rows");
   const Index row = context_.Row() + Index::Variable(rows) * at_once;
-  const Index place = Index::Variable(columns) * (unit.rows * kUnitDepth) + context_.Place() +
+  const Index place = Index::Variable(sixty_four) * (unit.rows * kUnitDepth) + context_.Place() +
                       Index::Variable(rows) * (at_once * kUnitDepth);
-  const Index column = Index::Variable(columns) * kUnitDepth + context_.Piece() * kUnitPiece;
+  const Index column = Index::Variable(sixty_four) * kUnitDepth + context_.Piece() * kUnitPiece;
   Block body;
   for (int at = 0; at < kUnitPiece; at += width) {
-    const Index m = context_.FirstM() + row, n = context_.FirstN() + column + Index(at);
+    const Index m = context_.FirstM() + row, n = FirstN() + column + Index(at);
     Block one;
     const UnitContext::Point point = PointOf(m, n, &one);
     one.push_back(
@@ -219,9 +257,9 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   }
   std::vector<Condition> conditions;
   if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
-  if (unit.columns % kUnitDepth != 0) conditions.push_back(Less(column, Index(unit.columns)));
+  if (columns() % kUnitDepth != 0) conditions.push_back(Less(column, Index(columns())));
   if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
-  block->push_back(Unrolled(columns, CeilDivide(unit.columns, kUnitDepth),
+  block->push_back(Unrolled(sixty_four, CeilDivide(columns(), kUnitDepth),
                             {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
 }
 

@@ -165,7 +165,7 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
                                     .parts = parts,
                                     .packed = packed,
                                     .warps = warps};
-          if (!CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty()) continue;
+          if (!CutForUnit(unit, device, BlockChoices(), &*plan).empty()) continue;
           ranked.emplace_back(WarpUnitCycles(*plan, unit, device), unit);
           break;
         }

@@ -88,12 +88,8 @@ int ResultWidth(const Expression& e, int d) {
   return UnitNeighbours(e, output.Linearized(ref.access), d, most);
 }
 
-constexpr int kMostUnitGroups = 4;
 constexpr int kMostUnitWarps = 32;
-constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
-constexpr int kFewestWarpStages = 2;  // one is multiplied, one is copied
-constexpr int kMostUnitStages = 8;
-constexpr int kMostUnitParts = 64;
+constexpr int kFewestWarpStages = 2;          // one is multiplied, one is copied
 constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
@@ -122,6 +118,7 @@ std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
 std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
                               const DeviceDescription& device) {
   const UnitWarps& warps = u.warps;
+  if (u.groups != 1) return absl::StrCat("groups: ", u.groups, " is not 1, and warps multiply");
   if (warps.along_m < 1 || warps.along_n < 1 || warps.along_m > kMostUnitWarps ||
       warps.along_n > kMostUnitWarps / warps.along_m) {
     return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are not 1..", kMostUnitWarps);
@@ -177,6 +174,40 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
     why = obstacle("columns", u.columns, plan.b.is_across, "B is contiguous along n");
   }
   return why;
+}
+
+// Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile
+// in the place of one operand.
+std::string UnitClusterObstacle(const UnitParameters& u) {
+  constexpr int kShownOfStage = kUnitDepth * kUnitElementBytes / 4;  // rows or columns of fp32
+  if (u.has_warps()) return "parts of units of warps combine as partials";
+  if (u.parts == 1) return "there is one part, and nothing to combine";
+  if (u.parts > kMaxClusterBlocks) {
+    return absl::StrCat("parts: ", u.parts, " blocks share sums, a cluster has at most ",
+                        kMaxClusterBlocks);
+  }
+  if (u.columns % (16 * u.parts) != 0) {
+    return absl::StrCat("columns: ", u.columns, " is no multiple of 16 for each of ", u.parts,
+                        " blocks of a cluster");
+  }
+  if (std::min(u.rows, u.columns) > kShownOfStage * u.stages) {
+    return absl::StrCat("stages: the sums of ", u.rows, " rows of ", u.columns,
+                        " columns do not fit in the place of ", u.stages, " of one operand");
+  }
+  return "";
+}
+
+std::string UnitCombinationObstacle(const UnitParameters& u, CombineBlocks combine) {
+  switch (combine) {
+    case CombineBlocks::kPartials:
+      return "";
+    case CombineBlocks::kCluster:
+      return UnitClusterObstacle(u);
+    case CombineBlocks::kAtomics:
+    case CombineBlocks::kLastBlock:
+      return "parts of matrix units combine as partials or in a cluster";
+  }
+  return "";
 }
 
 // Whether one value of fp32 per point becomes an element of 16 bits.
@@ -270,9 +301,13 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
 }
 
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
-                       int resident_blocks, UnitPlan* plan) {
+                       const BlockChoices& choices, UnitPlan* plan) {
+  const int resident_blocks = choices.resident_blocks;
   if (std::string why = UnitCountsObstacle(unit, *plan, device); !why.empty()) return why;
-  *plan = CutForUnit(unit, std::move(*plan));
+  if (std::string why = UnitCombinationObstacle(unit, choices.combine_blocks); !why.empty()) {
+    return why;
+  }
+  *plan = CutForUnit(unit, choices.combine_blocks, std::move(*plan));
   if (plan->part_stages * (unit.parts - 1) >= plan->stages_k) {
     return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
   }
@@ -293,7 +328,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
         kMaxSharedScratchBytes}});
 }
 
-UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
+UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan) {
   const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
     if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
     if (IsByte(plan.element)) operand.is_across = false;
@@ -307,8 +342,10 @@ UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
-  plan.is_staged = unit.parts == 1 && IsStaged(plan.computed) && HasStaging(unit, plan);
-  plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
+  plan.sharers = combine == CombineBlocks::kCluster ? unit.parts : 1;
+  plan.leaves_parts = unit.parts > plan.sharers;
+  plan.is_staged = !plan.leaves_parts && IsStaged(plan.computed) && HasStaging(unit, plan);
+  plan.result_width = plan.leaves_parts ? 1 : ResultWidth(plan.computed, plan.form.n.back());
   return plan;
 }
 
@@ -321,7 +358,7 @@ std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) 
   if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
   Result<UnitPlan> plan = PlanUnit(target.expression);
   if (!plan.ok()) return std::string(plan.status().message());
-  return CutForUnit(p.unit, target.device, p.resident_blocks, &*plan);
+  return CutForUnit(p.unit, target.device, p, &*plan);
 }
 
 }  // namespace mdh

@@ -27,6 +27,10 @@ inline constexpr int64_t kUnitElementBytes = 2;
 inline constexpr int64_t kUnitDepth = kUnitRowBytes / kUnitElementBytes;  // of a stage, along k
 // Of warps: columns of a multiplication.
 inline constexpr int64_t kWarpColumns = 8;
+inline constexpr int kMostUnitGroups = 4;
+inline constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
+inline constexpr int kMostUnitStages = 8;
+inline constexpr int kMostUnitParts = 64;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
@@ -48,8 +52,12 @@ struct UnitPlan {
   int64_t tiles_m = 1, tiles_n = 1;          // of a batch
   int64_t stages_k = 1;                      // of all parts
   int64_t part_stages = 1;                   // of one part, the last one perhaps fewer
-  bool is_staged = false;  // results go through shared memory, as elements of 16 bits
-  int result_width = 1;    // neighbours along n that are stored at once
+  // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
+  // as many columns.
+  int64_t sharers = 1;
+  bool leaves_parts = false;  // sums of parts are in scratch memory, for a stage that adds them up
+  bool is_staged = false;     // results go through shared memory, as elements of 16 bits
+  int result_width = 1;       // neighbours along n that are stored at once
 
   int64_t element_bytes() const { return SizeBytes(element); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
@@ -82,10 +90,10 @@ int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int 
 // the expression from the unit.
 Result<UnitPlan> PlanUnit(const Expression& expression);
 // Cuts it. Why it cannot be cut so, also by the limits of the device, of whose multiprocessors each
-// shall have room for so many blocks; empty: it can.
+// shall have room for so many blocks (BlockChoices); empty: it can.
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
-                       int resident_blocks, UnitPlan* plan);
+                       const BlockChoices& choices, UnitPlan* plan);
 // The same for parameters that are valid.
-UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan);
+UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan);
 
 }  // namespace mdh

@@ -19,12 +19,13 @@ namespace {
 void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
                        std::set<std::string>* features) {
   if (p.unit.rows == 0) return;
-  const UnitPlan plan = CutForUnit(p.unit, *PlanUnit(expression));
+  const UnitPlan plan = CutForUnit(p.unit, p.combine_blocks, *PlanUnit(expression));
   const auto add = [&](bool has, const std::string& name) {
     if (has) features->insert("units: " + name);
   };
   add(true, "all");
   add(p.unit.parts > 1, "parts");
+  add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
   add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
   add(true, Name(plan.element));

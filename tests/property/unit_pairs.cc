@@ -58,6 +58,8 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
       p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
+      p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
+                                                                : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

@@ -55,6 +55,7 @@ class UnitProgramBuilder {
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
     stage.launch = {{plan().blocks(unit()), 1, 1}, {context_.threads(), 1, 1}};
+    stage.cluster = {plan().sharers, 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
     a_.DeclareShared(&body);
@@ -69,7 +70,7 @@ class UnitProgramBuilder {
     } else {
       EmitStages(&body);
     }
-    results_.Emit(StagingArray(), &body);
+    results_.Emit({.staging = StagingArray(), .shown = ShownArray()}, &body);
     stage.body = std::move(body);
     return stage;
   }
@@ -77,6 +78,11 @@ class UnitProgramBuilder {
   // The operand whose stages have room for a tile of results.
   const std::string& StagingArray() const {
     const int64_t tile = RoundUp(unit().columns, context_.depth()) * unit().rows;
+    return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
+  }
+  // The same for its sums, of fp32.
+  const std::string& ShownArray() const {
+    const int64_t tile = int64_t{unit().rows} * unit().columns * 4 / kUnitElementBytes;
     return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
   }
 
@@ -89,12 +95,15 @@ class UnitProgramBuilder {
     };
     block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
     block->push_back({HardwareIndex{context_.thread, Kind::kThread, 0}});
-    const int64_t tiles = plan().tiles_m * plan().tiles_n;
     Index rest = Index::Variable(block_);
-    declare(tile_, rest % tiles);
-    rest = rest / tiles;
-    declare(context_.part, rest % unit().parts);
-    rest = rest / unit().parts;
+    const auto take = [&](const std::string& name, int64_t count) {
+      declare(name, rest % count);
+      rest = rest / count;
+    };
+    // Those of a cluster are neighbours.
+    if (plan().sharers > 1) take(context_.part, unit().parts);
+    take(tile_, plan().tiles_m * plan().tiles_n);
+    if (plan().sharers == 1) take(context_.part, unit().parts);
     DeclareFirstPoints(declare);
     declare(context_.batch, rest);
     UnitContext::Point point = context_.block_point();
@@ -266,7 +275,8 @@ class UnitProgramBuilder {
 
 Result<LoopProgram> BuildUnitProgram(const LowLevelExpression& low_level) {
   MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression()));
-  plan = CutForUnit(low_level.parameters().unit, std::move(plan));
+  const TuningParameters& p = low_level.parameters();
+  plan = CutForUnit(p.unit, p.combine_blocks, std::move(plan));
   return UnitProgramBuilder(low_level, std::move(plan)).Build();
 }
 

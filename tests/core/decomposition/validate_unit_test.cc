@@ -66,6 +66,18 @@ TEST(ValidateUnitTest, ConstraintsByName) {
             "unit: bytes of packed operands: 2147483648 > 1073741824");
   EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
             "packs=a: only operands of matrix units are packed");
+  EXPECT_EQ(Error(Halves(), "128:64:2:4:2", "; combine=cluster"), "");
+  EXPECT_EQ(Error(Halves(), "128:64:2:4:1", "; combine=cluster"),
+            "unit: there is one part, and nothing to combine");
+  EXPECT_EQ(Error(Halves("I = 64, J = 64, K = 1024"), "64:256:1:4:9", "; combine=cluster"),
+            "unit: parts: 9 blocks share sums, a cluster has at most 8");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:3", "; combine=cluster"),
+            "unit: columns: 64 is no multiple of 16 for each of 3 blocks of a cluster");
+  EXPECT_EQ(Error(Halves(), "128:128:2:3:2", "; combine=cluster"),
+            "unit: stages: the sums of 128 rows of 128 columns do not fit in the place of 3 of one "
+            "operand");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:2", "; combine=last_block"),
+            "unit: parts of matrix units combine as partials or in a cluster");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; resident=2"),
             "unit: bytes of shared memory of a block: 197632 > 116224");
 }
@@ -175,7 +187,7 @@ TEST(ValidateUnitTest, TextReadsBack) {
 TEST(UnitPlanTest, OperandsAndResults) {
   const UnitParameters unit{64, 64, 1, 4, 1};
   const auto plan = [&](const std::string& sizes) {
-    return CutForUnit(unit, *PlanUnit(Halves(sizes)));
+    return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(Halves(sizes)));
   };
   const UnitPlan whole = plan("I = 128, J = 128, K = 128");
   EXPECT_FALSE(whole.a.is_across);
@@ -204,7 +216,7 @@ TEST(UnitPlanTest, Convolutions) {
   ASSERT_TRUE(e.ok()) << e.status();
   Result<UnitPlan> plan = PlanUnit(*e);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  plan = CutForUnit({64, 64, 1, 4, 1}, *std::move(plan));
+  plan = CutForUnit({64, 64, 1, 4, 1}, CombineBlocks::kPartials, *std::move(plan));
   EXPECT_EQ(plan->m, 128);
   EXPECT_EQ(plan->n, 64);
   EXPECT_EQ(plan->k, 144);

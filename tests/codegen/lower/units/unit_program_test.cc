@@ -30,7 +30,9 @@ struct Case {
   std::string name, text;
   UnitParameters unit;
   int swizzle = 1;
+  CombineBlocks combine = CombineBlocks::kPartials;
 };
+constexpr CombineBlocks kCluster = CombineBlocks::kCluster;
 
 // Small, so that sums are exact in all types.
 ScalarValue InputElement(ScalarType type, int64_t n) {
@@ -53,6 +55,7 @@ LowLevelExpression Lowered(const Case& c) {
   TuningParameters p = DefaultParameters(expression, CudaModel(), device);
   p.unit = c.unit;
   p.swizzle = c.swizzle;
+  p.combine_blocks = c.combine;
   p.resident_blocks = 0;
   Result<LowLevelExpression> low_level = Lower(expression, CudaModel(), device, p);
   EXPECT_TRUE(low_level.ok()) << c.name << ": " << low_level.status();
@@ -140,6 +143,24 @@ const Case kCases[] = {
      {64, 64, 1, 4, 1}},
     {"halves", MatMul("fp16", "fp16", "I = 64, J = 16, K = 64", "i,k", "j,k"), {64, 16, 1, 4, 1}},
     {"parts", MatMul("bf16", "fp32", "I = 64, J = 16, K = 300", "i,k", "j,k"), {64, 16, 1, 3, 3}},
+    {"cluster",
+     MatMul("bf16", "fp32", "I = 64, J = 32, K = 300", "i,k", "j,k"),
+     {64, 32, 1, 3, 2},
+     1,
+     kCluster},
+    {"cluster_of_tiles",
+     MatMul("fp16", "fp16", "I = 150, J = 100, K = 330", "i,k", "k,j"),
+     {128, 64, 1, 4, 4},
+     1,
+     kCluster},
+    {"cluster_of_groups",
+     "e<T = bf16 | B = 2, I = 70, J = 24, K = 200> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (b,i,k), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {128, 48, 2, 4, 3},
+     2,
+     kCluster},
     {"packed",
      MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
      {64, 64, 1, 4, 1, PackedOperands::kBoth}},
@@ -177,6 +198,15 @@ const Case kCases[] = {
      "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
      "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
      {64, 32, 1, 4, 2}},
+    {"dense_cluster",
+     "e<T = bf16 | I = 50, J = 40, K = 200> := out_view<T>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<T>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<T,T>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
+     "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
+     {64, 64, 1, 4, 2},
+     1,
+     kCluster},
     {"convolution",
      "e<T = bf16 | N = 1, P = 7, Q = 9, K = 16, R = 3, S = 3, C = 8> :=\n"
      "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"

@@ -36,10 +36,10 @@ UnitParameters RandomWarps(Rng& rng, int64_t bytes) {
 
 }  // namespace
 
-DeviceDescription DeviceWithUnits(const JudgedBackend& backend) {
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng) {
   // Judges that only compile have no device at hand.
   return backend.device() != nullptr ? backend.device()->description()
-                                     : *DescribeCudaArchitecture(90);
+                                     : *DescribeCudaArchitecture(AnyOf(rng, std::vector{80, 90}));
 }
 
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device) {

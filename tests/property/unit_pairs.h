@@ -16,8 +16,9 @@ struct UnitCase {
   TuningParameters parameters;  // valid
 };
 
-// The backend's device, or, where it only compiles, one with matrix units.
-DeviceDescription DeviceWithUnits(const JudgedBackend& backend);
+// The backend's device, or, where it only compiles, one with matrix units: of groups and of warps,
+// or of warps only.
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng);
 
 // Of operands of 16 bits, doubles and bytes, as RandomContraction makes them: transposed, strided,
 // as convolutions, with factors; tiles that sizes fill and do not, several groups of threads,

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/device/matrix_memory.h"
 #include "tests/codegen/passes/block_memory.h"
+#include "tests/codegen/passes/packed_registers.h"
 
 namespace mdh {
 namespace {
@@ -347,19 +348,6 @@ class ThreadOfStage {
       StoreAt(s.to.array, At(s.to.first) + matrix, Packed(values));
     }
     memory_.EndShow(number_);
-  }
-  static ScalarValue Packed(const std::vector<ScalarValue>& values) {
-    std::array<std::byte, 4> bytes{};
-    for (size_t e = 0; e < values.size(); ++e) {
-      values[e].Store(bytes.data() + e * bytes.size() / values.size());
-    }
-    return ScalarValue::Load(ScalarType::kUint32, bytes.data());
-  }
-  static ScalarValue Unpacked(const ScalarValue& held, ScalarType type, int64_t number) {
-    if (SizeBytes(type) >= 4) return held;
-    std::array<std::byte, 4> bytes{};
-    held.Store(bytes.data());
-    return ScalarValue::Load(type, bytes.data() + number * SizeBytes(type));
   }
 
   // Lanes show each other their fragments; every one adds up its own sums, by the digits of

@@ -123,6 +123,10 @@ std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
       warps.along_n > kMostUnitWarps / warps.along_m) {
     return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are not 1..", kMostUnitWarps);
   }
+  // All threads copy so many rows at once that swizzles are alike in all of these.
+  if (plan.element_bytes() != 8 && warps.along_m * warps.along_n % 2 != 0) {
+    return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are an odd number");
+  }
   const MatrixInstruction* instruction = WarpInstruction(plan, warps);
   if (instruction == nullptr || !HasInstruction(*instruction, device)) {
     return absl::StrCat("the device has no instruction of a warp for ", Name(plan.element),

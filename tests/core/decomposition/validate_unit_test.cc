@@ -130,6 +130,8 @@ TEST(ValidateUnitTest, WarpsByName) {
   EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:8", "; resident=2"),
             "warps: registers of sums and operands: 128 > 96");
   EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 80), "");
+  EXPECT_EQ(WarpError(Halves(), "48:64:3:1:4:1:16:16", "", 80),
+            "warps: 3 x 1 warps are an odd number");
   EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 75),
             "warps: the device does not copy to shared memory asynchronously");
   EXPECT_EQ(WarpError(Halves(), "64:128:2:4:4:1:16:4"),

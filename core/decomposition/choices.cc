@@ -64,6 +64,11 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
+// Of a unit that is not used nothing is packed.
+PackedOperands PackedWith(absl::Span<const int64_t> unit, const TuningParameters& p) {
+  return unit[0] == 0 ? PackedOperands::kNone : p.unit.packed;
+}
+
 // Of groups of threads; setting the default leaves warps as they are, and the other way round.
 ChoiceValue GetUnit(const TuningParameters& p) {
   const UnitParameters u = p.unit.has_warps() ? UnitParameters() : p.unit;
@@ -72,7 +77,7 @@ ChoiceValue GetUnit(const TuningParameters& p) {
 void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
   if (v[0] == 0 && p->unit.has_warps()) return;
   p->unit = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
-             static_cast<int>(v[3]), static_cast<int>(v[4]), p->unit.packed};
+             static_cast<int>(v[3]), static_cast<int>(v[4]), PackedWith(v, *p)};
 }
 
 ChoiceValue GetWarps(const TuningParameters& p) {
@@ -86,7 +91,7 @@ void SetWarps(absl::Span<const int64_t> v, TuningParameters* p) {
              .columns = static_cast<int>(v[1]),
              .stages = static_cast<int>(v[4]),
              .parts = static_cast<int>(v[5]),
-             .packed = p->unit.packed,
+             .packed = PackedWith(v, *p),
              .warps = {static_cast<int>(v[2]), static_cast<int>(v[3]), static_cast<int>(v[6]),
                        static_cast<int>(v[7])}};
 }

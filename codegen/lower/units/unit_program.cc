@@ -260,7 +260,7 @@ class UnitProgramBuilder {
 
   // From one multiplication to the next along k: in rows, or as many rows.
   static int64_t StepBytes(const UnitCopies& copies, int64_t step) {
-    constexpr int64_t kElements = kMultipliedBytes / 2;
+    constexpr int64_t kElements = kMultipliedBytes / kUnitElementBytes;
     return step * (copies.is_across() ? kElements * kOperandRowBytes : kMultipliedBytes);
   }
 

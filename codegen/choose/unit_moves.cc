@@ -75,7 +75,8 @@ class UnitWalk {
 
   void ShowTiles() {
     const int rows = p_.unit.rows, columns = p_.unit.columns;
-    const std::vector<int> next_rows = NextTo(kRowSteps, rows), next_columns = NextTo(kColumnSteps, columns);
+    const std::vector<int> next_rows = NextTo(kRowSteps, rows),
+                           next_columns = NextTo(kColumnSteps, columns);
     for (const int r : next_rows) ShowTile(r, columns);
     for (const int c : next_columns) ShowTile(rows, c);
     for (const int r : next_rows) {

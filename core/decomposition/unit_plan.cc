@@ -97,8 +97,8 @@ std::string UnitCountsObstacle(const UnitParameters& u) {
   return "";
 }
 
-// Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile in
-// the place of one operand.
+// Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile
+// in the place of one operand.
 std::string UnitClusterObstacle(const UnitParameters& u) {
   constexpr int kShownOfStage = kUnitDepth * kUnitElementBytes / 4;  // rows or columns of fp32
   if (u.parts == 1) return "there is one part, and nothing to combine";

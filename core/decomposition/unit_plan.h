@@ -51,7 +51,7 @@ struct UnitPlan {
   int64_t sharers = 1;
   bool leaves_parts = false;  // sums of parts are in scratch memory, for a stage that adds them up
   bool is_staged = false;     // results go through shared memory, as elements of 16 bits
-  int result_width = 1;    // neighbours along n that are stored at once
+  int result_width = 1;       // neighbours along n that are stored at once
 
   // Elements of a packed operand: of all batches.
   int64_t packed_elements(bool is_a) const {

@@ -10,9 +10,9 @@ namespace {
 
 std::string TileText(const TuningParameters& p) {
   const UnitParameters& unit = p.unit;
-  std::string text =
-      absl::StrCat("tiles of ", unit.rows, " x ", unit.columns, " by ", unit.groups,
-                   unit.groups == 1 ? " group" : " groups", " of threads, ", unit.stages, " stages");
+  std::string text = absl::StrCat("tiles of ", unit.rows, " x ", unit.columns, " by ", unit.groups,
+                                  unit.groups == 1 ? " group" : " groups", " of threads, ",
+                                  unit.stages, " stages");
   if (unit.packed != PackedOperands::kNone) absl::StrAppend(&text, ", packed operands");
   if (unit.parts > 1) {
     absl::StrAppend(&text, "; k in ", unit.parts, " parts, which ",

@@ -222,9 +222,7 @@ class ThreadOfStage {
     memory_.Wait();
     ++epoch_;
   }
-  void Run(const ClusterBarrier&) {
-    epoch_ = memory_.WaitForCluster(epoch_);
-  }
+  void Run(const ClusterBarrier&) { epoch_ = memory_.WaitForCluster(epoch_); }
   void Run(const DeclareLast& s) {
     flags_[s.name] = memory_.IsLast(s.counter, At(s.offset), s.blocks, number_);
     ++epoch_;

@@ -32,6 +32,7 @@ class UnitWalk {
   std::vector<TuningParameters> Run() {
     ShowTiles();
     ShowGroups(p_.unit);
+    ShowWarps();
     for (const int step : {-1, 1}) {
       UnitParameters unit = p_.unit;
       unit.stages += step;
@@ -88,11 +89,29 @@ class UnitWalk {
   }
 
   void ShowGroups(UnitParameters unit) {
+    if (unit.has_warps()) return;
     const int before = unit.groups;
     for (int groups = 1; groups <= kMostUnitGroups; ++groups) {
       if (groups == before || unit.rows % (kUnitRows * groups) != 0) continue;
       unit.groups = groups;
       Show(unit);
+    }
+  }
+
+  // Twice or half as many warps one way or both ways, and an instruction for another depth.
+  void ShowWarps() {
+    if (!p_.unit.has_warps()) return;
+    const auto show = [&](int UnitWarps::*number, bool doubles, UnitParameters unit) {
+      int& value = unit.warps.*number;
+      if (!doubles && value % 2 != 0) return unit;
+      value = doubles ? 2 * value : value / 2;
+      Show(unit);
+      return unit;
+    };
+    for (const bool doubles : {true, false}) {
+      show(&UnitWarps::k, doubles, p_.unit);
+      show(&UnitWarps::along_n, !doubles, show(&UnitWarps::along_m, doubles, p_.unit));
+      show(&UnitWarps::along_n, doubles, p_.unit);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -101,6 +102,7 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
 double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device) {
   const UnitParameters& unit = parameters.unit;
+  if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
   const auto all = static_cast<double>(plan.blocks(unit));
   const auto resident = static_cast<double>(Resident(unit, device));
@@ -138,8 +140,10 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
                                            const TuningParameters& parameters, size_t most) {
-  std::vector<TuningParameters> variants;
-  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) {
+  std::vector<TuningParameters> variants =
+      WarpUnitVariants(expression, model, device, parameters, most);
+  if (!variants.empty() || !device.features.group_units ||
+      parameters.numerics != NumericsPolicy::kReassociate) {
     return variants;
   }
   Result<UnitPlan> plan = PlanUnit(expression);

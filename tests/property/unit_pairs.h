@@ -16,12 +16,13 @@ struct UnitCase {
   TuningParameters parameters;  // valid
 };
 
-// The backend's device, or, where it only compiles, one with matrix units.
-DeviceDescription DeviceWithUnits(const JudgedBackend& backend);
+// The backend's device, or, where it only compiles, one with matrix units: of groups and of warps,
+// or of warps only.
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng);
 
-// Of operands of 16 bits, as RandomContraction makes them: transposed, strided, as convolutions,
-// with factors; tiles that sizes fill and do not, several groups of threads, stages and parts of k.
-// nullopt: the device has no units, or no such configuration was found.
+// Of operands of 16 bits, doubles and bytes, as RandomContraction makes them: transposed, strided,
+// as convolutions, with factors; tiles that sizes fill and do not, several groups of threads,
+// stages and parts of k. nullopt: the device has no units, or no such configuration was found.
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device);
 
 }  // namespace mdh

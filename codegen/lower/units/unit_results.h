@@ -35,11 +35,12 @@ class UnitResults {
     Index number, m, n;
   };
   const Expression& computed() const { return context_.computed(); }
-  int64_t group_tiles() const { return context_.unit().rows / kUnitRows / context_.unit().groups; }
+  ScalarType sum_type() const { return context_.plan().sum; }
   // Of the tile, those that the block stores.
   int64_t columns() const { return context_.unit().columns / context_.plan().sharers; }
+  // Sums of a tile along m that the thread stores.
+  int64_t own_of_tile() const { return tiles_.of_tile() / context_.plan().sharers; }
   Index FirstN() const;
-  Index GroupRow() const;
   Block OverPairs(const std::function<void(const Pair& pair, Block* block)>& body);
   UnitContext::Point PointOf(const Index& m, const Index& n, Block* block);
   Index OffsetOf(const ResultTarget& target, const Index& m, const Index& n, Block* block);
@@ -56,6 +57,7 @@ class UnitResults {
   bool FitsSums() const;
 
   UnitContext& context_;
+  const SumTiles tiles_;
   std::vector<ResultTarget> arrays_, outputs_;
   StorePointers store_;
   std::string sums_;  // array of those of the columns that the block stores

@@ -85,13 +85,92 @@ TEST(ValidateUnitTest, ConstraintsByName) {
 TEST(ValidateUnitTest, ExpressionsByName) {
   const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
   EXPECT_EQ(error(MatMul("fp32", "A * B")),
-            "unit: operand A is of type fp32, and units take fp16 and bf16");
+            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
             "unit: operand A is computed, and units take what is loaded");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
             "unit: operand B has a boundary that is not 0");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
+}
+
+std::string WarpError(const Expression& e, const std::string& warps, const std::string& more = "",
+                      int capability = 90) {
+  return Error(e, "0:0:1:4:1; warps=" + warps, more, capability);
+}
+
+TEST(ValidateUnitTest, WarpsByName) {
+  const Expression doubles = MatMul("fp64", "A * B");
+  const auto error = [&](const std::string& warps, int capability = 90) {
+    return WarpError(doubles, warps, "", capability);
+  };
+  EXPECT_EQ(error("64:128:2:4:4:1:16:4"), "");
+  EXPECT_EQ(error("64:128:2:4:4:1:16:8"), "");
+  EXPECT_EQ(error("64:128:2:4:4:1:8:4", 80), "");
+  EXPECT_EQ(
+      error("64:128:2:4:4:1:16:4", 80),
+      "warps: the device has no instruction of a warp for m = 16 and k = 4 (CUDA's mma.sync)");
+  EXPECT_EQ(error("64:128:2:4:4:1:16:16"),
+            "warps: k: 16 is no even part of the 16 points of a stage");
+  EXPECT_EQ(error("64:128:0:4:4:1:16:4"), "warps: 0 x 4 warps are not 1..32");
+  EXPECT_EQ(error("64:128:8:8:4:1:16:4"), "warps: 8 x 8 warps are not 1..32");
+  EXPECT_EQ(error("48:128:2:4:4:1:16:4"),
+            "warps: rows: 48 is no multiple of 16 for each of 2 warps");
+  EXPECT_EQ(error("64:120:2:4:4:1:16:4"),
+            "warps: columns: 120 is no multiple of 8 for each of 4 warps");
+  EXPECT_EQ(error("64:24:2:1:4:1:16:4"),
+            "warps: columns: 24 is no multiple of 16, and B is contiguous along n");
+  EXPECT_EQ(error("64:128:2:4:1:1:16:4"), "warps: stages: 1 is not in 2..8");
+  EXPECT_EQ(error("64:128:2:4:4:0:16:4"), "warps: parts: 0 is not in 1..64");
+  EXPECT_EQ(error("128:128:2:2:4:1:16:4"), "warps: registers of sums and operands: 320 > 200");
+  EXPECT_EQ(Error(doubles, "128:256:2:4:1"),
+            "unit: operands are of type fp64, and units of groups take fp16 and bf16");
+  EXPECT_EQ(error("128:128:4:4:4:1:16:4"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; resident=2"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:8", "; resident=2"),
+            "warps: registers of sums and operands: 128 > 96");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 80), "");
+  EXPECT_EQ(WarpError(Halves(), "48:64:3:1:4:1:16:16", "", 80),
+            "warps: 3 x 1 warps are an odd number");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 75),
+            "warps: the device does not copy to shared memory asynchronously");
+  EXPECT_EQ(WarpError(Halves(), "64:128:2:4:4:1:16:4"),
+            "warps: the device has no instruction of a warp for bf16, m = 16 and k = 4");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; numerics=exact"),
+            "warps: numerics=exact fixes the order in which values combine");
+}
+
+// Bytes are contiguous along k, or packed so.
+TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
+  const auto bytes = [](const std::string& b) {
+    const auto parsed = ParseExpression(absl::Substitute(
+        "e<I = 256, J = 256, K = 256> := out_view<int32>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+        "inp_view<int8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($0) )\n"
+        "where f(A, B) -> (C: int32) { C = int32(A) * int32(B) }\n",
+        b));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return *parsed;
+  };
+  EXPECT_EQ(WarpError(bytes("j,k"), "128:128:2:2:3:1:16:32", "", 80), "");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "", 80),
+            "warps: operand B of type int8 is not contiguous along k, and not packed so");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
+}
+
+TEST(ValidateUnitTest, TextOfWarpsReadsBack) {
+  const std::string text =
+      ToText(SinglePoints(Halves(), CudaModel(), NumericsPolicy::kReassociate)) +
+      "; warps=64:128:2:4:3:5:16:8; packs=a";
+  const Result<TuningParameters> p = ParseTuningParameters(text);
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_EQ(p->unit, (UnitParameters{.rows = 64,
+                                     .columns = 128,
+                                     .stages = 3,
+                                     .parts = 5,
+                                     .packed = PackedOperands::kA,
+                                     .warps = {2, 4, 16, 8}}));
+  EXPECT_EQ(*ParseTuningParameters(ToText(*p)), *p);
 }
 
 TEST(ValidateUnitTest, TextReadsBack) {

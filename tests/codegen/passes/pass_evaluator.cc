@@ -208,7 +208,6 @@ class ThreadOfStage {
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
-  // Elements are where they would be as the base's: nothing of that is read any more.
   void Run(const DeclareView& s) { pointers_.insert_or_assign(s.name, std::pair(s.base, 0)); }
   void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
   void Run(const DeclareArray& s) {

@@ -12,11 +12,11 @@ constexpr int kEvaluations = 5000;  // of the model, per start
 constexpr int kFirst = 40;          // of them before the first neighbour
 
 std::vector<BlockDesign> RankedDesigns(const Expression& expression, const SystemModel& model,
-                                const DeviceDescription& device) {
+                                       const DeviceDescription& device) {
   std::vector<BlockDesign> designs;
-  for (BlockCandidate& candidate : BlockCandidates(
-           expression, model, device,
-           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {
+  for (BlockCandidate& candidate :
+       BlockCandidates(expression, model, device,
+                       {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {
     designs.push_back(std::move(candidate.design));
   }
   return designs;
@@ -36,18 +36,17 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       steps_(Knowledge(), ranked_, kFirst) {}
 
 DesignKnowledge<BlockDesign> DesignSearch::Knowledge() const {
-  return {
-      .expected = [this](const BlockDesign& design) -> std::optional<double> {
-        const BlockCost cost = costs_.Estimate(design);
-        return cost.fits ? std::optional<double>(cost.total) : std::nullopt;
-      },
-      .neighbours = [this](const BlockDesign& design) { return moves_.Neighbours(design); },
-      .is_valid =
-          [this](const BlockDesign& design) {
-            const TuningParameters p = ToParameters(expression_, model_, device_, design);
-            return Validate(expression_, model_, device_, p).ok();
+  return {.expected = [this](const BlockDesign& design) -> std::optional<double> {
+            const BlockCost cost = costs_.Estimate(design);
+            return cost.fits ? std::optional<double>(cost.total) : std::nullopt;
           },
-      .text = [this](const BlockDesign& design) { return ToString(expression_, design); }};
+          .neighbours = [this](const BlockDesign& design) { return moves_.Neighbours(design); },
+          .is_valid =
+              [this](const BlockDesign& design) {
+                const TuningParameters p = ToParameters(expression_, model_, device_, design);
+                return Validate(expression_, model_, device_, p).ok();
+              },
+          .text = [this](const BlockDesign& design) { return ToString(expression_, design); }};
 }
 
 std::optional<BlockCandidate> DesignSearch::Ask() {

@@ -51,7 +51,8 @@ class StepSearch {
   // What was measured of it; nullopt: it failed.
   void Tell(const Design& design, std::optional<double> cost) {
     --under_way_;
-    const bool is_gain = cost.has_value() && (known_.empty() || *cost < kGain * known_.front().cost);
+    const bool is_gain =
+        cost.has_value() && (known_.empty() || *cost < kGain * known_.front().cost);
     without_gain_ = is_gain ? 0 : without_gain_ + kRepeatedCost;
     if (cost.has_value()) Learn(design, *cost);
   }

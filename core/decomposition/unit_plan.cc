@@ -23,6 +23,7 @@ bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
 }
 
+constexpr int kFewestCopiedBytes = 4;  // that asynchronous copies move
 // Most neighbours that are copied at once.
 int MostWidth(ScalarType type) { return static_cast<int>(kUnitPieceBytes / SizeBytes(type)); }
 
@@ -77,6 +78,8 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   const int across = InputWidth(e, buffer, ref.access, own.back());
   plan.is_across = across > along_k;
   plan.width = std::max(across, along_k);
+  // Fewer bytes are copied one by one.
+  if (plan.width * SizeBytes(buffer.type.scalar()) < kFewestCopiedBytes) plan.width = 1;
   return plan;
 }
 

@@ -307,6 +307,18 @@ TEST(UnitSource, MatrixProductOfDoubles) {
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (64 + 128) * 128);
 }
 
+// For devices without units of groups: matrices to registers, and back to shared memory.
+TEST(UnitSource, MatrixProductOfHalvesByWarps) {
+  const LowLevelExpression low_level =
+      Lowered({"golden", MatMul("bf16", "fp32", "I = 4096, J = 4096, K = 4096", "i,k", "k,j"),
+               Warps(128, 128, {2, 2, 16, 16}, /*stages=*/3), 8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(80));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("warp_unit_halves.cu", kernel->source);
+  EXPECT_THAT(kernel->header,
+              HasSubstr("Matrix units of warps need compute capability 8.0 or later."));
+}
+
 // Boundaries, a store function and parts of k, as the loop program behind its passes.
 TEST(UnitSource, ConvolutionInParts) {
   const LowLevelExpression low_level = Lowered(

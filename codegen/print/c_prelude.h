@@ -105,10 +105,11 @@ class CPrelude {
                                     bool b_is_across);
   std::string StoreMatricesFunction(ScalarType type);
   bool uses_units() const { return uses_units_; }
-  // (registers, pointer): LoadMatrices. (sums, a, b) of the
+  // (registers, pointer): LoadMatrices. (sums): AwaitSums. (sums, a, b) of the
   // instruction, all in registers; and the least compute capability that has all instructions that
   // were asked for, 0 without any.
   std::string LoadMatricesFunction(int matrices, bool is_transposed);
+  std::string AwaitSumsFunction(int64_t tiles, int64_t of_tile);
   std::string WarpMultiplyFunction(const MatrixInstruction& instruction);
   int capability_for_warps() const { return capability_for_warps_; }
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).

@@ -156,6 +156,22 @@ std::string CPrelude::LoadMatricesFunction(int matrices, bool is_transposed) {
   return name;
 }
 
+// What needs a bit of every sum, and does next to nothing, if ever: an event for profilers.
+std::string CPrelude::AwaitSumsFunction(int64_t tiles, int64_t of_tile) {
+  const std::string name = absl::StrCat("mdh_await_sums_", tiles, "x", of_tile);
+  Define(name,
+         absl::Substitute(
+             "$0void $1(const double* c) {\n"
+             "  unsigned int bits = 0;\n"
+             "  #pragma unroll\n"
+             "  for (int n = 0; n < $2; n++) bits ^= __double2hiint(c[n * $3]);\n"
+             "  asm volatile(\"{.reg .pred p; setp.eq.u32 p, %0, 0x7ff12345; @p pmevent 7;}\"\n"
+             "               ::\"r\"(bits));\n"
+             "}\n",
+             kInlined, name, tiles, of_tile));
+  return name;
+}
+
 std::string CPrelude::WarpMultiplyFunction(const MatrixInstruction& instruction) {
   const int capability = instruction.rates.front().from;
   capability_for_warps_ = std::max(capability_for_warps_, capability);

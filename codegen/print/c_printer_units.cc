@@ -44,6 +44,12 @@ std::string CPrinter::PrintLoadMatrices(const LoadMatrices& s) {
                       Address(s.array, s.offset), ");\n");
 }
 
+std::string CPrinter::PrintAwaitSums(const AwaitSums& s) {
+  if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
+  return absl::StrCat(prelude_.AwaitSumsFunction(s.tiles, s.of_tile), "(",
+                      Address(s.sums.array, s.sums.first), ");\n");
+}
+
 std::string CPrinter::PrintWarpMultiply(const WarpMultiply& s) {
   if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
   const auto at = [&](const HeldFragment& x) { return Address(x.array, x.first); };

@@ -414,7 +414,7 @@ struct Statement {
                ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
                GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices,
-               LoadMatrices, WarpMultiply>
+               LoadMatrices, AwaitSums, WarpMultiply>
       form;
 };
 

@@ -279,6 +279,9 @@ class TextPrinter {
     Line(depth, Held(s.to), " = ", s.matrices, s.is_transposed ? " transposed" : "",
          " matrices of ", Name(s.type), " ", s.array, "[", s.offset.ToString(), "]");
   }
+  void Print(const AwaitSums& s, int depth) {
+    Line(depth, "await ", s.tiles, " tiles of sums ", Held(s.sums));
+  }
   void Print(const WarpMultiply& s, int depth) {
     Line(depth, "warp ", Held(s.sums), " += ", s.instruction->name, " ", Held(s.a), " * ",
          Held(s.b));

@@ -99,6 +99,14 @@ struct LoadMatrices {
   std::string array;
   Index offset;
 };
+// The sums of `tiles` multiplications of fp64, `of_tile` elements each, are waited for, so that
+// what is behind the end of a loop's body finds them: assemblers of CUDA 13.0 and perhaps others
+// wait for multiplications of fp64 within the body only. No effect on values.
+struct AwaitSums {
+  HeldFragment sums;
+  int64_t tiles;
+  int64_t of_tile;
+};
 // sums += a * b, by the instruction, which all threads of a warp execute together.
 struct WarpMultiply {
   const MatrixInstruction* instruction;

@@ -201,6 +201,7 @@ class UnitProgramBuilder {
       warps.Load(is_last ? next : slot, is_last ? 0 : step + 1, &body);
       warps.Multiply(step, &body);
     }
+    warps.AwaitStage(&body);
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForCopies{0}});
     if (plan().is_staged) block->push_back({Barrier{}});

@@ -133,6 +133,13 @@ void WarpUnit::Load(const Index& slot, int64_t step, Block* block) const {
   for (const Side* side : {&a_, &b_}) LoadSide(*side, slot, step, block);
 }
 
+void WarpUnit::AwaitStage(Block* block) const {
+  if (instruction_.accumulator != ScalarType::kFloat64) return;
+  const int64_t of_tile = instruction_.c_layout.Count(DigitPlace::kRegister);
+  block->push_back(
+      {AwaitSums{{context_.sums, Index(0)}, UnitSums(context_.unit()) / of_tile, of_tile}});
+}
+
 void WarpUnit::Multiply(int64_t step, Block* block) const {
   const std::string i = context_.names().Unique("tile_m"), j = context_.names().Unique("tile_n");
   const int64_t tiles_m = a_.points / instruction_.m, tiles_n = b_.points / instruction_.n;

@@ -24,6 +24,8 @@ class WarpUnit {
   void Declare(Block* block);
   // Loads the fragments of a step of the stage at place `slot`.
   void Load(const Index& slot, int64_t step, Block* block) const;
+  // At the end of the loop over stages (AwaitSums).
+  void AwaitStage(Block* block) const;
   // Adds the products of a step whose fragments are loaded to the sums.
   void Multiply(int64_t step, Block* block) const;
 

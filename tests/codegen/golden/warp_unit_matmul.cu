@@ -57,6 +57,13 @@ static __device__ __forceinline__ void mdh_mma_m16n8k4_f64(double* c, const doub
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
       : "d"(a[0]), "d"(a[1]), "d"(b[0]));
 }
+static __device__ __forceinline__ void mdh_await_sums_8x4(const double* c) {
+  unsigned int bits = 0;
+  #pragma unroll
+  for (int n = 0; n < 8; n++) bits ^= __double2hiint(c[n * 4]);
+  asm volatile("{.reg .pred p; setp.eq.u32 p, %0, 0x7ff12345; @p pmevent 7;}"
+               ::"r"(bits));
+}
 static __device__ inline void mdh_wait_for_copies_but_0() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
@@ -202,6 +209,7 @@ mdh_e_0(const double* __restrict__ A, const double* __restrict__ B, double* __re
         mdh_mma_m16n8k4_f64(&sums[(tile_m_3 * 4 + tile_n_3) * 4], &a_part[tile_m_3 * 2 + 4], &b_part[tile_n_3 + 4]);
       }
     }
+    mdh_await_sums_8x4(sums);
   }
   mdh_wait_for_copies_but_0();
   #pragma unroll

@@ -352,7 +352,6 @@ class ThreadOfStage {
     }
     memory_.EndShow(number_);
   }
-
   void Run(const AwaitSums&) {}
   // Lanes show each other their fragments; every one adds up its own sums, by the digits of
   // layouts.

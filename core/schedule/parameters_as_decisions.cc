@@ -78,9 +78,9 @@ class Describer {
   // Of loops: of each layer, if layers are nested, else across them. Of cores: their axes.
   void AddOrders() {
     const std::vector<MdhLevel>& loops = facts_.loops();
-    const bool is_nested = std::is_sorted(
-        loops.begin(), loops.end(),
-        [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
+    const bool is_nested =
+        std::is_sorted(loops.begin(), loops.end(),
+                       [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
     if (names_.is_explicit() || !is_nested) {
       if (loops.size() > 1) Add(Kind::kOrder).before = loops;
       return;

@@ -9,6 +9,7 @@
 #include "core/decomposition/unit_plan.h"
 #include "core/expression/contraction_form.h"
 #include "core/schedule/facts.h"
+#include "core/schedule/printer.h"
 
 namespace mdh {
 namespace {
@@ -218,6 +219,13 @@ class Describer {
 
 std::vector<Decision> AsDecisions(const TuningParameters& parameters, const ScheduleNames& names) {
   return Describer(parameters, names).Describe();
+}
+
+std::string ScheduleText(const TuningParameters& parameters, const Expression& divided,
+                         const SystemModel& model) {
+  if (!HasFusedPhases(parameters) || divided.is_empty()) return "";
+  const ScheduleNames names(divided, model);
+  return LinesText(AsDecisions(parameters, names), names);
 }
 
 }  // namespace mdh

@@ -1,7 +1,7 @@
 // write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/*, OUT/teml/*,
-// OUT/proto/*, OUT/service/* and OUT/bundle/*: the .mdh files of the folder EXPRESSIONS and random
-// expressions; the TeML programs of its folder teml and random ones; requests of every method with
-// them; bundles of records for them.
+// OUT/schedule/*, OUT/proto/*, OUT/service/* and OUT/bundle/*: the .mdh files of the folder
+// EXPRESSIONS and random expressions; the TeML programs of its folder teml and random ones;
+// schedules; requests of every method with them; bundles of records for them.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/schedule.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "mdh/v1/admin.pb.h"
@@ -17,6 +18,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/store/bundle.h"
+#include "tests/core/schedule/matmul.h"
 #include "tests/fuzz/request.h"
 #include "tests/random_expression.h"
 #include "tests/random_teml.h"

@@ -28,8 +28,9 @@ TEST(ScheduleErrors, GoldenErrorsWhereMemoryIsExplicit) {
 }
 
 TEST(ScheduleErrors, TextsOfAnySizeAreRefused) {
-  EXPECT_EQ(ErrorMessage(Schedule::Parse(std::string(2 << 20, '#'), MatMulOf(4, 4, 4), CudaModel())),
-            "the schedule has 2097152 bytes; at most 1048576 are allowed");
+  EXPECT_EQ(
+      ErrorMessage(Schedule::Parse(std::string(2 << 20, '#'), MatMulOf(4, 4, 4), CudaModel())),
+      "the schedule has 2097152 bytes; at most 1048576 are allowed");
   EXPECT_THAT(ErrorMessage(Schedule::Parse("require " + std::string(500, '('), MatMulOf(4, 4, 4),
                                            CudaModel(), "deep.sched")),
               ::testing::HasSubstr("the formula is nested too deeply"));

@@ -66,8 +66,7 @@ TEST(ScheduleTest, CanonicalTextDoesNotDependOnSpelling) {
       )"),
             expected);
   EXPECT_TRUE(Parsed("").is_free());
-  EXPECT_EQ(Canonical("L2: tile k=?; order k, ..\n# nothing\nremainder=?\n"),
-            "L2: order k, ..\n");
+  EXPECT_EQ(Canonical("L2: tile k=?; order k, ..\n# nothing\nremainder=?\n"), "L2: order k, ..\n");
   EXPECT_EQ(Canonical("L2: tile k=?\n"), "");
 }
 

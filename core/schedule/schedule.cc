@@ -12,6 +12,7 @@
 #include "core/schedule/parameters_as_decisions.h"
 #include "core/schedule/parser.h"
 #include "core/schedule/printer.h"
+#include "core/schedule/steps.h"
 #include "core/text/source.h"
 
 namespace mdh {
@@ -215,6 +216,11 @@ Result<Schedule> Schedule::Parse(std::string_view text, const Expression& expres
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
                                                    " bytes; at most ", kMaxBytes, " are allowed"));
+  }
+  if (IsInSteps(source.text())) {
+    MDH_ASSIGN_OR_RETURN(const std::string lines,
+                         LinesOfSteps(source, ScheduleNames(expression, model)));
+    return Parse(lines, expression, model, source_name);
   }
   MDH_ASSIGN_OR_RETURN(const FusedDimensions groups,
                        ReadGroups(source, ScheduleNames(expression, model)));

@@ -17,16 +17,16 @@ namespace {
 
 // Where a step puts a buffer: its region, and the order of its dimensions there, from 1.
 struct PlacedBuffer {
-  int buffer;
-  bool is_output;
-  int region;
-  std::vector<int64_t> layout;
+  int buffer = -1;
+  bool is_output = false;
+  int region = 0;
+  std::vector<int64_t> layout = {};
 };
 
 struct Step {
   size_t offset = 0;
-  int64_t number = 0;              // place in the loop nest
-  std::vector<std::string> sizes;  // "^", "?", or values, per dimension
+  int64_t number = 0;                   // place in the loop nest
+  std::vector<std::string> sizes = {};  // "^", "?", or values, per dimension
   std::vector<PlacedBuffer> buffers = {};
   std::string kind = "FOR";            // "BLK", "THR", ...
   std::vector<std::string> tags = {};  // "x", "1", ...; empty: as the last step

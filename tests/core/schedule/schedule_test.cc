@@ -34,11 +34,11 @@ std::string Canonical(const std::string& text,
   return Parsed(text, model).CanonicalText();
 }
 
-// Tiles of 60 x 100 x 50 for cores, packed copies of parts of A.
+// Rows for cores, packed copies of parts of A.
 TuningParameters Tiled() {
   TuningParameters p = SinglePoints(Product(), OpenMpSimdRegistersModel(), {});
   p.numerics = NumericsPolicy::kReassociate;
-  p.tile = {{60, 200, 100}, {60, 100, 50}, {30, 100, 50}, {6, 4, 1}, {1, 4, 1}, {1, 1, 1}};
+  p.tile = {{60, 200, 100}, {60, 200, 100}, {30, 100, 50}, {6, 4, 1}, {1, 4, 1}, {1, 1, 1}};
   SetOrderOfLayer(p.phase, 2, {2, 0, 1});
   p.inputs[0].stage_layer = 2;
   p.inputs[0].strip_dimension = 0;
@@ -125,7 +125,7 @@ TEST(ScheduleTest, FoundParametersAreCompleteSchedules) {
   const TuningParameters p = Tiled();
   const std::string text = Schedule::Of(p, Product(), OpenMpSimdRegistersModel()).CanonicalText();
   EXPECT_EQ(text,
-            "COR: tile i=60\nMM: tile j=100, k=50\nL2: tile i=30, j=100, k=50; order k, i\n"
+            "COR: tile i=60\nMM: tile i=60, j=whole, k=whole\nL2: tile i=30, j=100, k=50; order k, i, j\n"
             "L1: tile i=6, j=4, k=1; order i, j, k\nRM: tile i=1, j=4\n"
             "input A: copy at L2; strips i; layout (i, k)\ninput B: copy never\n"
             "accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; "

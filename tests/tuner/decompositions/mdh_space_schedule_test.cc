@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "core/decomposition/low_level_expression.h"
+#include "core/schedule/complete_parameters.h"
 #include "core/schedule/schedule.h"
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
+#include "tests/random_expression.h"
+#include "tests/random_parameters.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/mdh_space_kind.h"
@@ -74,6 +77,59 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSame) {
             << name << " on " << target.name << "\n"
             << ToText(space->Decode(c));
       }
+    }
+  }
+}
+
+// A configuration that differs a little: one choice, or extents of a dimension.
+TuningParameters Changed(TuningParameters p, const Expression& e, Rng& rng) {
+  switch (rng() % 4) {
+    case 0:
+      std::swap(p.phase.order[rng() % p.phase.order.size()], p.phase.order.back());
+      break;
+    case 1:
+      p.unroll = p.unroll == 8 ? 16 : 8;
+      break;
+    case 2: {
+      const size_t d = rng() % static_cast<size_t>(e.rank());
+      const size_t l = rng() % p.tile.size();
+      p.tile[l][d] = l == 0 ? e.dimensions()[d].size : p.tile[l - 1][d];
+      break;
+    }
+    default:
+      if (!p.inputs.empty()) p.inputs[rng() % p.inputs.size()].memory = {};
+  }
+  return p;
+}
+
+// Orders that are not nested, threads in any place, copies in several regions: more than spaces
+// have, on all models.
+TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSameAsAnyConfiguration) {
+  const char* const asked = std::getenv("MDH_SCHEDULES");
+  const int judged = asked == nullptr ? 120 : std::atoi(asked);
+  Rng rng(FreshSeed());
+  for (const SystemModel& model : {OpenMpModel(), OpenMpL3Model(), OpenMpL3SimdModel(), CudaModel(),
+                                   CudaWarpModel(), OpenClModel(), *SystemModelNamed("HIP")}) {
+    DeviceDescription device =
+        model.kind == DeviceKind::kCpu ? CpuForSpaces() : *DescribeCudaArchitecture(80);
+    device.kind = model.kind;
+    device.features = FeaturesOf(device);
+    for (int n = 0; n < judged; ++n) {
+      const Expression e = RandomExpression(rng, {.max_rank = 3});
+      const auto p = RandomNestParameters(rng, e, model, device, NumericsPolicy::kReassociate);
+      if (!p.has_value() || !HasFusedPhases(*p) || e.is_empty()) continue;
+      const MdhProblem problem = ProblemOf(e, {model.name, model, device});
+      std::vector<TuningParameters> others;
+      for (int k = 0; k < 6; ++k) {
+        const TuningParameters q = Changed(*p, e, rng);
+        if (HasFusedPhases(q) && Validate(e, model, device, q).ok()) others.push_back(q);
+      }
+      ASSERT_EQ(JudgePrinted(problem, *p, others), "") << model.name << "\n" << ToText(*p);
+      // What is printed says a configuration completely.
+      const Schedule schedule = Schedule::Of(*p, e, model);
+      const auto complete = CompleteParameters(schedule, device);
+      ASSERT_TRUE(complete.has_value()) << schedule.CanonicalText() << ToText(*p);
+      ASSERT_TRUE(MeanTheSame(problem, *p, *complete)) << ToText(*p) << "\n" << ToText(*complete);
     }
   }
 }

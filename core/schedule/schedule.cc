@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/validate.h"
 #include "core/schedule/check_decisions.h"
@@ -203,8 +204,8 @@ Result<FusedDimensions> ReadGroups(const Source& source, const ScheduleNames& na
   }
   if (groups.empty()) return groups;
   const Status fused = FuseDimensions(names.expression(), groups).status();
-  if (!fused.ok()) return cursor.ErrorAt(first, fused.message());
-  return groups;
+  if (fused.ok()) return groups;
+  return cursor.ErrorAt(first, absl::StripPrefix(fused.message(), "tuning parameters: fused: "));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "core/decomposition/tuning_parameters.h"
 #include "core/schedule/complete_parameters.h"
+#include "core/schedule/schedule_builder.h"
 #include "tests/core/schedule/matmul.h"
 #include "tests/error_message.h"
 
@@ -72,6 +73,32 @@ TEST(ScheduleTest, CanonicalTextDoesNotDependOnSpelling) {
   EXPECT_EQ(Canonical("L2: tile k=?\n"), "");
 }
 
+TEST(ScheduleTest, ProgramsWriteThem) {
+  const ScheduleBuilder builder = ScheduleBuilder()
+                                      .Tile("L2", "k", "{25, 50}")
+                                      .Order("L2", {"k", "..", "j"})
+                                      .Copy("A", "at L2")
+                                      .Input("A", "strips i")
+                                      .Along("j")
+                                      .Parts("cores", "i", 5)
+                                      .On("cores", "i", 0)
+                                      .OrderAcross({"L2.k", "L1.i"})
+                                      .Option("prefetch", 8)
+                                      .Require("bytes(A, L2) <= 262144")
+                                      .Separate({"i", "j"})
+                                      .For({"CUDA", "HIP"})
+                                      .Output("C", "in RM from DEV.k")
+                                      .Fuse({"i", "j"});
+  const Result<Schedule> schedule = builder.Build(Product(), OpenMpSimdRegistersModel());
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ(schedule->CanonicalText(),
+            "separate (i, j)\nCOR: parts i=5; on i=0\nL2: tile k={25, 50}; order k, .., j\n"
+            "SIMD: along j\norder L2.k, L1.i\ninput A: copy at L2; strips i\nprefetch=8\n"
+            "require bytes(A, L2) <= 262144\n");
+  EXPECT_THAT(builder.text(),
+              HasSubstr("for CUDA, HIP:\noutput C: in RM from DEV.k\nfuse (i, j)\n"));
+}
+
 TEST(ScheduleTest, LimitsPrintWithFewestParentheses) {
   for (const std::string limit :
        {"not (tile(L2, k) < 5 or 3 <= 2 * (1 + parts(COR, i))) and threads() % 2 == 0",
@@ -101,6 +128,7 @@ TEST(ScheduleTest, AllowsWhatItSays) {
            {"input A: copy at L2; strips i; layout (i, k)", "input A: layout (k, i)"},
            {"input B: copy never", "input B: copy whole"},
            {"input A: copy !{never, whole}", "input A: copy !at L2"},
+           {"input A: copy at {L2, L1}", "input A: copy at {MM, L1}"},
            {"remainder={variants, overlap}", "remainder=vectors"},
            {"prefetch=0..4", "prefetch=1..4"},
            {"require bytes(A, L2) == 6000", "require bytes(A, L2) < 6000"},
@@ -124,12 +152,13 @@ TEST(ScheduleTest, SaysWhichLineDoesNotAllow) {
 TEST(ScheduleTest, FoundParametersAreCompleteSchedules) {
   const TuningParameters p = Tiled();
   const std::string text = Schedule::Of(p, Product(), OpenMpSimdRegistersModel()).CanonicalText();
-  EXPECT_EQ(text,
-            "COR: tile i=60\nMM: tile i=60, j=whole, k=whole\nL2: tile i=30, j=100, k=50; order k, i, j\n"
-            "L1: tile i=6, j=4, k=1; order i, j, k\nRM: tile i=1, j=4\n"
-            "input A: copy at L2; strips i; layout (i, k)\ninput B: copy never\n"
-            "accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; "
-            "stores=cached; threads=0\n");
+  EXPECT_EQ(
+      text,
+      "COR: tile i=60\nMM: tile i=60, j=whole, k=whole\nL2: tile i=30, j=100, k=50; order k, i, j\n"
+      "L1: tile i=6, j=4, k=1; order i, j, k\nRM: tile i=1, j=4\n"
+      "input A: copy at L2; strips i; layout (i, k)\ninput B: copy never\n"
+      "accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; "
+      "stores=cached; threads=0\n");
   const auto complete = CompleteParameters(Parsed(text), DeviceDescription{});
   ASSERT_TRUE(complete.has_value());
   EXPECT_TRUE(Parsed(text).Allows(*complete).ok());

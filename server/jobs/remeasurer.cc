@@ -136,6 +136,7 @@ void Remeasurer::MeasureOneRecord() {
   options.set_budget_ns(kBudget);
   options.set_max_trials(kTrials);
   options.set_numerics_policy(key->numerics_policy());
+  options.set_schedule(key->schedule());
   options.set_cache_state(record->cache_state());
   Result<v1::TuningOptions> checked = CheckTuningOptions(options);
   if (!computation.ok() || !checked.ok()) return;

@@ -87,6 +87,7 @@ struct Decision {
   int dimension = -1;
   int buffer = -1;
   bool is_output = false;
+  int region = -1;  // of kLayout: of the copies, where memory is explicit
   const Choice* option = nullptr;
   ValueSet values = {};
   std::vector<MdhLevel> before = {}, after = {};

@@ -105,7 +105,8 @@ class Describer {
           [&](const ScheduleFacts::Core& other) { return other.level.layer == core.level.layer; });
       if (of_layer > 1) AddValue(Kind::kAxis, layer, d, core.axis);
       const bool is_thread = names_.model().layers[layer].role == LayerRole::kThreads;
-      if (is_thread && !p_.lanes.empty()) AddValue(Kind::kLanes, layer, d, core.lanes);
+      const bool has_warps = names_.model().LayerWith(LayerRole::kWarps) >= 0;
+      if (is_thread && !has_warps) AddValue(Kind::kLanes, layer, d, core.lanes);
     }
   }
 

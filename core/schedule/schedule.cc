@@ -275,10 +275,8 @@ Status Schedule::Allows(const TuningParameters& p) const {
       if (!value.has_value() || AllowsValue(decision, facts, *value)) continue;
       found = absl::StrCat("it is ", ValueText(decision, *value, i.names));
     }
-    std::string line = LineText(decision, i.names);
-    absl::StripTrailingAsciiWhitespace(&line);
     return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", line, "' does not allow it: ", found));
+        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision), "' does not allow it: ", found));
   }
   return absl::OkStatus();
 }
@@ -298,6 +296,12 @@ Schedule Schedule::With(std::vector<Decision> decisions) const {
 std::string Schedule::PlaceOf(const Decision& decision) const {
   if (decision.line == 0) return implementation_->source_name;
   return absl::StrCat(implementation_->source_name, ":", decision.line);
+}
+
+std::string Schedule::TextOf(const Decision& decision) const {
+  std::string line = LineText(decision, implementation_->names);
+  absl::StripTrailingAsciiWhitespace(&line);
+  return line;
 }
 
 FusedDimensions Schedule::fused() const { return FusedBy(implementation_->decisions); }

@@ -55,6 +55,8 @@ class Schedule {
   Schedule With(std::vector<Decision> decisions) const;
   // "s.sched:5": where a decision is.
   std::string PlaceOf(const Decision& decision) const;
+  // A line that says this decision alone.
+  std::string TextOf(const Decision& decision) const;
   // The groups of dimensions that `fuse` names. Others are separate if a line names them.
   FusedDimensions fused() const;
   // Whether it leaves these groups.

@@ -29,7 +29,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   AddLimits();
   AddChoice("accumulate");
   LimitStores();
-  AddChoice("prefetch");
+  AddChoice("prefetch", AnyValue, /*takes_pinned=*/true);
   AddRemainder();
   AddOtherChoices();
 }
@@ -203,8 +203,10 @@ const std::vector<int64_t>& RegisterDecompositions::PartsOfLoops() const {
 }
 
 void RegisterDecompositions::AddDimension(int d) {
+  const std::vector<int64_t> pinned = p_.PinnedCounts(d);
   DimensionParts& parts =
-      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d])).first->second;
+      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d], !pinned.empty()))
+          .first->second;
   const std::string& dimension = p_.name(d);
   const auto name = [&](const std::string& layer) {
     return absl::StrCat("parts_", layer, "_", dimension);
@@ -220,7 +222,8 @@ void RegisterDecompositions::AddDimension(int d) {
                        parts.parts(0) <= kMaxRegisterFactor);
     }
     for (int l = innermost_; l > 0; --l) {
-      parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops());
+      parts.AddLevel(builder_, name(p_.model.layers[l].name),
+                     WithPinned(PartsOfLoops(), pinned, p_.size(d)));
       AddOrder(l, d, parts);
     }
   }

@@ -30,7 +30,9 @@ struct TuneArguments {
   ExpressionArguments expression = {};
   TuneOptions options = {};
   ScheduleArguments schedule = {};
-  bool ignores_loops = false;  // of a TeML program
+  // Of a TeML program.
+  bool ignores_loops = false;
+  ScheduleDetail loops = ScheduleDetail::kWhatIsSaid;
   bool detach = false;
   RecordDetail detail = RecordDetail::kShort;
 };
@@ -102,7 +104,7 @@ Status Tune(const GlobalOptions& options, TuneArguments arguments) {
   MDH_ASSIGN_OR_RETURN(arguments.options.schedule, LoadSchedule(arguments.schedule));
   if (arguments.schedule.file.empty() && !arguments.ignores_loops) {
     MDH_ASSIGN_OR_RETURN(const std::optional<ScheduledTeml> scheduled,
-                         LoadTemlSchedules(arguments.expression));
+                         LoadTemlSchedules(arguments.expression, arguments.loops));
     if (scheduled.has_value() && scheduled->schedules.size() > 1) {
       return TuneScheduled(options, arguments, *scheduled);
     }
@@ -178,6 +180,9 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   AddScheduleOption(*tune, tune_arguments->schedule);
   tune->add_flag("--no-schedule", tune_arguments->ignores_loops,
                  "of a TeML program: search freely, whatever its loops are");
+  tune->add_flag_callback(
+      "--replay", [tune_arguments] { tune_arguments->loops = ScheduleDetail::kNothingElse; },
+      "of a TeML program: its loops as they stand, and nothing else; only vectors are searched");
   AddNumericsOption(*tune, tune_arguments->options.numerics_policy);
   tune->add_option("--tolerance", tune_arguments->options.tolerance,
                    "largest relative error of results [from the policy and the types]")

@@ -147,18 +147,18 @@ TEST(TemlSchedules, WhatIsDoneInAnotherWayIsNoticed) {
                : scheduled->notices[0].substr(0, scheduled->notices[0].find('\n'));
   };
   EXPECT_EQ(first_line("l = parallelize(l, 2)"),
-            "test.teml:6:1: the loop over 'j' is parallel inside of a sequential loop; it is moved "
+            "test.teml:7:1: the loop over 'j' is parallel inside of a sequential loop; it is moved "
             "out, with the same result");
   EXPECT_EQ(first_line("l = stripmine(l, 1, 4)\nl = parallelize(l, 2)"),
-            "test.teml:7:1: the loop over 'i' is parallel inside of the loop over its blocks; one "
+            "test.teml:8:1: the loop over 'i' is parallel inside of the loop over its blocks; one "
             "thread runs it");
   EXPECT_EQ(first_line("l = stripmine(l, 1, 4)\nl = parallelize(l, 1)\nl = parallelize(l, 2)"),
-            "test.teml:7:1: the loop over 'i' is parallel twice; one thread runs the inner one");
+            "test.teml:9:1: the loop over 'i' is parallel twice; one thread runs the inner one");
   EXPECT_EQ(first_line("l = stripmine(l, 2, 4)\nl = vectorize(l, 2)"),
-            "test.teml:7:1: the loop over 'j' is vectorized over blocks; vectors are along single "
+            "test.teml:8:1: the loop over 'j' is vectorized over blocks; vectors are along single "
             "points");
   EXPECT_EQ(first_line("l = vectorize(l, 1)\nl = vectorize(l, 2)"),
-            "test.teml:6:1: the loop over 'j' is vectorized inside of 'i'; vectors are along one "
+            "test.teml:8:1: the loop over 'j' is vectorized inside of 'i'; vectors are along one "
             "loop, the innermost one");
   EXPECT_EQ(first_line("l = stripmine(l, 1, 4)\nl = unroll(l, 2)"),
             "test.teml:5:1: the loop over 'i' is unrolled around other loops; it is a loop again, "

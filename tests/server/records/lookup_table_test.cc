@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/error_details.h"
 #include "server/records/similar_records.h"
 #include "tests/server/matmul_expression.h"
 

@@ -1,6 +1,7 @@
 #include "core/teml/nest_path.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -129,6 +130,7 @@ class PathReader {
       for (; next != unrolled.end() && next->outer == l; ++next) path.push_back(next->loop);
       if (l < first.loops.size()) path.push_back(LoopAt(l));
     }
+    KeepInside(&path);
     return path;
   }
 
@@ -162,6 +164,16 @@ class PathReader {
           n};
     }
     return Irregular();
+  }
+
+  // Parts that are larger than the part around them are as large as that.
+  static void KeepInside(std::vector<PathLoop>* path) {
+    std::map<int, int64_t> around;
+    for (PathLoop& loop : *path) {
+      const auto outer = around.find(loop.iterator);
+      if (outer != around.end()) loop.points = std::min(loop.points, outer->second);
+      around[loop.iterator] = loop.points;
+    }
   }
 
   PathLoop LoopAt(size_t loop) const {

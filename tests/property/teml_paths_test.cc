@@ -80,7 +80,7 @@ TEST_P(TemlPaths, ComputeWhatStepsMean) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table2, TemlPaths,
-    ::testing::Values(Path{"table2/bmm", {{"N", "40"}, {"I", "72"}, {"J", "36"}, {"K", "26"}}},
+    ::testing::Values(Path{"table2/bmm", {{"N", "34"}, {"I", "35"}, {"J", "36"}, {"K", "6"}}},
                       Path{"table2/coars", {{"I", "72"}, {"J", "70"}}},
                       Path{"table2/gconv",
                            {{"N", "4"},

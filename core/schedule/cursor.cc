@@ -93,8 +93,8 @@ Result<int64_t> ScheduleCursor::ExpectNumber(absl::string_view what) {
 
 absl::string_view ScheduleCursor::Word(absl::string_view ends) {
   SkipBlanks();
-  const size_t length = std::min(rest().find_first_of(absl::StrCat(" \t\r\n#", ends)),
-                                 rest().size());
+  const size_t length =
+      std::min(rest().find_first_of(absl::StrCat(" \t\r\n#", ends)), rest().size());
   const absl::string_view word = rest().substr(0, length);
   offset_ += length;
   return word;

@@ -69,12 +69,12 @@ struct Decision {
     kWidth,
     kStages,
     kMode,
-    kRegions,  // `steps`: nowhere else is the buffer than in the outermost region and there
-    kCombine,  // region in which results of threads along (layer, dimension) are combined
-    kOption,   // a row of Choices()
-    kFuse,     // `dimensions` are a group
+    kRegions,   // `steps`: nowhere else is the buffer than in the outermost region and there
+    kCombine,   // region in which results of threads along (layer, dimension) are combined
+    kOption,    // a row of Choices()
+    kFuse,      // `dimensions` are a group
     kSeparate,  // `dimensions` are in no group
-    kRequire,  // `limit` holds
+    kRequire,   // `limit` holds
   };
   static constexpr int64_t kNoDimension = -1;
   // Extents: that of the part around.

@@ -8,10 +8,7 @@ namespace mdh {
 
 ScheduleFacts::ScheduleFacts(const Expression& divided, const SystemModel& model,
                              const TuningParameters& parameters)
-    : divided_(divided),
-      model_(model),
-      parameters_(parameters),
-      copies_(divided.inputs().size()) {
+    : divided_(divided), model_(model), parameters_(parameters), copies_(divided.inputs().size()) {
   const NestShape nest(divided, model, parameters);
   AddLevels(nest);
   if (model.memory != MemoryKind::kExplicit) return;

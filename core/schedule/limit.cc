@@ -22,13 +22,13 @@ struct Operator {
 };
 // In the order in which they are tried.
 constexpr Operator kOperators[] = {
-    {"or", Op::kOr, 0, true},           {"and", Op::kAnd, 1, true},
-    {"<=", Op::kLessEqual, 3, false},   {">=", Op::kLessEqual, 3, false},
-    {"==", Op::kEqual, 3, false},       {"!=", Op::kNotEqual, 3, false},
-    {"<", Op::kLess, 3, false},         {">", Op::kLess, 3, false},
-    {"+", Op::kAdd, 4, false},          {"-", Op::kSubtract, 4, false},
-    {"*", Op::kMultiply, 5, false},     {"//", Op::kDivide, 5, false},
-    {"/", Op::kDivide, 5, false},       {"%", Op::kRemainder, 5, false},
+    {"or", Op::kOr, 0, true},         {"and", Op::kAnd, 1, true},
+    {"<=", Op::kLessEqual, 3, false}, {">=", Op::kLessEqual, 3, false},
+    {"==", Op::kEqual, 3, false},     {"!=", Op::kNotEqual, 3, false},
+    {"<", Op::kLess, 3, false},       {">", Op::kLess, 3, false},
+    {"+", Op::kAdd, 4, false},        {"-", Op::kSubtract, 4, false},
+    {"*", Op::kMultiply, 5, false},   {"//", Op::kDivide, 5, false},
+    {"/", Op::kDivide, 5, false},     {"%", Op::kRemainder, 5, false},
 };
 constexpr int kNotStrength = 2, kComparison = 3;
 
@@ -95,12 +95,12 @@ class LimitParser {
   Result<Limit> Function() {
     const absl::string_view name = cursor_->PeekName();
     if (name.empty()) return cursor_->Unexpected("a number, a size or a function");
-    for (const auto& [text, op] : {std::pair<absl::string_view, Op>{"min", Op::kMin},
-                                   {"max", Op::kMax}}) {
+    for (const auto& [text, op] :
+         {std::pair<absl::string_view, Op>{"min", Op::kMin}, {"max", Op::kMax}}) {
       if (name == text) return Several(text, op);
     }
-    for (const auto& [text, op] : {std::pair<absl::string_view, Op>{"tile", Op::kTile},
-                                   {"parts", Op::kParts}}) {
+    for (const auto& [text, op] :
+         {std::pair<absl::string_view, Op>{"tile", Op::kTile}, {"parts", Op::kParts}}) {
       if (!cursor_->Accept(text)) continue;
       Limit limit{.op = op};
       MDH_RETURN_IF_ERROR(cursor_->Expect("("));
@@ -149,7 +149,8 @@ class LimitParser {
     const size_t at = cursor_->offset();
     MDH_ASSIGN_OR_RETURN(limit.buffer, names_.Buffer(/*is_output=*/false, cursor_));
     if (!CanStage(names_.expression().inputs()[limit.buffer])) {
-      return cursor_->ErrorAt(at, "parts of this input are no boxes: its accesses move differently");
+      return cursor_->ErrorAt(at,
+                              "parts of this input are no boxes: its accesses move differently");
     }
     MDH_RETURN_IF_ERROR(cursor_->Expect(","));
     MDH_ASSIGN_OR_RETURN(limit.layer, names_.Layer(cursor_));
@@ -176,16 +177,23 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
                         ")");
   };
   switch (limit.op) {
-    case Op::kNumber: return absl::StrCat(limit.number);
-    case Op::kTile: return absl::StrCat("tile", level());
-    case Op::kParts: return absl::StrCat("parts", level());
+    case Op::kNumber:
+      return absl::StrCat(limit.number);
+    case Op::kTile:
+      return absl::StrCat("tile", level());
+    case Op::kParts:
+      return absl::StrCat("parts", level());
     case Op::kBytes:
       return absl::StrCat("bytes(", names.BufferAt(limit.buffer, false).name, ", ",
                           names.LayerName(limit.layer), ")");
-    case Op::kThreads: return "threads()";
-    case Op::kMin: return several("min");
-    case Op::kMax: return several("max");
-    default: break;
+    case Op::kThreads:
+      return "threads()";
+    case Op::kMin:
+      return several("min");
+    case Op::kMax:
+      return several("max");
+    default:
+      break;
   }
   std::string text;
   int own = kNotStrength;
@@ -206,7 +214,8 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
 std::optional<int64_t> Combine(Op op, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (op) {
-    case Op::kAdd: return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+    case Op::kAdd:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
     case Op::kSubtract:
       return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
     case Op::kMultiply:
@@ -217,13 +226,20 @@ std::optional<int64_t> Combine(Op op, int64_t a, int64_t b) {
       const int64_t quotient = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
       return op == Op::kDivide ? quotient : a - quotient * b;
     }
-    case Op::kMin: return std::min(a, b);
-    case Op::kMax: return std::max(a, b);
-    case Op::kLess: return a < b;
-    case Op::kLessEqual: return a <= b;
-    case Op::kEqual: return a == b;
-    case Op::kNotEqual: return a != b;
-    default: return std::nullopt;
+    case Op::kMin:
+      return std::min(a, b);
+    case Op::kMax:
+      return std::max(a, b);
+    case Op::kLess:
+      return a < b;
+    case Op::kLessEqual:
+      return a <= b;
+    case Op::kEqual:
+      return a == b;
+    case Op::kNotEqual:
+      return a != b;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -243,12 +259,18 @@ std::string ToText(const Limit& limit, const ScheduleNames& names) {
 
 std::optional<int64_t> Evaluate(const Limit& limit, const LimitValues& values) {
   switch (limit.op) {
-    case Op::kNumber: return limit.number;
-    case Op::kTile: return values.Tile(limit.layer, limit.dimension);
-    case Op::kParts: return values.Parts(limit.layer, limit.dimension);
-    case Op::kBytes: return values.Bytes(limit.buffer, limit.layer);
-    case Op::kThreads: return values.Threads();
-    default: break;
+    case Op::kNumber:
+      return limit.number;
+    case Op::kTile:
+      return values.Tile(limit.layer, limit.dimension);
+    case Op::kParts:
+      return values.Parts(limit.layer, limit.dimension);
+    case Op::kBytes:
+      return values.Bytes(limit.buffer, limit.layer);
+    case Op::kThreads:
+      return values.Threads();
+    default:
+      break;
   }
   std::optional<int64_t> value = Evaluate(limit.operands[0], values);
   if (!value.has_value()) return std::nullopt;

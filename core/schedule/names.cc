@@ -14,8 +14,8 @@ struct Alias {
   LayerRole role;
 };
 constexpr Alias kAliases[] = {
-    {"cores", LayerRole::kCores},       {"blocks", LayerRole::kCores},
-    {"warps", LayerRole::kWarps},       {"threads", LayerRole::kThreads},
+    {"cores", LayerRole::kCores},         {"blocks", LayerRole::kCores},
+    {"warps", LayerRole::kWarps},         {"threads", LayerRole::kThreads},
     {"registers", LayerRole::kRegisters}, {"lanes", LayerRole::kLanes},
 };
 

@@ -9,6 +9,7 @@
 #include "core/decomposition/unit_plan.h"
 #include "core/expression/contraction_form.h"
 #include "core/schedule/facts.h"
+#include "core/schedule/printer.h"
 
 namespace mdh {
 namespace {
@@ -78,9 +79,9 @@ class Describer {
   // Of loops: of each layer, if layers are nested, else across them. Of cores: their axes.
   void AddOrders() {
     const std::vector<MdhLevel>& loops = facts_.loops();
-    const bool is_nested = std::is_sorted(
-        loops.begin(), loops.end(),
-        [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
+    const bool is_nested =
+        std::is_sorted(loops.begin(), loops.end(),
+                       [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
     if (names_.is_explicit() || !is_nested) {
       if (loops.size() > 1) Add(Kind::kOrder).before = loops;
       return;
@@ -218,6 +219,13 @@ class Describer {
 
 std::vector<Decision> AsDecisions(const TuningParameters& parameters, const ScheduleNames& names) {
   return Describer(parameters, names).Describe();
+}
+
+std::string ScheduleText(const TuningParameters& parameters, const Expression& divided,
+                         const SystemModel& model) {
+  if (!HasFusedPhases(parameters) || divided.is_empty()) return "";
+  const ScheduleNames names(divided, model);
+  return LinesText(AsDecisions(parameters, names), names);
 }
 
 }  // namespace mdh

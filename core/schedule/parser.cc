@@ -86,7 +86,8 @@ class ScheduleParser {
     if (names_.LayerOf(name) < 0) {
       MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
     }
-    return cursor_.ErrorAt(at, absl::StrCat("expected '", name, ":' and what layer ", name, " has"));
+    return cursor_.ErrorAt(at,
+                           absl::StrCat("expected '", name, ":' and what layer ", name, " has"));
   }
 
   // A decision whose values are a choice; what is free is none.
@@ -120,12 +121,12 @@ class ScheduleParser {
     const size_t at = cursor_.offset();
     const LayerRole role = names_.model().layers[layer].role;
     const auto not_here = [&](absl::string_view what) {
-      return cursor_.ErrorAt(at, absl::StrCat(what, "; layer ", names_.LayerName(layer),
-                                              " is none"));
+      return cursor_.ErrorAt(at,
+                             absl::StrCat(what, "; layer ", names_.LayerName(layer), " is none"));
     };
     if (cursor_.Accept("on")) {
-      const bool is_core = role == LayerRole::kCores || role == LayerRole::kThreads ||
-                           role == LayerRole::kWarps;
+      const bool is_core =
+          role == LayerRole::kCores || role == LayerRole::kThreads || role == LayerRole::kWarps;
       if (!is_core) return not_here("dimensions are on axes of layers of cores or threads");
       return ReadPins(Kind::kAxis, layer);
     }
@@ -309,7 +310,8 @@ class ScheduleParser {
           std::move(place), /*has_ranges=*/true, [&] { return values_.Number(); },
           [&] { return values_.High(); });
     }
-    return cursor_.Unexpected("'in', 'copy never', 'layout', 'padding', 'width', 'stages' or 'mode'");
+    return cursor_.Unexpected(
+        "'in', 'copy never', 'layout', 'padding', 'width', 'stages' or 'mode'");
   }
 
   // ---- Others ----

@@ -58,30 +58,42 @@ std::string StepsText(const Decision& decision, const ScheduleNames& names) {
 
 std::string DimensionsText(const Decision& decision, const ScheduleNames& names) {
   return absl::StrCat(
-      "(", absl::StrJoin(decision.dimensions, ", ",
-                         [&](std::string* out, int d) { *out += names.DimensionName(d); }),
+      "(",
+      absl::StrJoin(decision.dimensions, ", ",
+                    [&](std::string* out, int d) { *out += names.DimensionName(d); }),
       ")");
 }
 
 // Of a layer's clause, in front of the pins that share it; empty: others do not share it.
 absl::string_view ClauseName(Kind kind) {
   switch (kind) {
-    case Kind::kTile: return "tile ";
-    case Kind::kParts: return "parts ";
-    case Kind::kAxis: return "on ";
-    case Kind::kLanes: return "lanes ";
-    default: return "";
+    case Kind::kTile:
+      return "tile ";
+    case Kind::kParts:
+      return "parts ";
+    case Kind::kAxis:
+      return "on ";
+    case Kind::kLanes:
+      return "lanes ";
+    default:
+      return "";
   }
 }
 
 absl::string_view DetailName(Kind kind) {
   switch (kind) {
-    case Kind::kPadding: return "padding=";
-    case Kind::kWidth: return "width=";
-    case Kind::kStages: return "stages=";
-    case Kind::kMode: return "mode=";
-    case Kind::kStrips: return "strips ";
-    default: return "copy ";
+    case Kind::kPadding:
+      return "padding=";
+    case Kind::kWidth:
+      return "width=";
+    case Kind::kStages:
+      return "stages=";
+    case Kind::kMode:
+      return "mode=";
+    case Kind::kStrips:
+      return "strips ";
+    default:
+      return "copy ";
   }
 }
 
@@ -94,24 +106,31 @@ std::string ClauseText(const Decision& decision, const ScheduleNames& names) {
     case Kind::kLanes:
       return absl::StrCat(names.DimensionName(decision.dimension), "=",
                           ChoiceText(decision, names));
-    case Kind::kOrder: return absl::StrCat("order ", OrderItems(decision, names));
-    case Kind::kAlong: return absl::StrCat("along ", ChoiceText(decision, names));
+    case Kind::kOrder:
+      return absl::StrCat("order ", OrderItems(decision, names));
+    case Kind::kAlong:
+      return absl::StrCat("along ", ChoiceText(decision, names));
     case Kind::kLayout: {
       const bool is_usual = decision.region == names.SharedRegion();
-      return absl::StrCat(
-          "layout ", is_usual ? "" : names.model().memory_regions()[decision.region] + " ",
-          ChoiceText(decision, names));
+      return absl::StrCat("layout ",
+                          is_usual ? "" : names.model().memory_regions()[decision.region] + " ",
+                          ChoiceText(decision, names));
     }
-    case Kind::kRegions: return StepsText(decision, names);
+    case Kind::kRegions:
+      return StepsText(decision, names);
     case Kind::kCombine:
       return absl::StrCat("across ", names.LevelName({decision.layer, decision.dimension}), " in ",
                           ChoiceText(decision, names));
     case Kind::kOption:
       return absl::StrCat(decision.option->key, "=", ChoiceText(decision, names));
-    case Kind::kFuse: return absl::StrCat("fuse ", DimensionsText(decision, names));
-    case Kind::kSeparate: return absl::StrCat("separate ", DimensionsText(decision, names));
-    case Kind::kRequire: return absl::StrCat("require ", ToText(decision.limit, names));
-    default: return absl::StrCat(DetailName(decision.kind), ChoiceText(decision, names));
+    case Kind::kFuse:
+      return absl::StrCat("fuse ", DimensionsText(decision, names));
+    case Kind::kSeparate:
+      return absl::StrCat("separate ", DimensionsText(decision, names));
+    case Kind::kRequire:
+      return absl::StrCat("require ", ToText(decision.limit, names));
+    default:
+      return absl::StrCat(DetailName(decision.kind), ChoiceText(decision, names));
   }
 }
 
@@ -119,11 +138,16 @@ std::string ClauseText(const Decision& decision, const ScheduleNames& names) {
 std::pair<std::vector<int>, std::string> LineOf(const Decision& decision,
                                                 const ScheduleNames& names) {
   switch (decision.kind) {
-    case Kind::kFuse: return {{0}, ""};
-    case Kind::kSeparate: return {{1}, ""};
-    case Kind::kRequire: return {{6}, ""};
-    case Kind::kOption: return {{5}, ""};
-    default: break;
+    case Kind::kFuse:
+      return {{0}, ""};
+    case Kind::kSeparate:
+      return {{1}, ""};
+    case Kind::kRequire:
+      return {{6}, ""};
+    case Kind::kOption:
+      return {{5}, ""};
+    default:
+      break;
   }
   if (decision.buffer >= 0) {
     const absl::string_view what = decision.is_output ? "output " : "input ";
@@ -161,7 +185,8 @@ std::string ValueText(const Decision& decision, const ChoiceValue& value,
       if (v == Decision::kAsOutside) return "^";
       return v == names.expression().dimensions()[decision.dimension].size ? "whole"
                                                                            : absl::StrCat(v);
-    case Kind::kAxis: return names.model().DimensionName(static_cast<int>(v));
+    case Kind::kAxis:
+      return names.model().DimensionName(static_cast<int>(v));
     case Kind::kAlong:
       return v == Decision::kNoDimension ? "none" : names.DimensionName(static_cast<int>(v));
     case Kind::kStrips:
@@ -172,8 +197,8 @@ std::string ValueText(const Decision& decision, const ChoiceValue& value,
       return absl::StrCat("(",
                           absl::StrJoin(value, ", ",
                                         [&](std::string* out, int64_t x) {
-                                          *out += names.BufferDimensionName(
-                                              decision.buffer, false, static_cast<int>(x));
+                                          *out += names.BufferDimensionName(decision.buffer, false,
+                                                                            static_cast<int>(x));
                                         }),
                           ")");
     case Kind::kCopy:
@@ -182,9 +207,12 @@ std::string ValueText(const Decision& decision, const ChoiceValue& value,
                                                   : "at " + names.LayerName(static_cast<int>(v));
     case Kind::kMode:
       return v == static_cast<int64_t>(CopyMode::kAsynchronous) ? "async" : "registers";
-    case Kind::kCombine: return names.model().memory_regions()[v];
-    case Kind::kOption: return decision.option->Text(value);
-    default: return absl::StrCat(v);
+    case Kind::kCombine:
+      return names.model().memory_regions()[v];
+    case Kind::kOption:
+      return decision.option->Text(value);
+    default:
+      return absl::StrCat(v);
   }
 }
 

@@ -42,8 +42,10 @@ std::optional<ChoiceValue> ValueOf(const Decision& decision, const ScheduleFacts
   const TuningParameters& p = facts.parameters();
   const MdhLevel level = {decision.layer, decision.dimension};
   switch (decision.kind) {
-    case Kind::kTile: return ChoiceValue{facts.Tile(level.layer, level.dimension)};
-    case Kind::kParts: return ChoiceValue{facts.Parts(level.layer, level.dimension)};
+    case Kind::kTile:
+      return ChoiceValue{facts.Tile(level.layer, level.dimension)};
+    case Kind::kParts:
+      return ChoiceValue{facts.Parts(level.layer, level.dimension)};
     case Kind::kAxis:
     case Kind::kLanes:
     case Kind::kCombine: {
@@ -59,18 +61,27 @@ std::optional<ChoiceValue> ValueOf(const Decision& decision, const ScheduleFacts
           std::find_if(lanes.begin(), lanes.end(), [](int64_t count) { return count > 1; });
       return ChoiceValue{at == lanes.end() ? Decision::kNoDimension : at - lanes.begin()};
     }
-    case Kind::kOption: return decision.option->get(p);
-    default: break;
+    case Kind::kOption:
+      return decision.option->get(p);
+    default:
+      break;
   }
   const InputParameters& input = p.inputs[decision.buffer];
   switch (decision.kind) {
-    case Kind::kCopy: return ChoiceValue{input.stage_layer};
-    case Kind::kStrips: return ChoiceValue{input.strip_dimension};
-    case Kind::kPadding: return ChoiceValue{input.padding};
-    case Kind::kWidth: return ChoiceValue{input.copy_width};
-    case Kind::kStages: return ChoiceValue{input.copy_stages};
-    case Kind::kMode: return ChoiceValue{static_cast<int64_t>(input.copy_mode)};
-    default: break;  // kLayout
+    case Kind::kCopy:
+      return ChoiceValue{input.stage_layer};
+    case Kind::kStrips:
+      return ChoiceValue{input.strip_dimension};
+    case Kind::kPadding:
+      return ChoiceValue{input.padding};
+    case Kind::kWidth:
+      return ChoiceValue{input.copy_width};
+    case Kind::kStages:
+      return ChoiceValue{input.copy_stages};
+    case Kind::kMode:
+      return ChoiceValue{static_cast<int64_t>(input.copy_mode)};
+    default:
+      break;  // kLayout
   }
   if (decision.region < 0) {
     if (input.stage_layer == InputParameters::kInPlace) return std::nullopt;
@@ -154,8 +165,8 @@ bool IsIn(const std::vector<int>& group, int d) {
 
 // The dimensions that a decision names, which keeps them as they are.
 std::vector<int> NamedDimensions(const Decision& decision) {
-  std::vector<int> named = decision.kind == Kind::kSeparate ? decision.dimensions
-                                                            : std::vector<int>();
+  std::vector<int> named =
+      decision.kind == Kind::kSeparate ? decision.dimensions : std::vector<int>();
   if (decision.dimension >= 0) named.push_back(decision.dimension);
   for (const auto* levels : {&decision.before, &decision.after}) {
     for (const MdhLevel& level : *levels) named.push_back(level.dimension);
@@ -248,8 +259,8 @@ bool Schedule::AllowsFused(const FusedDimensions& fused) const {
 Status Schedule::Allows(const TuningParameters& p) const {
   const Implementation& i = *implementation_;
   if (p.system_model != i.model.name) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        i.source_name, ": the schedule is for ", i.model.name, ", not for ", p.system_model));
+    return absl::InvalidArgumentError(absl::StrCat(i.source_name, ": the schedule is for ",
+                                                   i.model.name, ", not for ", p.system_model));
   }
   if (!AllowsFused(p.fused)) {
     return absl::InvalidArgumentError(

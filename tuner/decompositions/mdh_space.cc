@@ -93,10 +93,10 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
   common.numerics = numerics;
   common.fused = fused;
   MDH_ASSIGN_OR_RETURN(Expression one, WithFusedDimensions(expression, common));
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<MdhSpaceKind> made,
-                       KindFor({std::move(one), fused, std::move(sizes), std::move(model),
-                                std::move(device), numerics,
-                        schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
+  MDH_ASSIGN_OR_RETURN(
+      std::unique_ptr<MdhSpaceKind> made,
+      KindFor({std::move(one), fused, std::move(sizes), std::move(model), std::move(device),
+               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
   const bool is_exact = made->RequireSchedule();
   const std::shared_ptr<const MdhSpaceKind> kind = std::move(made);
   options.order = ParameterOrder::kDeclared;

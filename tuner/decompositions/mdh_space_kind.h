@@ -93,8 +93,10 @@ class MdhSpaceKind {
   virtual std::optional<Formula> FormulaOf(const Decision& decision) const = 0;
   // Whether AxisOf is right for all configurations.
   virtual bool HasExactAxes(int) const { return true; }
-  bool IsCore(int layer) const { return problem_.model.layers[layer].memory_region.empty() &&
-      problem_.model.layers[layer].role != LayerRole::kLanes; }
+  bool IsCore(int layer) const {
+    return problem_.model.layers[layer].memory_region.empty() &&
+           problem_.model.layers[layer].role != LayerRole::kLanes;
+  }
   static Formula IsIn(const ValueSet& values, const Formula& value);
   static bool AnyValue(int64_t) { return true; }
   // A parameter for the row of Choices() with that key, and its number: of what the row offers,

@@ -105,8 +105,8 @@ std::vector<MdhLevel> NestDecompositions::Loops() const {
 Formula NestDecompositions::RegionOfResults(MdhLevel level) const {
   const Formula results = builder_.At(results_);
   const bool is_outer = level.layer == outer_;
-  const Formula region = If(results == kInDevice, 0,
-                            If(results >= kSharedInside, regions_ - 2, regions_ - 1));
+  const Formula region =
+      If(results == kInDevice, 0, If(results >= kSharedInside, regions_ - 2, regions_ - 1));
   if (!is_outer) return region;
   if (IsKept(level.dimension)) return If(builder_.At(place_) == kResultsInnermost, region, 0);
   if (!p_.is_reduced(level.dimension)) return 0;
@@ -201,22 +201,31 @@ std::optional<Formula> NestDecompositions::FormulaOf(const Decision& decision) c
   };
   switch (decision.kind) {
     // Models of caches without tiles of registers: nothing is copied.
-    case Kind::kCopy: return decision.values.Contains(InputParameters::kInPlace);
+    case Kind::kCopy:
+      return decision.values.Contains(InputParameters::kInPlace);
     case Kind::kStrips:
-    case Kind::kAlong: return decision.values.Contains(Decision::kNoDimension);
-    case Kind::kLayout: return is_explicit() ? LayoutIs(decision) : Formula(true);
-    case Kind::kPadding: return is_code(inputs_[decision.buffer].padding, 0);
-    case Kind::kWidth: return is_code(inputs_[decision.buffer].width, 1);
-    case Kind::kStages: return is_code(inputs_[decision.buffer].stages, 1);
+    case Kind::kAlong:
+      return decision.values.Contains(Decision::kNoDimension);
+    case Kind::kLayout:
+      return is_explicit() ? LayoutIs(decision) : Formula(true);
+    case Kind::kPadding:
+      return is_code(inputs_[decision.buffer].padding, 0);
+    case Kind::kWidth:
+      return is_code(inputs_[decision.buffer].width, 1);
+    case Kind::kStages:
+      return is_code(inputs_[decision.buffer].stages, 1);
     case Kind::kMode:
       return is_code(inputs_[decision.buffer].mode,
                      static_cast<int64_t>(CopyMode::kThroughRegisters));
     case Kind::kRegions:
       return decision.is_output ? ResultsAreIn(decision.steps)
                                 : CopiesAreIn(decision.buffer, decision.steps);
-    case Kind::kCombine: return !IsActive(level) || is_in(RegionOfCombination(level));
-    case Kind::kLanes: return !IsActive(level) || is_in(LanesOf(level));
-    default: return std::nullopt;
+    case Kind::kCombine:
+      return !IsActive(level) || is_in(RegionOfCombination(level));
+    case Kind::kLanes:
+      return !IsActive(level) || is_in(LanesOf(level));
+    default:
+      return std::nullopt;
   }
 }
 

@@ -259,8 +259,8 @@ void OrderDigits::Read(const std::vector<int>& order, const std::vector<bool>& h
   }
 }
 
-// The place of the earlier one of the two, counted from the inside, moves outwards with all that are
-// inserted inside of it.
+// The place of the earlier one of the two, counted from the inside, moves outwards with all that
+// are inserted inside of it.
 Formula OrderDigits::IsOutside(const SpaceBuilder& builder, int dimension, int other) const {
   const auto number = [&](int d) {
     return static_cast<size_t>(std::find(dimensions_.begin(), dimensions_.end(), d) -

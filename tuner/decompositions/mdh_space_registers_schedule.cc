@@ -38,9 +38,12 @@ Formula RegisterDecompositions::AxisOf(MdhLevel level) const {
 
 std::optional<Formula> RegisterDecompositions::FormulaOf(const Decision& decision) const {
   switch (decision.kind) {
-    case Kind::kAlong: return IsIn(decision.values, builder_.At(vector_dimension_));
-    case Kind::kCopy: return IsIn(decision.values, builder_.At(staging_[decision.buffer].layer));
-    case Kind::kStrips: return IsIn(decision.values, builder_.At(staging_[decision.buffer].strip));
+    case Kind::kAlong:
+      return IsIn(decision.values, builder_.At(vector_dimension_));
+    case Kind::kCopy:
+      return IsIn(decision.values, builder_.At(staging_[decision.buffer].layer));
+    case Kind::kStrips:
+      return IsIn(decision.values, builder_.At(staging_[decision.buffer].strip));
     case Kind::kLayout: {
       const Staging& staging = staging_[decision.buffer];
       std::vector<Formula> is_one;
@@ -51,7 +54,8 @@ std::optional<Formula> RegisterDecompositions::FormulaOf(const Decision& decisio
       return builder_.At(staging.layer) == InputParameters::kInPlace ||
              (decision.values.is_negated() ? !is_named : is_named);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

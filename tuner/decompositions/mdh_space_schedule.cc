@@ -111,17 +111,21 @@ std::optional<Formula> MdhSpaceKind::AnyFormulaOf(const Decision& decision) cons
           IsIn(ValueSet(decision.values.spans(), false), TileOf(l, d)) || PartsOf(l, d) == 1;
       return decision.values.is_negated() ? !is_named : is_named;
     }
-    case Kind::kParts: return IsIn(decision.values, PartsOf(l, d));
+    case Kind::kParts:
+      return IsIn(decision.values, PartsOf(l, d));
     case Kind::kAxis:
       return PartsOf(l, d) == 1 || IsIn(decision.values, AxisOf({l, d}));
-    case Kind::kOrder: return OrderFormula(decision);
-    case Kind::kOption: return OptionFormula(decision);
+    case Kind::kOrder:
+      return OrderFormula(decision);
+    case Kind::kOption:
+      return OptionFormula(decision);
     case Kind::kRequire: {
       const std::optional<Formula> value = LimitFormula(decision.limit);
       if (!value.has_value()) return std::nullopt;
       return *value != 0;
     }
-    default: return FormulaOf(decision);
+    default:
+      return FormulaOf(decision);
   }
 }
 
@@ -138,8 +142,7 @@ Formula MdhSpaceKind::OptionFormula(const Decision& decision) const {
   }
   TuningParameters p;  // spaces that have no parameter for it leave it as it is
   p.system_model = problem_.model.name;
-  p.lowering =
-      lowering_ == LoweringTarget::kRegisterTiles ? Lowering::kTiles : Lowering::kLevels;
+  p.lowering = lowering_ == LoweringTarget::kRegisterTiles ? Lowering::kTiles : Lowering::kLevels;
   return decision.values.Contains(row.get(p));
 }
 
@@ -180,9 +183,12 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
   const auto first = [&] { return operands[0]; };
   const auto second = [&] { return operands[1]; };
   switch (limit.op) {
-    case Op::kNumber: return Formula(limit.number);
-    case Op::kTile: return TileOf(limit.layer, limit.dimension);
-    case Op::kParts: return PartsOf(limit.layer, limit.dimension);
+    case Op::kNumber:
+      return Formula(limit.number);
+    case Op::kTile:
+      return TileOf(limit.layer, limit.dimension);
+    case Op::kParts:
+      return PartsOf(limit.layer, limit.dimension);
     case Op::kBytes: {
       const Buffer& buffer = problem_.expression.inputs()[limit.buffer];
       std::vector<Formula> factors = {Formula(buffer.type.size_bytes())};
@@ -207,20 +213,34 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
       }
       return Product(factors);
     }
-    case Op::kAdd: return first() + second();
-    case Op::kSubtract: return first() - second();
-    case Op::kMultiply: return first() * second();
-    case Op::kDivide: return FloorDivide(first(), second());
-    case Op::kRemainder: return first() % second();
-    case Op::kMin: return Min(operands);
-    case Op::kMax: return Max(operands);
-    case Op::kLess: return AsNumber(first() < second());
-    case Op::kLessEqual: return AsNumber(first() <= second());
-    case Op::kEqual: return AsNumber(first() == second());
-    case Op::kNotEqual: return AsNumber(first() != second());
-    case Op::kAnd: return AsNumber(first() != 0 && second() != 0);
-    case Op::kOr: return AsNumber(first() != 0 || second() != 0);
-    case Op::kNot: return AsNumber(first() == 0);
+    case Op::kAdd:
+      return first() + second();
+    case Op::kSubtract:
+      return first() - second();
+    case Op::kMultiply:
+      return first() * second();
+    case Op::kDivide:
+      return FloorDivide(first(), second());
+    case Op::kRemainder:
+      return first() % second();
+    case Op::kMin:
+      return Min(operands);
+    case Op::kMax:
+      return Max(operands);
+    case Op::kLess:
+      return AsNumber(first() < second());
+    case Op::kLessEqual:
+      return AsNumber(first() <= second());
+    case Op::kEqual:
+      return AsNumber(first() == second());
+    case Op::kNotEqual:
+      return AsNumber(first() != second());
+    case Op::kAnd:
+      return AsNumber(first() != 0 && second() != 0);
+    case Op::kOr:
+      return AsNumber(first() != 0 || second() != 0);
+    case Op::kNot:
+      return AsNumber(first() == 0);
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/schedule/schedule.h"
@@ -26,17 +27,23 @@ struct ScheduleConflict {
 
 struct ScheduleCheck {
   std::string canonical;  // Schedule::CanonicalText
-  // Configurations that are left, over all groups of fused dimensions that are searched: 0 if there
-  // is a conflict.
+  // Configurations that are left: 0 if there is a conflict, or they could not be counted.
   Count count = 0;
-  // Whether it is exact; else some of them are not in the schedule, and searches leave them out.
+  // Whether it is exact; else some of them are not in the schedule, and searches leave them out, or
+  // only those of rules are known.
   bool is_exact = true;
-  std::string example;  // text of parameters; empty if there are none
+  std::string example = {};  // text of parameters; empty if none is known
   std::vector<ScheduleConflict> conflicts = {};
 };
 
-// Errors: those of MdhSpace::Create but for nothing being left.
+// The groups of dimensions that a search under the schedule runs through as one: those of the first
+// of `starts`, from rules, that it leaves; else those that it names.
+FusedDimensions FusedUnder(const Schedule& schedule, absl::Span<const TuningParameters> starts);
+
+// The search for a conflict takes `most_ms` at most, and then says that it is not shown to be
+// minimal. Errors: those of MdhSpace::Create but for nothing being left.
 Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Schedule& schedule,
-                                    NumericsPolicy numerics = NumericsPolicy::kReassociate);
+                                    NumericsPolicy numerics = NumericsPolicy::kReassociate,
+                                    int64_t most_ms = 2000);
 
 }  // namespace mdh

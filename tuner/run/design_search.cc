@@ -15,6 +15,7 @@ constexpr int kAnyEvery = 3;        // of neighbours, one in so many is any one
 constexpr size_t kParents = 6;      // whose neighbours are considered
 constexpr int kPatience = 150;      // measurements without gain
 constexpr int kRepeatedCost = 4;    // so many repeated kernels cost as much as measuring one
+constexpr int kMostOutside = 200;   // of the schedule
 constexpr double kGain = 0.995;     // of the best cost
 constexpr double kMostGain = 0.75;  // that the model is trusted to foresee
 constexpr double kMostLoss = 1.5;   // idem
@@ -22,10 +23,11 @@ constexpr double kMostLoss = 1.5;   // idem
 }  // namespace
 
 DesignSearch::DesignSearch(const Expression& expression, const SystemModel& model,
-                           const DeviceDescription& device)
+                           const DeviceDescription& device, const Schedule* schedule)
     : expression_(expression),
       model_(model),
       device_(device),
+      schedule_(schedule),
       costs_(expression, device),
       moves_(expression, device,
              {.async_copies = true, .choices = true, .lane_tiles = true, .thirds = true}),
@@ -34,7 +36,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
                           {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {}
 
 bool DesignSearch::is_done() const {
-  if (HasLostPatience()) return true;
+  if (HasLostPatience() || outside_ > kMostOutside) return true;
   const bool has_neighbours = std::any_of(known_.begin(), known_.end(), [](const Known& known) {
     return !known.is_expanded || !known.neighbours.empty();
   });
@@ -42,7 +44,7 @@ bool DesignSearch::is_done() const {
 }
 
 std::optional<BlockCandidate> DesignSearch::Ask() {
-  if (HasLostPatience()) return std::nullopt;
+  if (HasLostPatience() || outside_ > kMostOutside) return std::nullopt;
   ++asks_;
   std::optional<BlockCandidate> next;
   const bool is_ranked = asks_ <= kFirst || asks_ % kRankedEvery == 0;
@@ -56,6 +58,10 @@ std::optional<BlockCandidate> DesignSearch::Take(const BlockDesign& design) {
   if (!asked_.insert(ToString(expression_, design)).second) return std::nullopt;
   TuningParameters parameters = ToParameters(expression_, model_, device_, design);
   if (!Validate(expression_, model_, device_, parameters).ok()) return std::nullopt;
+  if (schedule_ != nullptr && !schedule_->Allows(parameters).ok()) {
+    ++outside_;
+    return std::nullopt;
+  }
   return BlockCandidate{design, costs_.Estimate(design), std::move(parameters)};
 }
 

@@ -13,6 +13,7 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
+#include "core/schedule/schedule.h"
 
 namespace mdh {
 
@@ -21,8 +22,9 @@ namespace mdh {
 // model says. Now and then it is any neighbour, as the model errs. Refers to its arguments.
 class DesignSearch {
  public:
+  // Under a schedule, only those that are in it; after many that are not, it is done.
   DesignSearch(const Expression& expression, const SystemModel& model,
-               const DeviceDescription& device);
+               const DeviceDescription& device, const Schedule* schedule = nullptr);
 
   // The next design to measure; several may be under way. nullopt: there is nothing to ask for,
   // for now or any more (is_done).
@@ -54,6 +56,7 @@ class DesignSearch {
   const Expression& expression_;
   const SystemModel& model_;
   const DeviceDescription& device_;
+  const Schedule* const schedule_;
   const BlockCostModel costs_;
   const BlockMoves moves_;
   std::vector<BlockCandidate> ranked_;
@@ -61,7 +64,7 @@ class DesignSearch {
   std::vector<Known> known_;  // the fastest first
   absl::flat_hash_set<std::string> asked_;
   std::mt19937 random_{1};  // the same for every search
-  int asks_ = 0, under_way_ = 0, without_gain_ = 0;
+  int asks_ = 0, under_way_ = 0, without_gain_ = 0, outside_ = 0;
 };
 
 }  // namespace mdh

@@ -282,12 +282,33 @@ class ScheduleMaker {
                           model_.name, ": TeML's are those of CPUs"));
       return "";
     }
+    MDH_RETURN_IF_ERROR(CheckParts(*path, assignment));
     const auto notice = [this](const Token& token, const std::string& message) {
       Notice(token, message);
     };
     ScheduleWriter writer(step, model_, detail_, SortLoops(*path, assignment.iterators, notice));
     MDH_RETURN_IF_ERROR(writer.CheckGroups());
     return writer.Write();
+  }
+
+  // Parts are multiples of those inside of them, but for whole dimensions.
+  static Status CheckParts(const Path& path, const TensorAssignment& assignment) {
+    std::map<int, int64_t> around;
+    for (const PathLoop& loop : path) {
+      const std::string& iterator = assignment.iterators[loop.iterator];
+      const auto outer = around.find(loop.iterator);
+      const bool divides = outer == around.end() || outer->second % loop.points == 0 ||
+                           outer->second >= assignment.ranges.at(iterator);
+      if (!divides) {
+        return WithOffsetInProgram(
+            absl::InvalidArgumentError(absl::StrCat(
+                "parts of ", loop.points, " points of '", iterator, "' do not divide the parts of ",
+                outer->second, " around them, as they must in kernels")),
+            loop.token.offset);
+      }
+      around[loop.iterator] = loop.points;
+    }
+    return absl::OkStatus();
   }
 
   static Path UntouchedPath(const TensorAssignment& assignment) {

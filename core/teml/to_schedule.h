@@ -49,7 +49,8 @@ struct TemlSchedules {
 // Parts of single points are not pinned in the innermost group unless loops inside of it are
 // unrolled, as all loops end in them. Assignments without a transformation have no schedule, and
 // nor has anything for models with explicit memory, which is noticed. Errors: as ToPipeline; also
-// InvalidArgument for more groups than the model has memory layers; OffsetInProgram tells where.
+// InvalidArgument for more groups than the model has memory layers, and for parts that do not
+// divide those around them; OffsetInProgram tells where.
 Result<TemlSchedules> ToSchedules(const TemlProgram& program, const std::string& name,
                                   const SystemModel& model,
                                   ScheduleDetail detail = ScheduleDetail::kWhatIsSaid);

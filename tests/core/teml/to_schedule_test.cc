@@ -173,6 +173,12 @@ TEST(TemlSchedules, MoreGroupsThanLayersAreAnError) {
             "l = stripmine(l, 3, 4)\n^");
 }
 
+TEST(TemlSchedules, PartsThatDoNotDivideThoseAroundThemAreAnError) {
+  EXPECT_EQ(TextOf(Scheduled(Product("l = stripmine(l, 1, 32)\nl = stripmine(l, 2, 5)"))),
+            "test.teml:8:1: parts of 5 points of 'i' do not divide the parts of 32 around them, as "
+            "they must in kernels\nl = stripmine(l, 2, 5)\n^");
+}
+
 TEST(TemlSchedules, OtherErrorsAreThoseOfPrograms) {
   EXPECT_EQ(ErrorMessage(Scheduled("A = ")),
             ErrorMessage(ParseTemlPipeline("A = ", {}, "test.teml")));

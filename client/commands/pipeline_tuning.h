@@ -24,4 +24,15 @@ struct PipelineTuning {
 // this request has begun.
 Status WaitForPipeline(const GlobalOptions& options, Client& client, const PipelineTuning& tuning);
 
+// A step that is tuned by itself, with what its loops say of it.
+struct ScheduledStep {
+  const Expression& expression;
+  std::string schedule;  // empty: nothing
+};
+
+// Tunes every step with its schedule and the same share of the budget, one after the other, and
+// shows what they take, and all of them in turn. Ctrl-C cancels the job that is waited for.
+Status TuneSteps(const GlobalOptions& options, Client& client, const TuneOptions& tuning,
+                 const std::vector<ScheduledStep>& steps);
+
 }  // namespace mdh

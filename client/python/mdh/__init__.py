@@ -50,6 +50,7 @@ from .pipeline import Pipeline, pipeline
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
+from .schedule import CheckedSchedule, Schedule
 from .security import Security
 from .trace import Table, literal, select, table, where
 from .types import (
@@ -64,7 +65,7 @@ __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
     "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
-    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "clamp",
+    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
     "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
     "default_address", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
@@ -77,7 +78,7 @@ __all__ = [
     "PermissionDeniedError", "Pipeline", "pipeline", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
     "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
     "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
-    "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
+    "ScalarType", "Schedule", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
     "tanh", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
     "UnauthenticatedError", "UnavailableError", "UnimplementedError", "where",
 ]

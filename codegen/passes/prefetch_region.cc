@@ -83,7 +83,7 @@ class Splitter : public Rewriter {
     iteration_ = iteration_ + Number(*loop) * inside;
     Rewriter::RewriteStatement(statement, out);
     iteration_ = iteration_before;
-    next_ = next_before + inside * Iterations(*loop);
+    next_ = next_before + inside * *KnownIterations(*loop);
   }
 
  private:

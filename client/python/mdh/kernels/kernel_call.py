@@ -10,7 +10,7 @@ import pathlib
 import re
 from typing import Any, List, Tuple
 
-from .errors import FailedPreconditionError
+from ..errors import FailedPreconditionError
 
 _PLAIN = """
 int mdh_call(void* const* a) { return $0($1$2); }

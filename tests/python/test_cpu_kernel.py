@@ -210,9 +210,9 @@ def test_threads_that_the_environment_takes_are_not_counted(name, value):
 
 
 def test_the_c_is_that_of_the_other_clients():
-    source = pathlib.Path(__file__).parents[2] / "core" / "decomposition" / "kernel_call.cc"
-    for text in (kernel_call._PLAIN, kernel_call._ON_THREADS):
-        assert f'R"({text})"' in source.read_text()
+    folder = pathlib.Path(__file__).parents[2] / "core" / "decomposition"
+    for name, text in (("kernel_call.cc", kernel_call._PLAIN), ("call_on_threads.inc", kernel_call._ON_THREADS)):
+        assert f'R"({text})"' in (folder / name).read_text()
 
 
 def test_what_cannot_be_compiled_or_run(load, tmp_path):

@@ -26,76 +26,9 @@ int mdh_call(void* const* a) { return $0($1$2); }
 )";
 
 // $0 entry, $1 arguments, $2 scratch memory, $3 stages
-constexpr char kCallOnThreads[] = R"(
-// One block of scratch memory is kept for the next call; its size stands in front of it.
-static int64_t* mdh_call_kept;
-static int64_t* mdh_call_block(int64_t bytes) {
-  int64_t* block = __atomic_exchange_n(&mdh_call_kept, 0, __ATOMIC_ACQUIRE);
-  if (block != 0 && *block >= bytes) return block;
-  free(block);
-  block = aligned_alloc(64, (size_t)bytes + 64);
-  if (block != 0) *block = bytes;
-  return block;
-}
-static void mdh_call_keep(int64_t* block) {
-  free(__atomic_exchange_n(&mdh_call_kept, block, __ATOMIC_ACQ_REL));
-}
-#if defined(MDH_MOST_THREADS) && MDH_MOST_THREADS == 1
-int mdh_call(void* const* a) {
-  void* scratch = $2;
-  // On the stack it costs nothing.
-  if (scratch != 0 || $0_scratch_bytes(1) <= 16384) return $0($1scratch);
-  int64_t* block = mdh_call_block($0_scratch_bytes(1));
-  if (block == 0) return 1;
-  const int failed = $0($1(char*)block + 64);
-  mdh_call_keep(block);
-  return failed;
-}
-#else
-struct mdh_call_runtime {
-  void (*parallel)(void (*task)(void*), void* data, unsigned threads, unsigned flags);
-  void (*barrier)(void);
-  int (*most_threads)(void);
-  int (*threads)(void);
-  int (*thread)(void);
-} mdh_call_openmp;
-struct mdh_call_work {
-  void* const* arguments;
-  void* scratch;
-};
-static void mdh_call_stages(const struct mdh_call_work* work, int thread, int threads) {
-  void* const* a = work->arguments;
-  for (int stage = 0; stage < $3; ++stage) {
-    if (stage > 0 && threads > 1) mdh_call_openmp.barrier();
-    $0_body(stage, thread, threads, $1work->scratch);
-  }
-}
-static void mdh_call_task(void* work) {
-  mdh_call_stages(work, mdh_call_openmp.thread(), mdh_call_openmp.threads());
-}
-int mdh_call(void* const* a) {
-  int threads = mdh_call_openmp.most_threads();
-#ifdef MDH_MOST_THREADS
-  if (threads > MDH_MOST_THREADS) threads = MDH_MOST_THREADS;
-#endif
-  struct mdh_call_work work = {a, $2};
-  const int64_t bytes = work.scratch == 0 ? $0_scratch_bytes(threads) : 0;
-  int64_t* block = 0;
-  if (bytes > 0) {
-    block = mdh_call_block(bytes);
-    if (block == 0) return 1;
-    work.scratch = (char*)block + 64;
-  }
-  if (threads > 1) {
-    mdh_call_openmp.parallel(mdh_call_task, &work, (unsigned)threads, 0);
-  } else {
-    mdh_call_stages(&work, 0, 1);
-  }
-  if (block != 0) mdh_call_keep(block);
-  return 0;
-}
-#endif
-)";
+constexpr char kCallOnThreads[] =
+#include "core/decomposition/call_on_threads.inc"
+    ;
 
 bool IsRuntime(absl::string_view path) {
   const absl::string_view file = path.substr(path.rfind('/') + 1);

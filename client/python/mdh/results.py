@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Optional, Tuple, Union
 
 from .errors import MdhError, SourceLocation, from_code, wrong
-from .kernel_file import KernelArgument, KernelLaunch
+from .kernels.kernel_file import KernelArgument, KernelLaunch
 from .schedule import Schedule
 from .shown import Facts, Shown, scaled, time_text
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2

@@ -15,9 +15,9 @@ import ctypes
 from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 
-from .arguments import ArgumentCheck
+from ..arguments import ArgumentCheck
 from .cuda_driver import CudaDriver
-from .errors import ArgumentValueError, ExpressionError, here, wrong
+from ..errors import ArgumentValueError, ExpressionError, here, wrong
 from .kernel_file import CUDA_CXX, KernelArgument, KernelLaunch, SourceKernel
 from .nvrtc import Nvrtc
 

@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 import torch
 
-from .errors import wrong
-from .types import TYPE_OF_CODE
-from .v1 import expression_pb2 as pb
+from ..errors import wrong
+from ..types import TYPE_OF_CODE
+from ..v1 import expression_pb2 as pb
 
 _OPERATIONS: Dict[int, Callable[..., Any]] = {
     pb.SCALAR_OP_SELECT: torch.where, pb.SCALAR_OP_NEG: torch.neg, pb.SCALAR_OP_NOT: torch.logical_not,

@@ -1,4 +1,4 @@
-#include "core/teml/loop_interpreter.h"
+#include "tests/core/teml/loop_interpreter.h"
 
 #include <algorithm>
 #include <optional>

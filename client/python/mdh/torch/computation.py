@@ -9,8 +9,8 @@ from typing import Any, Callable, List, Sequence, Tuple, Union
 
 import torch
 
-from .cpu_kernel import CpuKernel
-from .cuda_kernel import ALIGNMENT_BYTES, CudaKernel
+from ..kernels.cpu_kernel import CpuKernel
+from ..kernels.cuda_kernel import ALIGNMENT_BYTES, CudaKernel
 
 Loaded = Union[CpuKernel, CudaKernel]
 # Type of the elements, sizes, and strides if they are not row-major without gaps.

@@ -1,4 +1,4 @@
-#include "codegen/choose/register_tile_rules.h"
+#include "codegen/choose/tiles/register_tile_rules.h"
 
 #include <algorithm>
 #include <cmath>

@@ -21,8 +21,8 @@ import warnings
 from typing import Any, List, Optional, Sequence, Set, Union
 
 from . import kernel_call
-from .errors import FailedPreconditionError, PermissionDeniedError, ResourceExhaustedError
-from .trust import TrustedUsers, check_trusted
+from ..errors import FailedPreconditionError, PermissionDeniedError, ResourceExhaustedError
+from ..trust import TrustedUsers, check_trusted
 
 _OTHER_COMPILER = "cc"  # where the kernel's own is missing
 _LOG_BYTES = 2000

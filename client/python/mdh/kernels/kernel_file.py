@@ -8,7 +8,7 @@ import pathlib
 from dataclasses import dataclass
 from typing import Any, Dict, Protocol, Tuple, Union
 
-from .errors import wrong
+from ..errors import wrong
 
 # Languages that this package compiles, as the service and files name them.
 OPENMP_C, CUDA_CXX = "OpenMP C", "CUDA C++"

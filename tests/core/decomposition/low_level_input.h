@@ -1,25 +1,15 @@
-// Low-level BUFs (paper, Definition 13) as the low-level interpreter keeps them: a part of a buffer
-// with a region and a layout of its own.
+// Low-level BUFs (paper, Definition 13) as the low-level interpreter keeps them: inputs in regions
+// and layouts of their own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "core/expression/expression.h"
+#include "core/decomposition/index_box.h"
 #include "core/expression/interpreter.h"
 
 namespace mdh {
-
-// First and last index (both included) of every dimension of an MDA or a buffer.
-struct IndexBox {
-  std::vector<int64_t> first, last;
-
-  int64_t elements() const;
-};
-
-// The buffer's indices that the accesses read at the points of a box.
-IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points);
 
 // Where an index of the box lies if the dimensions are stored in the order `layout`, outermost
 // first.

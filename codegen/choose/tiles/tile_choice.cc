@@ -1,11 +1,11 @@
-#include "codegen/choose/tile_choice.h"
+#include "codegen/choose/tiles/tile_choice.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "codegen/choose/tile_cost.h"
+#include "codegen/choose/tiles/tile_cost.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"

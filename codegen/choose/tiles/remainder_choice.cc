@@ -1,4 +1,4 @@
-#include "codegen/choose/remainder_choice.h"
+#include "codegen/choose/tiles/remainder_choice.h"
 
 #include "codegen/lower/tiles/loop_plan.h"
 #include "core/decomposition/constraints.h"

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
-from .errors import FailedPreconditionError, MdhError
+from ..errors import FailedPreconditionError, MdhError
 
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 _SHARED_BYTES, _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED_BYTES = 1, 3, 4, 8  # CUfunction_attribute

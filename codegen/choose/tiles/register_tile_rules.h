@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "codegen/choose/tile_choice.h"
+#include "codegen/choose/tiles/tile_choice.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"

@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Optional, Protocol, Sequence, Tuple, Union
 
 from . import kernel_cache, kernel_call
-from .arguments import ArgumentCheck
-from .errors import ExpressionError, ResourceExhaustedError, wrong
+from ..arguments import ArgumentCheck
+from ..errors import ExpressionError, ResourceExhaustedError, wrong
 from .kernel_cache import default_cache_directory
 from .kernel_file import OPENMP_C, SourceKernel
 

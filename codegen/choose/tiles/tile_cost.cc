@@ -1,4 +1,4 @@
-#include "codegen/choose/tile_cost.h"
+#include "codegen/choose/tiles/tile_cost.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import torch
 
-from .torch_computation import Loaded, Shape, computation
+from .computation import Loaded, Shape, computation
 
 _DispatchKey = torch._C.DispatchKey
 # What the dispatcher has left to do when it calls a gradient's kernel with mere tensors: this kernel

@@ -7,7 +7,7 @@ import glob
 import os
 from typing import Any, List, Optional, Sequence
 
-from .errors import FailedPreconditionError, InternalError, MdhError, wrong
+from ..errors import FailedPreconditionError, InternalError, MdhError, wrong
 
 _NAMES = ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so")
 _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION

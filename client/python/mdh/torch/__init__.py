@@ -22,22 +22,22 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from .arguments import Fit, argument_of
-from .bundle import Bundle
-from .canonical import extents_of, passed_inputs
-from .client import Client
-from .cpu_kernel import CpuKernel
-from .cuda_kernel import CudaKernel
-from .einsum import einsum as _einsum_expression
-from .einsum import without_ellipsis
-from .errors import ExpressionError, NotFoundError, wrong
-from .expression import Expression
-from .pipeline import Pipeline
-from .results import Kernel
-from .torch_computation import Loaded
-from .torch_epilogue import gradients as _epilogue_gradients
-from .torch_operator import TensorOperator
-from .types import (
+from ..arguments import Fit, argument_of
+from ..bundle import Bundle
+from ..canonical import extents_of, passed_inputs
+from ..client import Client
+from ..kernels.cpu_kernel import CpuKernel
+from ..kernels.cuda_kernel import CudaKernel
+from ..einsum import einsum as _einsum_expression
+from ..einsum import without_ellipsis
+from ..errors import ExpressionError, NotFoundError, wrong
+from ..expression import Expression
+from ..pipeline import Pipeline
+from ..results import Kernel
+from .computation import Loaded
+from .epilogue import gradients as _epilogue_gradients
+from .operator import TensorOperator
+from ..types import (
     SCALAR_TYPES, TYPE_OF_CODE, ScalarType, as_scalar_type, bf16, fp16, fp32, fp64, int32, int64,
 )
 

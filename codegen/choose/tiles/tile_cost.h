@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/choose/tile_choice.h"
+#include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 
 namespace mdh {

@@ -65,6 +65,15 @@ TEST(DialectTest, IndicesOfBlocksHaveShiftsForPowersOfTwo) {
   EXPECT_EQ(COperand(i % 4 + 1, CudaCxx()), "(i & 3) + 1");
 }
 
+TEST(DialectTest, LoopsThatAreNeverEmptySaySo) {
+  For loop{"i", Var("a"), Var("b"), 4, false, ShareBlock({{Comment{"Empty."}}})};
+  loop.is_never_empty = true;
+  CPrelude prelude(OpenClC());
+  EXPECT_THAT(CPrinter(prelude).Print(Block{{loop}}, 0),
+              HasSubstr("for (int i = a; i == a || i < b; i += 4) {\n"));
+  EXPECT_THAT(ToText(Block{{loop}}), HasSubstr("for i = a .. b step 4 never empty\n"));
+}
+
 TEST(DialectTest, VectorsOfTheLanguageWhereItHasThem) {
   const auto vector = [](ScalarType type, int lanes, const CDialect& dialect) {
     return CType(LoopValueType{type, lanes}, dialect);

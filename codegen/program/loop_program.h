@@ -319,6 +319,9 @@ struct For {
   // Of a loop that is not unrolled entirely: so many iterations at a time, 1: none; 0: as the
   // target's compiler likes.
   int64_t unroll_by = 0;
+  // begin < end, which no compiler sees, and some must know: PoCL 3.1 mixes up what work-items
+  // compute in front of a loop with barriers that may have no iteration.
+  bool is_never_empty = false;
 };
 // The items 0 .. items-1 of `variable`, shared among all threads of the stage: contiguous shares on
 // CPUs; one after the other, the next item to the next thread, on targets with blocks.

@@ -136,7 +136,8 @@ std::string ForText(const For& s) {
                                                  : "";
   return absl::StrCat(unrolled, "for ", s.variable, " = ", s.begin.ToString(), " .. ",
                       s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
-                      s.whole_steps && s.step != 1 ? " whole" : "");
+                      s.whole_steps && s.step != 1 ? " whole" : "",
+                      s.is_never_empty ? " never empty" : "");
 }
 
 class TextPrinter {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/program/scalar_code.h"
 #include "core/decomposition/unit_plan.h"
 #include "tests/random_contraction.h"
 
@@ -26,6 +27,16 @@ DeviceDescription DeviceWithUnits(const JudgedBackend& backend) {
   // Judges that only compile have no device at hand.
   return backend.device() != nullptr ? backend.device()->description()
                                      : *DescribeCudaArchitecture(90);
+}
+
+std::vector<JudgedOutput> OutputsOfUnit(const Expression& expression) {
+  std::vector<JudgedOutput> outputs = OutputsOf(expression);
+  for (JudgedOutput& output : outputs) {
+    for (const ElementType::Field& field : output.buffer.type.fields()) {
+      if (RegisterType(field.type) != field.type) output.units = 1;
+    }
+  }
+  return outputs;
 }
 
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device) {

@@ -109,6 +109,21 @@ struct AddProducts {
   LoopValue a;
   LoopValue b;  // null: 1 in every lane
 };
+// Neighbours of 32 bits together, as uint32, of which the first are the lowest: one word from every
+// element at offset, offset + stride, ... on, aligned or not.
+struct LoadWords {
+  std::string pointer;
+  Index offset;
+  int64_t stride;  // elements
+};
+// `sum`, of float or int32, with products of what is in words `a` and `b` added to each lane: those
+// of bf16, or of four bytes, unsigned ones of a and signed ones of b. Of bf16 they are exact; how
+// their sum is rounded is the target's choice.
+struct AddDots {
+  LoopValue sum;
+  LoopValue a;
+  LoopValue b;
+};
 // The order of fp16 or bf16 as that of uint16: a greater value has a greater key, 0 a greater one
 // than -0, and nan the greatest or, with nan_is_least, the least. To keys, or, if the node's type
 // is of halves, back.
@@ -153,7 +168,7 @@ struct ShuffleXor {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, AddProducts, OrderKeys, IndexValue, LoadOfBlock,
+               Lane, GroupHalves, JoinLanes, AddProducts, LoadWords, AddDots, OrderKeys, IndexValue, LoadOfBlock,
                ShuffleDown, ShuffleUp, ShuffleXor>
       form;
 };
@@ -170,6 +185,8 @@ LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
 LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
 LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
 LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b);
+LoopValue MakeLoadWords(std::string pointer, Index offset, int lanes, int64_t stride);
+LoopValue MakeAddDots(LoopValue sum, LoopValue a, LoopValue b);
 LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least);
 LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);

@@ -67,6 +67,9 @@ Status ValidateNumerics(const NestShape& recomposition);
 std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+// The same of register tiles: `dot` is for contractions of bf16, or of bytes in int32, that are read
+// as they are, with NumericsPolicy::kReassociate, on devices that have an instruction for them.
+std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 // How blocks of threads compute the prefix sums: as the parameters say, or, where these have the
 // default, what suits the device. Without threads where nothing has no obstacle: then parts of
 // lines are summed up by one thread each.

@@ -249,6 +249,7 @@ Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   ReadInstructionSet(&device);
   ReadCaches(view.root, &device);
   device.clock_hz = ClockHz(view.root);
+  device.features = FeaturesOf(device);
   return device;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "core/decomposition/dot_plan.h"
 #include "tuner/decompositions/mdh_space_kind.h"
 
 namespace mdh {
@@ -55,6 +56,10 @@ class RegisterDecompositions : public MdhSpaceKind {
   int64_t MostRegistersOfVector() const;
   Formula RegistersOfVector() const;
   Formula Pieces(const Formula& points, int d) const;
+
+  // ---- Dot instructions (mdh_space_registers_dots.cc) ----
+  void AddDots();
+  void LimitDots(const DotPlan& plan);
 
   // ---- Configurations (mdh_space_registers_decode.cc) ----
   int64_t LanesOf(absl::Span<const int64_t> c, int d) const {

@@ -18,7 +18,9 @@ namespace {
 
 constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
-constexpr double kPackedReuse = 8, kLeastReuseOfWords = 2;
+constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
+// Of an input in memory: how often it is read where memory is what limits.
+constexpr double kReadOnce = 8, kWordsReadOnce = 32;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
@@ -113,8 +115,8 @@ class Ranking {
       if (stride == 0 || ReuseOf(e_, buffer) < kPackedReuse || !CanPack(buffer, d)) continue;
       if (stride != 1) {
         choice.packed[b] = true;
-      } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 && ReuseOf(e_, buffer) >= 64 &&
-                 buffer.size_bytes() > device_.l1_bytes) {
+      } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 &&
+                 ReuseOf(e_, buffer) >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes) {
         choice.packed[b] = true;
       }
     }
@@ -161,11 +163,14 @@ class Ranking {
       along.vector_dimension = v;
       along.lanes = lanes;
       along.tile[v] = lanes;
-      TryVectors(along);
       const int b = sides->vector.buffer;
       const Buffer& buffer = e_.inputs()[b];
-      if (WordDimension(e_, *plan, sides->vector) < 0 || !CanPack(buffer, v)) continue;
-      if (ReuseOf(e_, buffer) < kLeastReuseOfWords) continue;
+      const double reuse = ReuseOf(e_, buffer);
+      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v);
+      const bool must_pack =
+          can_pack && reuse >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes;
+      if (!must_pack) TryVectors(along);
+      if (!can_pack || reuse < kLeastReuseOfWords) continue;
       along.packed[b] = true;
       TryVectors(along);
     }
@@ -258,16 +263,17 @@ class Ranking {
       some.independent_accumulators = false;
     }
     if (v < 0 || size(innermost) < 64 || e_.finishes_results()) return;
-    if (!IsReadOnceInRows() || cost_.MemoryCycles(choice) == 0) return;
+    const double once = choice.dot > 0 ? kWordsReadOnce : kReadOnce;
+    if (!IsReadOnceInRows(once) || cost_.MemoryCycles(choice) == 0) return;
     some.accumulates_in_output = true;
-    some.tile[innermost] = 8;
+    some.tile[innermost] = std::max<int64_t>(8, 4 * group);
     Add(some);
   }
 
   // Whether an input that no cache keeps is read so seldom that memory is what limits.
-  bool IsReadOnceInRows() const {
+  bool IsReadOnceInRows(double reuse) const {
     return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& buffer) {
-      return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < 8;
+      return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < reuse;
     });
   }
 

@@ -316,11 +316,12 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     if (input.bytes <= static_cast<double>(device_.l2_bytes) || choice.packed[b]) continue;
     if (input.reuse >= 64) continue;  // caches are filled once and read often
     const double lines = input.bytes / device_.cache_line_bytes;
+    const int64_t element = input.buffer->type.size_bytes();
     const bool walks_rows = innermost >= 0 && !choice.accumulates_in_output &&
-                            input.strides[0][innermost] * 4 >= kPageBytes / 2;
+                            input.strides[0][innermost] * element >= kPageBytes / 2;
     if (walks_rows) {
-      const double run =
-          v >= 0 && input.strides[0][v] == 1 ? 4.0 * static_cast<double>(choice.tile[v]) : 4;
+      const int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
+      const auto run = static_cast<double>(in_row * element);
       cycles += lines * kLineCycles * std::max(0.0, 1 - run / kLongRunBytes);
     }
     if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
@@ -439,7 +440,7 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
     if (!choice.packed[b]) continue;
     const int64_t stride = inputs_[b].strides[0][choice.vector_dimension];
     const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
-    const double each = are_words ? kPackColumn / static_cast<double>(choice.group)
+    const double each = are_words                  ? kPackColumn / static_cast<double>(choice.group)
                         : stride == 1              ? kPackRow
                         : 4 * stride >= kPageBytes ? kPackFarColumn
                                                    : kPackColumn;

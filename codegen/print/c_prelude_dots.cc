@@ -56,13 +56,14 @@ std::string CPrelude::AddDotsOfHalves(LoopValueType sum) {
   const bool is_vector = sum.lanes > 1;
   const std::string type = Spelled(sum);
   const auto half = [&](const char* name, bool is_upper) {
-    return WordsAsFloats(type, absl::StrCat(name, is_upper ? " & 0xffff0000u" : " << 16"), is_vector);
+    return WordsAsFloats(type, absl::StrCat(name, is_upper ? " & 0xffff0000u" : " << 16"),
+                         is_vector);
   };
   const std::string lower = absl::StrCat(half("a", false), " * ", half("b", false));
   const std::string upper = absl::StrCat(half("a", true), " * ", half("b", true));
   return absl::Substitute("#if $0\n$1#else\n  return sum + $2 + $3;\n#endif\n",
-                          DotsFeature("__AVX512BF16__", 4 * sum.lanes), AddByInstruction("vdpbf16ps"),
-                          lower, upper);
+                          DotsFeature("__AVX512BF16__", 4 * sum.lanes),
+                          AddByInstruction("vdpbf16ps"), lower, upper);
 }
 
 std::string CPrelude::AddDotsOfBytes(LoopValueType sum) {
@@ -74,9 +75,10 @@ std::string CPrelude::AddDotsOfBytes(LoopValueType sum) {
   }
   const int bytes = 4 * sum.lanes;
   const std::string has_short = bytes == 16 || bytes == 32 ? "defined(__AVXVNNI__)" : "0";
-  return absl::StrCat("#if ", DotsFeature("__AVX512VNNI__", bytes), "\n", AddByInstruction("vpdpbusd"),
-                      "#elif ", has_short, "\n", AddByInstruction("%{vex%} vpdpbusd"),
-                      "#else\n  return sum", absl::Substitute(products, type), ";\n#endif\n");
+  return absl::StrCat("#if ", DotsFeature("__AVX512VNNI__", bytes), "\n",
+                      AddByInstruction("vpdpbusd"), "#elif ", has_short, "\n",
+                      AddByInstruction("%{vex%} vpdpbusd"), "#else\n  return sum",
+                      absl::Substitute(products, type), ";\n#endif\n");
 }
 
 std::string CPrelude::AddDotsFunction(LoopValueType sum) {
@@ -87,8 +89,8 @@ std::string CPrelude::AddDotsFunction(LoopValueType sum) {
   if (defined_.contains(name)) return name;
   const std::string type = Spelled(sum), operands = Spelled(words);
   const std::string body = is_halves ? AddDotsOfHalves(sum) : AddDotsOfBytes(sum);
-  DefineFunction(name, absl::Substitute("$0 $1($0 sum, $2 a, $2 b) {\n$3}\n", type, name, operands,
-                                        body));
+  DefineFunction(
+      name, absl::Substitute("$0 $1($0 sum, $2 a, $2 b) {\n$3}\n", type, name, operands, body));
   return name;
 }
 

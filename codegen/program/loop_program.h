@@ -29,6 +29,7 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/program/dot_values.h"
 #include "codegen/program/index.h"
 #include "codegen/program/unit_statements.h"
 #include "core/scalar/scalar_function.h"
@@ -109,21 +110,6 @@ struct AddProducts {
   LoopValue a;
   LoopValue b;  // null: 1 in every lane
 };
-// Neighbours of 32 bits together, as uint32, of which the first are the lowest: one word from every
-// element at offset, offset + stride, ... on, aligned or not.
-struct LoadWords {
-  std::string pointer;
-  Index offset;
-  int64_t stride;  // elements
-};
-// `sum`, of float or int32, with products of what is in words `a` and `b` added to each lane: those
-// of bf16, or of four bytes, unsigned ones of a and signed ones of b. Of bf16 they are exact; how
-// their sum is rounded is the target's choice.
-struct AddDots {
-  LoopValue sum;
-  LoopValue a;
-  LoopValue b;
-};
 // The order of fp16 or bf16 as that of uint16: a greater value has a greater key, 0 a greater one
 // than -0, and nan the greatest or, with nan_is_least, the least. To keys, or, if the node's type
 // is of halves, back.
@@ -168,8 +154,8 @@ struct ShuffleXor {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, AddProducts, LoadWords, AddDots, OrderKeys, IndexValue, LoadOfBlock,
-               ShuffleDown, ShuffleUp, ShuffleXor>
+               Lane, GroupHalves, JoinLanes, AddProducts, LoadWords, AddDots, OrderKeys, IndexValue,
+               LoadOfBlock, ShuffleDown, ShuffleUp, ShuffleXor>
       form;
 };
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
-#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
@@ -148,10 +147,6 @@ std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>)
          "have them at compute capability 9.0)";
 }
 
-std::string DotLack(const DeviceDescription& device, absl::Span<const int64_t>) {
-  return device.features.dot_products ? "" : "the device has no dot instructions";
-}
-
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   if (p.combine_blocks == CombineBlocks::kCluster) return "blocks of a cluster are neighbours";
   if (p.unit.rows > 0) return "";
@@ -230,18 +225,6 @@ std::vector<ChoiceValue> OfferKeyed(const ChoiceTarget& t) {
       }
     }
   }
-  return values;
-}
-
-std::vector<ChoiceValue> OfferDots(const ChoiceTarget& t) {
-  std::vector<ChoiceValue> values;
-  if (!t.device.features.dot_products) return values;
-  for (int d = 0; d < t.expression.rank(); ++d) {
-    if (!t.expression.is_reduction(d)) continue;
-    const Result<DotPlan> plan = PlanDot(t.expression, d);
-    if (plan.ok() && DotInstructionFor(*plan, t.device) != nullptr) values.push_back({d + 1});
-  }
-  if (!values.empty()) values.insert(values.begin(), {0});
   return values;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
 #include "core/expression/contraction_form.h"
 #include "core/scalar/scalar_type.h"
 
@@ -100,7 +101,23 @@ int WordDimension(const Expression& expression, const DotPlan& plan, const DotOp
   return uses == 1 ? found : -1;
 }
 
-// ---- Validate ----
+// ---- The choice ----
+
+std::string DotLack(const DeviceDescription& device, absl::Span<const int64_t>) {
+  return device.features.dot_products ? "" : "the device has no dot instructions";
+}
+
+std::vector<ChoiceValue> OfferDots(const ChoiceTarget& t) {
+  std::vector<ChoiceValue> values;
+  if (!t.device.features.dot_products) return values;
+  for (int d = 0; d < t.expression.rank(); ++d) {
+    if (!t.expression.is_reduction(d)) continue;
+    const Result<DotPlan> plan = PlanDot(t.expression, d);
+    if (plan.ok() && DotInstructionFor(*plan, t.device) != nullptr) values.push_back({d + 1});
+  }
+  if (!values.empty()) values.insert(values.begin(), {0});
+  return values;
+}
 
 std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& p) {
   if (p.numerics != NumericsPolicy::kReassociate) {

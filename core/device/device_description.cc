@@ -117,8 +117,8 @@ std::string DeviceDescription::Fingerprint() const {
   }
   return absl::StrFormat(
       "cpu '%s'; cores %d; %s%s; simd %d B x %d; L1 %d; L2 %d; L3 %d; line %d; compiler %s", name,
-      cores, isa, MissingFeatures(*this), simd_bytes, vector_registers, l1_bytes, l2_bytes, l3_bytes, cache_line_bytes,
-      with);
+      cores, isa, MissingFeatures(*this), simd_bytes, vector_registers, l1_bytes, l2_bytes,
+      l3_bytes, cache_line_bytes, with);
 }
 
 Status ValidateDevice(const DeviceDescription& device) {

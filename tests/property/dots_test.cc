@@ -122,9 +122,10 @@ INSTANTIATE_TEST_SUITE_P(
     OfProducts, DotsTest,
     ::testing::Values(
         // in place, words at the end that are not whole
-        DotsCase{kProduct,
-                 "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,32,8|1,16,1|1,1,1; " NESTED
-                 "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3"},
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,32,8|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3"},
         // copied as a whole, in strips, and per part with the reduction cut
         DotsCase{kProduct,
                  "model=OpenMP+SIMD+RM; tile=8,45,47|8,45,47|8,45,47|4,32,4|1,16,1|1,1,1; " NESTED
@@ -136,9 +137,10 @@ INSTANTIATE_TEST_SUITE_P(
         DotsCase{kTransposed,
                  "model=OpenMP+SIMD+RM; tile=13,45,24|13,45,24|13,45,24|8,5,8|4,1,1|1,1,1; " NESTED
                  "inputs=1:0,1:0|in_place:0,1:-1; dot=3"},
-        DotsCase{kTransposed,
-                 "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,32,16|1,16,1|1,1,1; " NESTED
-                 "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; chains=independent"},
+        DotsCase{
+            kTransposed,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,32,16|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; chains=independent"},
         // results in memory
         DotsCase{kTransposed,
                  "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,16,12|1,16,1|1,1,1; "

@@ -88,9 +88,9 @@ struct ProductTypes {
 };
 
 ProductTypes RandomProductTypes(Rng& rng) {
-  static constexpr ProductTypes kTypes[] = {
-      {"bf16", "bf16", "fp32"},   {"int8", "int8", "int32"},   {"uint8", "int8", "int32"},
-      {"int8", "uint8", "int32"}, {"uint8", "uint8", "int32"}, {"fp16", "fp16", "fp32"}};
+  static constexpr ProductTypes kTypes[] = {{"bf16", "bf16", "fp32"},    {"int8", "int8", "int32"},
+                                            {"uint8", "int8", "int32"},  {"int8", "uint8", "int32"},
+                                            {"uint8", "uint8", "int32"}, {"fp16", "fp16", "fp32"}};
   return Below(rng, 2) == 0 ? ProductTypes{"fp32", "fp32", "fp32"}
                             : kTypes[Below(rng, std::size(kTypes))];
 }

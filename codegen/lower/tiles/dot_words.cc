@@ -47,8 +47,7 @@ LoopValue LoadBitsInside(const Buffer& buffer, const std::string& pointer,
   for (size_t x = 0; x < indices.size(); ++x) {
     load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x]});
   }
-  return AsWords(
-      std::make_shared<ValueNode>(ValueNode{{BitsOf(stored), lanes}, std::move(load)}));
+  return AsWords(std::make_shared<ValueNode>(ValueNode{{BitsOf(stored), lanes}, std::move(load)}));
 }
 
 LoopValue JoinBits(const std::vector<LoopValue>& bits, ScalarType stored) {

@@ -131,8 +131,9 @@ class PackingBuilder {
     EmitDimension(n + 1, last);
     in_word_ = copy_.group;
     EmitDimension(n + 1, whole);
-    block.push_back({If{
-        {Less(left, Index(copy_.group))}, ShareBlock(std::move(last)), ShareBlock(std::move(whole))}});
+    block.push_back({If{{Less(left, Index(copy_.group))},
+                        ShareBlock(std::move(last)),
+                        ShareBlock(std::move(whole))}});
   }
 
   // One element, or as many neighbours of the copy as a strip or a tile has: a constant number

@@ -86,9 +86,8 @@ void TileAccumulators::SubtractExcess(Block& body) {
     if (key == excess_of_.end() || !done.insert(point).second) continue;
     const Excess& excess = excesses_.at(key->second);
     const LoopValue less = MakeNamed(excess.name, {result_type(0), excess.width});
-    body.push_back({Assign{accumulator.names[0],
-                           MakeOperation(ScalarOp::kSub, result_type(0),
-                                         {Named(accumulator, 0), less})}});
+    body.push_back({Assign{accumulator.names[0], MakeOperation(ScalarOp::kSub, result_type(0),
+                                                               {Named(accumulator, 0), less})}});
   }
 }
 

@@ -74,8 +74,8 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
       }
       const bool grouped = static_cast<int>(x) == copy->group_dimension;
       const Index from = origin - CopyOrigin(*copy, d);
-      address.base = address.base + (grouped ? from / copy->group : from) *
-                                        (coefficient * copy->strides[x]);
+      address.base =
+          address.base + (grouped ? from / copy->group : from) * (coefficient * copy->strides[x]);
       address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
     }
   }

@@ -1,12 +1,11 @@
 // Which contractions dot instructions compute, and the constraints on their tiles.
-#include "core/decomposition/dot_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/error_message.h"
@@ -44,13 +43,12 @@ std::string ValidateText(const Expression& expression, const std::string& tiles,
                          const std::string& isa = "avx512_bf16 avx512_vnni") {
   const std::string inputs =
       rest.find("inputs=") == std::string::npos ? "; inputs=in_place:0,1:-1|in_place:0,1:-1" : "";
-  const std::string text = absl::StrCat("model=OpenMP+SIMD+RM; tile=", tiles,
-                                        "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2", inputs, "; ",
-                                        rest);
+  const std::string text =
+      absl::StrCat("model=OpenMP+SIMD+RM; tile=", tiles,
+                   "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2", inputs, "; ", rest);
   const auto parameters = ParseTuningParameters(text, expression);
   if (!parameters.ok()) return ErrorMessage(parameters);
-  return ErrorMessage(
-      Validate(expression, OpenMpSimdRegistersModel(), Device(isa), *parameters));
+  return ErrorMessage(Validate(expression, OpenMpSimdRegistersModel(), Device(isa), *parameters));
 }
 
 constexpr char kTiles[] = "16,32,22|16,32,22|16,32,22|4,32,4|1,16,1|1,1,1";
@@ -92,8 +90,9 @@ TEST(DotPlanTest, SaysWhatKeepsAnExpressionFromIt) {
               HasSubstr("operands are of types fp16 and fp16"));
   EXPECT_THAT(ErrorMessage(PlanDot(Product("int8", "int8", "int64", "int64(A) * int64(B)"), 2)),
               HasSubstr("sums are of type int64"));
-  EXPECT_THAT(ErrorMessage(PlanDot(Product("bf16", "bf16", "fp32", "max(fp32(A), 0) * fp32(B)"), 2)),
-              HasSubstr("an operand is computed"));
+  EXPECT_THAT(
+      ErrorMessage(PlanDot(Product("bf16", "bf16", "fp32", "max(fp32(A), 0) * fp32(B)"), 2)),
+      HasSubstr("an operand is computed"));
 }
 
 TEST(ValidateDotTest, Constraints) {

@@ -211,7 +211,8 @@ def _measured(case: Case, options: argparse.Namespace, peaks: Dict[str, Callable
               clock: Callable[[], float], folder: pathlib.Path) -> Dict[str, Any]:
     data = Data(case)
     name = re.sub(r"\W", "_", case.name)
-    run, parameters = _kernel(case, options.lower, folder, name, data)
+    lower = str(pathlib.Path(options.programs) / "mdh-lower")
+    run, parameters = _kernel(case, lower, folder, name, data)
     run()
     row: Dict[str, Any] = {"case": case.name, "right": data.is_right(), "parameters": parameters}
     contestants: Dict[str, Callable[[], Any]] = {"mdh": run, "peak": peaks[case.types]}
@@ -247,20 +248,41 @@ def _line(row: Dict[str, Any]) -> str:
             f"{peers}{right}")
 
 
+def _page(information: Dict[str, Any]) -> str:
+    """Of a file of results."""
+    peers = ("onednn_plain", "onednn_reordering", "onednn_prepacked")
+    lines = [f"# Dot instructions of {information['processor']}", "",
+             f"Kernels of rules, commit {information['commit'] or 'unknown'}; "
+             f"{information['threads']} thread(s); oneDNN {information['onednn'] or 'was not there'}.",
+             "Ratios are theirs by ours, medians of turns: larger than 1 is faster than oneDNN.", "",
+             "| case | Gop/s | of peak | plain | reordering | prepacked |", "|---|--:|--:|--:|--:|--:|"]
+    for row in information["rows"]:
+        ratios = " | ".join(f"{row['of_' + peer]:.2f}" if "of_" + peer in row else "-"
+                            for peer in peers)
+        lines.append(f"| {row['case']} | {row['operations_per_s'] / 1e9:.1f} | "
+                     f"{row['of_peak']:.2f} | {ratios} |")
+    return "\n".join(lines) + "\n"
+
+
 def _options(arguments: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="dots_cpu", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--lower", required=True, help="the program mdh-lower")
+    parser.add_argument("--programs", required=True, help="the folder of mdh-lower")
     parser.add_argument("--onednn", help="a libdnnl.so of oneDNN 3 that runs on GNU's OpenMP")
     parser.add_argument("--threads", type=int, default=1,
                         help="of a call; with one, the processor's time is measured")
     parser.add_argument("--match", default="", help="cases whose names have this in them")
     parser.add_argument("--commit", default="", help="what is measured, for the results")
-    parser.add_argument("--json", help="where results are written")
+    parser.add_argument("--json", help="where results are written; beside it, a page")
     return parser.parse_args(arguments)
 
 
 def main(arguments: List[str]) -> int:
     """Measures all cases."""
+    if "--needs-programs" in arguments:  # which deploy/bench asks first
+        rest = [each for each in arguments if each != "--needs-programs"]
+        _options([*rest, "--programs", ""])
+        print("yes")
+        return 0
     options = _options(arguments)
     clock = time.thread_time if options.threads == 1 else time.monotonic
     openmp = ctypes.CDLL("libgomp.so.1")
@@ -285,8 +307,9 @@ def main(arguments: List[str]) -> int:
     if options.json:
         information = {"processor": _processor(), "threads": options.threads, "onednn": version,
                        "commit": options.commit, "rows": rows}
-        pathlib.Path(options.json).write_text(json.dumps(information, indent=1) + "\n",
-                                              encoding="utf-8")
+        path = pathlib.Path(options.json)
+        path.write_text(json.dumps(information, indent=1) + "\n", encoding="utf-8")
+        path.with_suffix(".md").write_text(_page(information), encoding="utf-8")
     return 0 if all(row["right"] for row in rows) else 1
 
 

@@ -29,6 +29,7 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/program/dot_values.h"
 #include "codegen/program/index.h"
 #include "codegen/program/unit_statements.h"
 #include "core/scalar/scalar_function.h"
@@ -153,8 +154,8 @@ struct ShuffleXor {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, AddProducts, OrderKeys, IndexValue, LoadOfBlock,
-               ShuffleDown, ShuffleUp, ShuffleXor>
+               Lane, GroupHalves, JoinLanes, AddProducts, LoadWords, AddDots, OrderKeys, IndexValue,
+               LoadOfBlock, ShuffleDown, ShuffleUp, ShuffleXor>
       form;
 };
 
@@ -170,6 +171,8 @@ LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
 LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
 LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
 LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b);
+LoopValue MakeLoadWords(std::string pointer, Index offset, int lanes, int64_t stride);
+LoopValue MakeAddDots(LoopValue sum, LoopValue a, LoopValue b);
 LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least);
 LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);

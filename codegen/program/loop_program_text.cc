@@ -85,6 +85,14 @@ std::string ValueText(const ValueNode& node) {
                                        v.b == nullptr ? "" : ", ",
                                        v.b == nullptr ? "" : ValueText(*v.b), ")");
                  },
+                 [&](const LoadWords& v) {
+                   return absl::StrCat("words ", v.pointer,
+                                       ElementsText(v.offset, v.stride, node.type.lanes));
+                 },
+                 [](const AddDots& v) {
+                   return absl::StrCat("add_dots(", ValueText(*v.sum), ", ", ValueText(*v.a), ", ",
+                                       ValueText(*v.b), ")");
+                 },
                  [&](const OrderKeys& v) {
                    return absl::StrCat(
                        IsStorageOnly(node.type.scalar) ? "halves_of_keys" : "keys_of_halves",

@@ -286,6 +286,11 @@ constexpr Choice kChoices[] = {
                                           .words = {"variants", "vectors", "overlap"},
                                           .lowerings = kTiles,
                                           .offered = kFirstThree}),
+    Number<&TuningParameters::dot>({.key = "dot",
+                                    .lowerings = kTiles,
+                                    .lack = DotLack,
+                                    .own_obstacle = DotObstacle,
+                                    .offered_for = OfferDots}),
     Number<&BlockChoices::combine_blocks>(
         {.key = "combine",
          .words = {"partials", "atomics", "last_block", "cluster"},

@@ -27,6 +27,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   for (int b = 0; b < std::ssize(e_.inputs()); ++b) AddStaging(b);
   for (const int d : turn_) AddDimension(d);
   AddLimits();
+  AddDots();
   AddChoice("accumulate");
   LimitStores();
   AddChoice("prefetch", AnyValue, /*takes_pinned=*/true);

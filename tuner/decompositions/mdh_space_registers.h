@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/decomposition/dot_plan.h"
 #include "tuner/decompositions/mdh_space_kind.h"
 
 namespace mdh {
@@ -63,6 +64,10 @@ class RegisterDecompositions : public MdhSpaceKind {
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;
   Formula AxisOf(MdhLevel level) const override;
   std::optional<Formula> FormulaOf(const Decision& decision) const override;
+
+  // ---- Dot instructions (mdh_space_registers_dots.cc) ----
+  void AddDots();
+  void LimitDots(const DotPlan& plan);
 
   // ---- Configurations (mdh_space_registers_decode.cc) ----
   int64_t LanesOf(absl::Span<const int64_t> c, int d) const {

@@ -60,6 +60,7 @@ class Rules {
     if (!HasRegisters()) return;
     registers() = choice.tile;
     p_.independent_accumulators = choice.independent_accumulators;
+    p_.dot = choice.dot;
     if (choice.accumulates_in_output) p_.accumulate_in = AccumulateIn::kOutput;
   }
 

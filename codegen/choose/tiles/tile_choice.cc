@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "codegen/choose/tiles/tile_cost.h"
@@ -10,13 +11,16 @@
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
-constexpr double kPackedReuse = 8;
+constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
+// Of an input in memory: how often it is read where memory is what limits.
+constexpr double kReadOnce = 8, kWordsReadOnce = 32;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
 constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
@@ -39,18 +43,20 @@ class Ranking {
     plain.packed.assign(e_.inputs().size(), false);
     TryRows(plain);
     for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
+    for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
     std::stable_sort(found_.begin(), found_.end(),
                      [](const TileChoice& a, const TileChoice& b) { return a.cycles < b.cycles; });
-    std::map<std::pair<int, std::vector<bool>>, size_t> alike;
-    std::map<std::pair<int, int64_t>, size_t> of_width;
+    std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
+    std::map<std::tuple<int, int, int64_t>, size_t> of_width;
     std::vector<TileChoice> best;
     for (TileChoice& choice : found_) {
       if (best.size() == most) break;
       const int v = choice.vector_dimension;
-      if (of_width[{v, v < 0 ? 0 : choice.tile[v]}] >= kMostOfWidth) continue;
-      if (alike[{v, choice.packed}] >= kMostOfInputs) continue;
-      ++of_width[{v, v < 0 ? 0 : choice.tile[v]}];
-      ++alike[{v, choice.packed}];
+      size_t& as_wide = of_width[{choice.dot, v, v < 0 ? 0 : choice.tile[v]}];
+      size_t& as_packed = alike[{choice.dot, v, choice.packed}];
+      if (as_wide >= kMostOfWidth || as_packed >= kMostOfInputs) continue;
+      ++as_wide;
+      ++as_packed;
       best.push_back(std::move(choice));
     }
     return best;
@@ -109,8 +115,8 @@ class Ranking {
       if (stride == 0 || ReuseOf(e_, buffer) < kPackedReuse || !CanPack(buffer, d)) continue;
       if (stride != 1) {
         choice.packed[b] = true;
-      } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 && ReuseOf(e_, buffer) >= 64 &&
-                 buffer.size_bytes() > device_.l1_bytes) {
+      } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 &&
+                 ReuseOf(e_, buffer) >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes) {
         choice.packed[b] = true;
       }
     }
@@ -134,6 +140,39 @@ class Ranking {
       choice.tile[v] = std::min(size(v), vectors * choice.lanes);
       TryRows(choice);
       if (choice.tile[v] == size(v)) break;
+    }
+  }
+
+  // ---- Dot instructions ----
+
+  // Words along dimension d.
+  void TryDots(int d, TileChoice choice) {
+    if (!e_.is_reduction(d) || !device_.features.dot_products) return;
+    const Result<DotPlan> plan = PlanDot(e_, d);
+    if (!plan.ok()) return;
+    const MatrixInstruction* instruction = DotInstructionFor(*plan, device_);
+    if (instruction == nullptr) return;
+    choice.dot = d + 1;
+    choice.group = plan->group;
+    choice.tile[d] = std::min<int64_t>(size(d), plan->group);
+    for (int v = 0; v < e_.rank(); ++v) {
+      const std::optional<DotSides> sides = SidesOf(e_, *plan, v);
+      const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(v), instruction->n));
+      if (!sides.has_value() || e_.is_reduction(v) || lanes == 1) continue;
+      TileChoice along = choice;
+      along.vector_dimension = v;
+      along.lanes = lanes;
+      along.tile[v] = lanes;
+      const int b = sides->vector.buffer;
+      const Buffer& buffer = e_.inputs()[b];
+      const double reuse = ReuseOf(e_, buffer);
+      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v);
+      const bool must_pack =
+          can_pack && reuse >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes;
+      if (!must_pack) TryVectors(along);
+      if (!can_pack || reuse < kLeastReuseOfWords) continue;
+      along.packed[b] = true;
+      TryVectors(along);
     }
   }
 
@@ -214,8 +253,9 @@ class Ranking {
     }
     if (innermost < 0 || is_ordered_ || choice.independent_accumulators) return;
     TileChoice some = choice;
-    some.tile[innermost] = 4;
-    if (size(innermost) >= 32) {
+    const int64_t group = choice.dot == innermost + 1 ? choice.group : 1;
+    some.tile[innermost] = 4 * group;
+    if (size(innermost) >= 32 * group) {
       Add(some);
       // Where few results are too short a chain of operations to wait for.
       some.independent_accumulators = e_.reduction().identity().has_value();
@@ -223,16 +263,17 @@ class Ranking {
       some.independent_accumulators = false;
     }
     if (v < 0 || size(innermost) < 64 || e_.finishes_results()) return;
-    if (!IsReadOnceInRows() || cost_.MemoryCycles(choice) == 0) return;
+    const double once = choice.dot > 0 ? kWordsReadOnce : kReadOnce;
+    if (!IsReadOnceInRows(once) || cost_.MemoryCycles(choice) == 0) return;
     some.accumulates_in_output = true;
-    some.tile[innermost] = 8;
+    some.tile[innermost] = std::max<int64_t>(8, 4 * group);
     Add(some);
   }
 
   // Whether an input that no cache keeps is read so seldom that memory is what limits.
-  bool IsReadOnceInRows() const {
+  bool IsReadOnceInRows(double reuse) const {
     return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& buffer) {
-      return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < 8;
+      return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < reuse;
     });
   }
 

@@ -20,6 +20,8 @@ struct TileChoice {
   // Results are combined in the output: the loops of reductions run around those of the outputs.
   bool accumulates_in_output = false;
   std::vector<bool> packed;  // per input: in strips along the lanes
+  int dot = 0;               // TuningParameters::dot
+  int64_t group = 1;         // elements of its words
   double cycles = 0;         // estimate, for all points
 };
 

@@ -26,6 +26,7 @@ constexpr double kTileCycles = 12;                 // of starting and ending a t
 constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
 
 constexpr double kUnalignedLoad = 1.3;
+constexpr double kJoinedElement = 2.5;  // of a word: to load, widen and shift it
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
 constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
@@ -94,6 +95,7 @@ bool TileCost::ReducesNarrow(const TileChoice& choice) const {
 }
 
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
+  if (d + 1 == choice.dot) return static_cast<double>(CeilDivide(points, choice.group));
   if (d != choice.vector_dimension) return static_cast<double>(points);
   const int64_t rest = points % choice.lanes;
   const int64_t singles = e_.is_reduction(d) ? rest : __builtin_popcountll(rest);
@@ -118,7 +120,34 @@ double TileCost::Accumulators(const TileChoice& choice) const {
     const auto bytes = static_cast<double>(choice.lanes * each);
     registers += vectors * std::ceil(bytes / device_.simd_bytes);
   }
-  return registers;
+  return registers + ExcessVectors(choice);
+}
+
+// Per point: a dot instruction, and its share of counting what flipped signs add.
+double TileCost::PointOperations(const TileChoice& choice) const {
+  if (choice.dot == 0) return operations_;
+  return 1 + ExcessVectors(choice) / std::max(1.0, Operations(choice));
+}
+
+// Beside the results of bytes whose signs are alike: as many as there are vectors of lanes.
+double TileCost::ExcessVectors(const TileChoice& choice) const {
+  constexpr int64_t kBytes = 4;
+  if (choice.dot == 0 || choice.group != kBytes || inputs_.empty()) return 0;
+  const ScalarType first = inputs_.front().buffer->type.scalar();
+  const bool are_alike = first == inputs_.back().buffer->type.scalar();
+  const int v = choice.vector_dimension;
+  return are_alike ? Pieces(choice, v, choice.tile[v]) : 0;
+}
+
+// Of a word or a vector of words that is made of elements where they are.
+double TileCost::WordCost(const TileChoice& choice, int input) const {
+  const std::vector<int64_t>& strides = inputs_[input].strides[0];
+  const auto group = static_cast<double>(choice.group);
+  const bool are_neighbours = strides[choice.dot - 1] == 1;
+  const int64_t along = strides[choice.vector_dimension];
+  if (along == 0) return are_neighbours ? 1 : kJoinedElement * group;
+  if (are_neighbours) return kGatherPerLane * static_cast<double>(choice.lanes);
+  return (along == 1 ? kJoinedElement : kGatherPerLane * static_cast<double>(choice.lanes)) * group;
 }
 
 // An outer product keeps the operands of one side, and one of the other; places that several steps
@@ -197,7 +226,9 @@ double TileCost::LoadCost(const TileChoice& choice, int input) const {
   if (choice.vector_dimension < 0) return 1;
   const std::vector<int64_t>& strides = inputs_[input].strides[0];
   const int64_t along = strides[choice.vector_dimension];
-  if (along == 0 || choice.packed[input]) return 1;
+  if (choice.packed[input]) return 1;
+  if (choice.dot > 0) return WordCost(choice, input);
+  if (along == 0) return 1;
   if (along != 1) {
     return IsShuffledStride(along, choice.lanes)
                ? kUnalignedLoad * static_cast<double>(2 * std::abs(along) - 1)
@@ -214,7 +245,7 @@ double TileCost::BodyCycles(const TileChoice& choice) const {
   const double bytes = ReducesNarrow(choice) ? narrow_->widest_bytes : 4;
   const double wide =
       std::max(1.0, std::ceil(bytes * static_cast<double>(choice.lanes) / device_.simd_bytes));
-  const double arithmetic = operations_ * Operations(choice) * wide;
+  const double arithmetic = PointOperations(choice) * Operations(choice) * wide;
   double loads = 0, steps = 1;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const double loaded = (DistinctVectors(choice, b) + UsedVectors(choice, b)) / 2;
@@ -285,11 +316,12 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     if (input.bytes <= static_cast<double>(device_.l2_bytes) || choice.packed[b]) continue;
     if (input.reuse >= 64) continue;  // caches are filled once and read often
     const double lines = input.bytes / device_.cache_line_bytes;
+    const int64_t element = input.buffer->type.size_bytes();
     const bool walks_rows = innermost >= 0 && !choice.accumulates_in_output &&
-                            input.strides[0][innermost] * 4 >= kPageBytes / 2;
+                            input.strides[0][innermost] * element >= kPageBytes / 2;
     if (walks_rows) {
-      const double run =
-          v >= 0 && input.strides[0][v] == 1 ? 4.0 * static_cast<double>(choice.tile[v]) : 4;
+      const int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
+      const auto run = static_cast<double>(in_row * element);
       cycles += lines * kLineCycles * std::max(0.0, 1 - run / kLongRunBytes);
     }
     if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
@@ -407,7 +439,9 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     if (!choice.packed[b]) continue;
     const int64_t stride = inputs_[b].strides[0][choice.vector_dimension];
-    const double each = stride == 1                ? kPackRow
+    const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
+    const double each = are_words                  ? kPackColumn / static_cast<double>(choice.group)
+                        : stride == 1              ? kPackRow
                         : 4 * stride >= kPageBytes ? kPackFarColumn
                                                    : kPackColumn;
     cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;

@@ -39,6 +39,9 @@ class TileCost {
   };
 
   bool ReducesNarrow(const TileChoice& choice) const;
+  double PointOperations(const TileChoice& choice) const;
+  double WordCost(const TileChoice& choice, int input) const;
+  double ExcessVectors(const TileChoice& choice) const;
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
   double DistinctVectors(const TileChoice& choice, int input) const;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -17,8 +18,11 @@ namespace {
 constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
-// Cycles until the first stage is there, between two stages, and from one launch to the next.
-constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000;
+// Cycles until the first stage is there, between two stages, from one launch to the next, and until
+// all blocks of a cluster are at a barrier.
+constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000, kMeeting = 900;
+// Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
+constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
 constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
@@ -78,10 +82,26 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double bloc
   return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
 }
 
+// Of operands that come from memory: those of blocks that run at the same time once, as the
+// second-level cache has them for all; and everything at least once.
+double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_once) {
+  const auto tiles_m = static_cast<double>(plan.tiles_m), tiles_n = static_cast<double>(plan.tiles_n);
+  const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
+  const double depth = static_cast<double>(plan.batches * plan.k) * kUnitElementBytes;
+  const double blocks = std::max(1.0, at_once / p.unit.parts);
+  const double rows = std::min({tiles_m, static_cast<double>(p.swizzle), blocks});
+  const double columns = std::min(tiles_n, std::ceil(blocks / rows));
+  const double rounds = tiles_m * tiles_n / (rows * columns);
+  const double read = rounds * (rows * p.unit.rows + columns * p.unit.columns);
+  return std::max(m + n, std::min(read, m * tiles_n + n * tiles_m)) * depth;
+}
+
 }  // namespace
 
-double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
+double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device) {
+  const UnitParameters& unit = parameters.unit;
+  if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
   const auto all = static_cast<double>(plan.blocks(unit));
   const auto resident = static_cast<double>(Resident(unit, device));
@@ -90,24 +110,26 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
   const double rest = all - rounds * resident * multiprocessors;
   const double last = std::ceil(rest / multiprocessors);
   const double stages = static_cast<double>(plan.part_stages);
-  const double result_bytes = unit.rows * unit.columns * (unit.parts > 1 ? 4.0 : 2.0);
+  const auto sharers = static_cast<double>(plan.sharers);
+  const double tile = static_cast<double>(unit.rows) * unit.columns;
+  const double result_bytes = tile * (plan.leaves_parts ? 4 : 2) / sharers;
+  const double meeting =
+      plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
   const auto of = [&](double blocks) {
     return blocks == 0 ? 0
-                       : stages * StageCycles(plan, unit, blocks) + kFirstStage +
+                       : stages * StageCycles(plan, unit, blocks) + kFirstStage + meeting +
                              blocks * result_bytes / kResultBytes;
   };
-  const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
-  const double touched =
-      static_cast<double>(plan.batches) * static_cast<double>(plan.k) * (m + n) * kUnitElementBytes;
   const double computing = rounds * of(resident) + of(last);
+  const double moved = MemoryBytes(plan, parameters, resident * multiprocessors);
   // Where memory decides, blocks that have less to do are still more likely to keep it busy.
-  double cycles = std::max(computing, touched / kBytesFromMemory) + computing / 8;
+  double cycles = std::max(computing, moved / kBytesFromMemory) + computing / 8;
   if (unit.packed != PackedOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
     cycles += kPackingLaunch + packed * 2 * kUnitElementBytes / (kResultBytes * multiprocessors);
   }
-  if (unit.parts > 1) {
+  if (plan.leaves_parts) {
     const double results = static_cast<double>(plan.batches * plan.m * plan.n);
     cycles += kNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
   }
@@ -117,8 +139,10 @@ double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
 std::vector<TuningParameters> UnitVariants(const Expression& expression, const SystemModel& model,
                                            const DeviceDescription& device,
                                            const TuningParameters& parameters, size_t most) {
-  std::vector<TuningParameters> variants;
-  if (!device.features.group_units || parameters.numerics != NumericsPolicy::kReassociate) {
+  std::vector<TuningParameters> variants =
+      WarpUnitVariants(expression, model, device, parameters, most);
+  if (!variants.empty() || !device.features.group_units ||
+      parameters.numerics != NumericsPolicy::kReassociate) {
     return variants;
   }
   Result<UnitPlan> plan = PlanUnit(expression);
@@ -126,34 +150,43 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   const int a_bit = plan->a_in_memory.width < kWideCopy ? 1 : 0;
   const int b_bit = plan->b_in_memory.width < kWideCopy ? 2 : 0;
   const auto unaligned = static_cast<PackedOperands>(a_bit | b_bit);
-  std::vector<std::pair<double, UnitParameters>> ranked;
+  TuningParameters variant = parameters;
+  static_cast<BlockChoices&>(variant) = {};
+  variant.swizzle = kSwizzle;
+  variant.scan = {};
+  variant.keyed = {};
+  std::vector<std::pair<double, TuningParameters>> ranked;
+  // Whether it fits at all.
+  const auto add = [&] {
+    const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty();
+    if (fits) ranked.emplace_back(UnitCycles(*plan, variant, device), variant);
+    return fits;
+  };
   for (const UnitShape& shape : kShapes) {
     for (const int parts : kParts) {
       for (const int stages : kStages) {
-        UnitParameters unit{shape.rows, shape.columns, shape.groups, stages, parts};
+        variant.unit = {shape.rows, shape.columns, shape.groups, stages, parts};
         bool fits = false;
         for (const PackedOperands packed : {PackedOperands::kNone, unaligned}) {
-          unit.packed = packed;
-          fits = CutForUnit(unit, device, /*resident_blocks=*/0, &*plan).empty();
-          if (fits) ranked.emplace_back(UnitCycles(*plan, unit, device), unit);
+          variant.unit.packed = packed;
+          for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {
+            variant.combine_blocks = combine;
+            fits |= add();
+          }
           if (unaligned == PackedOperands::kNone) break;
         }
         // The most stages that fit; fewer where that makes room for more blocks.
-        if (fits && UnitSharedBytes(unit) <= device.blocks.shared_bytes_per_block / 2) break;
+        if (fits && UnitSharedBytes(variant.unit) <= device.blocks.shared_bytes_per_block / 2) break;
       }
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [cycles, unit] : ranked) {
+  for (auto& [cycles, ranked_variant] : ranked) {
     if (variants.size() >= most) break;
-    TuningParameters variant = parameters;
-    static_cast<BlockChoices&>(variant) = {};
-    variant.swizzle = kSwizzle;
-    variant.scan = {};
-    variant.keyed = {};
-    variant.unit = unit;
-    if (Validate(expression, model, device, variant).ok()) variants.push_back(std::move(variant));
+    if (Validate(expression, model, device, ranked_variant).ok()) {
+      variants.push_back(std::move(ranked_variant));
+    }
   }
   return variants;
 }

@@ -14,7 +14,8 @@ namespace mdh {
 
 // Cycles that a call takes as far as a multiprocessor's unit, the second-level cache and copying
 // decide: what configurations of one contraction are ranked by.
-double UnitCycles(const UnitPlan& plan, const UnitParameters& unit,
+// Expects what the plan was cut for.
+double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                   const DeviceDescription& device);
 
 // The same parameters with the unit, the likeliest to be fast first, at most so many; none where

@@ -288,6 +288,10 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     absl::StrAppend(&text, "\nMatrix units take their operands from shared memory, which needs ",
                     dialect_.unit_architecture, ".\n");
   }
+  if (const int capability = prelude_.capability_for_warps(); capability > 0) {
+    absl::StrAppend(&text, "\nMatrix units of warps need compute capability ", capability / 10, ".",
+                    capability % 10, " or later.\n");
+  }
   if (prelude_.uses_ptx()) text += "\nContains PTX, which NVIDIA's compiler takes.\n";
   const bool has_clusters =
       std::any_of(program_.stages.begin(), program_.stages.end(),

@@ -120,6 +120,8 @@ struct CDialect {
   // Option of the compiler for matrix units of groups (codegen/program/unit_statements.h), which
   // are there as PTX for that architecture only. "" where the language has none.
   absl::string_view unit_architecture = "";
+  // Whether there is PTX for matrix units of warps.
+  bool has_warp_units = false;
   // Body of a function that says whether the block is the last one of `blocks` to call it with that
   // `counter`, which is 0 before: it makes what its threads wrote visible to the device, and what
   // the other blocks wrote to them. "" where the language has no such guarantee.

@@ -108,6 +108,12 @@ class CPrelude {
                                     bool b_is_across);
   std::string StoreMatricesFunction(ScalarType type);
   bool uses_units() const { return uses_units_; }
+  // (registers, pointer): LoadMatrices. (sums, a, b) of the
+  // instruction, all in registers; and the least compute capability that has all instructions that
+  // were asked for, 0 without any.
+  std::string LoadMatricesFunction(int matrices, bool is_transposed);
+  std::string WarpMultiplyFunction(const MatrixInstruction& instruction);
+  int capability_for_warps() const { return capability_for_warps_; }
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
   std::string AdmitNextStageFunction();
@@ -161,6 +167,7 @@ class CPrelude {
   bool copies_asynchronously_ = false;
   bool uses_ptx_ = false;
   bool uses_units_ = false;
+  int capability_for_warps_ = 0;
 };
 
 // Definitions of those of mdh_min, mdh_clamp and mdh_inside, functions of indices of that type,

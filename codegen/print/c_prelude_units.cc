@@ -1,5 +1,7 @@
-// Functions for matrix units of groups of threads: PTX of wgmma and of what belongs to it. They are
+// Functions for matrix units: PTX of wgmma and of what belongs to it, and of mma.sync. They are
 // inlined whatever they cost: sums are in registers.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
@@ -10,6 +12,38 @@ namespace mdh {
 namespace {
 
 constexpr absl::string_view kInlined = "static __device__ __forceinline__ ";
+
+// Registers of a fragment: their type, and their class in PTX.
+struct RegisterKind {
+  absl::string_view type, constraint;
+};
+RegisterKind KindOf(ScalarType element) {
+  switch (element) {
+    case ScalarType::kFloat64:
+      return {"double", "d"};
+    case ScalarType::kFloat32:
+      return {"float", "f"};
+    case ScalarType::kInt32:
+      return {"int", "r"};
+    default:
+      return {"unsigned int", "r"};
+  }
+}
+
+// Operands of PTX from number `first` on: "%4,%5", and what they are: "\"d\"(a[0]), \"d\"(a[1])".
+struct PtxOperands {
+  std::string numbers, values;
+};
+PtxOperands OperandsOf(absl::string_view array, absl::string_view constraint, int64_t first,
+                       int64_t count) {
+  PtxOperands operands;
+  for (int64_t n = 0; n < count; ++n) {
+    absl::StrAppend(&operands.numbers, n == 0 ? "" : ",", "%", first + n);
+    absl::StrAppend(&operands.values, n == 0 ? "" : ", ", "\"", constraint, "\"(", array, "[", n,
+                    "])");
+  }
+  return operands;
+}
 
 }  // namespace
 
@@ -72,7 +106,6 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
 }
 
 std::string CPrelude::StoreMatricesFunction(ScalarType type) {
-  uses_units_ = true;
   const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
   const std::string pack = absl::StrCat("mdh_pack_", element);
   Define(pack, absl::Substitute("$0unsigned int $1(float low, float high) {\n"
@@ -87,12 +120,63 @@ std::string CPrelude::StoreMatricesFunction(ScalarType type) {
          absl::Substitute(
              "$0void $1(void* to, float a, float b, float c, float d, float e, float f, float g,\n"
              "    float h) {\n"
+             "#if __CUDA_ARCH__ >= 900\n"
              "  asm volatile(\"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\"\n"
              "               ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), "
              "\"r\"($2(a, b)), \"r\"($2(c, d)),\n"
              "               \"r\"($2(e, f)), \"r\"($2(g, h)) : \"memory\");\n"
+             "#else\n"
+             "  const unsigned int pairs[4] = {$2(a, b), $2(c, d), $2(e, f), $2(g, h)};\n"
+             "  const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);\n"
+             "  const unsigned int lane = threadIdx.x & 31;\n"
+             "  #pragma unroll\n"
+             "  for (unsigned int n = 0; n < 4; n++) {\n"
+             "    const unsigned int row = __shfl_sync(0xffffffff, at, 8 * n + lane / 4);\n"
+             "    asm volatile(\"st.shared.b32 [%0], %1;\" ::\"r\"(row + lane % 4 * 4), "
+             "\"r\"(pairs[n]) : \"memory\");\n"
+             "  }\n"
+             "#endif\n"
              "}\n",
              kInlined, name, pack));
+  return name;
+}
+
+std::string CPrelude::LoadMatricesFunction(int matrices, bool is_transposed) {
+  const std::string name =
+      absl::StrCat("mdh_load_matrices_x", matrices, is_transposed ? "_transposed" : "");
+  const PtxOperands to = OperandsOf("r", "=r", 0, matrices);
+  Define(name, absl::Substitute(
+                   "$0void $1(unsigned int* r, const void* from) {\n"
+                   "  asm volatile(\n"
+                   "      \"ldmatrix.sync.aligned.m8n8.x$2$3.shared.b16 {$4}, [%$2];\"\n"
+                   "      : $5\n"
+                   "      : \"r\"((unsigned int)__cvta_generic_to_shared(from)) : \"memory\");\n"
+                   "}\n",
+                   kInlined, name, matrices, is_transposed ? ".trans" : "", to.numbers, to.values));
+  return name;
+}
+
+std::string CPrelude::WarpMultiplyFunction(const MatrixInstruction& instruction) {
+  const int capability = instruction.rates.front().from;
+  capability_for_warps_ = std::max(capability_for_warps_, capability);
+  const std::string name =
+      absl::StrCat("mdh_", absl::StrReplaceAll(instruction.name, {{".", "_"}}));
+  const auto count = [](const FragmentLayout& layout) {
+    return layout.Count(DigitPlace::kRegister);
+  };
+  const RegisterKind kind = KindOf(instruction.a), sum = KindOf(instruction.accumulator);
+  const int64_t sums = count(instruction.c_layout), of_a = count(instruction.a_layout);
+  const PtxOperands c = OperandsOf("c", absl::StrCat("+", sum.constraint), 0, sums),
+                    a = OperandsOf("a", kind.constraint, sums, of_a),
+                    b = OperandsOf("b", kind.constraint, sums + of_a, count(instruction.b_layout));
+  Define(name,
+         absl::Substitute("$0void $1($2* c, const $3* a, const $3* b) {\n"
+                          "  asm volatile(\n"
+                          "      \"$4 \"\n"
+                          "      \"{$5}, {$6}, {$7}, {$5};\"\n",
+                          kInlined, name, sum.type, kind.type, AssemblyName(instruction), c.numbers,
+                          a.numbers, b.numbers) +
+             absl::StrCat("      : ", c.values, "\n      : ", a.values, ", ", b.values, ");\n}\n"));
   return name;
 }
 

@@ -381,6 +381,8 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           },
           [&](const UnitFence&) { line(UnitFunction("fence.proxy.async.shared::cta")); },
           [&](const StoreMatrices& s) { line(PrintStoreMatrices(s)); },
+          [&](const LoadMatrices& s) { line(PrintLoadMatrices(s)); },
+          [&](const WarpMultiply& s) { line(PrintWarpMultiply(s)); },
           [&](const CopyRegion& s) {
             if (Declares(*s.body)) return braced("{\n", *s.body);
             PrintBlock(*s.body, depth, out);

@@ -64,6 +64,8 @@ class CPrinter {
   std::string PrintOperand(const DeclareOperand& statement);
   std::string PrintMultiply(const GroupMultiply& statement);
   std::string PrintStoreMatrices(const StoreMatrices& statement);
+  std::string PrintLoadMatrices(const LoadMatrices& statement);
+  std::string PrintWarpMultiply(const WarpMultiply& statement);
   // The call of a function that is this instruction.
   std::string UnitFunction(const std::string& instruction);
 

@@ -1,4 +1,4 @@
-// Statements for matrix units of groups of threads as calls of functions of the prelude.
+// Statements for matrix units as calls of functions of the prelude.
 #include "absl/strings/str_cat.h"
 #include "codegen/print/c_printer.h"
 
@@ -35,6 +35,20 @@ std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
     absl::StrAppend(&arguments, ", ", PrintValue(*value, 0));
   }
   return absl::StrCat(prelude_.StoreMatricesFunction(s.type), "(", arguments, ");\n");
+}
+
+std::string CPrinter::PrintLoadMatrices(const LoadMatrices& s) {
+  if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
+  const std::string function = prelude_.LoadMatricesFunction(s.matrices, s.is_transposed);
+  return absl::StrCat(function, "(", Address(s.to.array, s.to.first), ", ",
+                      Address(s.array, s.offset), ");\n");
+}
+
+std::string CPrinter::PrintWarpMultiply(const WarpMultiply& s) {
+  if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
+  const auto at = [&](const HeldFragment& x) { return Address(x.array, x.first); };
+  return absl::StrCat(prelude_.WarpMultiplyFunction(*s.instruction), "(", at(s.sums), ", ", at(s.a),
+                      ", ", at(s.b), ");\n");
 }
 
 }  // namespace mdh

@@ -82,6 +82,7 @@ constexpr CDialect kCudaCxx = {
     .cluster_barrier =
         "  asm volatile(\"barrier.cluster.arrive;\\n\\tbarrier.cluster.wait;\" ::: \"memory\");\n",
     .unit_architecture = "--gpu-architecture=sm_90a",
+    .has_warp_units = true,
     // Fences of all threads: what each wrote is there before the counter is raised, and what each
     // reads from then on is no older.
     .is_last =

@@ -29,6 +29,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.commit_copies = dialect.wait_for_copies = "";
   dialect.cluster = dialect.load_of_block = dialect.cluster_barrier = "";
   dialect.unit_architecture = "";
+  dialect.has_warp_units = false;
   dialect.wait_for_stages = dialect.admit_next_stage = "";
   dialect.static_shared_bytes = 64 * 1024;
   dialect.compile_options = "-std=c++17";

@@ -419,7 +419,8 @@ struct Statement {
                DeclareArray, HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For,
                ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
-               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices>
+               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices,
+               LoadMatrices, WarpMultiply>
       form;
 };
 

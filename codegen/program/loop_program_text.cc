@@ -281,6 +281,17 @@ class TextPrinter {
     Line(depth, s.array, "[", s.offset.ToString(), "] = matrices of ", Name(s.type), " ",
          absl::StrJoin(s.values, ", ", AppendText));
   }
+  static std::string Held(const HeldFragment& x) {
+    return absl::StrCat(x.array, "[", x.first.ToString(), "]");
+  }
+  void Print(const LoadMatrices& s, int depth) {
+    Line(depth, Held(s.to), " = ", s.matrices, s.is_transposed ? " transposed" : "",
+         " matrices of ", Name(s.type), " ", s.array, "[", s.offset.ToString(), "]");
+  }
+  void Print(const WarpMultiply& s, int depth) {
+    Line(depth, "warp ", Held(s.sums), " += ", s.instruction->name, " ", Held(s.a), " * ",
+         Held(s.b));
+  }
   void Nested(const std::string& head, const Block& body, int depth) {
     Line(depth, head);
     Print(body, depth + 1);

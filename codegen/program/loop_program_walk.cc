@@ -88,6 +88,12 @@ class Parts {
     v_.At(s.offset), v_.Used(s.array);
     for (auto& value : s.values) v_.Value(value);
   }
+  void operator()(Is<LoadMatrices> auto& s) const {
+    v_.Used(s.to.array), v_.At(s.to.first), v_.Used(s.array), v_.At(s.offset);
+  }
+  void operator()(Is<WarpMultiply> auto& s) const {
+    for (auto* fragment : {&s.sums, &s.a, &s.b}) v_.Used(fragment->array), v_.At(fragment->first);
+  }
   void operator()(Is<CopyRegion> auto& s) const { v_.Used(s.array), v_.Inner(s.body); }
   void operator()(Is<Call> auto& s) const {
     for (auto& argument : s.arguments) {

@@ -1,10 +1,11 @@
-// Statements of loop programs for matrix units that groups of 128 threads feed from shared memory,
-// and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0).
+// Statements of loop programs for matrix units: of groups of 128 threads that feed them from shared
+// memory, and that compute beside what the threads do next (CUDA's wgmma, compute capability 9.0);
+// and of warps that have operands in registers (mma.sync).
 //
-// An operand has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces of 16 bytes,
-// of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring rows are in
-// other banks). Rows lie along K, one per row of a or column of b; or across it, one per k, of 64
-// rows of a or columns of b, and further ones of these in blocks of their own.
+// An operand of a group has rows of 128 bytes in shared memory: 64 elements of 16 bits, as pieces
+// of 16 bytes, of which piece p of row r is where p ^ (r % 8) would be (swizzling: neighbouring
+// rows are in other banks). Rows lie along K, one per row of a or column of b; or across it, one
+// per k, of 64 rows of a or columns of b, and further ones of these in blocks of their own.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "codegen/program/index.h"
+#include "core/device/matrix_instruction.h"
 #include "core/scalar/scalar_type.h"
 
 namespace mdh {
@@ -75,6 +77,32 @@ struct StoreMatrices {
   Index offset;
   ScalarType type;                // fp16 or bf16
   std::vector<LoopValue> values;  // eight of fp32
+};
+
+// A fragment: the thread's part of a matrix, in elements `first` and further ones of a private
+// array, as many as the layout has registers, in their order. Those of less than 4 bytes are packed
+// as uint32.
+struct HeldFragment {
+  std::string array;
+  Index first;
+};
+// Matrices of 8 rows of 16 bytes of a shared array to as many registers of a thread (1, 2 or 4), by
+// all threads of a warp: those of a type of less than 4 bytes are packed, the first one lowest. Row
+// r of matrix i begins at `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.
+// Register i of a thread has of row lane / 4 the 4 bytes number lane % 4; transposed, of elements
+// of 2 bytes, those number lane / 4 of rows 2 * (lane % 4) and the next one.
+struct LoadMatrices {
+  HeldFragment to;
+  ScalarType type;  // of the array's elements
+  int matrices;
+  bool is_transposed;
+  std::string array;
+  Index offset;
+};
+// sums += a * b, by the instruction, which all threads of a warp execute together.
+struct WarpMultiply {
+  const MatrixInstruction* instruction;
+  HeldFragment sums, a, b;
 };
 
 }  // namespace mdh

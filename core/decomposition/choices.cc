@@ -13,6 +13,7 @@
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
+#include "core/device/matrix_instruction.h"
 
 namespace mdh {
 namespace {
@@ -63,12 +64,36 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
+// Of a unit that is not used nothing is packed.
+PackedOperands PackedWith(absl::Span<const int64_t> unit, const TuningParameters& p) {
+  return unit[0] == 0 ? PackedOperands::kNone : p.unit.packed;
+}
+
+// Of groups of threads; setting the default leaves warps as they are, and the other way round.
 ChoiceValue GetUnit(const TuningParameters& p) {
-  return {p.unit.rows, p.unit.columns, p.unit.groups, p.unit.stages, p.unit.parts};
+  const UnitParameters u = p.unit.has_warps() ? UnitParameters() : p.unit;
+  return {u.rows, u.columns, u.groups, u.stages, u.parts};
 }
 void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
+  if (v[0] == 0 && p->unit.has_warps()) return;
   p->unit = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
-             static_cast<int>(v[3]), static_cast<int>(v[4]), p->unit.packed};
+             static_cast<int>(v[3]), static_cast<int>(v[4]), PackedWith(v, *p)};
+}
+
+ChoiceValue GetWarps(const TuningParameters& p) {
+  const UnitParameters u = p.unit.has_warps() ? p.unit : UnitParameters();
+  return {u.rows,   u.columns, u.warps.along_m, u.warps.along_n,
+          u.stages, u.parts,   u.warps.m,       u.warps.k};
+}
+void SetWarps(absl::Span<const int64_t> v, TuningParameters* p) {
+  if (v[0] == 0 && !p->unit.has_warps()) return;
+  p->unit = {.rows = static_cast<int>(v[0]),
+             .columns = static_cast<int>(v[1]),
+             .stages = static_cast<int>(v[4]),
+             .parts = static_cast<int>(v[5]),
+             .packed = PackedWith(v, *p),
+             .warps = {static_cast<int>(v[2]), static_cast<int>(v[3]), static_cast<int>(v[6]),
+                       static_cast<int>(v[7])}};
 }
 
 ChoiceValue GetPacked(const TuningParameters& p) { return {static_cast<int64_t>(p.unit.packed)}; }
@@ -145,6 +170,18 @@ std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>)
   if (device.features.group_units) return "";
   return "the device has no matrix units that groups of threads feed from shared memory (CUDA's "
          "have them at compute capability 9.0)";
+}
+
+std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
+  if (!device.features.async_copies) {
+    return "the device does not copy to shared memory asynchronously";
+  }
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    if (row.unit != MatrixUnit::kWarp || row.m != value[6] || row.k != value[7]) continue;
+    if (HasInstruction(row, device)) return "";
+  }
+  return absl::StrCat("the device has no instruction of a warp for m = ", value[6],
+                      " and k = ", value[7], " (CUDA's mma.sync)");
 }
 
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
@@ -342,6 +379,15 @@ constexpr Choice kChoices[] = {
      .lowerings = kBlocks,
      .needs_fused_phases = true,
      .lack = UnitLack,
+     .own_obstacle = UnitObstacle},
+    {.key = "warps",
+     .separator = ':',
+     .form = "ROWS:COLUMNS:ALONG_M:ALONG_N:STAGES:PARTS:M:K",
+     .get = GetWarps,
+     .set = SetWarps,
+     .lowerings = kBlocks,
+     .needs_fused_phases = true,
+     .lack = WarpsLack,
      .own_obstacle = UnitObstacle},
     {.key = "packs",
      .words = {"none", "a", "b", "both"},

@@ -239,7 +239,8 @@ int64_t NestShape::SharedBytes() const {
   }
   int64_t arrays = SharedReductionThreads() > 1 ? ThreadsPerBlock() * ExchangedResults() : 0;
   if (AccumulatesInSharedMemory()) arrays += AccumulatorElements() * ThreadsPerBlock();
-  if (parameters_->combine_blocks == CombineBlocks::kCluster) {
+  // Matrix units show sums where their operands were.
+  if (parameters_->combine_blocks == CombineBlocks::kCluster && parameters_->unit.rows == 0) {
     arrays += AccumulatorElements() * ThreadsPerBlock();
   }
   if (parameters_->combine_blocks == CombineBlocks::kLastBlock) arrays += ThreadsPerBlock();

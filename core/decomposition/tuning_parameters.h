@@ -178,10 +178,23 @@ struct KeyedParameters {
 // Operands of a contraction; a bit each.
 enum class PackedOperands : uint8_t { kNone = 0, kA = 1, kB = 2, kBoth = 3 };
 
+// Warps of a block that multiply by instructions of their own, with operands in registers: so many
+// along m, and along n, each with a part of the block's tile; and the shape of the instruction
+// (core/device/matrix_instruction.h), whose n is 8. All 0: groups of 128 threads multiply together.
+struct UnitWarps {
+  int along_m = 0;
+  int along_n = 0;
+  int m = 0;
+  int k = 0;
+
+  friend bool operator==(const UnitWarps&, const UnitWarps&) = default;
+};
+
 // How blocks of threads compute contractions on matrix units (core/decomposition/unit_plan.h): a
-// block has a tile of rows (m) by columns (n), whose sums groups of 128 threads keep in registers,
-// each those of as many rows. Operands come to shared memory in stages of 128 bytes along k, by
-// asynchronous copies that begin `stages` - 2 stages ahead.
+// block has a tile of rows (m) by columns (n), whose sums are in registers: groups of 128 threads
+// have those of as many rows each, or warps those of a part each. Operands come to shared memory in
+// stages of 128 bytes along k, by asynchronous copies that begin `stages` - 2 stages ahead, or
+// `stages` - 1 of warps, which have what they multiply in registers.
 struct UnitParameters {
   int rows = 0;  // of a tile; 0: the unit is not used
   int columns = 0;
@@ -190,6 +203,10 @@ struct UnitParameters {
   int parts = 1;  // blocks among which k is divided
   // A stage before copies operands to scratch memory, as rows that are multiples of 16 bytes.
   PackedOperands packed = PackedOperands::kNone;
+  UnitWarps warps = {};  // instead of groups
+
+  bool has_warps() const { return !(warps == UnitWarps()); }
+  int threads() const { return has_warps() ? 32 * warps.along_m * warps.along_n : 128 * groups; }
 
   friend bool operator==(const UnitParameters&, const UnitParameters&) = default;
 };

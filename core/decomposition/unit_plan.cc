@@ -23,37 +23,54 @@ bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
 }
 
+// Most neighbours that are copied at once.
+int MostWidth(ScalarType type) { return static_cast<int>(kUnitPieceBytes / SizeBytes(type)); }
+
 // Of an input with a boundary, neighbours are all inside or all outside.
 int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
-  int width = UnitNeighbours(e, buffer.Linearized(access), d, kUnitPiece);
+  const int most = MostWidth(buffer.type.scalar());
+  int width = UnitNeighbours(e, buffer.Linearized(access), d, most);
   if (buffer.boundary.kind == Boundary::Kind::kNone) return width;
   const std::vector<AffineIndex>& indices = buffer.accesses[access].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     if (indices[x].coefficients[d] == 0) continue;
-    width = std::min(width, UnitNeighbours(e, indices[x], d, kUnitPiece));
+    width = std::min(width, UnitNeighbours(e, indices[x], d, most));
     while (buffer.extents[x] % width != 0) width /= 2;
   }
   return width;
 }
 
+bool IsByte(ScalarType type) { return type == ScalarType::kInt8 || type == ScalarType::kUint8; }
+
+bool IsUnitOperand(ScalarType type) {
+  return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;
+}
+
+// What the unit adds up in.
+ScalarType SumOf(ScalarType element) {
+  return IsHalf(element) ? ScalarType::kFloat32 : IsByte(element) ? ScalarType::kInt32 : element;
+}
+
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
-  const char* name = is_a ? "A" : "B";
+  const auto unusual = [&](const std::string& type) {
+    return NotForUnits("operand ", is_a ? "A" : "B", " is of type ", type,
+                       ", and units take fp16, bf16, fp64, int8 and uint8");
+  };
+  const UnitOperandPlan computed{.parameter = -1, .is_across = false, .width = 0};
   if (operand.loaded < 0) {
-    return NotForUnits("operand ", name, " is computed, and units take what is loaded");
+    if (!IsUnitOperand(operand.type())) return unusual(std::string(Name(operand.type())));
+    return computed;
   }
   const Expression::AccessRef ref = e.input_access(operand.loaded);
   const Buffer& buffer = e.inputs()[ref.buffer];
-  if (buffer.type.is_record() || !IsHalf(buffer.type.scalar())) {
-    return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
-                       ", and units take fp16 and bf16");
+  if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar())) {
+    return unusual(buffer.type.ToString());
   }
   const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
   const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
                        buffer.boundary.values[0].as_double() == 0;
-  if (is_bounded && !is_zero) {
-    return NotForUnits("operand ", name, " has a boundary that is not 0");
-  }
+  if (is_bounded && !is_zero) return computed;  // by what there is outside
   UnitOperandPlan plan{operand.loaded, false, 1};
   const std::vector<int>& own = is_a ? form.m : form.n;
   const int along_k = InputWidth(e, buffer, ref.access, form.k.back());
@@ -69,18 +86,23 @@ int ResultWidth(const Expression& e, int d) {
   const Expression::AccessRef ref = e.output_access(0);
   const Buffer& output = e.outputs()[ref.buffer];
   if (output.type.is_record()) return 1;
-  const int most = std::min<int>(16 / SizeBytes(e.stored_type(0)), kUnitPiece);
+  const int most = std::min(MostWidth(e.stored_type(0)), MostWidth(ScalarType::kFloat16));
   return UnitNeighbours(e, output.Linearized(ref.access), d, most);
 }
 
-constexpr int kMostUnitGroups = 4;
-constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
-constexpr int kMostUnitStages = 8;
-constexpr int kMostUnitParts = 64;
-constexpr int64_t kMostUnitSums = 200;        // of a thread: some registers are for all else
+constexpr int kMostUnitWarps = 32;
+constexpr int kFewestWarpStages = 2;          // one is multiplied, one is copied
+constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
+constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
+constexpr int64_t kRegisterBytes = 4;
 
-std::string UnitCountsObstacle(const UnitParameters& u) {
+// Of tiles that groups of threads share.
+std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (!IsHalf(plan.element)) {
+    return absl::StrCat("operands are of type ", Name(plan.element),
+                        ", and units of groups take fp16 and bf16");
+  }
   if (u.groups < 1 || u.groups > kMostUnitGroups) {
     return absl::StrCat("groups: ", u.groups, " is not in 1..", kMostUnitGroups);
   }
@@ -91,12 +113,111 @@ std::string UnitCountsObstacle(const UnitParameters& u) {
   if (u.columns < 16 || u.columns > kUnitMostColumns || u.columns % 16 != 0) {
     return absl::StrCat("columns: ", u.columns, " is no multiple of 16 in 16..", kUnitMostColumns);
   }
-  if (u.stages < kFewestUnitStages || u.stages > kMostUnitStages) {
-    return absl::StrCat("stages: ", u.stages, " is not in ", kFewestUnitStages, "..",
-                        kMostUnitStages);
+  return "";
+}
+
+// Of tiles that warps share.
+std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
+                              const DeviceDescription& device) {
+  const UnitWarps& warps = u.warps;
+  if (u.groups != 1) return absl::StrCat("groups: ", u.groups, " is not 1, and warps multiply");
+  if (warps.along_m < 1 || warps.along_n < 1 || warps.along_m > kMostUnitWarps ||
+      warps.along_n > kMostUnitWarps / warps.along_m) {
+    return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are not 1..", kMostUnitWarps);
+  }
+  // All threads copy so many rows at once that swizzles are alike in all of these.
+  if (plan.element_bytes() != 8 && warps.along_m * warps.along_n % 2 != 0) {
+    return absl::StrCat(warps.along_m, " x ", warps.along_n, " warps are an odd number");
+  }
+  const MatrixInstruction* instruction = WarpInstruction(plan, warps);
+  if (instruction == nullptr || !HasInstruction(*instruction, device)) {
+    return absl::StrCat("the device has no instruction of a warp for ", Name(plan.element),
+                        ", m = ", warps.m, " and k = ", warps.k);
+  }
+  if (plan.depth() / warps.k % 2 != 0) {
+    return absl::StrCat("k: ", warps.k, " is no even part of the ", plan.depth(),
+                        " points of a stage");
+  }
+  if (u.rows < 1 || u.rows % (warps.m * warps.along_m) != 0) {
+    return absl::StrCat("rows: ", u.rows, " is no multiple of ", warps.m, " for each of ",
+                        warps.along_m, " warps");
+  }
+  if (u.columns < 1 || u.columns % (kWarpColumns * warps.along_n) != 0) {
+    return absl::StrCat("columns: ", u.columns, " is no multiple of ", kWarpColumns,
+                        " for each of ", warps.along_n, " warps");
+  }
+  return "";
+}
+
+std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
+                               const DeviceDescription& device) {
+  const std::string tiles =
+      u.has_warps() ? WarpTilesObstacle(u, plan, device) : GroupTilesObstacle(u, plan);
+  if (!tiles.empty()) return tiles;
+  const int fewest = u.has_warps() ? kFewestWarpStages : kFewestUnitStages;
+  if (u.stages < fewest || u.stages > kMostUnitStages) {
+    return absl::StrCat("stages: ", u.stages, " is not in ", fewest, "..", kMostUnitStages);
   }
   if (u.parts < 1 || u.parts > kMostUnitParts) {
     return absl::StrCat("parts: ", u.parts, " is not in 1..", kMostUnitParts);
+  }
+  return "";
+}
+
+// Operands that are copied from where there is nothing to copy; rows across k that have not as many
+// points as a stage has; of bytes warps take rows along k only.
+std::string RowsObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
+    if (!operand->is_computed() || operand->packed_row > 0) continue;
+    return absl::StrCat("operand ", operand == &plan.a ? "A" : "B",
+                        " is computed, and not packed as it is");
+  }
+  if (IsByte(plan.element) && (plan.a.is_across || plan.b.is_across)) {
+    return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
+                        " is not contiguous along k, and not packed so");
+  }
+  const auto obstacle = [&](const char* what, int count, bool is_across, const char* operand) {
+    if (!is_across || count % plan.depth() == 0) return std::string();
+    return absl::StrCat(what, ": ", count, " is no multiple of ", plan.depth(), ", and ", operand);
+  };
+  // Groups have whole ones of A.
+  std::string why = obstacle("rows", u.rows, plan.a.is_across, "A is contiguous along m");
+  if (why.empty()) {
+    why = obstacle("columns", u.columns, plan.b.is_across, "B is contiguous along n");
+  }
+  return why;
+}
+
+// Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile
+// in the place of one operand.
+std::string UnitClusterObstacle(const UnitParameters& u) {
+  constexpr int kShownOfStage = kUnitDepth * kUnitElementBytes / 4;  // rows or columns of fp32
+  if (u.has_warps()) return "parts of units of warps combine as partials";
+  if (u.parts == 1) return "there is one part, and nothing to combine";
+  if (u.parts > kMaxClusterBlocks) {
+    return absl::StrCat("parts: ", u.parts, " blocks share sums, a cluster has at most ",
+                        kMaxClusterBlocks);
+  }
+  if (u.columns % (16 * u.parts) != 0) {
+    return absl::StrCat("columns: ", u.columns, " is no multiple of 16 for each of ", u.parts,
+                        " blocks of a cluster");
+  }
+  if (std::min(u.rows, u.columns) > kShownOfStage * u.stages) {
+    return absl::StrCat("stages: the sums of ", u.rows, " rows of ", u.columns,
+                        " columns do not fit in the place of ", u.stages, " of one operand");
+  }
+  return "";
+}
+
+std::string UnitCombinationObstacle(const UnitParameters& u, CombineBlocks combine) {
+  switch (combine) {
+    case CombineBlocks::kPartials:
+      return "";
+    case CombineBlocks::kCluster:
+      return UnitClusterObstacle(u);
+    case CombineBlocks::kAtomics:
+    case CombineBlocks::kLastBlock:
+      return "parts of matrix units combine as partials or in a cluster";
   }
   return "";
 }
@@ -105,6 +226,16 @@ std::string UnitCountsObstacle(const UnitParameters& u) {
 bool IsStaged(const Expression& e) {
   return e.stored().size() == 1 && IsHalf(e.stored_type(0)) &&
          Info(e.stored()[0].type).computed == ScalarType::kFloat32;
+}
+
+// Whether a tile of results has room in the stages of an operand, as matrices that threads have
+// four of: two along m and along n.
+bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
+  if (!unit.has_warps()) return true;
+  if (!IsHalf(plan.element) || unit.warps.m != 16) return false;
+  if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
+  const int64_t tile = RoundUp(unit.columns, kUnitDepth) * unit.rows;
+  return tile <= std::max(unit.rows, unit.columns) * kUnitDepth * unit.stages;
 }
 
 }  // namespace
@@ -124,30 +255,52 @@ int UnitNeighbours(const Expression& e, const AffineIndex& offset, int d, int mo
 }
 
 int64_t UnitSharedBytes(const UnitParameters& unit) {
-  return int64_t{unit.stages} * (unit.rows + unit.columns) * kUnitDepth * kUnitElementBytes;
+  return int64_t{unit.stages} * (unit.rows + unit.columns) * kUnitRowBytes;
 }
 
 int64_t UnitSums(const UnitParameters& unit) {
-  return int64_t{unit.rows} * unit.columns / (kUnitThreads * unit.groups);
+  return int64_t{unit.rows} * unit.columns / unit.threads();
+}
+
+int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
+  const int64_t sums = UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
+  if (!u.has_warps()) return sums;
+  const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
+  constexpr int64_t kSteps = 2, kLanes = 32;
+  return sums + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
+}
+
+const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    const bool fits = row.unit == MatrixUnit::kWarp && row.m == warps.m && row.k == warps.k &&
+                      row.n == kWarpColumns && row.a == plan.element && row.b == plan.element;
+    if (fits && row.accumulator == plan.sum) return &row;
+  }
+  return nullptr;
 }
 
 Result<UnitPlan> PlanUnit(const Expression& expression) {
   if (expression.is_empty()) return NotForUnits("there are no points");
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
-  if (form.product != ScalarType::kFloat32 && !IsHalf(form.product)) {
-    return NotForUnits("products are of type ", Name(form.product));
-  }
-  if (form.combined != ScalarType::kFloat32 && !IsHalf(form.combined)) {
-    return NotForUnits("sums are of type ", Name(form.combined));
-  }
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true));
   MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false));
   if (form.a.type() != form.b.type()) {
     return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
+  const ScalarType element = form.a.type(), sum = SumOf(element);
+  const auto is_right = [&](ScalarType type) {
+    return type == sum || (IsHalf(element) && IsHalf(type));
+  };
+  // Products of integers have all bits of their sums.
+  if (!IsByte(element) && !is_right(form.product)) {
+    return NotForUnits("products are of type ", Name(form.product));
+  }
+  if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
   UnitPlan plan = {.form = std::move(form),
                    .computed = std::move(computed),
+                   .element = element,
+                   .sum = sum,
                    .a_in_memory = a,
                    .b_in_memory = b,
                    .a = a,
@@ -160,47 +313,51 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
 }
 
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
-                       int resident_blocks, UnitPlan* plan) {
-  if (std::string why = UnitCountsObstacle(unit); !why.empty()) return why;
-  *plan = CutForUnit(unit, std::move(*plan));
+                       const BlockChoices& choices, UnitPlan* plan) {
+  const int resident_blocks = choices.resident_blocks;
+  if (std::string why = UnitCountsObstacle(unit, *plan, device); !why.empty()) return why;
+  if (std::string why = UnitCombinationObstacle(unit, choices.combine_blocks); !why.empty()) {
+    return why;
+  }
+  *plan = CutForUnit(unit, choices.combine_blocks, std::move(*plan));
   if (plan->part_stages * (unit.parts - 1) >= plan->stages_k) {
     return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
   }
-  if (plan->b.is_across && unit.columns % kUnitRows != 0) {
-    return absl::StrCat("columns: ", unit.columns,
-                        " is no multiple of 64, and B is contiguous along n");
-  }
+  if (std::string why = RowsObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
-  const int64_t threads = kUnitThreads * unit.groups;
-  const int64_t registers = RegistersPerThread(limits, threads, resident_blocks);
+  const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks) -
+                            (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
-       {"sums of a thread", UnitSums(unit),
-        std::min(kMostUnitSums, registers - kRegistersBesideSums)},
-       {"threads of a block", threads, limits.max_threads_per_block},
+       {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
+        UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
+       {"threads of a block", unit.threads(), limits.max_threads_per_block},
        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
        {"bytes of packed operands",
-        kUnitElementBytes * (plan->packed_elements(true) + plan->packed_elements(false)),
+        plan->element_bytes() * (plan->packed_elements(true) + plan->packed_elements(false)),
         kMaxSharedScratchBytes}});
 }
 
-UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan) {
+UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan) {
   const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
     if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
-    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, kUnitPiece);
-    operand.width = kUnitPiece;
+    if (IsByte(plan.element)) operand.is_across = false;
+    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, plan.piece());
+    operand.width = static_cast<int>(plan.piece());
     return operand;
   };
   plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);
   plan.b = packed(plan.b_in_memory, PackedOperands::kB, plan.n);
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
-  plan.stages_k = CeilDivide(plan.k, kUnitDepth);
+  plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
-  plan.is_staged = unit.parts == 1 && IsStaged(plan.computed);
-  plan.result_width = unit.parts == 1 ? ResultWidth(plan.computed, plan.form.n.back()) : 1;
+  plan.sharers = combine == CombineBlocks::kCluster ? unit.parts : 1;
+  plan.leaves_parts = unit.parts > plan.sharers;
+  plan.is_staged = !plan.leaves_parts && IsStaged(plan.computed) && HasStaging(unit, plan);
+  plan.result_width = plan.leaves_parts ? 1 : ResultWidth(plan.computed, plan.form.n.back());
   return plan;
 }
 
@@ -213,7 +370,7 @@ std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) 
   if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
   Result<UnitPlan> plan = PlanUnit(target.expression);
   if (!plan.ok()) return std::string(plan.status().message());
-  return CutForUnit(p.unit, target.device, p.resident_blocks, &*plan);
+  return CutForUnit(p.unit, target.device, p, &*plan);
 }
 
 }  // namespace mdh

@@ -1,6 +1,6 @@
-// Contractions on matrix units of groups of threads (UnitParameters): what a configuration makes of
-// one. Blocks have tiles of m by n; their part of k is run through in stages of 128 bytes, which
-// wait in shared memory for the unit; the sums of a tile are in registers.
+// Contractions on matrix units of groups of threads or of warps (UnitParameters): what a
+// configuration makes of one. Blocks have tiles of m by n; their part of k is run through in stages
+// of 128 bytes, which wait in shared memory for the unit; the sums of a tile are in registers.
 #pragma once
 
 #include <cstdint>
@@ -10,41 +10,60 @@
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
+#include "core/device/matrix_instruction.h"
 #include "core/expression/contraction_form.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
 
-// Elements of the operands are of 16 bits.
-inline constexpr int64_t kUnitDepth = 64;  // of a stage, along k: 128 bytes, as the swizzle
-inline constexpr int64_t kUnitRows = 64;   // of a multiplication, along m
+inline constexpr int64_t kUnitRowBytes = 128;   // of a stage, along k or across it
+inline constexpr int64_t kUnitPieceBytes = 16;  // that lie together in shared memory
+inline constexpr int64_t kUnitRowPieces = kUnitRowBytes / kUnitPieceBytes;
+// Of groups, which take elements of 16 bits.
+inline constexpr int64_t kUnitRows = 64;  // of a multiplication, along m
 inline constexpr int64_t kUnitMostColumns = 256;
+inline constexpr int64_t kUnitThreads = 128;
 inline constexpr int64_t kUnitElementBytes = 2;
-inline constexpr int64_t kUnitThreads = 128;  // of a group
-inline constexpr int64_t kUnitPiece = 8;      // elements that lie together in shared memory
+inline constexpr int64_t kUnitDepth = kUnitRowBytes / kUnitElementBytes;  // of a stage, along k
+// Of warps: columns of a multiplication.
+inline constexpr int64_t kWarpColumns = 8;
+inline constexpr int kMostUnitGroups = 4;
+inline constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
+inline constexpr int kMostUnitStages = 8;
+inline constexpr int kMostUnitParts = 64;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
-  int parameter;   // of f: what is loaded
+  int parameter;   // of f: what is loaded; -1: it is computed as it is packed, and must be
   bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
-  int width;       // neighbours that are copied at once, 1 to kUnitPiece
+  int width;       // neighbours that are copied at once, at most 16 bytes; 0 of what is computed
   // It is copied to scratch memory first: rows along that way, padded to this many elements with
   // zeros. 0: it is not.
   int64_t packed_row = 0;
+
+  bool is_computed() const { return parameter < 0; }
 };
 
 struct UnitPlan {
   ContractionForm form;
-  Expression computed;  // with the form's factor in the store function
+  Expression computed;      // with the form's factor in the store function
+  ScalarType element, sum;  // of the operands, and in which the unit adds up
   UnitOperandPlan a_in_memory, b_in_memory;
   UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
   int64_t batches = 1, m = 1, n = 1, k = 1;  // points
   int64_t tiles_m = 1, tiles_n = 1;          // of a batch
   int64_t stages_k = 1;                      // of all parts
   int64_t part_stages = 1;                   // of one part, the last one perhaps fewer
-  bool is_staged = false;  // results go through shared memory, as elements of 16 bits
-  int result_width = 1;    // neighbours along n that are stored at once
+  // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
+  // as many columns.
+  int64_t sharers = 1;
+  bool leaves_parts = false;  // sums of parts are in scratch memory, for a stage that adds them up
+  bool is_staged = false;     // results go through shared memory, as elements of 16 bits
+  int result_width = 1;       // neighbours along n that are stored at once
 
+  int64_t element_bytes() const { return SizeBytes(element); }
+  int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
+  int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements
   // Elements of a packed operand: of all batches.
   int64_t packed_elements(bool is_a) const {
     const UnitOperandPlan& operand = is_a ? a : b;
@@ -55,9 +74,15 @@ struct UnitPlan {
   }
 };
 
-// Bytes of shared memory of a block, and fp32 sums of a thread.
+// Bytes of shared memory of a block, and sums of a thread.
 int64_t UnitSharedBytes(const UnitParameters& unit);
 int64_t UnitSums(const UnitParameters& unit);
+// Registers of a thread for what the unit has in them: sums; of warps two steps of operands, too.
+int64_t UnitRegisters(const UnitParameters& unit, const UnitPlan& plan);
+
+// What warps multiply with: the row of the table for the types of the plan and the shape of the
+// parameters. nullptr: there is none.
+const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps);
 
 // Most neighbours along dimension d, a power of two up to `most`, of which the first is at a
 // multiple of their number in memory wherever they are taken: of elements at `offset`.
@@ -67,10 +92,10 @@ int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int 
 // the expression from the unit.
 Result<UnitPlan> PlanUnit(const Expression& expression);
 // Cuts it. Why it cannot be cut so, also by the limits of the device, of whose multiprocessors each
-// shall have room for so many blocks; empty: it can.
+// shall have room for so many blocks (BlockChoices); empty: it can.
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,
-                       int resident_blocks, UnitPlan* plan);
+                       const BlockChoices& choices, UnitPlan* plan);
 // The same for parameters that are valid.
-UnitPlan CutForUnit(const UnitParameters& unit, UnitPlan plan);
+UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan);
 
 }  // namespace mdh

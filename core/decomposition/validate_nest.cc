@@ -233,7 +233,8 @@ class Nest {
 
   Status BlockCombination() const {
     const CombineBlocks how = p_.combine_blocks;
-    if (how == CombineBlocks::kPartials) return absl::OkStatus();
+    // Those of matrix units have parts of their own (unit_plan.h).
+    if (how == CombineBlocks::kPartials || p_.unit.rows > 0) return absl::OkStatus();
     const std::string name = ChoiceOf("combine").About(p_) + ": ";
     if (results_.Slots() == 1) {
       return InvalidParameters(name, "reduced dimensions have 1 part whose results meet in ",

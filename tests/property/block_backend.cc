@@ -32,6 +32,15 @@ constexpr NamedBackend kBackends[] = {{"openmp", Backend::kOpenMp},
 
 constexpr int kArchitectures[] = {80, 90};  // of Backend::kNvrtc
 
+// Of the matrix units that the kernel says it needs: instructions that others do not have.
+int LeastCapability(const Kernel& kernel) {
+  constexpr absl::string_view kNeeds = "Matrix units of warps need compute capability ";
+  const size_t at = kernel.header.find(kNeeds.data(), 0, kNeeds.size());
+  if (at == std::string::npos) return 0;
+  const std::string number = kernel.header.substr(at + kNeeds.size(), 3);  // "9.0"
+  return (number[0] - '0') * 10 + (number[2] - '0');
+}
+
 // Of Backend::kPtx: the newest architecture that clang 14 knows, and what NVIDIA's compiler is
 // asked for. clang has no `asm` in OpenCL C, but under its other name.
 constexpr char kToPtx[] =
@@ -184,6 +193,7 @@ Status JudgedBackend::Judge(const std::vector<JudgedOutput>& outputs, const Kern
   if (options_.backend == Backend::kPtx) return CompileToPtx(kernel);
   if (options_.backend == Backend::kNvrtc) {
     for (const int architecture : kArchitectures) {
+      if (architecture < LeastCapability(kernel)) continue;
       MDH_RETURN_IF_ERROR(
           nvrtc_->Compile(kernel.source, kernel.entry + ".cu", architecture, kernel.compile_options)
               .status());

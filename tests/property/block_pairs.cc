@@ -56,7 +56,7 @@ Expression RandomPairExpression(Rng& rng, uint64_t seed, const BlockPairOptions&
 
 // A contraction on a matrix unit.
 std::optional<Pair> RandomUnitPair(const JudgedBackend& backend, Rng& rng) {
-  const DeviceDescription device = DeviceWithUnits(backend);
+  const DeviceDescription device = DeviceWithUnits(backend, rng);
   std::optional<UnitCase> random = RandomUnitCase(rng, device);
   if (!random.has_value()) return std::nullopt;
   std::vector<BufferBytes> inputs = RandomInputs(rng, random->expression);

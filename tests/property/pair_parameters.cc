@@ -19,13 +19,16 @@ namespace {
 void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
                        std::set<std::string>* features) {
   if (p.unit.rows == 0) return;
-  const UnitPlan plan = CutForUnit(p.unit, *PlanUnit(expression));
+  const UnitPlan plan = CutForUnit(p.unit, p.combine_blocks, *PlanUnit(expression));
   const auto add = [&](bool has, const std::string& name) {
     if (has) features->insert("units: " + name);
   };
   add(true, "all");
   add(p.unit.parts > 1, "parts");
+  add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
+  add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
+  add(true, Name(plan.element));
   add(plan.batches > 1, "batches");
   add(plan.form.factor.has_value(), "factors");
   add(plan.form.k.size() > 1, "several k");
@@ -36,6 +39,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
     add(operand->is_across, "rows across k");
     add(operand->packed_row > 0, "packed");
     add(true, absl::StrCat("copies of ", operand->width));
+    add(operand->is_computed(), "computed");
+    if (operand->is_computed()) continue;
     const int buffer = expression.input_access(operand->parameter).buffer;
     add(expression.inputs()[buffer].boundary.kind != Boundary::Kind::kNone, "boundaries");
   }

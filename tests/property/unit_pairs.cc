@@ -21,12 +21,26 @@ UnitParameters RandomUnit(Rng& rng) {
           .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
 }
 
+// Warps with an instruction for elements of so many bytes.
+UnitParameters RandomWarps(Rng& rng, int64_t bytes) {
+  const int along_m = AnyOf(rng, std::vector{1, 1, 2, 3, 4});
+  const int along_n = AnyOf(rng, std::vector{1, 1, 2, 4});
+  const int m = bytes == 8 ? AnyOf(rng, std::vector{8, 16, 16, 16}) : 16;
+  const int k = bytes == 8 ? AnyOf(rng, std::vector{4, 4, 8}) : bytes == 2 ? 16 : 32;
+  return {.rows = m * along_m * AnyOf(rng, std::vector{1, 2, 2, 4}),
+          .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4, 8}),
+          .stages = AnyOf(rng, std::vector{2, 3, 4, 5, 8}),
+          .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
+          .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4)),
+          .warps = {along_m, along_n, m, k}};
+}
+
 }  // namespace
 
-DeviceDescription DeviceWithUnits(const JudgedBackend& backend) {
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng) {
   // Judges that only compile have no device at hand.
   return backend.device() != nullptr ? backend.device()->description()
-                                     : *DescribeCudaArchitecture(90);
+                                     : *DescribeCudaArchitecture(AnyOf(rng, std::vector{80, 90}));
 }
 
 std::vector<JudgedOutput> OutputsOfUnit(const Expression& expression) {
@@ -43,17 +57,21 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
   constexpr int kExpressions = 200, kUnits = 40;  // that are tried
   for (int tried = 0; tried < kExpressions; ++tried) {
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
-    const Expression expression =
-        RandomContraction(rng, {.max_points = points, .computed_operands = false});
+    const Expression expression = RandomContraction(rng, {.max_points = points});
     const Result<UnitPlan> plan = PlanUnit(expression);
     if (!plan.ok()) continue;
     // Single elements are what most of them copy.
     if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;
+    const bool is_computed = plan->a.is_computed() || plan->b.is_computed();
     TuningParameters p = DefaultParameters(expression, CudaModel(), device);
     p.swizzle = static_cast<int>(1 + Below(rng, 4));
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
-      p.unit = RandomUnit(rng);
+      const int64_t bytes = plan->element_bytes();
+      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
+      if (is_computed && Below(rng, 2) == 0) p.unit.packed = PackedOperands::kBoth;
+      p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
+                                                                : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

@@ -18,16 +18,17 @@ struct UnitCase {
   TuningParameters parameters;  // valid
 };
 
-// The backend's device, or, where it only compiles, one with matrix units.
-DeviceDescription DeviceWithUnits(const JudgedBackend& backend);
+// The backend's device, or, where it only compiles, one with matrix units: of groups and of warps,
+// or of warps only.
+DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng);
 
 // The outputs of a contraction on a matrix unit. Products of narrow types are rounded one by one in
 // the interpreter, and a unit rounds what it stores only: such results may be the next ones.
 std::vector<JudgedOutput> OutputsOfUnit(const Expression& expression);
 
-// Of operands of 16 bits, as RandomContraction makes them: transposed, strided, as convolutions,
-// with factors; tiles that sizes fill and do not, several groups of threads, stages and parts of k.
-// nullopt: the device has no units, or no such configuration was found.
+// Of operands of 16 bits, doubles and bytes, as RandomContraction makes them: transposed, strided,
+// as convolutions, with factors; tiles that sizes fill and do not, several groups of threads,
+// stages and parts of k. nullopt: the device has no units, or no such configuration was found.
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device);
 
 }  // namespace mdh

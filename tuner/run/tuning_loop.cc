@@ -24,9 +24,11 @@
 #include "tuner/run/first_points.h"
 #include "tuner/run/loop_nest_time.h"
 #include "tuner/run/runner_pool.h"
+#include "tuner/run/search_turns.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/trial_limits.h"
 #include "tuner/run/tuning_budget.h"
+#include "tuner/run/unit_search.h"
 #include "tuner/search/search.h"
 
 namespace mdh {
@@ -250,10 +252,14 @@ class TuningRun {
   // that helps no more and nothing is in work. The order of operations that other policies fix
   // leaves little to design.
   Status SearchDesigns() {
-    std::optional<DesignSearch> search;
+    std::optional<DesignSearch> designs;
+    std::optional<UnitSearch> units;
     if (policy() == NumericsPolicy::kReassociate) {
-      search.emplace(expression_, model_, device_, target_.schedule);
-      designs_ = &*search;
+      designs.emplace(expression_, model_, device_, target_.schedule);
+      designs_ = &*designs;
+      units.emplace(expression_, model_, device_,
+                    DefaultParameters(expression_, model_, device_, policy()), target_.schedule);
+      units_ = &*units;
     }
     Status status = absl::OkStatus();
     while (status.ok()) {
@@ -262,18 +268,45 @@ class TuningRun {
       status = TakeOne();
     }
     designs_ = nullptr;
+    units_ = nullptr;
     return status;
+  }
+
+  // What one of the two searches asks for.
+  std::optional<Candidate> NextDesign() {
+    const SearchStanding designs = {designs_->best(), designs_->expected(), designs_->is_done()};
+    const SearchStanding units = {units_->best(), units_->expected(), units_->is_done()};
+    const bool are_units = IsTurnOfSecond(designs, units, design_turns_++);
+    std::optional<Candidate> next = are_units ? NextOfUnits() : NextOfThreads();
+    // Where nothing is in work, nothing more will be there to ask for.
+    if (next.has_value() || !in_work_.empty()) return next;
+    return are_units ? NextOfThreads() : NextOfUnits();
+  }
+  std::optional<Candidate> NextOfUnits() {
+    std::optional<TuningParameters> next = units_->Ask();
+    if (!next.has_value()) return std::nullopt;
+    Candidate candidate;
+    candidate.parameters = *std::move(next);
+    candidate.is_of_units = true;
+    return candidate;
+  }
+  std::optional<Candidate> NextOfThreads() {
+    std::optional<BlockCandidate> next = designs_->Ask();
+    if (!next.has_value()) return std::nullopt;
+    Candidate candidate;
+    candidate.parameters = std::move(next->parameters);
+    candidate.design = std::move(next->design);
+    return candidate;
   }
 
   Status StartDesigns() {
     TakeExtension();
-    while (!cancelled_ && !designs_->is_done()) {
+    while (!cancelled_ && !(designs_->is_done() && units_->is_done())) {
       if (Room() <= 0 || Allowance(1) == 0) break;
-      std::optional<BlockCandidate> next = designs_->Ask();
+      std::optional<Candidate> next = NextDesign();
       if (!next.has_value()) break;
-      MDH_RETURN_IF_ERROR(Start({.parameters = next->parameters,
-                                 .configuration = Encode(next->parameters),
-                                 .design = std::move(next->design)}));
+      next->configuration = Encode(next->parameters);
+      MDH_RETURN_IF_ERROR(Start(*std::move(next)));
     }
     return absl::OkStatus();
   }
@@ -394,16 +427,24 @@ class TuningRun {
     const Cost cost = history_.Record(candidate, budget_.elapsed_ns());
     if (had_none && !history_.best().empty()) SetDeadline();
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
-    if (candidate.design.has_value() && designs_ != nullptr && candidate.is_repeated) {
-      designs_->TellRepeated();
-    } else if (candidate.design.has_value() && designs_ != nullptr) {
-      const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
-      designs_->Tell(
-          *candidate.design,
-          is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt);
-    }
+    TellDesigns(candidate);
     if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
     return absl::OkStatus();
+  }
+
+  // The search among designs or units that asked for it, while they run.
+  void TellDesigns(const Candidate& candidate) {
+    if (designs_ == nullptr) return;
+    const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
+    const std::optional<double> cost =
+        is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt;
+    if (candidate.is_of_units) {
+      candidate.is_repeated ? units_->TellRepeated() : units_->Tell(candidate.parameters, cost);
+    } else if (candidate.design.has_value()) {
+      candidate.is_repeated ? designs_->TellRepeated() : designs_->Tell(*candidate.design, cost);
+    } else if (candidate.parameters.unit.rows > 0 && cost.has_value()) {
+      units_->Learn(candidate.parameters, *cost);
+    }
   }
 
   Status CheckThatSomethingIsValid() const {
@@ -461,7 +502,9 @@ class TuningRun {
   std::optional<BackgroundSpace> building_;
   std::optional<MdhSpace> space_;                            // once it is built
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
-  DesignSearch* designs_ = nullptr;                          // while it runs
+  DesignSearch* designs_ = nullptr;                          // while they run
+  UnitSearch* units_ = nullptr;                              // idem
+  int design_turns_ = 0;                                     // of these two
   Search* search_ = nullptr;                                 // idem
   DefaultKernel default_;
   bool is_exhausted_ = false;

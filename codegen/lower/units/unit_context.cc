@@ -10,13 +10,42 @@ UnitContext::UnitContext(const LowLevelExpression& low_level, UnitPlan plan)
       kernel_names_(NamesOf(low_level.expression(), names_)),
       m_{plan_.form.m, plan_.m, unit().rows},
       n_{plan_.form.n, plan_.n, unit().columns},
-      k_{plan_.form.k, plan_.k, kUnitDepth},
+      k_{plan_.form.k, plan_.k, plan_.depth()},
       block_point_(low_level.expression().rank(), Index(0)) {
   for (const char* reserved : {"thread", "threads", "scratch", "slot"}) names_.Reserve(reserved);
   for (std::string* name :
        {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums, &batch}) {
     *name = names_.Unique(*name);
   }
+}
+
+// Fragments of doubles are read by half of a warp at once: two neighbouring pieces of four rows.
+Index UnitContext::Swizzled(const Index& piece, const Index& row) const {
+  constexpr int64_t kDouble = 8;
+  if (element_bytes() == kDouble) return piece ^ (row % 4 * 2);
+  return piece ^ (row % 8);
+}
+
+SumTiles UnitContext::Sums() const {
+  const Index thread = Thread();
+  if (!unit().has_warps()) {
+    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
+    return {.tiles = tiles,
+            .tile_rows = kUnitRows,
+            .halves = 2,
+            .columns = unit().columns,
+            .first_row = thread / kUnitThreads * (tiles * kUnitRows) +
+                         thread % kUnitThreads / kLanesOfWarp * 16,
+            .first_column = Index(0)};
+  }
+  const UnitWarps& warps = unit().warps;
+  const int64_t rows = unit().rows / warps.along_m, columns = unit().columns / warps.along_n;
+  return {.tiles = rows / warps.m,
+          .tile_rows = warps.m,
+          .halves = warps.m / 8,
+          .columns = columns,
+          .first_row = WarpOfM() * rows,
+          .first_column = WarpOfN() * columns};
 }
 
 void UnitContext::SetPoint(const UnitAxis& axis, Index composite, const std::string& name,
@@ -55,6 +84,10 @@ Index UnitContext::Along(const UnitAxis& axis, const AffineIndex& affine, const 
 }
 
 Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, block_point_); }
+
+Statement Unrolled(const std::string& variable, int64_t count, Block body) {
+  return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};
+}
 
 Index At(const AffineIndex& affine, const UnitContext::Point& point) {
   Index at(0);

@@ -16,6 +16,8 @@
 
 namespace mdh {
 
+inline constexpr int64_t kLanesOfWarp = 32;
+
 // A composite of dimensions, and where tiles along it begin.
 struct UnitAxis {
   std::vector<int> dimensions;  // the last one varies fastest
@@ -23,6 +25,20 @@ struct UnitAxis {
   int64_t step;  // points of a tile; whole tiles reach beyond the last point if it does not divide
 
   bool is_ragged() const { return points % step != 0; }
+};
+
+// Which sums of a block's tile a thread has: in each of `tiles` tiles along m those of `halves`
+// rows, eight apart, and of these two in every eight columns. The thread's sums are numbered so:
+// tile by tile; in a tile eight columns after the other; of these row by row.
+struct SumTiles {
+  int64_t tiles;
+  int64_t tile_rows;              // from one tile to the next
+  int64_t halves;                 // 1 or 2
+  int64_t columns;                // of the warp
+  Index first_row, first_column;  // of the warp in the block's tile
+
+  int64_t of_eight() const { return 2 * halves; }
+  int64_t of_tile() const { return columns / 8 * of_eight(); }
 };
 
 // Refers to `low_level`.
@@ -43,10 +59,21 @@ class UnitContext {
   const UnitAxis& n() const { return n_; }
   const UnitAxis& k() const { return k_; }
   UnitAxis Batches() const { return {plan_.form.batch, plan_.batches, 1}; }
-  int64_t threads() const { return kUnitThreads * unit().groups; }
+  int64_t threads() const { return unit().threads(); }
   // Rows of 128 bytes that all threads move at once, a piece each.
-  int64_t rows_at_once() const { return threads() / kUnitPiece; }
-  ScalarType element() const { return plan_.form.a.type(); }
+  int64_t rows_at_once() const { return threads() / kUnitRowPieces; }
+  ScalarType element() const { return plan_.element; }
+  int64_t element_bytes() const { return plan_.element_bytes(); }
+  int64_t depth() const { return plan_.depth(); }  // elements of a row
+  int64_t piece_elements() const { return plan_.piece(); }
+  // Where piece number `piece` of a row is in it: pieces that are read at once are in banks of
+  // their own. `row`: its number modulo 8, or of doubles modulo 4.
+  Index Swizzled(const Index& piece, const Index& row) const;
+  SumTiles Sums() const;
+  // Of the thread's warp, along m and along n; of warps that multiply by themselves.
+  Index WarpOfM() const { return Thread() / kLanesOfWarp / unit().warps.along_n; }
+  Index WarpOfN() const { return Thread() / kLanesOfWarp % unit().warps.along_n; }
+  Index Lane() const { return Thread() % kLanesOfWarp; }
 
   // Indices that are declared where a stage begins: of the thread, its row and piece of those, and
   // where the swizzled piece is in shared memory; of the first points of the block's tile.
@@ -56,7 +83,7 @@ class UnitContext {
   Index Place() const { return Index::Variable(place); }
   // What rows and pieces can be.
   IndexRanges Ranges() const {
-    return {{row, {0, rows_at_once() - 1}}, {piece, {0, kUnitPiece - 1}}};
+    return {{row, {0, rows_at_once() - 1}}, {piece, {0, kUnitRowPieces - 1}}};
   }
   Index FirstM() const { return Index::Variable(first_m); }
   Index FirstN() const { return Index::Variable(first_n); }
@@ -95,6 +122,9 @@ class UnitContext {
   UnitAxis m_, n_, k_;
   Point block_point_;
 };
+
+// A loop from 0 on that is unrolled entirely.
+Statement Unrolled(const std::string& variable, int64_t count, Block body);
 
 // The index function at a point.
 Index At(const AffineIndex& affine, const UnitContext::Point& point);

@@ -3,20 +3,36 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/units/computed_operand.h"
 #include "core/base/round.h"
 
 namespace mdh {
+namespace {
+
+constexpr int64_t kFewestAsyncBytes = 4;
+
+int BufferNumber(const Expression& e, int parameter) { return e.input_access(parameter).buffer; }
+const Buffer& BufferOf(const Expression& e, int parameter) {
+  return e.inputs()[BufferNumber(e, parameter)];
+}
+
+}  // namespace
 
 UnitCopies::UnitCopies(UnitContext& context, bool is_a)
     : context_(context),
       plan_(is_a ? context.plan().a : context.plan().b),
       axis_(is_a ? context.m() : context.n()),
       first_(is_a ? context.FirstM() : context.FirstN()),
-      access_(context.expression().input_access(plan_.parameter)),
-      buffer_(context.expression().inputs()[access_.buffer]),
-      offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
+      operand_(is_a ? context.plan().form.a : context.plan().form.b),
+      buffer_(plan_.is_computed() ? nullptr : &BufferOf(context.expression(), plan_.parameter)),
+      access_(buffer_ == nullptr ? 0 : context.expression().input_access(plan_.parameter).access),
+      offset_(buffer_ == nullptr ? SplitIndex()
+                                 : Split(context.expression(), buffer_->Linearized(access_))),
       step_(StepAlongK()),
-      input_(context.kernel_names().inputs[access_.buffer]),
+      input_(
+          buffer_ == nullptr
+              ? is_a ? "a" : "b"
+              : context.kernel_names().inputs[BufferNumber(context.expression(), plan_.parameter)]),
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
       array_(context.names().Unique(input_ + "_sm")) {}
 
@@ -30,12 +46,13 @@ void UnitCopies::DeclareShared(Block* block) const {
 Index UnitCopies::Own(const Piece& piece) const {
   const Index row = RowOf(piece);
   if (!plan_.is_across) return first_ + row;
-  return Simplified(first_ + row / kUnitDepth * kUnitDepth + InRow(piece), context_.Ranges());
+  return Simplified(first_ + row / context_.depth() * context_.depth() + InRow(piece),
+                    context_.Ranges());
 }
 
 Index UnitCopies::AlongK(const Piece& piece, const Index& stage) const {
-  const Index in_stage = plan_.is_across ? RowOf(piece) % kUnitDepth : InRow(piece);
-  return stage * kUnitDepth + Simplified(in_stage, context_.Ranges());
+  const Index in_stage = plan_.is_across ? RowOf(piece) % context_.depth() : InRow(piece);
+  return stage * context_.depth() + Simplified(in_stage, context_.Ranges());
 }
 
 // Pieces that are as far from each other for all threads have one pointer.
@@ -48,7 +65,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
     return;
   }
   const std::string name = context_.names().Unique(input_ + "_at");
-  const int alignment = static_cast<int>(plan_.width * kUnitElementBytes);
+  const auto alignment = static_cast<int>(plan_.width * context_.element_bytes());
   block->push_back({DeclarePointer{name, context_.element(), true, source_, base, alignment}});
   pointers_.push_back({name, base});
   piece->pointer = name;
@@ -57,7 +74,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
 
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
   for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
-    for (int64_t at = 0; at < kUnitPiece; at += plan_.width) {
+    for (int64_t at = 0; at < context_.piece_elements(); at += plan_.width) {
       Piece piece{row, at, "", 0};
       Index base = BaseOf(Own(piece), block);
       if (AdvancesWithStages()) base = base + AlongK(piece, first) * *step_;
@@ -86,7 +103,7 @@ Index UnitCopies::BaseOf(const Index& own, Block* block) {
 std::vector<Condition> UnitCopies::Exists(const Index& own, const Index& along_k) const {
   std::vector<Condition> conditions;
   if (OwnPoints() % axis_.step != 0) conditions.push_back(Less(own, Index(OwnPoints())));
-  if (KPoints() % kUnitDepth != 0) conditions.push_back(Less(along_k, Index(KPoints())));
+  if (KPoints() % context_.depth() != 0) conditions.push_back(Less(along_k, Index(KPoints())));
   return conditions;
 }
 
@@ -98,7 +115,7 @@ std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k
   UnitContext::Point point = block_point;
   context_.SetPoint(axis_, own, input_ + "_point", &point, block);
   context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
-  const std::vector<AffineIndex>& indices = buffer_.accesses[access_.access].indices;
+  const std::vector<AffineIndex>& indices = buffer().accesses[access_].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     int64_t low = indices[x].constant, high = indices[x].constant;
     for (size_t d = 0; d < point.size(); ++d) {
@@ -108,7 +125,7 @@ std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k
     }
     const Index at = At(indices[x], point);
     if (low < 0) conditions.push_back(Less(Index(-1), at));
-    if (high >= buffer_.extents[x]) conditions.push_back(Less(at, Index(buffer_.extents[x])));
+    if (high >= buffer().extents[x]) conditions.push_back(Less(at, Index(buffer().extents[x])));
   }
   return conditions;
 }
@@ -117,44 +134,73 @@ void UnitCopies::EmitElement(const std::string& from, const Index& at, const std
                              const Index& to, std::vector<Condition> conditions,
                              Block* block) const {
   const LoopValueType type{context_.element(), 1};
-  Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
-  if (conditions.empty()) return Append(std::move(copy), block);
+  EmitOrZero({{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}}, target, to,
+             std::move(conditions), block);
+}
+
+void UnitCopies::EmitOrZero(Block store, const std::string& target, const Index& to,
+                            std::vector<Condition> conditions, Block* block) const {
+  if (conditions.empty()) return Append(std::move(store), block);
+  const ScalarType in_register = RegisterType(context_.element());
   const LoopValue zero =
-      StoredValue(MakeLiteral(ScalarValue::Zero(ScalarType::kFloat32)), context_.element());
+      StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), context_.element());
   Block clear = {{StoreElements{target, to, zero, 1}}};
   block->push_back(
-      {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
+      {If{std::move(conditions), ShareBlock(std::move(store)), ShareBlock(std::move(clear))}});
+}
+
+void UnitCopies::EmitPacked(const std::string& target, const Index& to,
+                            const UnitContext::Point& of_batch, const Index& own,
+                            const Index& along_k, std::vector<Condition> conditions, Block* block) {
+  if (!plan_.is_computed()) {
+    for (Condition& inside : Inside(own, along_k, of_batch, block)) {
+      conditions.push_back(std::move(inside));
+    }
+    const Index from = At(offset_.kept, of_batch) +
+                       context_.Along(axis_, offset_.kept, own, input_ + "_point", block) +
+                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block);
+    return EmitElement(input_, from, target, to, std::move(conditions), block);
+  }
+  UnitContext::Point point = of_batch;
+  context_.SetPoint(axis_, own, input_ + "_point", &point, block);
+  context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
+  const std::vector<std::string> pointers =
+      context_.views().InputPointers(context_.expression(), context_.kernel_names().inputs);
+  Block store;
+  LoopValue value =
+      EmitOperand(context_.expression(), operand_, pointers, point, context_.names(), &store);
+  store.push_back(
+      {StoreElements{target, to, StoredValue(std::move(value), context_.element()), 1}});
+  EmitOrZero(std::move(store), target, to, std::move(conditions), block);
 }
 
 int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
   NameAllocator& names = context_.names();
-  const int64_t row_pieces = plan_.packed_row / kUnitPiece;
+  const int64_t row_pieces = plan_.packed_row / context_.piece_elements();
   const int64_t rows = plan_.is_across ? context_.k().points : axis_.points;
   const int64_t pieces = context_.plan().batches * rows * row_pieces;
-  program->scratch.push_back({source_, context_.element(), pieces * kUnitPiece, false});
+  program->scratch.push_back(
+      {source_, context_.element(), pieces * context_.piece_elements(), false});
   const std::string item = names.Unique("item"), eight = names.Unique("eight");
-  Block body = {{DeclareArray{eight, context_.element(), kUnitPiece, MemorySpace::kPrivate}}};
+  Block body = {
+      {DeclareArray{eight, context_.element(), context_.piece_elements(), MemorySpace::kPrivate}}};
   const Index number = Index::Variable(item), row = number / row_pieces;
   UnitContext::Point point(context_.expression().rank(), Index(0));
   context_.SetPoint(context_.Batches(), row / rows, "batch", &point, &body);
-  for (int64_t at = 0; at < kUnitPiece; ++at) {
-    const Index inner = number % row_pieces * kUnitPiece + Index(at);
+  for (int64_t at = 0; at < context_.piece_elements(); ++at) {
+    const Index inner = number % row_pieces * context_.piece_elements() + Index(at);
     const Index own = plan_.is_across ? inner : row % rows;
     const Index along_k = plan_.is_across ? row % rows : inner;
     const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
     std::vector<Condition> conditions;
-    if (points % kUnitPiece != 0) conditions.push_back(Less(inner, Index(points)));
-    for (Condition& inside : Inside(own, along_k, point, &body)) {
-      conditions.push_back(std::move(inside));
-    }
-    const Index from = At(offset_.kept, point) +
-                       context_.Along(axis_, offset_.kept, own, input_ + "_point", &body) +
-                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", &body);
-    EmitElement(input_, from, eight, Index(at), std::move(conditions), &body);
+    if (points % context_.piece_elements() != 0) conditions.push_back(Less(inner, Index(points)));
+    EmitPacked(eight, Index(at), point, own, along_k, std::move(conditions), &body);
   }
   body.push_back(
-      {StoreElements{source_, number * kUnitPiece,
-                     MakeLoad(eight, Index(0), {context_.element(), kUnitPiece}, 1), 1}});
+      {StoreElements{source_, number * context_.piece_elements(),
+                     MakeLoad(eight, Index(0),
+                              {context_.element(), static_cast<int>(context_.piece_elements())}, 1),
+                     1}});
   block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
   return pieces;
 }
@@ -171,7 +217,7 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
   if (!AdvancesWithStages()) {
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
-  if (plan_.width == 1) {
+  if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
     return EmitElement(piece.pointer, from, array_, to, std::move(conditions), block);
   }
   const LoopValueType type{context_.element(), plan_.width};
@@ -180,8 +226,8 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
   for (const Piece& piece : pieces_) {
-    const Index to =
-        slot * stage_elements() + context_.Place() + Index(piece.first_row * kUnitDepth + piece.at);
+    const Index to = slot * stage_elements() + context_.Place() +
+                     Index(piece.first_row * context_.depth() + piece.at);
     if (piece.first_row + context_.rows_at_once() <= axis_.step) {
       EmitPiece(piece, stage, to, block);
     } else {
@@ -192,7 +238,7 @@ void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
   }
   if (!AdvancesWithStages()) return;
   for (const Pointer& pointer : pointers_) {
-    block->push_back({AdvancePointer{pointer.name, Index(*step_ * kUnitDepth)}});
+    block->push_back({AdvancePointer{pointer.name, Index(*step_ * context_.depth())}});
   }
 }
 

@@ -7,6 +7,7 @@
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
+#include "codegen/lower/units/warp_unit.h"
 #include "core/base/round.h"
 
 namespace mdh {
@@ -20,7 +21,7 @@ class UnitProgramBuilder {
         b_(context_, /*is_a=*/false),
         results_(context_) {
     for (std::string* name :
-         {&block_, &tile_, &stage_, &ahead_, &slot_, &operand_a_, &operand_b_}) {
+         {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
   }
@@ -37,7 +38,7 @@ class UnitProgramBuilder {
  private:
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
-  int64_t stages_ahead() const { return unit().stages - 2; }
+  int64_t stages_ahead() const { return unit().stages - (unit().has_warps() ? 1 : 2); }
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
@@ -54,6 +55,7 @@ class UnitProgramBuilder {
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
     stage.launch = {{plan().blocks(unit()), 1, 1}, {context_.threads(), 1, 1}};
+    stage.cluster = {plan().sharers, 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
     a_.DeclareShared(&body);
@@ -61,17 +63,26 @@ class UnitProgramBuilder {
     DeclareTile(&body);
     a_.DeclarePointers(FirstStage(), &body);
     b_.DeclarePointers(FirstStage(), &body);
-    body.push_back({DeclareArray{context_.sums, ScalarType::kFloat32, UnitSums(unit()),
-                                 MemorySpace::kPrivate}});
-    EmitStages(&body);
-    results_.Emit(StagingArray(), &body);
+    body.push_back(
+        {DeclareArray{context_.sums, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    if (unit().has_warps()) {
+      EmitStagesOfWarps(&body);
+    } else {
+      EmitStages(&body);
+    }
+    results_.Emit({.staging = StagingArray(), .shown = ShownArray()}, &body);
     stage.body = std::move(body);
     return stage;
   }
 
   // The operand whose stages have room for a tile of results.
   const std::string& StagingArray() const {
-    const int64_t tile = RoundUp(unit().columns, kUnitDepth) * unit().rows;
+    const int64_t tile = RoundUp(unit().columns, context_.depth()) * unit().rows;
+    return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
+  }
+  // The same for its sums, of fp32.
+  const std::string& ShownArray() const {
+    const int64_t tile = int64_t{unit().rows} * unit().columns * 4 / kUnitElementBytes;
     return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
   }
 
@@ -84,12 +95,15 @@ class UnitProgramBuilder {
     };
     block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
     block->push_back({HardwareIndex{context_.thread, Kind::kThread, 0}});
-    const int64_t tiles = plan().tiles_m * plan().tiles_n;
     Index rest = Index::Variable(block_);
-    declare(tile_, rest % tiles);
-    rest = rest / tiles;
-    declare(context_.part, rest % unit().parts);
-    rest = rest / unit().parts;
+    const auto take = [&](const std::string& name, int64_t count) {
+      declare(name, rest % count);
+      rest = rest / count;
+    };
+    // Those of a cluster are neighbours.
+    if (plan().sharers > 1) take(context_.part, unit().parts);
+    take(tile_, plan().tiles_m * plan().tiles_n);
+    if (plan().sharers == 1) take(context_.part, unit().parts);
     DeclareFirstPoints(declare);
     declare(context_.batch, rest);
     UnitContext::Point point = context_.block_point();
@@ -101,10 +115,11 @@ class UnitProgramBuilder {
     }
     context_.set_block_point(std::move(point));
     const Index thread = context_.Thread();
-    declare(context_.row, thread / kUnitPiece);
-    declare(context_.piece, thread % kUnitPiece);
-    declare(context_.place, context_.Row() * kUnitDepth +
-                                (context_.Piece() ^ (context_.Row() % kUnitPiece)) * kUnitPiece);
+    declare(context_.row, thread / kUnitRowPieces);
+    declare(context_.piece, thread % kUnitRowPieces);
+    declare(context_.place,
+            context_.Row() * context_.depth() +
+                context_.Swizzled(context_.Piece(), context_.Row()) * context_.piece_elements());
   }
 
   // Tiles of `swizzle` rows are run through column by column.
@@ -152,11 +167,48 @@ class UnitProgramBuilder {
                 .unroll_by = 1}};
   }
 
-  void EmitStages(Block* block) {
+  void EmitFirstCopies(Block* block) {
     const int64_t ahead = stages_ahead();
-    block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead, " stages.")}});
+    block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead,
+                                           ahead == 1 ? " stage." : " stages.")}});
     block->push_back(
         Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
+  }
+
+  // The copies of a later stage go to where the stage before was, whose fragments all threads had
+  // loaded when they met behind it. Behind the last stage fragments are loaded that nobody uses.
+  void EmitStagesOfWarps(Block* block) {
+    const int64_t ahead = stages_ahead();
+    WarpUnit warps(context_, a_, b_);
+    EmitFirstCopies(block);
+    warps.Declare(block);
+    const auto await_stage = [&](Block* to) {
+      to->push_back({WaitForCopies{static_cast<int>(ahead - 1)}});
+      to->push_back({Barrier{}});
+    };
+    await_stage(block);
+    warps.Load(Index(0), 0, block);
+    const Index stage = Index::Variable(stage_), slot = Index::Variable(slot_);
+    const Index next = Index::Variable(next_slot_);
+    Block body;
+    body.push_back({DeclareIndex{slot_, stage % unit().stages}});
+    body.push_back({DeclareIndex{next_slot_, (stage + Index(1)) % unit().stages}});
+    body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
+    Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
+    for (int64_t step = 0; step < warps.steps(); ++step) {
+      const bool is_last = step + 1 == warps.steps();
+      if (is_last) await_stage(&body);
+      warps.Load(is_last ? next : slot, is_last ? 0 : step + 1, &body);
+      warps.Multiply(step, &body);
+    }
+    block->push_back(Rolled(stage_, StageCount(), std::move(body)));
+    block->push_back({WaitForCopies{0}});
+    if (plan().is_staged) block->push_back({Barrier{}});
+  }
+
+  void EmitStages(Block* block) {
+    const int64_t ahead = stages_ahead();
+    EmitFirstCopies(block);
     Block body;
     const Index stage = Index::Variable(stage_);
     body.push_back({DeclareIndex{slot_, stage % unit().stages}});
@@ -178,7 +230,7 @@ class UnitProgramBuilder {
     const Index slot = Index::Variable(slot_);
     const Index group = context_.Thread() / kUnitThreads;
     DeclareOperandOf(a_, operand_a_,
-                     slot * a_.stage_elements() + group * (tiles * kUnitRows * kUnitDepth), block);
+                     slot * a_.stage_elements() + group * (tiles * kUnitRows * a_.depth()), block);
     DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
     block->push_back({GroupFence{}});
     const int64_t steps = kOperandRowBytes / kMultipliedBytes;
@@ -200,7 +252,8 @@ class UnitProgramBuilder {
   static void DeclareOperandOf(const UnitCopies& copies, const std::string& name, Index offset,
                                Block* block) {
     constexpr int64_t kEightRows = 8 * kOperandRowBytes;
-    const int64_t leading = copies.is_across() ? kUnitDepth * kOperandRowBytes : 16;  // or unused
+    const int64_t leading =
+        copies.is_across() ? copies.depth() * kOperandRowBytes : 16;  // or unused
     block->push_back(
         {DeclareOperand{name, copies.array(), std::move(offset), leading, kEightRows}});
   }
@@ -215,14 +268,15 @@ class UnitProgramBuilder {
   UnitCopies a_, b_;
   UnitResults results_;
   std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
-  std::string slot_ = "slot", operand_a_ = "a", operand_b_ = "b";
+  std::string slot_ = "slot", next_slot_ = "next_slot", operand_a_ = "a", operand_b_ = "b";
 };
 
 }  // namespace
 
 Result<LoopProgram> BuildUnitProgram(const LowLevelExpression& low_level) {
   MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression()));
-  plan = CutForUnit(low_level.parameters().unit, std::move(plan));
+  const TuningParameters& p = low_level.parameters();
+  plan = CutForUnit(p.unit, p.combine_blocks, std::move(plan));
   return UnitProgramBuilder(low_level, std::move(plan)).Build();
 }
 

@@ -1,4 +1,5 @@
-// Contractions on matrix units that groups of threads feed from shared memory (UnitParameters).
+// Contractions on matrix units that groups of threads feed from shared memory, or warps from
+// registers (UnitParameters).
 #pragma once
 
 #include "codegen/program/loop_program.h"
@@ -15,6 +16,13 @@ namespace mdh {
 //          multiplications of stage s begin
 //          copies of stage s + A, if there is one, to where stage s - 2 was; commit
 //          wait until at most the multiplications of stage s are outstanding
+// Warps have a stage's operands in registers, a step along k after the other, and multiply at once
+// (codegen/lower/units/warp_unit.h):
+//   for p = 0 .. A-1: copies of stage p; commit                           A = stages - 1
+//   wait for stage 0; barrier; load step 0
+//   for s: copies of stage s + A, if there is one, to where stage s - 1 was; commit
+//          for each step: in front of the last one wait for stage s + 1, barrier;
+//                         load the next step, which may be that stage's first; multiply this one
 // One barrier is enough: it makes stage s visible, and those of stage s - 2 are done before any
 // thread comes to it. Then the store function makes outputs of the sums, in registers, and these go
 // through shared memory where neighbours in registers are few in memory.

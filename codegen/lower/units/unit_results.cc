@@ -3,25 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "core/base/round.h"
 
 namespace mdh {
-namespace {
-
-constexpr LoopValueType kSum = {ScalarType::kFloat32, 1};
-
-Statement Unrolled(const std::string& variable, int64_t count, Block body) {
-  return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};
-}
-
-}  // namespace
-
 UnitResults::UnitResults(UnitContext& context)
     : context_(context),
+      tiles_(context.Sums()),
       outputs_(OutputTargets(computed(), context.kernel_names().outputs, context.views())),
-      store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())) {
-  if (!has_parts()) return;
+      store_(PointersOfStore(computed(), context.kernel_names().inputs, context.views())),
+      sums_(context.plan().sharers > 1 ? context.names().Unique("own_sums") : context.sums) {
+  if (!leaves_parts()) return;
   arrays_ = ArrayTargets(computed(), context.kernel_names().outputs);
   // Of parts of sums nothing is rounded.
   for (ResultTarget& array : arrays_) array.type = RegisterType(array.type);
@@ -30,7 +23,7 @@ UnitResults::UnitResults(UnitContext& context)
 // ---- Parts of k ----
 
 void UnitResults::AppendStages(LoopProgram* program) {
-  if (!has_parts()) return;
+  if (!leaves_parts()) return;
   AppendResultArrays(computed(), arrays_, context_.unit().parts, program);
   const ResultArrays arrays = {.index_names = context_.kernel_names().indices,
                                .arrays = arrays_,
@@ -40,33 +33,63 @@ void UnitResults::AppendStages(LoopProgram* program) {
   program->stages.push_back(CombineSlotsInBlocks(computed(), arrays));
 }
 
+// Every block of a cluster shows its part of the tile's sums, and adds all parts up of those that
+// it stores.
+void UnitResults::CombineInCluster(const std::string& shown, Block* block) {
+  const int64_t threads = context_.threads(), sums = UnitSums(context_.unit());
+  const int64_t of_tile = tiles_.of_tile(), own = own_of_tile();
+  const std::string view = context_.names().Unique("shown"), sum = context_.names().Unique("sum");
+  const Index at = Index::Variable(sum), part = Index::Variable(context_.part);
+  block->push_back({Comment{
+      absl::StrCat("Re-composition: ", context_.plan().sharers, " blocks of a cluster.")}});
+  block->push_back({DeclareView{view, sum_type(), /*is_const=*/false, shown}});
+  const LoopValue all = MakeLoad(context_.sums, at, {sum_type(), 1}, 1);
+  block->push_back(
+      Unrolled(sum, sums, {{StoreElements{view, at * threads + context_.Thread(), all, 1}}}));
+  block->push_back({ClusterBarrier{}});
+  block->push_back({DeclareArray{sums_, sum_type(), tiles_.tiles * own, MemorySpace::kPrivate}});
+  Block combine;
+  for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+    const Index from = (Index(tile * of_tile) + part * own + at) * threads + context_.Thread();
+    LoopValue total;
+    for (int64_t other = 0; other < context_.plan().sharers; ++other) {
+      LoopValue there = MakeLoadOfBlock(view, from, Index(other), sum_type());
+      total = other == 0 ? std::move(there)
+                         : MakeOperation(ScalarOp::kAdd, sum_type(), {total, std::move(there)});
+    }
+    combine.push_back({StoreElements{sums_, Index(tile * own) + at, std::move(total), 1}});
+  }
+  block->push_back(Unrolled(sum, own, std::move(combine)));
+  // Nobody writes there, or ends, before the others have read.
+  block->push_back({ClusterBarrier{}});
+}
+
 // ---- Sums and points ----
 
-// Of the first sum of the thread: GroupMultiply says which they are.
-Index UnitResults::GroupRow() const {
-  const Index thread = context_.Thread();
-  return thread / kUnitThreads * (group_tiles() * kUnitRows) + thread % kUnitThreads / 32 * 16;
+Index UnitResults::FirstN() const {
+  if (context_.plan().sharers == 1) return context_.FirstN();
+  return context_.FirstN() + Index::Variable(context_.part) * columns();
 }
 
 LoopValue UnitResults::Sum(const Index& number, int lanes) const {
-  return MakeLoad(context_.sums, number, {ScalarType::kFloat32, lanes}, 1);
+  return MakeLoad(sums_, number, {sum_type(), lanes}, 1);
 }
 
 // What `body` makes of the thread's pairs, eight columns after the other.
 Block UnitResults::OverPairs(const std::function<void(const Pair& pair, Block* block)>& body) {
   const std::string eight = context_.names().Unique("eight");
-  const int64_t columns = context_.unit().columns;
+  const Index lane = context_.Thread() % kLanesOfWarp;
   Block inside;
-  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
-    for (int64_t half = 0; half < 2; ++half) {
-      const Index number = Index::Variable(eight) * 4 + Index(tile * columns / 2 + half * 2);
-      const Index row =
-          GroupRow() + context_.Thread() % 32 / 4 + Index(tile * kUnitRows + half * 8);
-      const Index column = Index::Variable(eight) * 8 + context_.Thread() % 4 * 2;
-      body({number, context_.FirstM() + row, context_.FirstN() + column}, &inside);
+  for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+    for (int64_t half = 0; half < tiles_.halves; ++half) {
+      const Index number =
+          Index::Variable(eight) * tiles_.of_eight() + Index(tile * own_of_tile() + half * 2);
+      const Index row = tiles_.first_row + lane / 4 + Index(tile * tiles_.tile_rows + half * 8);
+      const Index column = tiles_.first_column + Index::Variable(eight) * 8 + lane % 4 * 2;
+      body({number, context_.FirstM() + row, FirstN() + column}, &inside);
     }
   }
-  return {Unrolled(eight, columns / 8, std::move(inside))};
+  return {Unrolled(eight, tiles_.columns / context_.plan().sharers / 8, std::move(inside))};
 }
 
 UnitContext::Point UnitResults::PointOf(const Index& m, const Index& n, Block* block) {
@@ -98,10 +121,10 @@ std::vector<LoopValue> UnitResults::Stored(const Index& number, const UnitContex
 
 // Whether what is stored of a point can take the place of its sum.
 bool UnitResults::FitsSums() const {
-  if (computed().stored().size() != 1 || RegisterType(computed().stored()[0].type) != kSum.scalar) {
+  if (computed().stored().size() != 1 || RegisterType(computed().stored()[0].type) != sum_type()) {
     return false;
   }
-  return context_.plan().is_staged || outputs_[0].type == kSum.scalar;
+  return context_.plan().is_staged || outputs_[0].type == sum_type();
 }
 
 // Points that do not exist are computed from some that do.
@@ -116,7 +139,7 @@ void UnitResults::ApplyStore(Block* block) {
       const UnitContext::Point at = PointOf(existing(context_.m(), pair.m),
                                             existing(context_.n(), pair.n + Index(side)), body);
       LoopValue value = Stored(number, at, body)[0];
-      body->push_back({StoreElements{context_.sums, number, std::move(value), 1}});
+      body->push_back({StoreElements{sums_, number, std::move(value), 1}});
     }
   };
   Append(OverPairs(apply), block);
@@ -124,8 +147,9 @@ void UnitResults::ApplyStore(Block* block) {
 
 // ---- To memory ----
 
-void UnitResults::Emit(const std::string& staging, Block* block) {
-  if (has_parts()) {
+void UnitResults::Emit(const Room& room, Block* block) {
+  if (context_.plan().sharers > 1) CombineInCluster(room.shown, block);
+  if (leaves_parts()) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
         arrays_[0], Index::Variable(context_.part) * elements,
@@ -133,7 +157,7 @@ void UnitResults::Emit(const std::string& staging, Block* block) {
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);
-  if (context_.plan().is_staged) return EmitStaged(staging, block);
+  if (context_.plan().is_staged) return EmitStaged(room.staging, block);
   EmitDirect(outputs_[0], Index(0), std::min(context_.plan().result_width, 2), block);
 }
 
@@ -155,7 +179,7 @@ void UnitResults::EmitOneByOne(Block* block) {
   Append(OverPairs(store), block);
 }
 
-// Sums as they are, of fp32: `width` of a pair at once.
+// Sums as they are: `width` of a pair at once.
 void UnitResults::EmitDirect(const ResultTarget& target, const Index& base, int width,
                              Block* block) {
   const auto store = [&](const Pair& pair, Block* body) {
@@ -180,36 +204,41 @@ void UnitResults::EmitStaged(const std::string& staging, Block* block) {
 
 void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
+  const int64_t depth = context_.depth();
   const std::string sixteen = context_.names().Unique("sixteen");
-  const Index lane = context_.Thread() % 32, column = Index::Variable(sixteen);
+  const Index lane = context_.Thread() % kLanesOfWarp, own = Index::Variable(sixteen);
+  // Of the tile; warps of a group have all of them.
+  const Index column = unit.has_warps() ? context_.WarpOfN() * (tiles_.columns / 16) + own : own;
   Block body;
-  for (int64_t tile = 0; tile < group_tiles(); ++tile) {
-    const Index row = GroupRow() + lane % 16 + Index(tile * kUnitRows);
+  for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+    const Index row = tiles_.first_row + lane % 16 + Index(tile * tiles_.tile_rows);
     const Index piece = column % 4 * 2 + lane / 16;
-    const Index at = column / 4 * (unit.rows * kUnitDepth) + row * kUnitDepth +
-                     (piece ^ (lane % 8)) * kUnitPiece;
+    const Index at = column / 4 * (unit.rows * depth) + row * depth +
+                     context_.Swizzled(piece, lane) * context_.piece_elements();
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
-      store.values.push_back(Sum(column * 8 + Index(tile * unit.columns / 2 + n)));
+      store.values.push_back(Sum(own * 8 + Index(tile * own_of_tile() + n)));
     }
     body.push_back({std::move(store)});
   }
-  block->push_back(Unrolled(sixteen, unit.columns / 16, std::move(body)));
+  block->push_back(
+      Unrolled(sixteen, tiles_.columns / context_.plan().sharers / 16, std::move(body)));
 }
 
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
-  const int64_t at_once = context_.rows_at_once();
+  const int64_t at_once = context_.rows_at_once(), depth = context_.depth();
   const int width = context_.plan().result_width;
-  const std::string columns = context_.names().Unique("columns"),
+  const std::string sixty_four = context_.names().Unique("columns"),
                     rows = context_.names().Unique("rows");
   const Index row = context_.Row() + Index::Variable(rows) * at_once;
-  const Index place = Index::Variable(columns) * (unit.rows * kUnitDepth) + context_.Place() +
-                      Index::Variable(rows) * (at_once * kUnitDepth);
-  const Index column = Index::Variable(columns) * kUnitDepth + context_.Piece() * kUnitPiece;
+  const Index place = Index::Variable(sixty_four) * (unit.rows * depth) + context_.Place() +
+                      Index::Variable(rows) * (at_once * depth);
+  const Index column =
+      Index::Variable(sixty_four) * depth + context_.Piece() * context_.piece_elements();
   Block body;
-  for (int at = 0; at < kUnitPiece; at += width) {
-    const Index m = context_.FirstM() + row, n = context_.FirstN() + column + Index(at);
+  for (int at = 0; at < context_.piece_elements(); at += width) {
+    const Index m = context_.FirstM() + row, n = FirstN() + column + Index(at);
     Block one;
     const UnitContext::Point point = PointOf(m, n, &one);
     one.push_back(
@@ -219,9 +248,9 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   }
   std::vector<Condition> conditions;
   if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
-  if (unit.columns % kUnitDepth != 0) conditions.push_back(Less(column, Index(unit.columns)));
+  if (columns() % depth != 0) conditions.push_back(Less(column, Index(columns())));
   if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
-  block->push_back(Unrolled(columns, CeilDivide(unit.columns, kUnitDepth),
+  block->push_back(Unrolled(sixty_four, CeilDivide(columns(), depth),
                             {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
 }
 

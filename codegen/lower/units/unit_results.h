@@ -18,12 +18,16 @@ class UnitResults {
   explicit UnitResults(UnitContext& context);
 
   // Where parts of k leave their sums for further stages: scratch memory, and those stages.
-  bool has_parts() const { return context_.unit().parts > 1; }
+  bool leaves_parts() const { return context_.plan().leaves_parts; }
   void AppendStages(LoopProgram* program);
 
+  // Shared arrays with room for a tile of elements of 16 bits, and for one of sums.
+  struct Room {
+    std::string staging, shown;
+  };
   // Stores the sums of all threads of a block, which have met at a barrier behind the last use of
-  // `staging`, a shared array with room for a tile of elements of 16 bits.
-  void Emit(const std::string& staging, Block* block);
+  // that room.
+  void Emit(const Room& room, Block* block);
 
  private:
   // Two neighbours along n: sums `number` and the next one of the thread.
@@ -31,14 +35,19 @@ class UnitResults {
     Index number, m, n;
   };
   const Expression& computed() const { return context_.computed(); }
-  int64_t group_tiles() const { return context_.unit().rows / kUnitRows / context_.unit().groups; }
-  Index GroupRow() const;
+  ScalarType sum_type() const { return context_.plan().sum; }
+  // Of the tile, those that the block stores.
+  int64_t columns() const { return context_.unit().columns / context_.plan().sharers; }
+  // Sums of a tile along m that the thread stores.
+  int64_t own_of_tile() const { return tiles_.of_tile() / context_.plan().sharers; }
+  Index FirstN() const;
   Block OverPairs(const std::function<void(const Pair& pair, Block* block)>& body);
   UnitContext::Point PointOf(const Index& m, const Index& n, Block* block);
   Index OffsetOf(const ResultTarget& target, const Index& m, const Index& n, Block* block);
   std::vector<Condition> Exists(const Index& m, const Index& n) const;
   LoopValue Sum(const Index& number, int lanes = 1) const;
   std::vector<LoopValue> Stored(const Index& number, const UnitContext::Point& at, Block* block);
+  void CombineInCluster(const std::string& shown, Block* block);
   void ApplyStore(Block* block);
   void EmitStaged(const std::string& staging, Block* block);
   void EmitMatrices(const std::string& staging, Block* block);
@@ -48,8 +57,10 @@ class UnitResults {
   bool FitsSums() const;
 
   UnitContext& context_;
+  const SumTiles tiles_;
   std::vector<ResultTarget> arrays_, outputs_;
   StorePointers store_;
+  std::string sums_;  // array of those of the columns that the block stores
 };
 
 }  // namespace mdh

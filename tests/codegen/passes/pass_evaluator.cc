@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/device/matrix_memory.h"
 #include "tests/codegen/passes/block_memory.h"
+#include "tests/codegen/passes/packed_registers.h"
 
 namespace mdh {
 namespace {
@@ -200,6 +201,8 @@ class ThreadOfStage {
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
+  // Elements are where they would be as the base's: nothing of that is read any more.
+  void Run(const DeclareView& s) { pointers_.insert_or_assign(s.name, std::pair(s.base, 0)); }
   void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
   void Run(const DeclareArray& s) {
     if (s.space == MemorySpace::kShared) return memory_.Declare(s);
@@ -325,6 +328,57 @@ class ThreadOfStage {
         const ScalarValue& value = own.values[static_cast<size_t>(2 * matrix + side)];
         StoreAt(s.array, at + side, Apply(ScalarOp::kCast, s.type, {value}));
       }
+    }
+    memory_.EndShow(number_);
+  }
+
+  // Lanes show each other the rows they point to, and load what is theirs.
+  void Run(const LoadMatrices& s) {
+    const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, {At(s.offset), {}});
+    const int64_t lane = number_ % 32, bytes = SizeBytes(s.type), packed = 4 / bytes;
+    EXPECT_EQ(shown[static_cast<size_t>(lane)].at * bytes % 16, 0) << "a row is not aligned";
+    for (int64_t matrix = 0; matrix < s.matrices; ++matrix) {
+      std::vector<ScalarValue> values;
+      for (int64_t e = 0; e < packed; ++e) {
+        const int64_t pair = packed * (lane % 4) + e;
+        const int64_t row = s.is_transposed ? pair : lane / 4,
+                      column = s.is_transposed ? lane / 4 : pair;
+        values.push_back(Load(s.array, shown[static_cast<size_t>(8 * matrix + row)].at + column));
+      }
+      StoreAt(s.to.array, At(s.to.first) + matrix, Packed(values));
+    }
+    memory_.EndShow(number_);
+  }
+
+  // Lanes show each other their fragments; every one adds up its own sums, by the digits of
+  // layouts.
+  void Run(const WarpMultiply& s) {
+    const MatrixInstruction& row = *s.instruction;
+    const int64_t of_a = row.a_layout.Count(DigitPlace::kRegister);
+    BlockMemory::Shown own;
+    for (const auto& [held, layout] : {std::pair(&s.a, &row.a_layout), {&s.b, &row.b_layout}}) {
+      const int64_t first = At(held->first), count = layout->Count(DigitPlace::kRegister);
+      for (int64_t r = first; r < first + count; ++r) own.values.push_back(Load(held->array, r));
+    }
+    const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, own);
+    const auto element = [&](const FragmentLayout& layout, int64_t first, ScalarType type,
+                             const MatrixPoint& at) {
+      const HeldAt held = layout.Holding(at).value();
+      const BlockMemory::Shown& lane = shown[static_cast<size_t>(held.lane)];
+      const ScalarValue value =
+          Unpacked(lane.values[static_cast<size_t>(first + held.reg)], type, held.packed);
+      return Apply(ScalarOp::kCast, row.accumulator, {value});
+    };
+    for (int64_t r = 0; r < row.c_layout.Count(DigitPlace::kRegister); ++r) {
+      const MatrixPoint at = row.c_layout.At({.lane = number_ % 32, .reg = r});
+      ScalarValue sum = Load(s.sums.array, At(s.sums.first) + r);
+      for (int64_t k = 0; k < row.k; ++k) {
+        const ScalarValue a = element(row.a_layout, 0, row.a, {at[0], 0, k}),
+                          b = element(row.b_layout, of_a, row.b, {0, at[1], k});
+        sum = Apply(ScalarOp::kAdd, row.accumulator,
+                    {sum, Apply(ScalarOp::kMul, row.accumulator, {a, b})});
+      }
+      StoreAt(s.sums.array, At(s.sums.first) + r, sum);
     }
     memory_.EndShow(number_);
   }

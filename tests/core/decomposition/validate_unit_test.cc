@@ -66,6 +66,18 @@ TEST(ValidateUnitTest, ConstraintsByName) {
             "unit: bytes of packed operands: 2147483648 > 1073741824");
   EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
             "packs=a: only operands of matrix units are packed");
+  EXPECT_EQ(Error(Halves(), "128:64:2:4:2", "; combine=cluster"), "");
+  EXPECT_EQ(Error(Halves(), "128:64:2:4:1", "; combine=cluster"),
+            "unit: there is one part, and nothing to combine");
+  EXPECT_EQ(Error(Halves("I = 64, J = 64, K = 1024"), "64:256:1:4:9", "; combine=cluster"),
+            "unit: parts: 9 blocks share sums, a cluster has at most 8");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:3", "; combine=cluster"),
+            "unit: columns: 64 is no multiple of 16 for each of 3 blocks of a cluster");
+  EXPECT_EQ(Error(Halves(), "128:128:2:3:2", "; combine=cluster"),
+            "unit: stages: the sums of 128 rows of 128 columns do not fit in the place of 3 of one "
+            "operand");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:2", "; combine=last_block"),
+            "unit: parts of matrix units combine as partials or in a cluster");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; resident=2"),
             "unit: bytes of shared memory of a block: 197632 > 116224");
 }
@@ -73,13 +85,92 @@ TEST(ValidateUnitTest, ConstraintsByName) {
 TEST(ValidateUnitTest, ExpressionsByName) {
   const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
   EXPECT_EQ(error(MatMul("fp32", "A * B")),
-            "unit: operand A is of type fp32, and units take fp16 and bf16");
+            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
             "unit: operand A is computed, and units take what is loaded");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
             "unit: operand B has a boundary that is not 0");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
+}
+
+std::string WarpError(const Expression& e, const std::string& warps, const std::string& more = "",
+                      int capability = 90) {
+  return Error(e, "0:0:1:4:1; warps=" + warps, more, capability);
+}
+
+TEST(ValidateUnitTest, WarpsByName) {
+  const Expression doubles = MatMul("fp64", "A * B");
+  const auto error = [&](const std::string& warps, int capability = 90) {
+    return WarpError(doubles, warps, "", capability);
+  };
+  EXPECT_EQ(error("64:128:2:4:4:1:16:4"), "");
+  EXPECT_EQ(error("64:128:2:4:4:1:16:8"), "");
+  EXPECT_EQ(error("64:128:2:4:4:1:8:4", 80), "");
+  EXPECT_EQ(
+      error("64:128:2:4:4:1:16:4", 80),
+      "warps: the device has no instruction of a warp for m = 16 and k = 4 (CUDA's mma.sync)");
+  EXPECT_EQ(error("64:128:2:4:4:1:16:16"),
+            "warps: k: 16 is no even part of the 16 points of a stage");
+  EXPECT_EQ(error("64:128:0:4:4:1:16:4"), "warps: 0 x 4 warps are not 1..32");
+  EXPECT_EQ(error("64:128:8:8:4:1:16:4"), "warps: 8 x 8 warps are not 1..32");
+  EXPECT_EQ(error("48:128:2:4:4:1:16:4"),
+            "warps: rows: 48 is no multiple of 16 for each of 2 warps");
+  EXPECT_EQ(error("64:120:2:4:4:1:16:4"),
+            "warps: columns: 120 is no multiple of 8 for each of 4 warps");
+  EXPECT_EQ(error("64:24:2:1:4:1:16:4"),
+            "warps: columns: 24 is no multiple of 16, and B is contiguous along n");
+  EXPECT_EQ(error("64:128:2:4:1:1:16:4"), "warps: stages: 1 is not in 2..8");
+  EXPECT_EQ(error("64:128:2:4:4:0:16:4"), "warps: parts: 0 is not in 1..64");
+  EXPECT_EQ(error("128:128:2:2:4:1:16:4"), "warps: registers of sums and operands: 320 > 200");
+  EXPECT_EQ(Error(doubles, "128:256:2:4:1"),
+            "unit: operands are of type fp64, and units of groups take fp16 and bf16");
+  EXPECT_EQ(error("128:128:4:4:4:1:16:4"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; resident=2"), "");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:8", "; resident=2"),
+            "warps: registers of sums and operands: 128 > 96");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 80), "");
+  EXPECT_EQ(WarpError(Halves(), "48:64:3:1:4:1:16:16", "", 80),
+            "warps: 3 x 1 warps are an odd number");
+  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 75),
+            "warps: the device does not copy to shared memory asynchronously");
+  EXPECT_EQ(WarpError(Halves(), "64:128:2:4:4:1:16:4"),
+            "warps: the device has no instruction of a warp for bf16, m = 16 and k = 4");
+  EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; numerics=exact"),
+            "warps: numerics=exact fixes the order in which values combine");
+}
+
+// Bytes are contiguous along k, or packed so.
+TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
+  const auto bytes = [](const std::string& b) {
+    const auto parsed = ParseExpression(absl::Substitute(
+        "e<I = 256, J = 256, K = 256> := out_view<int32>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+        "inp_view<int8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($0) )\n"
+        "where f(A, B) -> (C: int32) { C = int32(A) * int32(B) }\n",
+        b));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return *parsed;
+  };
+  EXPECT_EQ(WarpError(bytes("j,k"), "128:128:2:2:3:1:16:32", "", 80), "");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "", 80),
+            "warps: operand B of type int8 is not contiguous along k, and not packed so");
+  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
+}
+
+TEST(ValidateUnitTest, TextOfWarpsReadsBack) {
+  const std::string text =
+      ToText(SinglePoints(Halves(), CudaModel(), NumericsPolicy::kReassociate)) +
+      "; warps=64:128:2:4:3:5:16:8; packs=a";
+  const Result<TuningParameters> p = ParseTuningParameters(text);
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_EQ(p->unit, (UnitParameters{.rows = 64,
+                                     .columns = 128,
+                                     .stages = 3,
+                                     .parts = 5,
+                                     .packed = PackedOperands::kA,
+                                     .warps = {2, 4, 16, 8}}));
+  EXPECT_EQ(*ParseTuningParameters(ToText(*p)), *p);
 }
 
 TEST(ValidateUnitTest, TextReadsBack) {
@@ -98,7 +189,7 @@ TEST(ValidateUnitTest, TextReadsBack) {
 TEST(UnitPlanTest, OperandsAndResults) {
   const UnitParameters unit{64, 64, 1, 4, 1};
   const auto plan = [&](const std::string& sizes) {
-    return CutForUnit(unit, *PlanUnit(Halves(sizes)));
+    return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(Halves(sizes)));
   };
   const UnitPlan whole = plan("I = 128, J = 128, K = 128");
   EXPECT_FALSE(whole.a.is_across);
@@ -127,7 +218,7 @@ TEST(UnitPlanTest, Convolutions) {
   ASSERT_TRUE(e.ok()) << e.status();
   Result<UnitPlan> plan = PlanUnit(*e);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  plan = CutForUnit({64, 64, 1, 4, 1}, *std::move(plan));
+  plan = CutForUnit({64, 64, 1, 4, 1}, CombineBlocks::kPartials, *std::move(plan));
   EXPECT_EQ(plan->m, 128);
   EXPECT_EQ(plan->n, 64);
   EXPECT_EQ(plan->k, 144);

@@ -23,13 +23,16 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 struct Case {
   std::string name, text;
   UnitParameters unit;
   int swizzle = 1;
+  CombineBlocks combine = CombineBlocks::kPartials;
 };
+constexpr CombineBlocks kCluster = CombineBlocks::kCluster;
 
 // Small, so that sums are exact in all types.
 ScalarValue InputElement(ScalarType type, int64_t n) {
@@ -37,12 +40,13 @@ ScalarValue InputElement(ScalarType type, int64_t n) {
 }
 
 std::string MatMul(const std::string& type, const std::string& sum, const std::string& sizes,
-                   const std::string& a, const std::string& b, const std::string& c = "i,j") {
+                   const std::string& a, const std::string& b, const std::string& c = "i,j",
+                   const std::string& out = "T") {
   return absl::Substitute(
-      "e<T = $0 | $2> := out_view<T>( C: (i,j,k) -> ($5) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "e<T = $0 | $2> := out_view<$6>( C: (i,j,k) -> ($5) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
       "inp_view<T,T>( A: (i,j,k) -> ($3), B: (i,j,k) -> ($4) )\n"
       "where f(A, B) -> (C: $1) { C = $1(A) * $1(B) }\n",
-      type, sum, sizes, a, b, c);
+      type, sum, sizes, a, b, c, out);
 }
 
 LowLevelExpression Lowered(const Case& c) {
@@ -51,10 +55,21 @@ LowLevelExpression Lowered(const Case& c) {
   TuningParameters p = DefaultParameters(expression, CudaModel(), device);
   p.unit = c.unit;
   p.swizzle = c.swizzle;
+  p.combine_blocks = c.combine;
   p.resident_blocks = 0;
   Result<LowLevelExpression> low_level = Lower(expression, CudaModel(), device, p);
   EXPECT_TRUE(low_level.ok()) << c.name << ": " << low_level.status();
   return *std::move(low_level);
+}
+
+UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 4, int parts = 1,
+                     PackedOperands packed = PackedOperands::kNone) {
+  return {.rows = rows,
+          .columns = columns,
+          .stages = stages,
+          .parts = parts,
+          .packed = packed,
+          .warps = warps};
 }
 
 class UnitProgram : public ::testing::TestWithParam<Case> {};
@@ -84,7 +99,9 @@ TEST_P(UnitProgram, ComputesWhatTheInterpreterDoes) {
   for (const ScratchBuffer& buffer : program.scratch) {
     memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
   }
-  const ProgramMemory result = Execute(program, memory);
+  // Warps load fragments behind the last stage, which nobody uses.
+  const ProgramMemory result =
+      Execute(program, memory, /*may_read_unwritten=*/GetParam().unit.has_warps());
   const Result<std::vector<BufferBytes>> expected = Interpret(e, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   size_t output = 0;
@@ -126,6 +143,24 @@ const Case kCases[] = {
      {64, 64, 1, 4, 1}},
     {"halves", MatMul("fp16", "fp16", "I = 64, J = 16, K = 64", "i,k", "j,k"), {64, 16, 1, 4, 1}},
     {"parts", MatMul("bf16", "fp32", "I = 64, J = 16, K = 300", "i,k", "j,k"), {64, 16, 1, 3, 3}},
+    {"cluster",
+     MatMul("bf16", "fp32", "I = 64, J = 32, K = 300", "i,k", "j,k"),
+     {64, 32, 1, 3, 2},
+     1,
+     kCluster},
+    {"cluster_of_tiles",
+     MatMul("fp16", "fp16", "I = 150, J = 100, K = 330", "i,k", "k,j"),
+     {128, 64, 1, 4, 4},
+     1,
+     kCluster},
+    {"cluster_of_groups",
+     "e<T = bf16 | B = 2, I = 70, J = 24, K = 200> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (b,i,k), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {128, 48, 2, 4, 3},
+     2,
+     kCluster},
     {"packed",
      MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
      {64, 64, 1, 4, 1, PackedOperands::kBoth}},
@@ -163,6 +198,15 @@ const Case kCases[] = {
      "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
      "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
      {64, 32, 1, 4, 2}},
+    {"dense_cluster",
+     "e<T = bf16 | I = 50, J = 40, K = 200> := out_view<T>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<T>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<T,T>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp32) { c = fp32(x) * fp32(w) },\n"
+     "      s(c, bias) -> y { y = T(max(c + fp32(bias), 0)) }\n",
+     {64, 64, 1, 4, 2},
+     1,
+     kCluster},
     {"convolution",
      "e<T = bf16 | N = 1, P = 7, Q = 9, K = 16, R = 3, S = 3, C = 8> :=\n"
      "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
@@ -171,6 +215,54 @@ const Case kCases[] = {
      "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
      {64, 16, 1, 4, 1}},
+    {"doubles", MatMul("fp64", "fp64", "I = 32, J = 32, K = 48", "i,k", "k,j"),
+     Warps(32, 32, {1, 2, 16, 4})},
+    {"doubles_across", MatMul("fp64", "fp64", "I = 64, J = 16, K = 80", "k,i", "j,k"),
+     Warps(32, 16, {2, 1, 16, 4}, /*stages=*/2)},
+    {"doubles_narrow", MatMul("fp64", "fp64", "I = 32, J = 16, K = 32", "k,i", "k,j"),
+     Warps(16, 16, {1, 2, 16, 4}, /*stages=*/3)},
+    {"doubles_of_eight", MatMul("fp64", "fp64", "I = 32, J = 16, K = 48", "k,i", "j,k"),
+     Warps(32, 16, {1, 1, 16, 8}, /*stages=*/3)},
+    {"doubles_of_eight_rows", MatMul("fp64", "fp64", "I = 48, J = 24, K = 48", "i,k", "j,k"),
+     Warps(48, 24, {3, 1, 8, 4}, /*stages=*/3)},
+    {"doubles_odd", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4)},
+    {"doubles_packed", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, PackedOperands::kBoth)},
+    {"doubles_in_parts", MatMul("fp64", "fp64", "I = 32, J = 16, K = 100", "i,k", "j,k"),
+     Warps(32, 16, {2, 1, 16, 4}, /*stages=*/3, /*parts=*/3)},
+    {"doubles_stored",
+     "e<I = 20, J = 24, K = 32> := out_view<fp32>( y: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +), store s<fp64>( bias: (i,j,k) -> (j) ) ) o\n"
+     "inp_view<fp64,fp64>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
+     "where f(x, w) -> (c: fp64) { c = x * w },\n"
+     "      s(c, bias) -> y { y = fp32(max(c + bias, 0)) }\n",
+     Warps(32, 32, {1, 2, 16, 4})},
+    {"doubles_convolution",
+     "e<N = 1, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 4> :=\n"
+     "out_view<fp64>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<fp64,fp64>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "                     w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp64) { a = x * w }\n",
+     Warps(32, 16, {2, 1, 16, 4})},
+    {"halves_of_warps", MatMul("bf16", "fp32", "I = 64, J = 64, K = 128", "i,k", "k,j"),
+     Warps(64, 64, {2, 2, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_across", MatMul("fp16", "fp32", "I = 64, J = 16, K = 128", "k,i", "j,k"),
+     Warps(64, 16, {2, 1, 16, 16}, /*stages=*/2)},
+    {"halves_of_warps_narrow", MatMul("fp16", "fp32", "I = 48, J = 40, K = 80", "i,k", "j,k"),
+     Warps(32, 24, {2, 1, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_odd", MatMul("bf16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
+     Warps(32, 64, {1, 2, 16, 16}, /*stages=*/3)},
+    {"halves_of_warps_in_parts", MatMul("bf16", "fp32", "I = 32, J = 16, K = 300", "i,k", "j,k"),
+     Warps(32, 16, {2, 1, 16, 16}, /*stages=*/3, /*parts=*/3)},
+    {"bytes", MatMul("int8", "int32", "I = 32, J = 32, K = 256", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 32, {2, 1, 16, 32}, /*stages=*/3)},
+    {"bytes_odd", MatMul("int8", "int32", "I = 21, J = 19, K = 150", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
+    {"bytes_packed",
+     MatMul("int8", "int32", "I = 21, J = 19, K = 150", "k,i", "k,j", "i,j", "int32"),
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, PackedOperands::kBoth)},
 };
 
 // As source: the pipeline of copies and multiplications, and results through shared memory.
@@ -191,6 +283,22 @@ TEST(UnitSource, MatrixProduct) {
   ASSERT_THAT(kernel->launches, SizeIs(1));
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{32 * 16, 1, 1}, {256, 1, 1}}));
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128);
+}
+
+// The same with fragments in registers.
+TEST(UnitSource, MatrixProductOfDoubles) {
+  const LowLevelExpression low_level =
+      Lowered({"golden", MatMul("fp64", "fp64", "I = 1024, J = 1024, K = 1024", "i,k", "k,j"),
+               Warps(64, 128, {2, 4, 16, 4}), 8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("warp_unit_matmul.cu", kernel->source);
+  EXPECT_THAT(kernel->compile_options, Not(Contains("--gpu-architecture=sm_90a")));
+  EXPECT_THAT(kernel->header,
+              HasSubstr("Matrix units of warps need compute capability 9.0 or later."));
+  ASSERT_THAT(kernel->launches, SizeIs(1));
+  EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{16 * 8, 1, 1}, {256, 1, 1}}));
+  EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (64 + 128) * 128);
 }
 
 // Boundaries, a store function and parts of k, as the loop program behind its passes.

@@ -1,0 +1,143 @@
+#include "codegen/choose/unit_moves.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "core/decomposition/choices.h"
+#include "core/decomposition/unit_plan.h"
+
+namespace mdh {
+namespace {
+
+constexpr std::array<int, 6> kRowSteps = {64, 128, 192, 256, 384, 512};
+constexpr std::array<int, 11> kColumnSteps = {16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256};
+constexpr std::array<int, 12> kPartSteps = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
+
+// The numbers of the ladder next to `value`, those below it first.
+std::vector<int> NextTo(absl::Span<const int> ladder, int value) {
+  std::vector<int> next;
+  const auto above = std::upper_bound(ladder.begin(), ladder.end(), value);
+  const auto from = std::lower_bound(ladder.begin(), ladder.end(), value);
+  if (from != ladder.begin()) next.push_back(*(from - 1));
+  if (above != ladder.end()) next.push_back(*above);
+  return next;
+}
+
+class UnitWalk {
+ public:
+  explicit UnitWalk(const TuningParameters& p) : p_(p) {}
+
+  std::vector<TuningParameters> Run() {
+    ShowTiles();
+    ShowGroups(p_.unit);
+    ShowWarps();
+    for (const int step : {-1, 1}) {
+      UnitParameters unit = p_.unit;
+      unit.stages += step;
+      Show(unit);
+    }
+    for (const int parts : NextTo(kPartSteps, p_.unit.parts)) {
+      UnitParameters unit = p_.unit;
+      unit.parts = parts;
+      Show(unit);
+    }
+    for (const PackedOperands packed :
+         {PackedOperands::kNone, PackedOperands::kA, PackedOperands::kB, PackedOperands::kBoth}) {
+      UnitParameters unit = p_.unit;
+      unit.packed = packed;
+      Show(unit);
+    }
+    ShowChoices();
+    return std::move(neighbours_);
+  }
+
+ private:
+  void Show(const UnitParameters& unit) {
+    if (unit == p_.unit) return;
+    neighbours_.push_back(p_);
+    neighbours_.back().unit = unit;
+    // Of one part there is nothing to combine.
+    if (unit.parts == 1) neighbours_.back().combine_blocks = CombineBlocks::kPartials;
+  }
+
+  // A tile with stages for which there is room: those of the largest tiles are few.
+  void ShowTile(int rows, int columns) {
+    UnitParameters unit = p_.unit;
+    unit.rows = rows;
+    unit.columns = columns;
+    const int64_t have = UnitSharedBytes(p_.unit), of_stage = UnitSharedBytes(unit) / unit.stages;
+    unit.stages = static_cast<int>(std::max<int64_t>(have / of_stage, kFewestUnitStages));
+    unit.stages = std::min(unit.stages, kMostUnitStages);
+    if (rows % (kUnitRows * unit.groups) == 0) Show(unit);
+    ShowGroups(unit);
+  }
+
+  void ShowTiles() {
+    const int rows = p_.unit.rows, columns = p_.unit.columns;
+    const std::vector<int> next_rows = NextTo(kRowSteps, rows),
+                           next_columns = NextTo(kColumnSteps, columns);
+    for (const int r : next_rows) ShowTile(r, columns);
+    for (const int c : next_columns) ShowTile(rows, c);
+    for (const int r : next_rows) {
+      for (const int c : next_columns) {
+        if ((r < rows) != (c < columns)) ShowTile(r, c);
+      }
+    }
+    if (columns >= 64) ShowTile(rows, 2 * columns), ShowTile(rows, columns / 2);
+  }
+
+  void ShowGroups(UnitParameters unit) {
+    if (unit.has_warps()) return;
+    const int before = unit.groups;
+    for (int groups = 1; groups <= kMostUnitGroups; ++groups) {
+      if (groups == before || unit.rows % (kUnitRows * groups) != 0) continue;
+      unit.groups = groups;
+      Show(unit);
+    }
+  }
+
+  // Twice or half as many warps one way or both ways, and an instruction for another depth.
+  void ShowWarps() {
+    if (!p_.unit.has_warps()) return;
+    const auto show = [&](int UnitWarps::*number, bool doubles, UnitParameters unit) {
+      int& value = unit.warps.*number;
+      if (!doubles && value % 2 != 0) return unit;
+      value = doubles ? 2 * value : value / 2;
+      Show(unit);
+      return unit;
+    };
+    for (const bool doubles : {true, false}) {
+      show(&UnitWarps::k, doubles, p_.unit);
+      show(&UnitWarps::along_n, !doubles, show(&UnitWarps::along_m, doubles, p_.unit));
+      show(&UnitWarps::along_n, doubles, p_.unit);
+    }
+  }
+
+  // Of the search among designs: any other word, or a neighbouring number.
+  void ShowChoices() {
+    for (const Choice& choice : Choices()) {
+      if (choice.steps.empty()) continue;
+      const int64_t here = choice.get_of_blocks(p_);
+      const auto at = std::find(choice.steps.begin(), choice.steps.end(), here);
+      for (const int64_t& value : choice.steps) {
+        const bool is_near = at != choice.steps.end() && std::abs(&value - &*at) <= 1;
+        if (value == here || (choice.is_number() && !is_near)) continue;
+        neighbours_.push_back(p_);
+        choice.set_of_blocks(value, &neighbours_.back());
+      }
+    }
+  }
+
+  const TuningParameters& p_;
+  std::vector<TuningParameters> neighbours_;
+};
+
+}  // namespace
+
+std::vector<TuningParameters> UnitMoves(const TuningParameters& parameters) {
+  return UnitWalk(parameters).Run();
+}
+
+}  // namespace mdh

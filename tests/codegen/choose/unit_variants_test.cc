@@ -1,0 +1,103 @@
+// What rules and moves make of contractions for matrix units: valid configurations, the likeliest
+// to be fast first, and neighbours from which all others can be reached.
+#include "codegen/choose/unit_variants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/substitute.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/choose/unit_moves.h"
+#include "core/decomposition/validate.h"
+#include "core/text/parser.h"
+
+namespace mdh::unit_variants_test {
+namespace {
+
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Expression MatMul(int64_t i, int64_t j, int64_t k, const std::string& type = "bf16") {
+  return *ParseExpression(absl::Substitute(
+      "e<T = $3 | I = $0, J = $1, K = $2> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> C { C = A * B }\n",
+      i, j, k, type));
+}
+
+const DeviceDescription kDevice = *DescribeCudaArchitecture(90);
+
+TuningParameters Default(const Expression& e) { return DefaultParameters(e, CudaModel(), kDevice); }
+
+TEST(UnitVariantsTest, DefaultsFillTheDevice) {
+  const auto blocks = [](const Expression& e) {
+    const TuningParameters p = Default(e);
+    EXPECT_GT(p.unit.rows, 0);
+    return CutForUnit(p.unit, p.combine_blocks, *PlanUnit(e)).blocks(p.unit);
+  };
+  EXPECT_EQ(Default(MatMul(4096, 4096, 4096)).unit, (UnitParameters{128, 256, 2, 4, 1}));
+  EXPECT_GE(blocks(MatMul(1024, 1024, 1024)), 64);
+  EXPECT_GE(blocks(MatMul(512, 512, 512)), 32);
+  EXPECT_GE(blocks(MatMul(64, 8192, 8192)), 100);
+}
+
+TEST(UnitVariantsTest, OnlyOfContractionsOfHalvesOnDevicesWithTheUnit) {
+  EXPECT_EQ(Default(MatMul(1024, 1024, 1024, "fp32")).unit.rows, 0);
+  const Expression halves = MatMul(1024, 1024, 1024);
+  const DeviceDescription older = *DescribeCudaArchitecture(80);
+  const TuningParameters p = DefaultParameters(halves, CudaModel(), older);
+  EXPECT_EQ(p.unit.rows, 0);
+  EXPECT_THAT(UnitVariants(halves, CudaModel(), older, p, 10), IsEmpty());
+}
+
+// Unaligned rows are offered with copies in aligned ones; and long sums of few results in clusters.
+TEST(UnitVariantsTest, OfferWhatMayHelp) {
+  const auto has = [](const Expression& e, const auto& is_so) {
+    const std::vector<TuningParameters> variants =
+        UnitVariants(e, CudaModel(), kDevice, Default(e), 40);
+    return std::any_of(variants.begin(), variants.end(), is_so);
+  };
+  const auto is_packed = [](const TuningParameters& p) {
+    return p.unit.packed != PackedOperands::kNone;
+  };
+  const auto is_cluster = [](const TuningParameters& p) {
+    return p.combine_blocks == CombineBlocks::kCluster;
+  };
+  EXPECT_TRUE(has(MatMul(1023, 513, 777), is_packed));
+  EXPECT_FALSE(has(MatMul(1024, 512, 768), is_packed));
+  EXPECT_TRUE(has(MatMul(512, 512, 4096), is_cluster));
+}
+
+// From one configuration to any other, one change at a time.
+TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
+  const Expression e = MatMul(1000, 1000, 1000);
+  std::vector<TuningParameters> seen = {Default(e)};
+  for (size_t n = 0; n < seen.size() && seen.size() < 3000; ++n) {
+    for (TuningParameters& next : UnitMoves(TuningParameters(seen[n]))) {
+      const bool is_new = std::find(seen.begin(), seen.end(), next) == seen.end();
+      if (is_new && Validate(e, CudaModel(), kDevice, next).ok()) seen.push_back(std::move(next));
+    }
+  }
+  const auto has = [&](const auto& is_so) { return std::any_of(seen.begin(), seen.end(), is_so); };
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.rows == 64 && p.unit.columns == 256; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.groups == 4; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.parts == 4 && p.unit.stages == 6; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.packed == PackedOperands::kBoth; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.combine_blocks == CombineBlocks::kCluster; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.early_launches == EarlyLaunches::kCalls; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.swizzle == 1; }));
+}
+
+TEST(UnitMovesTest, NeighboursDiffer) {
+  const TuningParameters p = Default(MatMul(512, 512, 512));
+  EXPECT_THAT(UnitMoves(p), Not(IsEmpty()));
+  for (const TuningParameters& next : UnitMoves(p)) EXPECT_NE(next, p);
+}
+
+}  // namespace
+}  // namespace mdh::unit_variants_test

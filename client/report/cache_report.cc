@@ -37,13 +37,14 @@ json RecordData(const v1::TuningRecord& record) {
         expression->dimensions(), " × ",
         [](std::string* out, const Dimension& dimension) { absl::StrAppend(out, dimension.size); });
   }
+  const std::optional<UnitUse> unit = UnitUseOf(record);
   return {{"name", record.name()},
           {"expression", record.expression_name()},
           {"sizes", std::move(sizes)},
           {"points", points},
           {"device", record.device().model()},
           {"time_ns", record.time_ns()},
-          {"share", Ratio(LowerBound(record).time_ns, time_ns)},
+          {"share", Ratio(LowerBound(record, unit ? unit->flops_per_s : 0).time_ns, time_ns)},
           {"than_rules", Ratio(static_cast<double>(record.default_time_ns()), time_ns)},
           {"than_loop_nest", Ratio(static_cast<double>(record.loop_nest_time_ns()), time_ns)},
           {"trials", record.trials()},

@@ -214,6 +214,13 @@ Result<LowLevelExpression> DecompositionOf(const v1::TuningRecord& record) {
   return Decompose(expression, record.parameters(), record.device());
 }
 
+std::optional<UnitUse> UnitUseOf(const v1::TuningRecord& record) {
+  const Result<DeviceDescription> device = FromProto(record.device());
+  const Result<LowLevelExpression> low = DecompositionOf(record);
+  if (!device.ok() || !low.ok()) return std::nullopt;
+  return UnitUseOf(*low, *device, std::max(device->clock_hz, record.peaks().clock_hz()));
+}
+
 json DecompositionData(const LowLevelExpression& low) {
   const Expression& expression = low.expression();
   const std::vector<CutRow> rows = CutRows(low);

@@ -101,14 +101,23 @@ json PeaksData(const JobReport& report, const std::optional<Expression>& express
       return one.type == ScalarType::kFloat64 && Info(one.op).flops > 0;
     });
   }
-  return {{"fp32_flops_per_s", peaks.fp32_flops_per_s()},
-          {"fp64_flops_per_s", peaks.fp64_flops_per_s()},
-          {"memory_bytes_per_s", peaks.memory_bytes_per_s()},
-          {"is_double", is_double}};
+  json data = {{"fp32_flops_per_s", peaks.fp32_flops_per_s()},
+               {"fp64_flops_per_s", peaks.fp64_flops_per_s()},
+               {"memory_bytes_per_s", peaks.memory_bytes_per_s()},
+               {"is_double", is_double}};
+  const std::optional<UnitUse> unit =
+      report.record.has_value() ? UnitUseOf(*report.record) : std::nullopt;
+  if (unit.has_value() && unit->flops_per_s > 0) {
+    data["unit"] = unit->instruction.name;
+    data["unit_flops_per_s"] = unit->flops_per_s;
+  }
+  return data;
 }
 
 void AddBound(json& result, const json& peaks, const v1::DeviceDescription& device) {
-  const double peak = peaks[peaks["is_double"] ? "fp64_flops_per_s" : "fp32_flops_per_s"];
+  const double peak = peaks[peaks.contains("unit") ? "unit_flops_per_s"
+                            : peaks["is_double"]   ? "fp64_flops_per_s"
+                                                   : "fp32_flops_per_s"];
   const double bandwidth = peaks["memory_bytes_per_s"];
   const double compute_ns = peak > 0 ? result["flops"].get<double>() / peak * 1e9 : 0;
   const double memory_ns = bandwidth > 0 && !result["fits_in_cache"].get<bool>()

@@ -1,8 +1,10 @@
-// Every valid trial under the roof that the device's measured peaks make.
+// Every valid trial under the roof that the device's measured peaks make; of matrix units, what they
+// can do by their rate.
+const peakOf = (peaks) => peaks.unit ? peaks.unit_flops_per_s : peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s;
 
 function rooflineChart(data) {
   const { result, peaks } = data, intensity = result.flops / result.compulsory_bytes;
-  const peak = peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s;
+  const peak = peakOf(peaks);
   const times = data.runs.flatMap((run) => run.time_ns.filter((t) => t > 0));
   return chart((width) => {
     const speeds = times.map((t) => result.flops / t * 1e9);
@@ -31,7 +33,7 @@ function rooflineChart(data) {
     const sx = plot.x(intensity), sy = plot.y(fastest);
     taken.push([sx - 7, sy - 7, sx + 7, sy + 7]);
     const roof = plot.y(peak), flatStart = plot.x(result.fits_in_cache ? x.first : ridge);
-    placeLabel(plot, `${peaks.is_double ? "fp64" : "fp32"} peak ${flopsText(peak)}`, [
+    placeLabel(plot, `${peaks.unit || (peaks.is_double ? "fp64" : "fp32")} peak ${flopsText(peak)}`, [
       { x: plot.right, y: roof - 6, anchor: "end" }, { x: Math.max(flatStart, plot.left) + 4, y: roof - 6, anchor: "start" },
       { x: plot.right, y: roof + 16, anchor: "end" }, { x: plot.left + 4, y: roof - 6, anchor: "start" },
       { x: plot.right, y: roof - 20, anchor: "end" }, { x: plot.left + 4, y: roof - 20, anchor: "start" }], taken);
@@ -53,13 +55,13 @@ function rooflineChart(data) {
 
 function rooflineSection(data) {
   const { result, peaks } = data;
-  const peak = peaks && (peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s);
+  const peak = peaks && peakOf(peaks);
   const missing = !peaks || !(peak > 0) || !(peaks.memory_bytes_per_s > 0) ? "The device's peaks are not known, so there is no roof to draw."
     : !(result.flops > 0) ? "The expression has no floating-point operations, so it has no place under a roofline."
     : !data.runs.some((run) => run.time_ns.some((t) => t > 0)) ? "There is no valid trial yet." : null;
   if (missing) return section("Roofline", html("p", { class: "soft" }, missing));
   return section("Roofline", html("p", { class: "note" },
-    `The roof is what this device reached in measurements of the daemon. The expression computes ${countText(result.flops)} floating-point operations and touches ${bytesText(result.compulsory_bytes)} of its inputs and outputs. ` +
+    `The roof is what this device reached in measurements of the daemon${peaks.unit ? `, and what its matrix units can do with ${peaks.unit}` : ""}. The expression computes ${countText(result.flops)} floating-point operations and touches ${bytesText(result.compulsory_bytes)} of its inputs and outputs. ` +
     "So all trials have one intensity; they stand in a strip around it, from left to right as they ended." +
     (result.above_peak ? ` The best is above the roof: ${result.above_peak}.` : "") +
     (result.fits_in_cache ? " What is touched fits in the largest cache, so memory, dotted, is no bound on repeated executions." : "")),

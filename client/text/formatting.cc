@@ -50,9 +50,10 @@ std::string FormatBar(double share) {
   return absl::StrCat("[", std::string(filled, '#'), std::string(kCharacters - filled, '.'), "]");
 }
 
-Bound LowerBound(const v1::TuningRecord& record) {
-  const double peak = record.is_double_precision() ? record.peaks().fp64_flops_per_s()
-                                                   : record.peaks().fp32_flops_per_s();
+Bound LowerBound(const v1::TuningRecord& record, double unit_flops_per_s) {
+  const double peak = unit_flops_per_s > 0           ? unit_flops_per_s
+                      : record.is_double_precision() ? record.peaks().fp64_flops_per_s()
+                                                     : record.peaks().fp32_flops_per_s();
   const double bandwidth = record.peaks().memory_bytes_per_s();
   const double compute_ns = peak > 0 ? static_cast<double>(record.flops()) / peak * 1e9 : 0;
   const double memory_ns = bandwidth > 0 && !record.fits_in_cache()

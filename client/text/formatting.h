@@ -16,12 +16,13 @@ std::string FormatBandwidth(double bytes_per_s);  // "12.3 GB/s"
 std::string FormatBar(double share);
 
 // What a device could do at best: the longer of operations over peak and, for data larger than its
-// caches, bytes over bandwidth.
+// caches, bytes over bandwidth. `unit_flops_per_s`: the peak of the matrix unit that the kernel
+// computes with; 0: threads compute, whose peak was measured.
 struct Bound {
   double time_ns = 0;  // 0: not known
   bool is_bandwidth = false;
 };
-Bound LowerBound(const v1::TuningRecord& record);
+Bound LowerBound(const v1::TuningRecord& record, double unit_flops_per_s = 0);
 
 // Why a time can be shorter than what a device could do at best by its measured peaks: "part of the
 // data stays in the caches", ...; empty if it is not, or by less than is shown. `bytes`: touched.

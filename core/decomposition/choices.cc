@@ -185,8 +185,8 @@ std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t>
 }
 
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (p.unit.rows > 0) return "";  // of tiles, which clusters have as single blocks do
   if (p.combine_blocks == CombineBlocks::kCluster) return "blocks of a cluster are neighbours";
-  if (p.unit.rows > 0) return "";
   int axes = 0;  // with several blocks
   for (int d = 0; !p.tile.empty() && d < std::ssize(p.tile[0]) && d < t.expression.rank(); ++d) {
     axes += p.tile[0][d] < t.expression.dimensions()[d].size ? 1 : 0;

@@ -3,9 +3,9 @@
 namespace mdh {
 namespace {
 
-constexpr double kFarBehind = 1.5;   // times the other's best, measured
+constexpr double kFarBehind = 1.5;   // times the other's best, measured, or else by the models
 constexpr double kHopeless = 4;      // idem, by the models
-constexpr int kTurnsOfTheOther = 8;  // before one that is far behind has one
+constexpr int kEvery = 16;           // turns: one that is far behind has one of so many
 
 }  // namespace
 
@@ -15,9 +15,12 @@ bool IsTurnOfSecond(const SearchStanding& first, const SearchStanding& second, i
                          double factor) { return a.has_value() && b.has_value() && *a > factor * *b; };
   if (behind(second.expected, first.expected, kHopeless)) return false;
   if (behind(first.expected, second.expected, kHopeless)) return true;
-  const bool is_rare = turn % kTurnsOfTheOther == kTurnsOfTheOther - 1;
-  if (behind(second.measured, first.measured, kFarBehind)) return is_rare;
-  if (behind(first.measured, second.measured, kFarBehind)) return !is_rare;
+  const bool are_measured = first.measured.has_value() && second.measured.has_value();
+  const auto& of_first = are_measured ? first.measured : first.expected;
+  const auto& of_second = are_measured ? second.measured : second.expected;
+  const bool is_rare = turn % kEvery == kEvery - 1;
+  if (behind(of_second, of_first, kFarBehind)) return is_rare;
+  if (behind(of_first, of_second, kFarBehind)) return !is_rare;
   return turn % 2 == 1;
 }
 

@@ -1,5 +1,7 @@
 #include "client/commands/format/record_format.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -15,7 +17,8 @@ std::string Fact(const char* what, const std::string& text) {
   return absl::StrFormat("  %-12s %s\n", what, text);
 }
 
-std::string SpeedText(const v1::TuningRecord& record, const Bound& bound) {
+std::string SpeedText(const v1::TuningRecord& record, const Bound& bound,
+                      const std::optional<UnitUse>& unit) {
   const auto time_ns = static_cast<double>(record.time_ns());
   const bool shows_bytes = record.flops() == 0 || bound.is_bandwidth;
   std::string text =
@@ -24,9 +27,14 @@ std::string SpeedText(const v1::TuningRecord& record, const Bound& bound) {
   if (shows_bytes && record.fits_in_cache()) absl::StrAppend(&text, ", of data in caches");
   if (bound.time_ns <= 0) return text;
   const v1::MachinePeaks& peaks = record.peaks();
+  const double share = bound.time_ns / time_ns * 100;
+  if (unit.has_value() && !bound.is_bandwidth) {
+    return absl::StrFormat("%s, %.0f %% of the %s that %s can do", text, share,
+                           FormatFlops(unit->flops_per_s), unit->instruction.name);
+  }
   const double peak =
       record.is_double_precision() ? peaks.fp64_flops_per_s() : peaks.fp32_flops_per_s();
-  return absl::StrFormat("%s, %.0f %% of the measured %s", text, bound.time_ns / time_ns * 100,
+  return absl::StrFormat("%s, %.0f %% of the measured %s", text, share,
                          bound.is_bandwidth
                              ? "bandwidth of " + FormatBandwidth(peaks.memory_bytes_per_s())
                              : "peak of " + FormatFlops(peak));
@@ -64,19 +72,24 @@ std::string Quoted(const std::string& word) {
 }  // namespace
 
 std::string FormatRecord(const v1::TuningRecord& record) {
-  const Bound bound = LowerBound(record);
+  const Result<LowLevelExpression> low = DecompositionOf(record);
+  const std::optional<UnitUse> unit = UnitUseOf(record);
+  const Bound bound = LowerBound(record, unit.has_value() ? unit->flops_per_s : 0);
   std::string text =
       absl::StrCat(record.expression_name(), record.device().model().empty() ? "" : " on ",
                    record.device().model(), ": ", FormatTime(record.time_ns()),
                    record.cache_state() == v1::CACHE_STATE_COLD ? ", with cold caches\n" : "\n");
-  absl::StrAppend(&text, Fact("speed", SpeedText(record, bound)));
+  absl::StrAppend(&text, Fact("speed", SpeedText(record, bound, unit)));
   const std::string why = WhyAbovePeak(static_cast<double>(record.time_ns()), bound,
                                        record.compulsory_bytes(), record.device());
   if (!why.empty()) absl::StrAppend(&text, Fact("", absl::StrCat("more than all: ", why)));
   const std::string compared = ComparedText(record);
   if (!compared.empty()) absl::StrAppend(&text, Fact("compared", compared));
-  const Result<LowLevelExpression> low = DecompositionOf(record);
-  if (low.ok()) absl::StrAppend(&text, Fact("parts", ShortForm(*low)));
+  if (unit.has_value()) {
+    absl::StrAppend(&text, Fact("unit", unit->text));
+  } else if (low.ok()) {
+    absl::StrAppend(&text, Fact("parts", ShortForm(*low)));
+  }
   if (record.is_disturbed()) {
     absl::StrAppend(&text, Fact("disturbed",
                                 "others used the machine; it is measured again when that is "

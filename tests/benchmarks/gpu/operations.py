@@ -14,6 +14,7 @@ OPERATIONS: Dict[str, Callable[[Bindings], Operation]] = {
     "dot": contractions.dot,
     "matvec": contractions.matvec,
     "matmul": contractions.matmul,
+    "matmul_fp16": contractions.matmul,
     "matmul_t": contractions.matmul_t,
     "bmatmul": contractions.bmatmul,
     **{f"ccsdt_{name}": contractions.ccsdt(f"ccsdt_{name}") for name in _CONTRACTIONS},

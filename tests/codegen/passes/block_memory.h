@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <deque>
 #include <map>
@@ -25,6 +26,7 @@ struct BlockCluster {
   explicit BlockCluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
   std::vector<BlockMemory*> blocks;
   std::barrier<> barrier;
+  std::atomic<int64_t> epoch = 0;  // the latest of all threads
 };
 
 // What the threads of one block share.
@@ -46,7 +48,16 @@ class BlockMemory {
     if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
   }
   void Wait() { barrier_.arrive_and_wait(); }
-  void WaitForCluster() { cluster_.barrier.arrive_and_wait(); }
+  // Blocks may have met at more barriers than others until then: the epoch of all from here on.
+  int64_t WaitForCluster(int64_t epoch) {
+    int64_t latest = cluster_.epoch;
+    while (latest < epoch && !cluster_.epoch.compare_exchange_weak(latest, epoch)) {
+    }
+    cluster_.barrier.arrive_and_wait();
+    latest = cluster_.epoch;
+    cluster_.barrier.arrive_and_wait();
+    return latest + 1;
+  }
   void Leave() {
     barrier_.arrive_and_drop();
     cluster_.barrier.arrive_and_drop();

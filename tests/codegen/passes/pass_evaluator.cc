@@ -81,6 +81,13 @@ class ThreadOfStage {
     return memory_.Read(own->second[static_cast<size_t>(at)], name, at);
   }
 
+  ScalarValue LoadOfOther(const std::string& name, int64_t at, int64_t block) {
+    if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
+      return LoadOfOther(pointer->second.first, pointer->second.second + at, block);
+    }
+    return memory_.LoadOfBlock(block, name, at, number_, epoch_);
+  }
+
   static void CheckAligned(int64_t offset, size_t lanes, int64_t stride) {
     if (lanes == 1 || stride != 1) return;
     EXPECT_EQ(offset % static_cast<int64_t>(lanes), 0) << "wide access is not aligned";
@@ -94,7 +101,7 @@ class ThreadOfStage {
             [&](const Literal& v) { result = {v.value}; },
             [&](const NamedValue& v) { result = values_.at(v.name); },
             [&](const LoadOfBlock& v) {
-              result = {memory_.LoadOfBlock(At(v.block), v.array, At(v.offset), number_, epoch_)};
+              result = {LoadOfOther(v.array, At(v.offset), At(v.block))};
             },
             [&](const LoadElements& v) {
               const int64_t offset = At(v.offset);
@@ -217,8 +224,7 @@ class ThreadOfStage {
     ++epoch_;
   }
   void Run(const ClusterBarrier&) {
-    memory_.WaitForCluster();
-    ++epoch_;
+    epoch_ = memory_.WaitForCluster(epoch_);
   }
   void Run(const DeclareLast& s) {
     flags_[s.name] = memory_.IsLast(s.counter, At(s.offset), s.blocks, number_);

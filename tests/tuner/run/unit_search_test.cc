@@ -86,8 +86,10 @@ TEST(SearchTurnsTest, WhoIsFarBehindHasFewTurns) {
   };
   EXPECT_EQ(turns({}, {}), 40);
   EXPECT_EQ(turns({1.0, 1.0}, {1.2, 2.0}), 40);
-  EXPECT_EQ(turns({1.0, 1.0}, {2.0, 2.0}), 10);
-  EXPECT_EQ(turns({2.0, 2.0}, {1.0, 1.0}), 70);
+  EXPECT_EQ(turns({1.0, 1.0}, {2.0, 2.0}), 5);
+  EXPECT_EQ(turns({2.0, 2.0}, {1.0, 1.0}), 75);
+  EXPECT_EQ(turns({std::nullopt, 3.0}, {std::nullopt, 1.0}), 75);
+  EXPECT_EQ(turns({1.0, 3.0}, {1.1, 1.0}), 40);
   EXPECT_EQ(turns({std::nullopt, 9.0}, {std::nullopt, 1.0}), 80);
   EXPECT_EQ(turns({1.0, 1.0}, {1.0, 1.0, true}), 0);
   EXPECT_EQ(turns({1.0, 1.0, true}, {9.0, 9.0}), 80);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/pipeline_defaults.h"
 #include "core/device/system_model.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
@@ -45,7 +46,7 @@ class Candidates {
   Result<std::vector<PipelineCandidate>> All() {
     const bool may_reassociate = options_.numerics == NumericsPolicy::kReassociate;
     const SearchPlan plan = PlanSearch(pipeline_, {.plan = {.may_reassociate = may_reassociate}});
-    Add(plan.partitions.front(), ByRules(plan.partitions.front()));
+    AddByRules(plan.partitions);
     std::vector<std::pair<const Partition*, std::vector<KnownStep>>> fused;
     for (const Partition& partition : plan.partitions) {
       std::vector<KnownStep> steps = BestKnown(partition);
@@ -84,12 +85,12 @@ class Candidates {
   KnownStep ByRules(const Expression& step) const {
     return {DefaultParameters(step, model_, device_, PolicyFor(step, options_.numerics))};
   }
-  std::vector<KnownStep> ByRules(const Partition& partition) const {
+  void AddByRules(const std::vector<Partition>& partitions) {
+    PipelineDefaults rules =
+        DefaultPipelineParameters(partitions, model_, device_, options_.numerics);
     std::vector<KnownStep> steps;
-    for (const PipelineStep& step : partition.pipeline.steps()) {
-      steps.push_back(ByRules(step.expression));
-    }
-    return steps;
+    for (const TuningParameters& step : rules.parameters.steps) steps.push_back({step});
+    Add(partitions[rules.partition], std::move(rules.parameters), steps);
   }
   std::vector<KnownStep> BestKnown(const Partition& partition) const {
     std::vector<KnownStep> steps;

@@ -90,6 +90,7 @@ class Candidates {
         DefaultPipelineParameters(partitions, model_, device_, options_.numerics);
     std::vector<KnownStep> steps;
     for (const TuningParameters& step : rules.parameters.steps) steps.push_back({step});
+    rules_ = rules.parameters.edges;
     Add(partitions[rules.partition], std::move(rules.parameters), steps);
   }
   std::vector<KnownStep> BestKnown(const Partition& partition) const {
@@ -104,11 +105,13 @@ class Candidates {
   bool AddWithMore(const Partition& partition, const std::vector<KnownStep>& steps) {
     const bool is_new = Add(partition, steps);
     const PipelineParameters known = ParametersOf(partition, steps);
+    const bool is_likely = partition.is_unfused() || partition.edges == rules_;
+    const int most = is_likely ? options_.most_more : options_.most_more_of_others;
     for (const MoreParameters& more : options_.more) {
       int taken = 0;
       for (PipelineParameters& parameters :
            more(pipeline_, partition, device_, options_.numerics, known)) {
-        if (taken == options_.most_more) break;
+        if (taken == most) break;
         if (parameters.steps.size() != steps.size()) continue;
         // Of steps that are computed in other ways nothing is known.
         std::vector<KnownStep> own;
@@ -159,6 +162,7 @@ class Candidates {
   const FindKnownStep& find_;
   const PipelineCandidateOptions& options_;
   std::vector<PipelineCandidate> candidates_;
+  std::vector<PlannedEdge> rules_;       // of the partition that rules take
   std::map<std::string, size_t> known_;  // their numbers by the identities of their kernels
   Status refusal_;                       // of the first that the generator refused
 };

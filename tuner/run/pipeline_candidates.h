@@ -47,7 +47,9 @@ using MoreParameters = std::function<std::vector<PipelineParameters>(
 struct PipelineCandidateOptions {
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
   int most_fused = 3;  // by the steps' times
-  int most_more = 10;  // of each of `more` for a partition
+  // Of each of `more`, for the unfused partition and for the one that rules take; for others less,
+  // as what runs together there is mostly the same.
+  int most_more = 10, most_more_of_others = 4;
   std::vector<MoreParameters> more = {};
 };
 

@@ -42,6 +42,8 @@ struct ReferenceField {
   double rms = 0;        // floating point only
   double tolerance = 0;  // the factor of the maximum above; floating point only
   bool rounds = false;   // integers: combined as floating-point numbers
+  // Nan is right where it is expected: results of which some are numbers tell right from wrong.
+  bool may_be_nan = false;
 };
 
 // The values that matrix units add to a sum at once, at least.

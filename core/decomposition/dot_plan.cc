@@ -14,8 +14,6 @@
 namespace mdh {
 namespace {
 
-bool IsByte(ScalarType type) { return type == ScalarType::kInt8 || type == ScalarType::kUint8; }
-
 template <typename... Parts>
 Status NotForDots(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));

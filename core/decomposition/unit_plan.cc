@@ -40,8 +40,6 @@ int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
   return width;
 }
 
-bool IsByte(ScalarType type) { return type == ScalarType::kInt8 || type == ScalarType::kUint8; }
-
 bool IsUnitOperand(ScalarType type) {
   return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;
 }

@@ -19,12 +19,12 @@ constexpr int64_t kMaxBlock = 256;             // threads
 constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
 constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
-// On CPUs work-items are lanes of vectors: as many as the widest have of fp32. One block has
-// several results of each, without barriers between them, but so many blocks are left for a core.
+// Of reductions on CPUs work-items are lanes of vectors: as many as the widest have of fp32. One
+// block has several results of each in registers, but so many blocks are left for a core. Without a
+// reduction compilers make vectors of many work-items by themselves.
 constexpr int64_t kHostBlock = 16;
 constexpr int64_t kHostBlocksOfCore = 4;
-constexpr int64_t kHostResults = 16;  // in registers; without a reduction they are a loop
-constexpr int64_t kHostLoop = 256;
+constexpr int64_t kHostResults = 16;
 // Callers wait for default parameters. Six climbs with as many buffers are never cut short; there
 // are less where an evaluation, which goes through all buffers, takes longer.
 constexpr int kMostEvaluations = 4200;
@@ -50,7 +50,7 @@ class BlockRules {
         device_(device),
         simplicity_(simplicity),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
-        on_host_(RunsOnHost(device)),
+        on_host_(RunsOnHost(device) && e.has_reduction()),
         levels_(e, m, numerics),
         p_(levels_.parameters),
         cuts_(e.rank()) {
@@ -198,17 +198,14 @@ class BlockRules {
     }
   }
 
-  // Loops around threads that are few.
+  // Of every work-item.
   void ChooseResultsOnHost(int64_t points) {
     int64_t left = points / (cuts_[x_].threads * kHostBlocksOfCore);
-    const int64_t most = Points(false) > 1 ? kHostResults : kHostLoop;
-    for (const int d : {y_, x_}) {
-      while (d >= 0 && cuts_[y_ >= 0 ? y_ : x_].registers < most && cuts_[d].registers < most &&
-             left / 2 >= device_.blocks.multiprocessors &&
-             size(d) >= 2 * cuts_[d].registers * cuts_[d].threads) {
-        cuts_[d].registers *= 2;
-        left /= 2;
-      }
+    const int d = y_ >= 0 ? y_ : x_;
+    while (cuts_[d].registers < kHostResults && left / 2 >= device_.blocks.multiprocessors &&
+           size(d) >= 2 * cuts_[d].registers * cuts_[d].threads) {
+      cuts_[d].registers *= 2;
+      left /= 2;
     }
   }
 
@@ -319,7 +316,8 @@ class BlockRules {
   const SystemModel& m_;
   const DeviceDescription& device_;
   const Simplicity simplicity_;
-  const bool is_ordered_, on_host_;
+  const bool is_ordered_;
+  const bool on_host_;  // a reduction on a CPU
   BlockLevels levels_;
   TuningParameters& p_;  // theirs
   std::vector<DimensionCut> cuts_;

@@ -1,9 +1,12 @@
 // Annotated C loops mean the same as the text form of the same computation.
 #include "core/c_loops/c_loops.h"
 
+#include <cmath>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/expression/interpreter.h"
 #include "tests/core/c_loops/c_loops_text.h"
 #include "tests/core/expect_same.h"
 

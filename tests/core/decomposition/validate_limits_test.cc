@@ -334,15 +334,6 @@ TEST_F(LimitsTest, TablesOfKeysCombineWhatTheyStore) {
             "keyed: result y is combined as fp32 and stored as fp16");
 }
 
-// All levels in the order of layers, inputs where they are.
-std::string Plain(const std::string& model, const std::string& parts,
-                  const std::string& more = "") {
-  return absl::StrCat("model=", model, "; parts=", parts,
-                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
-                      "inputs=in_place:0,1:-1|in_place:0,1:-1",
-                      more);
-}
-
 TEST_F(LimitsTest, BlocksAndGrids) {
   EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,40|64,48,1|1,1,1|1,1,1")),
             "threads per block (0: number of CCs, Table 2): 3072 > 1024");

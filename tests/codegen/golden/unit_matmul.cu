@@ -105,9 +105,20 @@ static __device__ __forceinline__ unsigned int mdh_pack_bf16(float low, float hi
 }
 static __device__ __forceinline__ void mdh_store_matrices_bf16(void* to, float a, float b, float c, float d, float e, float f, float g,
     float h) {
+#if __CUDA_ARCH__ >= 900
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                ::"r"((unsigned int)__cvta_generic_to_shared(to)), "r"(mdh_pack_bf16(a, b)), "r"(mdh_pack_bf16(c, d)),
                "r"(mdh_pack_bf16(e, f)), "r"(mdh_pack_bf16(g, h)) : "memory");
+#else
+  const unsigned int pairs[4] = {mdh_pack_bf16(a, b), mdh_pack_bf16(c, d), mdh_pack_bf16(e, f), mdh_pack_bf16(g, h)};
+  const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
+  const unsigned int lane = threadIdx.x & 31;
+  #pragma unroll
+  for (unsigned int n = 0; n < 4; n++) {
+    const unsigned int row = __shfl_sync(0xffffffff, at, 8 * n + lane / 4);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(row + lane % 4 * 4), "r"(pairs[n]) : "memory");
+  }
+#endif
 }
 
 // Every block computes a tile of results on matrix units.

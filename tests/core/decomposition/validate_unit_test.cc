@@ -87,10 +87,10 @@ TEST(ValidateUnitTest, ExpressionsByName) {
   EXPECT_EQ(error(MatMul("fp32", "A * B")),
             "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
-            "unit: operand A is computed, and units take what is loaded");
+            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
-            "unit: operand B has a boundary that is not 0");
+            "unit: operand B is computed, and not packed as it is");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
 }
 
@@ -100,7 +100,13 @@ std::string WarpError(const Expression& e, const std::string& warps, const std::
 }
 
 TEST(ValidateUnitTest, WarpsByName) {
-  const Expression doubles = MatMul("fp64", "A * B");
+  const Result<Expression> parsed = ParseExpression(
+      "e<T = fp64 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> (C: T) { C = A * B }\n");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const Expression& doubles = *parsed;
   const auto error = [&](const std::string& warps, int capability = 90) {
     return WarpError(doubles, warps, "", capability);
   };
@@ -144,9 +150,9 @@ TEST(ValidateUnitTest, WarpsByName) {
 TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
   const auto bytes = [](const std::string& b) {
     const auto parsed = ParseExpression(absl::Substitute(
-        "e<I = 256, J = 256, K = 256> := out_view<int32>( C: (i,j,k) -> (i,j) ) o\n"
+        "e<T = int8 | I = 256, J = 256, K = 256> := out_view<int32>( C: (i,j,k) -> (i,j) ) o\n"
         "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
-        "inp_view<int8,int8>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($0) )\n"
+        "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($0) )\n"
         "where f(A, B) -> (C: int32) { C = int32(A) * int32(B) }\n",
         b));
     EXPECT_TRUE(parsed.ok()) << parsed.status();

@@ -232,14 +232,14 @@ const Case kCases[] = {
     {"doubles_in_parts", MatMul("fp64", "fp64", "I = 32, J = 16, K = 100", "i,k", "j,k"),
      Warps(32, 16, {2, 1, 16, 4}, /*stages=*/3, /*parts=*/3)},
     {"doubles_stored",
-     "e<I = 20, J = 24, K = 32> := out_view<fp32>( y: (i,j,k) -> (i,j) ) o\n"
+     "e<T = fp64 | I = 20, J = 24, K = 32> := out_view<fp32>( y: (i,j,k) -> (i,j) ) o\n"
      "md_hom<I,J,K>( f, (++, ++, +), store s<fp64>( bias: (i,j,k) -> (j) ) ) o\n"
      "inp_view<fp64,fp64>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
      "where f(x, w) -> (c: fp64) { c = x * w },\n"
      "      s(c, bias) -> y { y = fp32(max(c + bias, 0)) }\n",
      Warps(32, 32, {1, 2, 16, 4})},
     {"doubles_convolution",
-     "e<N = 1, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 4> :=\n"
+     "e<T = fp64 | N = 1, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 4> :=\n"
      "out_view<fp64>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
      "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
      "inp_view<fp64,fp64>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"

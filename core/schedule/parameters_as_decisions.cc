@@ -191,7 +191,8 @@ class Describer {
   // Whether other values than the default are possible for such an expression.
   bool HasAlternatives(const Choice& row) const {
     const Expression& e = names_.expression();
-    if (row.key == "lowering") return !row.is_default(p_);
+    // Where it is usual depends on tables that schedules do not have.
+    if (row.key == "lowering") return p_.lowering == Lowering::kLevels;
     if (row.key == "scan") return e.has_prefix_sum();
     if (row.key == "keyed") return FindKeyedForm(e).ok();
     if (row.key == "unit") return FindContractionForm(e).ok();

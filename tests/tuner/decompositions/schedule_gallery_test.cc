@@ -16,7 +16,7 @@ TEST(ScheduleGallery, LeavesSomethingToSearch) {
   std::stringstream page;
   page << std::ifstream(MDH_SOURCE_DIR "/deploy/docs/schedule-gallery.md").rdbuf();
   const std::string text = page.str();
-  const std::regex block("```sched expression=(\\S+) model=(\\S+)\n([^`]*)```");
+  const std::regex block("```sched expression=(\\S+) model=(\\S+) file=\\S+\n([^`]*)```");
   int schedules = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), block), end; at != end; ++at) {
     const std::smatch& match = *at;

@@ -78,7 +78,7 @@ struct Decision {
   };
   static constexpr int64_t kNoDimension = -1;
   // Extents: that of the part around.
-  static constexpr int64_t kAsOutside = 0;
+  static constexpr int64_t kAsOutside = -1;
 
   Kind kind;
   int line = 0;       // in the text; 0: it was not read

@@ -197,8 +197,8 @@ class Describer {
     if (row.key == "unit") return FindContractionForm(e).ok();
     if (row.key == "packs") return p_.unit.rows > 0;
     if (row.key == "combine" || row.key == "chains") return e.has_reduction();
-    constexpr auto kTiles = static_cast<uint8_t>(LoweringTarget::kRegisterTiles);
-    return row.lowerings != kTiles || p_.lowering == Lowering::kTiles;
+    const LoweringTarget target = LoweringTargetOf(names_.model(), p_);
+    return (row.lowerings & static_cast<uint8_t>(target)) != 0;
   }
 
   void AddOption(const Choice& row) {

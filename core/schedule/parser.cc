@@ -257,7 +257,10 @@ class ScheduleParser {
       regions->steps.clear();
       return absl::OkStatus();
     }
-    if (cursor_.Accept("copy")) return AddWords(std::move(place), [&] { return values_.Copy(); });
+    if (cursor_.Accept("copy")) {
+      cursor_.Accept("at");  // also in front of several layers
+      return AddWords(std::move(place), [&] { return values_.Copy(); });
+    }
     const int buffer = place.buffer;
     if (cursor_.Accept("layout")) {
       place.kind = Kind::kLayout;

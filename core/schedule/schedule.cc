@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/validate.h"
 #include "core/schedule/check_decisions.h"
@@ -12,6 +13,7 @@
 #include "core/schedule/parameters_as_decisions.h"
 #include "core/schedule/parser.h"
 #include "core/schedule/printer.h"
+#include "core/schedule/steps.h"
 #include "core/text/source.h"
 
 namespace mdh {
@@ -202,8 +204,8 @@ Result<FusedDimensions> ReadGroups(const Source& source, const ScheduleNames& na
   }
   if (groups.empty()) return groups;
   const Status fused = FuseDimensions(names.expression(), groups).status();
-  if (!fused.ok()) return cursor.ErrorAt(first, fused.message());
-  return groups;
+  if (fused.ok()) return groups;
+  return cursor.ErrorAt(first, absl::StripPrefix(fused.message(), "tuning parameters: fused: "));
 }
 
 }  // namespace
@@ -215,6 +217,11 @@ Result<Schedule> Schedule::Parse(std::string_view text, const Expression& expres
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
                                                    " bytes; at most ", kMaxBytes, " are allowed"));
+  }
+  if (IsInSteps(source.text())) {
+    MDH_ASSIGN_OR_RETURN(const std::string lines,
+                         LinesOfSteps(source, ScheduleNames(expression, model)));
+    return Parse(lines, expression, model, source_name);
   }
   MDH_ASSIGN_OR_RETURN(const FusedDimensions groups,
                        ReadGroups(source, ScheduleNames(expression, model)));

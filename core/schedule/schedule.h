@@ -22,6 +22,8 @@ namespace mdh {
 // Of one expression and one system model. Immutable, cheap to copy, thread-safe.
 class Schedule {
  public:
+  // Also reads the steps of MDH's schedules of 2023 (core/schedule/steps.h).
+  //
   // Lines below `for MODEL:` of other models are read only as far as that they are lines: they name
   // layers that this model lacks. Errors: InvalidArgument, "SOURCE:LINE:COLUMN: ..." with the line
   // and a caret: what cannot be read; a name of a layer, dimension, buffer, region or option that

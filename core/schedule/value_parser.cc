@@ -15,7 +15,7 @@ Result<ValueSet::Span> ValueParser::Span(bool has_ranges, One one, One high) {
   span.high = span.low;
   if (!has_ranges || !cursor_->Accept("..")) return span;
   MDH_ASSIGN_OR_RETURN(span.high, high());
-  if (span.low[0] < 1 && span.low == ChoiceValue{Decision::kAsOutside}) {
+  if (span.low[0] == Decision::kAsOutside) {
     return cursor_->ErrorAt(at, "a range begins with a number");
   }
   if (span.high[0] < span.low[0]) {

@@ -57,16 +57,35 @@ class ConflictSearch {
   }
 
  private:
-  Result<MdhSpace> SpaceOf(const std::vector<int>& lines) const {
+  Schedule PartOf(const std::vector<int>& lines) const {
     std::vector<Decision> decisions;
     for (const Decision& decision : schedule_.decisions()) {
       if (std::find(lines.begin(), lines.end(), decision.line) != lines.end()) {
         decisions.push_back(decision);
       }
     }
-    const Schedule part = schedule_.With(std::move(decisions));
+    return schedule_.With(std::move(decisions));
+  }
+
+  Result<MdhSpace> SpaceOf(const std::vector<int>& lines) const {
+    const Schedule part = PartOf(lines);
     return MdhSpace::Create(schedule_.expression(), schedule_.model(), device_, numerics_, {},
                             fused_, &part);
+  }
+
+  // Whether something is left: most often something is that was found before.
+  bool IsPossible(const std::vector<int>& lines) {
+    const Schedule part = PartOf(lines);
+    for (const TuningParameters& known : known_) {
+      if (part.Allows(known).ok()) return true;
+    }
+    const Result<MdhSpace> space = SpaceOf(lines);
+    if (!space.ok()) return false;
+    constexpr int kSamples = 16;
+    for (int n = 0; n < kSamples; ++n) {
+      known_.push_back(space->Decode(space->space().Sample(rng_)));
+    }
+    return true;
   }
 
   bool IsLate() {
@@ -78,7 +97,7 @@ class ConflictSearch {
   // once it is late, perhaps more.
   std::vector<int> Explain(const std::vector<int>& background, bool has_more,
                            const std::vector<int>& lines) {
-    if (has_more && !IsLate() && !SpaceOf(background).ok()) return {};
+    if (has_more && !IsLate() && !IsPossible(background)) return {};
     if (lines.size() <= 1 || IsLate()) return lines;
     const auto middle = lines.begin() + std::ssize(lines) / 2;
     const std::vector<int> first(lines.begin(), middle), second(middle, lines.end());
@@ -113,6 +132,8 @@ class ConflictSearch {
   const FusedDimensions& fused_;
   const std::chrono::steady_clock::time_point until_;
   bool is_late_ = false;
+  std::vector<TuningParameters> known_;
+  Rng rng_{1};
 };
 
 // One of the space that the schedule allows; empty: none of many is.

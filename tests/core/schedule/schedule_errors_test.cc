@@ -1,4 +1,6 @@
 // Malformed schedules. golden/bad_schedules.txt has a case per rule that can be broken.
+#include <gmock/gmock.h>
+
 #include <string>
 
 #include "core/device/system_model.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/report/decomposition_data.h"
 #include "client/report/report_page.h"
 #include "client/text/formatting.h"
 #include "core/text/parser.h"

@@ -85,7 +85,8 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double bloc
 // Of operands that come from memory: those of blocks that run at the same time once, as the
 // second-level cache has them for all; and everything at least once.
 double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_once) {
-  const auto tiles_m = static_cast<double>(plan.tiles_m), tiles_n = static_cast<double>(plan.tiles_n);
+  const auto tiles_m = static_cast<double>(plan.tiles_m),
+             tiles_n = static_cast<double>(plan.tiles_n);
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
   const double depth = static_cast<double>(plan.batches * plan.k) * kUnitElementBytes;
   const double blocks = std::max(1.0, at_once / p.unit.parts);
@@ -176,7 +177,8 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           if (unaligned == PackedOperands::kNone) break;
         }
         // The most stages that fit; fewer where that makes room for more blocks.
-        if (fits && UnitSharedBytes(variant.unit) <= device.blocks.shared_bytes_per_block / 2) break;
+        if (fits && UnitSharedBytes(variant.unit) <= device.blocks.shared_bytes_per_block / 2)
+          break;
       }
     }
   }

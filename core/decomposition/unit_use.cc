@@ -1,18 +1,35 @@
 #include "core/decomposition/unit_use.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "core/expression/contraction_form.h"
+#include "core/decomposition/unit_plan.h"
 
 namespace mdh {
 namespace {
 
+std::optional<MatrixInstruction> InstructionOf(const Expression& expression,
+                                               const UnitParameters& unit) {
+  const Result<UnitPlan> plan = PlanUnit(expression);
+  if (!plan.ok()) return std::nullopt;
+  if (unit.warps.along_m > 0) {
+    const MatrixInstruction* of_warps = WarpInstruction(*plan, unit.warps);
+    return of_warps == nullptr ? std::nullopt : std::optional<MatrixInstruction>(*of_warps);
+  }
+  const Result<MatrixInstruction> of_groups =
+      MatrixInstructionNamed(absl::StrCat("wgmma.m64n", unit.columns, "k16.", Name(plan->element)));
+  return of_groups.ok() ? std::optional<MatrixInstruction>(*of_groups) : std::nullopt;
+}
+
+std::string WorkersText(const UnitParameters& unit) {
+  if (unit.warps.along_m > 0) {
+    return absl::StrCat(unit.warps.along_m, " x ", unit.warps.along_n, " warps");
+  }
+  return absl::StrCat(unit.groups, unit.groups == 1 ? " group" : " groups", " of threads");
+}
+
 std::string TileText(const TuningParameters& p) {
   const UnitParameters& unit = p.unit;
-  std::string text =
-      absl::StrCat("tiles of ", unit.rows, " x ", unit.columns, " by ", unit.groups,
-                   unit.groups == 1 ? " group" : " groups", " of threads, ", unit.stages, " stages");
+  std::string text = absl::StrCat("tiles of ", unit.rows, " x ", unit.columns, " by ",
+                                  WorkersText(unit), ", ", unit.stages, " stages");
   if (unit.packed != PackedOperands::kNone) absl::StrAppend(&text, ", packed operands");
   if (unit.parts > 1) {
     absl::StrAppend(&text, "; k in ", unit.parts, " parts, which ",
@@ -28,13 +45,11 @@ std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
                                  const DeviceDescription& device, double clock_hz) {
   const TuningParameters& p = low_level.parameters();
   if (p.unit.rows == 0) return std::nullopt;
-  const Result<ContractionForm> form = FindContractionForm(low_level.expression());
-  if (!form.ok()) return std::nullopt;
-  Result<MatrixInstruction> instruction = MatrixInstructionNamed(
-      absl::StrCat("wgmma.m64n", p.unit.columns, "k16.", Name(form->a.type())));
-  if (!instruction.ok()) return std::nullopt;
+  const std::optional<MatrixInstruction> instruction =
+      InstructionOf(low_level.expression(), p.unit);
+  if (!instruction.has_value()) return std::nullopt;
   const double rate = MultiplyAddsPerCycle(*instruction, device);
-  UnitUse use{*std::move(instruction), 2 * rate * device.blocks.multiprocessors * clock_hz, ""};
+  UnitUse use{*instruction, 2 * rate * device.blocks.multiprocessors * clock_hz, ""};
   use.text = absl::StrCat(use.instruction.name, ", ", TileText(p));
   return use;
 }

@@ -1,4 +1,5 @@
-// Which instruction of a matrix unit a configuration's kernel multiplies with, and what that can do.
+// Which instruction of a matrix unit a configuration's kernel multiplies with, and what that can
+// do.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ struct UnitUse {
   // Operations per second that all units of the device do at most with it: its rate, times two,
   // multiprocessors and cycles. 0: the clock is not known.
   double flops_per_s = 0;
-  // "wgmma.m64n256k16.bf16, tiles of 128 x 256 by 2 groups of threads, 4 stages; k in 2 parts, which
-  // a cluster of blocks adds up".
+  // "wgmma.m64n256k16.bf16, tiles of 128 x 256 by 2 groups of threads, 4 stages; k in 2 parts,
+  // which a cluster of blocks adds up".
   std::string text;
 };
 

@@ -65,12 +65,23 @@ def test_the_floor_is_the_larger_of_operations_and_bytes():
     case = Case("c", "dot.mdh", {}, 10**12, 10**9)
     figures = row.empty_row(case, 30)
     figures["value"] = 2.0
-    row.add_floor(figures, case, None, GPU["peaks"])
+    row.add_floor(figures, case, None, GPU)
     assert figures["floor"] == 1.0 and figures["ratio_to_floor"] == 0.5
-    row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), RECORD, GPU["peaks"])
+    row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), RECORD, GPU)
     assert figures["floor"] == 8000 / 2e11
-    row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), None, GPU["peaks"])
+    row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), None, GPU)
     assert figures["floor"] is None
+
+
+def test_the_floor_of_halves_is_that_of_matrix_units():
+    h100 = {"peaks": GPU["peaks"],
+            "description": {"isa": "sm_90", "clock_hz": 1e9, "blocks": {"multiprocessors": 100}}}
+    case = Case("c", "matmul_fp16.mdh", {}, 8192 * 10**11, 1, "bf16")
+    figures = row.empty_row(case, 30)
+    row.add_floor(figures, case, None, h100)
+    assert figures["floor"] == 2.0
+    row.add_floor(figures, case, None, GPU)
+    assert figures["floor"] == 1 / 2e11
 
 
 def answer(**changes):

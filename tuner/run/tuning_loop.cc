@@ -19,16 +19,14 @@
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/background_space.h"
-#include "tuner/run/design_search.h"
+#include "tuner/run/design_turns.h"
 #include "tuner/run/finalists.h"
 #include "tuner/run/first_points.h"
 #include "tuner/run/loop_nest_time.h"
 #include "tuner/run/runner_pool.h"
-#include "tuner/run/search_turns.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/trial_limits.h"
 #include "tuner/run/tuning_budget.h"
-#include "tuner/run/unit_search.h"
 #include "tuner/search/search.h"
 
 namespace mdh {
@@ -198,7 +196,7 @@ class TuningRun {
     Tell(SearchPhase::kCompiling);
     std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
-    MDH_RETURN_IF_ERROR(SearchDesigns());
+    MDH_RETURN_IF_ERROR(SearchDesigns(first.front().parameters));
     is_exhausted_ = !cancelled_ && OnlyCandidate(target_).has_value();
     if (is_exhausted_ || (history_.trials() > 0 && Allowance(1) == 0)) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(TakeSpace());
@@ -251,15 +249,11 @@ class TuningRun {
   // Designs that a model of the device holds to be good, and what is near the best of them, until
   // that helps no more and nothing is in work. The order of operations that other policies fix
   // leaves little to design.
-  Status SearchDesigns() {
-    std::optional<DesignSearch> designs;
-    std::optional<UnitSearch> units;
+  Status SearchDesigns(const TuningParameters& from_rules) {
+    std::optional<DesignTurns> designs;
     if (policy() == NumericsPolicy::kReassociate) {
-      designs.emplace(expression_, model_, device_, target_.schedule);
+      designs.emplace(target_, from_rules);
       designs_ = &*designs;
-      units.emplace(expression_, model_, device_,
-                    DefaultParameters(expression_, model_, device_, policy()), target_.schedule);
-      units_ = &*units;
     }
     Status status = absl::OkStatus();
     while (status.ok()) {
@@ -268,42 +262,14 @@ class TuningRun {
       status = TakeOne();
     }
     designs_ = nullptr;
-    units_ = nullptr;
     return status;
-  }
-
-  // What one of the two searches asks for.
-  std::optional<Candidate> NextDesign() {
-    const SearchStanding designs = {designs_->best(), designs_->expected(), designs_->is_done()};
-    const SearchStanding units = {units_->best(), units_->expected(), units_->is_done()};
-    const bool are_units = IsTurnOfSecond(designs, units, design_turns_++);
-    std::optional<Candidate> next = are_units ? NextOfUnits() : NextOfThreads();
-    // Where nothing is in work, nothing more will be there to ask for.
-    if (next.has_value() || !in_work_.empty()) return next;
-    return are_units ? NextOfThreads() : NextOfUnits();
-  }
-  std::optional<Candidate> NextOfUnits() {
-    std::optional<TuningParameters> next = units_->Ask();
-    if (!next.has_value()) return std::nullopt;
-    Candidate candidate;
-    candidate.parameters = *std::move(next);
-    candidate.is_of_units = true;
-    return candidate;
-  }
-  std::optional<Candidate> NextOfThreads() {
-    std::optional<BlockCandidate> next = designs_->Ask();
-    if (!next.has_value()) return std::nullopt;
-    Candidate candidate;
-    candidate.parameters = std::move(next->parameters);
-    candidate.design = std::move(next->design);
-    return candidate;
   }
 
   Status StartDesigns() {
     TakeExtension();
-    while (!cancelled_ && !(designs_->is_done() && units_->is_done())) {
+    while (!cancelled_ && designs_->HasMore()) {
       if (Room() <= 0 || Allowance(1) == 0) break;
-      std::optional<Candidate> next = NextDesign();
+      std::optional<Candidate> next = designs_->Next(/*is_idle=*/in_work_.empty());
       if (!next.has_value()) break;
       next->configuration = Encode(next->parameters);
       MDH_RETURN_IF_ERROR(Start(*std::move(next)));
@@ -427,24 +393,9 @@ class TuningRun {
     const Cost cost = history_.Record(candidate, budget_.elapsed_ns());
     if (had_none && !history_.best().empty()) SetDeadline();
     if (!space_.has_value()) unplaced_.emplace_back(candidate.parameters, cost);
-    TellDesigns(candidate);
+    if (designs_ != nullptr) designs_->Tell(candidate);
     if (candidate.proposal > 0) MDH_RETURN_IF_ERROR(search_->Tell(candidate.proposal, cost));
     return absl::OkStatus();
-  }
-
-  // The search among designs or units that asked for it, while they run.
-  void TellDesigns(const Candidate& candidate) {
-    if (designs_ == nullptr) return;
-    const bool is_valid = candidate.measurement.outcome == TrialOutcome::kOk;
-    const std::optional<double> cost =
-        is_valid ? std::optional<double>(SearchTime(candidate.measurement)) : std::nullopt;
-    if (candidate.is_of_units) {
-      candidate.is_repeated ? units_->TellRepeated() : units_->Tell(candidate.parameters, cost);
-    } else if (candidate.design.has_value()) {
-      candidate.is_repeated ? designs_->TellRepeated() : designs_->Tell(*candidate.design, cost);
-    } else if (candidate.parameters.unit.rows > 0 && cost.has_value()) {
-      units_->Learn(candidate.parameters, *cost);
-    }
   }
 
   Status CheckThatSomethingIsValid() const {
@@ -502,9 +453,7 @@ class TuningRun {
   std::optional<BackgroundSpace> building_;
   std::optional<MdhSpace> space_;                            // once it is built
   std::vector<std::pair<TuningParameters, Cost>> unplaced_;  // trials before that
-  DesignSearch* designs_ = nullptr;                          // while they run
-  UnitSearch* units_ = nullptr;                              // idem
-  int design_turns_ = 0;                                     // of these two
+  DesignTurns* designs_ = nullptr;                           // while it runs
   Search* search_ = nullptr;                                 // idem
   DefaultKernel default_;
   bool is_exhausted_ = false;

@@ -113,7 +113,7 @@ class Benchmark:
             record = self._add_tuned(case, row, kernels)
             self._add_opencl(case, row)
             self._measure(case, row, kernels)
-            add_floor(row, case, record, self._machine.gpu["peaks"])
+            add_floor(row, case, record, self._machine.gpu)
         except Exception as error:  # of a row, whatever it is
             row["errors"].setdefault(TUNED, f"{type(error).__name__}: {error}")
         return row

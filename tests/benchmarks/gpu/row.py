@@ -9,6 +9,8 @@ from .cases import Case, goal_of
 
 TUNED = "tuned"  # names of our kernels among what is measured
 DEFAULT = "default"
+# Of a multiprocessor's matrix units in a cycle, by compute capability and type.
+_UNIT_OPERATIONS = {("sm_90", "fp16"): 4096, ("sm_90", "bf16"): 4096, ("sm_90", "fp64"): 256}
 
 
 def empty_row(case: Case, budget_seconds: float) -> Dict[str, Any]:
@@ -31,13 +33,22 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
                             "is in front of them has ended")
 
 
+def unit_peak(case_type: str, description: Dict[str, Any]) -> float:
+    """Operations per second that the matrix units of a GPU do at most on operands of that type: by
+    their rate, at the clock that its driver names; infinite where that is not known."""
+    rate = _UNIT_OPERATIONS.get((description.get("isa", ""), case_type), math.inf)
+    multiprocessors = int(description.get("blocks", {}).get("multiprocessors", 0))
+    return rate * multiprocessors * float(description.get("clock_hz", 0)) or math.inf
+
+
 def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],
-              peaks: Dict[str, Any]) -> None:
+              gpu: Dict[str, Any]) -> None:
     """max(operations / peak, bytes / bandwidth): no implementation is faster."""
+    peaks = gpu["peaks"]
     size_bytes = case.compulsory_bytes or int((record or {}).get("compulsory_bytes", 0))
     bandwidth = max(float(peaks["memory_bytes_per_s"]), float(peaks.get("copy_bytes_per_s", 0)))
-    # Of other types it is not known what the units for matrices reach.
-    operations_per_s = float(peaks["fp32_flops_per_s"]) if not case.type else math.inf
+    operations_per_s = (unit_peak(case.type, gpu["description"]) if case.type
+                        else float(peaks["fp32_flops_per_s"]))
     floor = max(case.flops / operations_per_s, size_bytes / bandwidth)
     row["floor"] = floor if floor > 0 else None
     if row["floor"] and row["value"]:

@@ -208,7 +208,6 @@ class ThreadOfStage {
   void Run(const DeclarePointer& s) {
     pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
   }
-  // Elements are where they would be as the base's: nothing of that is read any more.
   void Run(const DeclareView& s) { pointers_.insert_or_assign(s.name, std::pair(s.base, 0)); }
   void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
   void Run(const DeclareArray& s) {
@@ -223,9 +222,7 @@ class ThreadOfStage {
     memory_.Wait();
     ++epoch_;
   }
-  void Run(const ClusterBarrier&) {
-    epoch_ = memory_.WaitForCluster(epoch_);
-  }
+  void Run(const ClusterBarrier&) { epoch_ = memory_.WaitForCluster(epoch_); }
   void Run(const DeclareLast& s) {
     flags_[s.name] = memory_.IsLast(s.counter, At(s.offset), s.blocks, number_);
     ++epoch_;

@@ -41,9 +41,10 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
 TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   const ScriptEnd group = RunScript("bench tpu");
   EXPECT_EQ(group.exit_code, 2);
-  EXPECT_THAT(group.output,
-              HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy cpu "
-                        "decompositions defaults fusion gpu pytorch search service spaces tuning)"));
+  EXPECT_THAT(
+      group.output,
+      HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy cpu "
+                "decompositions defaults fusion gpu pytorch search service spaces tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
   EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,

@@ -79,7 +79,8 @@ scores<| M = 1024, N = 1024, K = 1024> := pipeline(x, w, b) -> m {
   m = largest<| M, N>(y)
 }
 largest<| I, J> :=
-  out_view<fp32>( m: (i,j) -> (i) ) o md_hom<I,J>( f, (++, max) ) o inp_view<fp32>( y: (i,j) -> (i,j) )
+  out_view<fp32>( m: (i,j) -> (i) ) o md_hom<I,J>( f, (++, max) ) o
+  inp_view<fp32>( y: (i,j) -> (i,j) )
 where f(y) -> m { m = y }
 )",
                    std::string(kLayer).substr(std::string(kLayer).find("matmul<T | I")));

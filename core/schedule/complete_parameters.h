@@ -10,7 +10,8 @@
 
 namespace mdh {
 
-// nullopt: the schedule leaves something open, or no such configuration is valid on the device.
+// nullopt: the schedule leaves something open, or no such configuration is valid on the device; or
+// copies in several regions are made in front of one loop, which only search spaces have.
 std::optional<TuningParameters> CompleteParameters(
     const Schedule& schedule, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate);

@@ -21,6 +21,7 @@ void ScheduleFacts::AddLevels(const NestShape& nest) {
   for (int n = 0; n < nest.count(); ++n) {
     const NestShape::Level& level = nest.levels()[n];
     if (level.parts == 1) continue;
+    if (level.assigned.layer != level.level.layer) has_exchanged_layers_ = true;
     const int region = has_regions ? nest.OutputRegion(0, n) : 0;
     if (!nest.is_parallel(n)) {
       loops_.push_back(level.level);

@@ -41,6 +41,9 @@ class ScheduleFacts : public LimitValues {
   // Of an input; where memory is explicit.
   const std::vector<Copy>& copies(int buffer) const { return copies_[buffer]; }
   bool accumulates_in_shared() const { return accumulates_in_shared_; }
+  // Whether a level with several parts belongs to another layer than its own (D2 of Table 1), which
+  // schedules do not speak of.
+  bool has_exchanged_layers() const { return has_exchanged_layers_; }
 
   // -1: it has one part.
   int LoopOf(MdhLevel level) const;
@@ -72,6 +75,7 @@ class ScheduleFacts : public LimitValues {
   std::vector<Core> cores_;
   std::vector<std::vector<Copy>> copies_;
   bool accumulates_in_shared_ = false;
+  bool has_exchanged_layers_ = false;
 };
 
 }  // namespace mdh

@@ -76,13 +76,11 @@ class Describer {
     }
   }
 
-  // Of loops: of each layer, if layers are nested, else across them. Of cores: their axes.
+  // Of loops: of each layer with tiles of registers, whose layers are nested, else across layers.
+  // Of cores: their axes.
   void AddOrders() {
     const std::vector<MdhLevel>& loops = facts_.loops();
-    const bool is_nested =
-        std::is_sorted(loops.begin(), loops.end(),
-                       [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
-    if (names_.is_explicit() || !is_nested) {
+    if (p_.lowering != Lowering::kTiles) {
       if (loops.size() > 1) Add(Kind::kOrder).before = loops;
       return;
     }
@@ -191,7 +189,8 @@ class Describer {
   // Whether other values than the default are possible for such an expression.
   bool HasAlternatives(const Choice& row) const {
     const Expression& e = names_.expression();
-    if (row.key == "lowering") return !row.is_default(p_);
+    // Where it is usual depends on tables that schedules do not have.
+    if (row.key == "lowering") return p_.lowering == Lowering::kLevels;
     if (row.key == "scan") return e.has_prefix_sum();
     if (row.key == "keyed") return FindKeyedForm(e).ok();
     if (row.key == "unit") return FindContractionForm(e).ok();
@@ -224,6 +223,7 @@ std::vector<Decision> AsDecisions(const TuningParameters& parameters, const Sche
 std::string ScheduleText(const TuningParameters& parameters, const Expression& divided,
                          const SystemModel& model) {
   if (!HasFusedPhases(parameters) || divided.is_empty()) return "";
+  if (ScheduleFacts(divided, model, parameters).has_exchanged_layers()) return "";
   const ScheduleNames names(divided, model);
   return LinesText(AsDecisions(parameters, names), names);
 }

@@ -276,6 +276,10 @@ Status Schedule::Allows(const TuningParameters& p) const {
   if (is_free()) return absl::OkStatus();
   MDH_ASSIGN_OR_RETURN(const Expression divided, DividedExpression(i.expression, p));
   const ScheduleFacts facts(divided, i.model, p);
+  if (facts.has_exchanged_layers()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        i.source_name, ": levels belong to other layers than their own, as in no schedule"));
+  }
   for (const Decision& decision : i.decisions) {
     std::string found;
     if (decision.kind == Kind::kFuse || decision.kind == Kind::kSeparate) continue;

@@ -32,9 +32,9 @@ class Schedule {
   static Result<Schedule> Parse(std::string_view text, const Expression& expression,
                                 const SystemModel& model,
                                 std::string_view source_name = "<schedule>");
-  // The one that allows what means the same as these parameters, and nothing else: one nest, as
-  // searches find them. At most 12 lines for a matrix multiplication. Expects parameters that are
-  // valid for the expression and the model.
+  // The one that allows what means the same as these parameters, and nothing else: one nest,
+  // levels on their own layers, as searches find them. At most 12 lines for a matrix
+  // multiplication. Expects parameters that are valid for the expression and the model.
   static Schedule Of(const TuningParameters& parameters, const Expression& expression,
                      const SystemModel& model);
 

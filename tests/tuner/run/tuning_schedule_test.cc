@@ -38,7 +38,6 @@ class TuningUnderSchedule : public ::testing::Test {
 };
 
 TEST_F(TuningUnderSchedule, AllTrialsKeepToIt) {
-  // No number of parts that is offered by itself makes 22 of 80.
   const Schedule schedule =
       Parsed("L1: tile i=6, j={8, 16}\nMM: tile j=!whole\ninput A: copy never\nprefetch=5\n");
   const Result<TuningResult> result = Search(schedule, 30);

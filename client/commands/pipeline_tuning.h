@@ -30,9 +30,12 @@ struct ScheduledStep {
   std::string schedule;  // empty: nothing
 };
 
-// Tunes every step with its schedule and the same share of the budget, one after the other, and
-// shows what they take, and all of them in turn. Ctrl-C cancels the job that is waited for.
+enum class JobsAre { kWaitedFor, kLeftAlone };
+
+// Tunes every step with its schedule and the same share of the budget, and shows what they take,
+// and all of them one after the other. Ctrl-C cancels the jobs that are waited for. Jobs that are
+// left alone, or only checked, are printed as the daemon has taken them.
 Status TuneSteps(const GlobalOptions& options, Client& client, const TuneOptions& tuning,
-                 const std::vector<ScheduledStep>& steps);
+                 const std::vector<ScheduledStep>& steps, JobsAre jobs);
 
 }  // namespace mdh

@@ -96,7 +96,8 @@ Status TuneScheduled(const GlobalOptions& options, const TuneArguments& argument
     steps.push_back({scheduled.pipeline.steps()[s].expression, scheduled.schedules[s]});
   }
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
-  return TuneSteps(options, *client, arguments.options, steps);
+  return TuneSteps(options, *client, arguments.options, steps,
+                   arguments.detach ? JobsAre::kLeftAlone : JobsAre::kWaitedFor);
 }
 
 Status Tune(const GlobalOptions& options, TuneArguments arguments) {

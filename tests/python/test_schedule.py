@@ -146,3 +146,6 @@ def test_teml_programs(mdh, daemon, short_folder):  # noqa: F811
     assert "all steps, one after the other: " in out
     both = json.loads(_run(mdh, daemon, "--json", "tune", steps, "--trials", 2))
     assert [bool(step["record"]["key"]["schedule"]) for step in both["steps"]] == [True, True]
+    detached = _run(mdh, daemon, "tune", steps, "--trials", 2, "--detach").split()
+    assert len(detached) == 2 and all(job.startswith("tuningJobs/") for job in detached)
+    assert _run(mdh, daemon, "tune", steps, "--check") == "the daemon would take it\n"

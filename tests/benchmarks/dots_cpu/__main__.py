@@ -26,7 +26,7 @@ _OPTIONS = ("-std=gnu11 -O2 -march=native -ffp-contract=fast -fno-math-errno -fn
             ).split()
 _TYPES = {"bf16": ("bf16", "bf16", "fp32"), "u8s8": ("uint8", "int8", "int32"),
           "s8s8": ("int8", "int8", "int32")}
-_ROUNDS = 15
+_ROUNDS = 9
 _SECONDS_OF_A_ROUND = 0.03
 _REFERENCE = 20.0  # times slower
 _VECTORS = 24  # independent chains

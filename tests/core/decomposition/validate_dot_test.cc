@@ -85,7 +85,7 @@ TEST(DotPlanTest, InstructionsAreThoseOfTheDevice) {
 
 TEST(DotPlanTest, SaysWhatKeepsAnExpressionFromIt) {
   EXPECT_THAT(ErrorMessage(PlanDot(Halves(), 1)),
-              HasSubstr("J is no dimension that both operands have and that is reduced"));
+              HasSubstr("j is no dimension that both operands have and that is reduced"));
   EXPECT_THAT(ErrorMessage(PlanDot(Product("fp16", "fp16", "fp32", "fp32(A) * fp32(B)"), 2)),
               HasSubstr("operands are of types fp16 and fp16"));
   EXPECT_THAT(ErrorMessage(PlanDot(Product("int8", "int8", "int64", "int64(A) * int64(B)"), 2)),
@@ -105,12 +105,12 @@ TEST(ValidateDotTest, Constraints) {
   EXPECT_THAT(ValidateText(Halves(), kTiles, "dot=9"),
               HasSubstr("it is no dimension that both operands have"));
   EXPECT_THAT(ValidateText(Halves(), "16,32,22|16,32,22|16,32,22|4,32,3|1,16,1|1,1,1", "dot=3"),
-              HasSubstr("tiles of dimension K must be multiples of 2, not 3"));
+              HasSubstr("tiles of dimension k must be multiples of 2, not 3"));
   EXPECT_THAT(ValidateText(Halves(), "16,32,22|16,32,22|16,32,22|4,32,4|1,1,1|1,1,1", "dot=3"),
               HasSubstr("dot=3 needs lanes along a dimension of one operand"));
   EXPECT_THAT(ValidateText(Halves(), kTiles, "dot=3; inputs=in_place:0,1:-1|whole:0,1:0"),
-              HasSubstr("a copy of B needs an index of its own, which no strips are along, for K"));
-  EXPECT_THAT(ValidateText(Halves(), kTiles, "dot=3; numerics=exact_order"),
+              HasSubstr("a copy of B needs an index of its own, which no strips are along, for k"));
+  EXPECT_THAT(ValidateText(Halves(), kTiles, "dot=3; numerics=exact"),
               HasSubstr("fixes the order in which values combine"));
 }
 

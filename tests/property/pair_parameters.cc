@@ -28,7 +28,7 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
   add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
-  add(true, Name(plan.element));
+  add(true, std::string(Name(plan.element)));
   add(plan.batches > 1, "batches");
   add(plan.form.factor.has_value(), "factors");
   add(plan.form.k.size() > 1, "several k");

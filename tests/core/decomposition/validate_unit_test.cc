@@ -138,8 +138,6 @@ TEST(ValidateUnitTest, WarpsByName) {
   EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 80), "");
   EXPECT_EQ(WarpError(Halves(), "48:64:3:1:4:1:16:16", "", 80),
             "warps: 3 x 1 warps are an odd number");
-  EXPECT_EQ(WarpError(Halves(), "128:128:2:2:4:1:16:16", "", 75),
-            "warps: the device does not copy to shared memory asynchronously");
   EXPECT_EQ(WarpError(Halves(), "64:128:2:4:4:1:16:4"),
             "warps: the device has no instruction of a warp for bf16, m = 16 and k = 4");
   EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; numerics=exact"),

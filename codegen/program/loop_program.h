@@ -12,8 +12,7 @@
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
 // shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
-// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and matrix units
-// (codegen/program/unit_statements.h) on some of them.
+// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and unit_statements.h on some.
 //
 // fp16 and the like (IsStorageOnly) exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.

@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
 #include "core/expression/numerics.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 #include "core/device/cgroup.h"
 #include "tuner/measure/results/stopping_rule.h"
 #include "tuner/measure/trial/cache_eviction.h"

@@ -1,4 +1,4 @@
-#include "core/decomposition/translate_parameters.h"
+#include "server/records/translate_parameters.h"
 
 #include <algorithm>
 

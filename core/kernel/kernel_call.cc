@@ -1,4 +1,4 @@
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -27,7 +27,7 @@ int mdh_call(void* const* a) { return $0($1$2); }
 
 // $0 entry, $1 arguments, $2 scratch memory, $3 stages
 constexpr char kCallOnThreads[] =
-#include "core/decomposition/call_on_threads.inc"
+#include "core/kernel/call_on_threads.inc"
     ;
 
 bool IsRuntime(absl::string_view path) {

@@ -146,7 +146,6 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
   if (!plan.ok()) return variants;
   // Operands that warps cannot take as they are.
   const auto is_unusual = [&](const UnitOperandPlan& operand) {
-    if (operand.is_computed()) return true;
     return plan->element_bytes() == 1 && (operand.is_across || operand.width < kFewestWidth);
   };
   const auto packed = static_cast<PackedOperands>((is_unusual(plan->a_in_memory) ? 1 : 0) |

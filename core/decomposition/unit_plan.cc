@@ -23,6 +23,7 @@ bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
 }
 
+constexpr int kFewestCopiedBytes = 4;  // that asynchronous copies move
 // Most neighbours that are copied at once.
 int MostWidth(ScalarType type) { return static_cast<int>(kUnitPieceBytes / SizeBytes(type)); }
 
@@ -51,30 +52,30 @@ ScalarType SumOf(ScalarType element) {
 
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
-  const auto unusual = [&](const std::string& type) {
-    return NotForUnits("operand ", is_a ? "A" : "B", " is of type ", type,
-                       ", and units take fp16, bf16, fp64, int8 and uint8");
-  };
-  const UnitOperandPlan computed{.parameter = -1, .is_across = false, .width = 0};
+  const char* name = is_a ? "A" : "B";
   if (operand.loaded < 0) {
-    if (!IsUnitOperand(operand.type())) return unusual(std::string(Name(operand.type())));
-    return computed;
+    return NotForUnits("operand ", name, " is computed, and units take what is loaded");
   }
   const Expression::AccessRef ref = e.input_access(operand.loaded);
   const Buffer& buffer = e.inputs()[ref.buffer];
   if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar())) {
-    return unusual(buffer.type.ToString());
+    return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
+                       ", and units take fp16, bf16, fp64, int8 and uint8");
   }
   const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
   const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
                        buffer.boundary.values[0].as_double() == 0;
-  if (is_bounded && !is_zero) return computed;  // by what there is outside
+  if (is_bounded && !is_zero) {
+    return NotForUnits("operand ", name, " has a boundary that is not 0");
+  }
   UnitOperandPlan plan{operand.loaded, false, 1};
   const std::vector<int>& own = is_a ? form.m : form.n;
   const int along_k = InputWidth(e, buffer, ref.access, form.k.back());
   const int across = InputWidth(e, buffer, ref.access, own.back());
   plan.is_across = across > along_k;
   plan.width = std::max(across, along_k);
+  // Fewer bytes are copied one by one.
+  if (plan.width * SizeBytes(buffer.type.scalar()) < kFewestCopiedBytes) plan.width = 1;
   return plan;
 }
 
@@ -162,14 +163,8 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
-// Operands that are copied from where there is nothing to copy; rows across k that have not as many
-// points as a stage has; of bytes warps take rows along k only.
-std::string RowsObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
-    if (!operand->is_computed() || operand->packed_row > 0) continue;
-    return absl::StrCat("operand ", operand == &plan.a ? "A" : "B",
-                        " is computed, and not packed as it is");
-  }
+// Rows across k have as many points as a stage has; of bytes warps take rows along k only.
+std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (IsByte(plan.element) && (plan.a.is_across || plan.b.is_across)) {
     return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
                         " is not contiguous along k, and not packed so");
@@ -321,7 +316,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   if (plan->part_stages * (unit.parts - 1) >= plan->stages_k) {
     return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
   }
-  if (std::string why = RowsObstacle(unit, *plan); !why.empty()) return why;
+  if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
   const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks) -
                             (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);

@@ -34,14 +34,12 @@ inline constexpr int kMostUnitParts = 64;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
-  int parameter;   // of f: what is loaded; -1: it is computed as it is packed, and must be
+  int parameter;   // of f: what is loaded
   bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
-  int width;       // neighbours that are copied at once, at most 16 bytes; 0 of what is computed
+  int width;       // neighbours that are copied at once, at most 16 bytes
   // It is copied to scratch memory first: rows along that way, padded to this many elements with
   // zeros. 0: it is not.
   int64_t packed_row = 0;
-
-  bool is_computed() const { return parameter < 0; }
 };
 
 struct UnitPlan {

@@ -39,8 +39,6 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
     add(operand->is_across, "rows across k");
     add(operand->packed_row > 0, "packed");
     add(true, absl::StrCat("copies of ", operand->width));
-    add(operand->is_computed(), "computed");
-    if (operand->is_computed()) continue;
     const int buffer = expression.input_access(operand->parameter).buffer;
     add(expression.inputs()[buffer].boundary.kind != Boundary::Kind::kNone, "boundaries");
   }

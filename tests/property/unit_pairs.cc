@@ -57,19 +57,18 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
   constexpr int kExpressions = 200, kUnits = 40;  // that are tried
   for (int tried = 0; tried < kExpressions; ++tried) {
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
-    const Expression expression = RandomContraction(rng, {.max_points = points});
+    const Expression expression =
+        RandomContraction(rng, {.max_points = points, .computed_operands = false});
     const Result<UnitPlan> plan = PlanUnit(expression);
     if (!plan.ok()) continue;
     // Single elements are what most of them copy.
     if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;
-    const bool is_computed = plan->a.is_computed() || plan->b.is_computed();
     TuningParameters p = DefaultParameters(expression, CudaModel(), device);
     p.swizzle = static_cast<int>(1 + Below(rng, 4));
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
       p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
-      if (is_computed && Below(rng, 2) == 0) p.unit.packed = PackedOperands::kBoth;
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};

@@ -3,18 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/units/computed_operand.h"
 #include "core/base/round.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kFewestAsyncBytes = 4;
-
-int BufferNumber(const Expression& e, int parameter) { return e.input_access(parameter).buffer; }
-const Buffer& BufferOf(const Expression& e, int parameter) {
-  return e.inputs()[BufferNumber(e, parameter)];
-}
 
 }  // namespace
 
@@ -23,16 +17,11 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       plan_(is_a ? context.plan().a : context.plan().b),
       axis_(is_a ? context.m() : context.n()),
       first_(is_a ? context.FirstM() : context.FirstN()),
-      operand_(is_a ? context.plan().form.a : context.plan().form.b),
-      buffer_(plan_.is_computed() ? nullptr : &BufferOf(context.expression(), plan_.parameter)),
-      access_(buffer_ == nullptr ? 0 : context.expression().input_access(plan_.parameter).access),
-      offset_(buffer_ == nullptr ? SplitIndex()
-                                 : Split(context.expression(), buffer_->Linearized(access_))),
+      access_(context.expression().input_access(plan_.parameter)),
+      buffer_(context.expression().inputs()[access_.buffer]),
+      offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
       step_(StepAlongK()),
-      input_(
-          buffer_ == nullptr
-              ? is_a ? "a" : "b"
-              : context.kernel_names().inputs[BufferNumber(context.expression(), plan_.parameter)]),
+      input_(context.kernel_names().inputs[access_.buffer]),
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
       array_(context.names().Unique(input_ + "_sm")) {}
 
@@ -115,7 +104,7 @@ std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k
   UnitContext::Point point = block_point;
   context_.SetPoint(axis_, own, input_ + "_point", &point, block);
   context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
-  const std::vector<AffineIndex>& indices = buffer().accesses[access_].indices;
+  const std::vector<AffineIndex>& indices = buffer_.accesses[access_.access].indices;
   for (size_t x = 0; x < indices.size(); ++x) {
     int64_t low = indices[x].constant, high = indices[x].constant;
     for (size_t d = 0; d < point.size(); ++d) {
@@ -125,7 +114,7 @@ std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k
     }
     const Index at = At(indices[x], point);
     if (low < 0) conditions.push_back(Less(Index(-1), at));
-    if (high >= buffer().extents[x]) conditions.push_back(Less(at, Index(buffer().extents[x])));
+    if (high >= buffer_.extents[x]) conditions.push_back(Less(at, Index(buffer_.extents[x])));
   }
   return conditions;
 }
@@ -134,44 +123,14 @@ void UnitCopies::EmitElement(const std::string& from, const Index& at, const std
                              const Index& to, std::vector<Condition> conditions,
                              Block* block) const {
   const LoopValueType type{context_.element(), 1};
-  EmitOrZero({{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}}, target, to,
-             std::move(conditions), block);
-}
-
-void UnitCopies::EmitOrZero(Block store, const std::string& target, const Index& to,
-                            std::vector<Condition> conditions, Block* block) const {
-  if (conditions.empty()) return Append(std::move(store), block);
+  Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
+  if (conditions.empty()) return Append(std::move(copy), block);
   const ScalarType in_register = RegisterType(context_.element());
   const LoopValue zero =
       StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), context_.element());
   Block clear = {{StoreElements{target, to, zero, 1}}};
   block->push_back(
-      {If{std::move(conditions), ShareBlock(std::move(store)), ShareBlock(std::move(clear))}});
-}
-
-void UnitCopies::EmitPacked(const std::string& target, const Index& to,
-                            const UnitContext::Point& of_batch, const Index& own,
-                            const Index& along_k, std::vector<Condition> conditions, Block* block) {
-  if (!plan_.is_computed()) {
-    for (Condition& inside : Inside(own, along_k, of_batch, block)) {
-      conditions.push_back(std::move(inside));
-    }
-    const Index from = At(offset_.kept, of_batch) +
-                       context_.Along(axis_, offset_.kept, own, input_ + "_point", block) +
-                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block);
-    return EmitElement(input_, from, target, to, std::move(conditions), block);
-  }
-  UnitContext::Point point = of_batch;
-  context_.SetPoint(axis_, own, input_ + "_point", &point, block);
-  context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
-  const std::vector<std::string> pointers =
-      context_.views().InputPointers(context_.expression(), context_.kernel_names().inputs);
-  Block store;
-  LoopValue value =
-      EmitOperand(context_.expression(), operand_, pointers, point, context_.names(), &store);
-  store.push_back(
-      {StoreElements{target, to, StoredValue(std::move(value), context_.element()), 1}});
-  EmitOrZero(std::move(store), target, to, std::move(conditions), block);
+      {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
 }
 
 int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
@@ -194,7 +153,13 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
     const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
     std::vector<Condition> conditions;
     if (points % context_.piece_elements() != 0) conditions.push_back(Less(inner, Index(points)));
-    EmitPacked(eight, Index(at), point, own, along_k, std::move(conditions), &body);
+    for (Condition& inside : Inside(own, along_k, point, &body)) {
+      conditions.push_back(std::move(inside));
+    }
+    const Index from = At(offset_.kept, point) +
+                       context_.Along(axis_, offset_.kept, own, input_ + "_point", &body) +
+                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", &body);
+    EmitElement(input_, from, eight, Index(at), std::move(conditions), &body);
   }
   body.push_back(
       {StoreElements{source_, number * context_.piece_elements(),

@@ -41,9 +41,7 @@ class UnitCopies {
     int64_t offset;  // elements behind the pointer
   };
   bool AdvancesWithStages() const { return step_.has_value(); }
-  // What is copied as it is has a buffer.
-  const Buffer& buffer() const { return *buffer_; }
-  bool has_boundary() const { return buffer().boundary.kind != Boundary::Kind::kNone; }
+  bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
   Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
   Index InRow(const Piece& piece) const {
     return context_.Piece() * context_.piece_elements() + Index(piece.at);
@@ -55,16 +53,9 @@ class UnitCopies {
   std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
   std::vector<Condition> Inside(const Index& own, const Index& along_k,
                                 const UnitContext::Point& block_point, Block* block);
-  // Element number `to` of a packed piece, of what there is at a point along m or n and along k.
-  void EmitPacked(const std::string& target, const Index& to, const UnitContext::Point& of_batch,
-                  const Index& own, const Index& along_k, std::vector<Condition> conditions,
-                  Block* block);
   // Single elements: what is there, or 0.
   void EmitElement(const std::string& from, const Index& at, const std::string& target,
                    const Index& to, std::vector<Condition> conditions, Block* block) const;
-  // `store` where the conditions hold, else 0 to the same place.
-  void EmitOrZero(Block store, const std::string& target, const Index& to,
-                  std::vector<Condition> conditions, Block* block) const;
   // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
   // behind the last one, too.
   int64_t OwnPoints() const {
@@ -85,10 +76,9 @@ class UnitCopies {
   const UnitOperandPlan& plan_;
   const UnitAxis& axis_;  // m or n
   const Index first_;     // of the block's tile along it
-  const ContractionOperand& operand_;
-  const Buffer* const buffer_ = nullptr;  // null: it is computed
-  const int access_ = 0;                  // to the buffer
-  const SplitIndex offset_;               // of elements
+  const Expression::AccessRef access_;
+  const Buffer& buffer_;
+  const SplitIndex offset_;  // of elements
   // From one element along k to the next; nullopt: it depends on where that is.
   const std::optional<int64_t> step_;
   const std::string input_;

@@ -87,10 +87,10 @@ TEST(ValidateUnitTest, ExpressionsByName) {
   EXPECT_EQ(error(MatMul("fp32", "A * B")),
             "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
-            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
+            "unit: operand A is computed, and units take what is loaded");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
-            "unit: operand B is computed, and not packed as it is");
+            "unit: operand B has a boundary that is not 0");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
 }
 

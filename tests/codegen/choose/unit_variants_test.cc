@@ -46,13 +46,28 @@ TEST(UnitVariantsTest, DefaultsFillTheDevice) {
   EXPECT_GE(blocks(MatMul(64, 8192, 8192)), 100);
 }
 
-TEST(UnitVariantsTest, OnlyOfContractionsOfHalvesOnDevicesWithTheUnit) {
+TEST(UnitVariantsTest, OnlyOfTypesAndDevicesWithAUnit) {
   EXPECT_EQ(Default(MatMul(1024, 1024, 1024, "fp32")).unit.rows, 0);
   const Expression halves = MatMul(1024, 1024, 1024);
-  const DeviceDescription older = *DescribeCudaArchitecture(80);
+  EXPECT_FALSE(Default(halves).unit.has_warps());
+  // Units of warps, which copy asynchronously.
+  DeviceDescription older = *DescribeCudaArchitecture(80);
   const TuningParameters p = DefaultParameters(halves, CudaModel(), older);
-  EXPECT_EQ(p.unit.rows, 0);
+  EXPECT_TRUE(p.unit.has_warps());
+  EXPECT_EQ(p.unit.warps.k, 16);
+  older.features.async_copies = false;
   EXPECT_THAT(UnitVariants(halves, CudaModel(), older, p, 10), IsEmpty());
+}
+
+TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {
+  const Expression doubles = MatMul(1024, 1024, 1024, "fp64");
+  const UnitParameters here = Default(doubles).unit;
+  EXPECT_EQ(here,
+            (UnitParameters{.rows = 64, .columns = 128, .stages = 4, .warps = {2, 4, 16, 4}}));
+  const DeviceDescription older = *DescribeCudaArchitecture(80);
+  EXPECT_EQ(DefaultParameters(doubles, CudaModel(), older).unit.warps.m, 8);
+  const UnitParameters large = Default(MatMul(4096, 4096, 4096, "fp64")).unit;
+  EXPECT_EQ(large.rows * large.columns, 128 * 128);
 }
 
 // Unaligned rows are offered with copies in aligned ones; and long sums of few results in clusters.

@@ -258,6 +258,12 @@ const Case kCases[] = {
      Warps(32, 16, {2, 1, 16, 16}, /*stages=*/3, /*parts=*/3)},
     {"bytes", MatMul("int8", "int32", "I = 32, J = 32, K = 256", "i,k", "j,k", "i,j", "int32"),
      Warps(32, 32, {2, 1, 16, 32}, /*stages=*/3)},
+    {"bytes_without_sign",
+     MatMul("uint8", "int32", "I = 32, J = 16, K = 128", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 16, {2, 1, 16, 32}, /*stages=*/2)},
+    {"bytes_in_pairs",
+     MatMul("int8", "int32", "I = 22, J = 18, K = 130", "i,k", "j,k", "i,j", "int32"),
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
     {"bytes_odd", MatMul("int8", "int32", "I = 21, J = 19, K = 150", "i,k", "j,k", "i,j", "int32"),
      Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
     {"bytes_packed",
@@ -299,6 +305,18 @@ TEST(UnitSource, MatrixProductOfDoubles) {
   ASSERT_THAT(kernel->launches, SizeIs(1));
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{16 * 8, 1, 1}, {256, 1, 1}}));
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (64 + 128) * 128);
+}
+
+// For devices without units of groups: matrices to registers, and back to shared memory.
+TEST(UnitSource, MatrixProductOfHalvesByWarps) {
+  const LowLevelExpression low_level =
+      Lowered({"golden", MatMul("bf16", "fp32", "I = 4096, J = 4096, K = 4096", "i,k", "k,j"),
+               Warps(128, 128, {2, 2, 16, 16}, /*stages=*/3), 8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(80));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("warp_unit_halves.cu", kernel->source);
+  EXPECT_THAT(kernel->header,
+              HasSubstr("Matrix units of warps need compute capability 8.0 or later."));
 }
 
 // Boundaries, a store function and parts of k, as the loop program behind its passes.

@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-UnitParameters RandomUnit(Rng& rng) {
+UnitParameters RandomGroups(Rng& rng) {
   const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
   const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
   return {.rows = 64 * groups * tiles,
@@ -68,7 +68,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
-      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
+      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};

@@ -9,7 +9,7 @@
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/expression/numerics.h"
-#include "core/pipeline/rewrites/store_factor.h"
+#include "core/expression/store_factor.h"
 
 namespace mdh {
 namespace {

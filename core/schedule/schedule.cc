@@ -161,7 +161,7 @@ bool AllowsValue(const Decision& decision, const ScheduleFacts& facts, const Cho
   return is_named != decision.values.is_negated();
 }
 
-bool IsIn(const std::vector<int>& group, int d) {
+bool IsInGroup(const std::vector<int>& group, int d) {
   return std::find(group.begin(), group.end(), d) != group.end();
 }
 
@@ -256,7 +256,7 @@ bool Schedule::AllowsFused(const FusedDimensions& fused) const {
     for (const Decision& decision : decisions()) {
       if (decision.kind == Kind::kFuse) continue;
       for (const int d : NamedDimensions(decision)) {
-        if (IsIn(group, d)) return false;
+        if (IsInGroup(group, d)) return false;
       }
     }
   }

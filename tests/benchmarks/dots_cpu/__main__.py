@@ -17,7 +17,10 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Tuple
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:  # wrong usage is named all the same
+    np = None
 
 from dots_cpu.onednn import OneDnn, OneDnnError
 
@@ -296,6 +299,9 @@ def main(arguments: List[str]) -> int:
         print("yes")
         return 0
     options = _options(arguments)
+    if np is None:
+        print("dots_cpu: error: NumPy is missing", file=sys.stderr)
+        return 1
     clock = time.thread_time if options.threads == 1 else time.monotonic
     openmp = ctypes.CDLL("libgomp.so.1")
     openmp.omp_set_num_threads(options.threads)

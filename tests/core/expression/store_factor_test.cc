@@ -1,5 +1,5 @@
 // Factors of contractions in store functions.
-#include "core/pipeline/rewrites/store_factor.h"
+#include "core/expression/store_factor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

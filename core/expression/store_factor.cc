@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/store_factor.h"
+#include "core/expression/store_factor.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/scalar/value_builder.h"
 
 namespace mdh {
 namespace {

@@ -70,7 +70,7 @@ TEST(DialectTest, LoopsThatAreNeverEmptySaySo) {
   loop.is_never_empty = true;
   CPrelude prelude(OpenClC());
   EXPECT_THAT(CPrinter(prelude).Print(Block{{loop}}, 0),
-              HasSubstr("for (int i = a; i == a || i < b; i += 4) {\n"));
+              HasSubstr("for (long i = a; i == a || i < b; i += 4) {\n"));
   EXPECT_THAT(ToText(Block{{loop}}), HasSubstr("for i = a .. b step 4 never empty\n"));
 }
 

@@ -182,6 +182,7 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.mutable_options()->set_numerics_policy(options.numerics_policy);
   request.mutable_options()->set_tolerance(options.tolerance);
   request.mutable_options()->set_cache_state(options.cache_state);
+  request.mutable_options()->set_schedule(options.schedule);
   request.set_force(options.force);
   request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);
@@ -190,6 +191,17 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.mutable_options()->set_max_device_time_ns(options.max_device_time_ns);
   request.set_validate_only(options.validate_only);
   return services_->Call(&Tuning::CreateTuningJob, request);
+}
+
+Result<v1::CheckScheduleResponse> Client::CheckSchedule(const Expression& expression,
+                                                        const std::string& schedule,
+                                                        const v1::DeviceSelection& device,
+                                                        v1::NumericsPolicy numerics_policy,
+                                                        const std::string& vary) {
+  auto request = RequestFor<v1::CheckScheduleRequest>(expression, device, numerics_policy);
+  request.set_schedule(schedule);
+  request.set_vary(vary);
+  return services_->Call(&Tuning::CheckSchedule, request);
 }
 
 Status Client::Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,

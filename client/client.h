@@ -47,7 +47,10 @@ struct TuneOptions {
   std::string source = "";         // who asks, to take turns with others; empty: this machine
   int priority = 0;                // among the jobs of the source, from -10 to 10
   int64_t max_device_time_ns = 0;  // summed over the devices; 0: no limit but the budget
-  bool validate_only = false;      // of CreateJob: only checks
+  // What the kernel must keep to (core/schedule/grammar.md); empty: nothing. Its record is one of
+  // its own. Not of pipelines.
+  std::string schedule = "";
+  bool validate_only = false;  // of CreateJob: only checks
 };
 
 // Starts a job beside a call that wants a kernel now.
@@ -137,6 +140,13 @@ class Client {
   // whole.
   Result<v1::CreateTuningJobResponse> CreateJob(const ComputationView& computation,
                                                 const TuneOptions& options);
+  // What a schedule leaves open, without a search. `vary`: a decision whose alternatives are
+  // counted, "tile.L2.k"; empty: none. Errors: InvalidArgument, with the position in the schedule.
+  Result<v1::CheckScheduleResponse> CheckSchedule(
+      const Expression& expression, const std::string& schedule,
+      const v1::DeviceSelection& device = {},
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED,
+      const std::string& vary = "");
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
   // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob
   // (wait_for_job.h) goes on. Errors: NotFound.

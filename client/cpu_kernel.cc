@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/decomposition/kernel_call.h"
 #include "core/device/device_description.h"
+#include "core/kernel/kernel_call.h"
 
 namespace mdh {
 namespace {

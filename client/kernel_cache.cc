@@ -19,9 +19,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "core/decomposition/kernel_call.h"
 #include "core/device/backends.h"
 #include "core/expression/canonical.h"  // Sha256Hex
+#include "core/kernel/kernel_call.h"
 
 namespace mdh {
 namespace {

@@ -25,7 +25,7 @@ class KernelCache {
 
   // The file of a shared object in which `mdh_call` runs the kernel: int mdh_call(void* const*
   // arguments), which gives what the kernel's entry function gives. Compiled unless it is there.
-  // mdh_call_openmp is to be set before, if it is there (core/decomposition/kernel_call.h): the
+  // mdh_call_openmp is to be set before, if it is there (core/kernel/kernel_call.h): the
   // code does not depend on the OpenMP runtime of the process. `compiler`: a program that
   // understands gcc's options; empty: the one that the kernel was measured with, or cc if that is
   // missing. `cpu`: what code for this machine depends on. Errors: InvalidArgument if it is no

@@ -13,6 +13,7 @@ std::string RetryServiceConfig() {
         {"service": "mdh.v1.TuningService", "method": "GetTuningJob"},
         {"service": "mdh.v1.TuningService", "method": "ListTuningJobs"},
         {"service": "mdh.v1.TuningService", "method": "ListTuningTrials"},
+        {"service": "mdh.v1.TuningService", "method": "CheckSchedule"},
         {"service": "mdh.v1.DeviceService", "method": "ListDevices"},
         {"service": "mdh.v1.DeviceService", "method": "GetDevice"},
         {"service": "mdh.v1.DeviceService", "method": "ListKnownDevices"},

@@ -274,8 +274,10 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 }  // namespace
 
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
-                                           const DeviceDescription& device) {
-  std::vector<JointGroup> groups = UsualGroups(pipeline, device, /*streams=*/true);
+                                           const DeviceDescription& device,
+                                           NumericsPolicy numerics) {
+  std::vector<JointGroup> groups =
+      UsualGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
   InRows(pipeline, device, 0, &groups);
   return groups;
 }

@@ -16,9 +16,10 @@ namespace mdh {
 // the most bytes out of memory, with parts whose temporaries stay in the cache of a core or in the
 // shared memory of a block, and of which there are enough for all of the device; on targets with
 // blocks in rows, where parts can be rows. Others stream where that is worth it
-// (codegen/choose/stream_shape.h). Perhaps none.
+// (codegen/choose/stream_shape.h), which policies other than kReassociate forbid. Perhaps none.
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
-                                           const DeviceDescription& device);
+                                           const DeviceDescription& device,
+                                           NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 // DefaultParameters of every step; of those in groups on a part, for the threads that compute one.
 // Errors: those of PartOf (core/pipeline/plan/joint_part.h).

@@ -29,6 +29,8 @@
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/schedule/complete_parameters.h"
+#include "core/schedule/schedule.h"
 #include "core/teml/teml.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
@@ -38,7 +40,8 @@ namespace mdh {
 namespace {
 
 constexpr char kPrints[] =
-    "parameters, table, plan, lowered, program, source, header, nest, launches or candidates";
+    "parameters, schedule, table, plan, lowered, program, source, header, nest, launches or "
+    "candidates";
 constexpr char kPrintsOfPipelines[] =
     "pipeline, partitions, groups, parameters, lowered, program, source, header or launches";
 
@@ -48,6 +51,7 @@ struct LowerOptions {
   std::string model = "OpenMP+SIMD+RM";
   std::string device = "host";
   std::string parameters;  // a file, or the parameters themselves; empty: the default
+  std::string schedule;    // a file; empty: none
   std::string print = "source";
   std::optional<int> partition;   // number among those of PlanPartitions
   bool joint = false;             // steps run together in the groups of DefaultJointGroups
@@ -97,9 +101,27 @@ Result<std::string> TextOfParameters(const LowerOptions& options) {
   return ReadFile(options.parameters);
 }
 
+// Those that the schedule says completely, or those of rules that it allows.
+Result<TuningParameters> ScheduledParameters(const LowerOptions& options,
+                                             const Expression& expression, const SystemModel& model,
+                                             const DeviceDescription& device) {
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.schedule));
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       Schedule::Parse(text, expression, model, options.schedule));
+  if (auto complete = CompleteParameters(schedule, device)) return *std::move(complete);
+  for (TuningParameters& p : StartingParameters(expression, model, device)) {
+    if (schedule.Allows(p).ok()) return std::move(p);
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(options.schedule,
+                   ": no parameters of rules are in the schedule, and it leaves "
+                   "something to a search, which 'mdh tune --schedule' does"));
+}
+
 Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
                                        const SystemModel& model, const DeviceDescription& device) {
   MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
+  if (!options.schedule.empty()) return ScheduledParameters(options, expression, model, device);
   if (options.parameters.empty()) {
     return DefaultParameters(expression, model, device);
   }
@@ -297,7 +319,12 @@ Result<std::string> Run(const LowerOptions& options) {
                            : ParsePipeline(text, options.bindings, options.expression_file));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
-  if (!IsExpression(pipeline) || options.partition.has_value() || options.joint ||
+  const bool is_pipeline = !IsExpression(pipeline);
+  if (is_pipeline && !options.schedule.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--schedule is for one expression, and ", pipeline.name(), " is a pipeline"));
+  }
+  if (is_pipeline || options.partition.has_value() || options.joint ||
       options.candidate.has_value()) {
     return RunPipeline(options, std::move(pipeline), model, device);
   }
@@ -311,6 +338,9 @@ Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParametersFor(options, expression, model, device));
   if (options.print == "parameters") return ToText(parameters) + "\n";
+  if (options.print == "schedule") {
+    return Schedule::Of(parameters, expression, model).CanonicalText();
+  }
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
   if (options.print == "table") return low.ToTable();
   if (options.print == "plan") {
@@ -336,6 +366,7 @@ constexpr char kHelp[] =
     "  --device NAME         host, or sm_NN\n"
     "  --parameters TEXT     tuning parameters, or a file with them, of a pipeline one line for\n"
     "                        every step; else those of rules\n"
+    "  --schedule FILE       a schedule that says them, or allows some of rules\n"
     "  --partition N         of a pipeline: its steps fused as in the partition of this number,\n"
     "                        the cheapest is 0; else as they are\n"
     "  --joint               of a pipeline: steps with dimensions in common run together, part\n"
@@ -345,23 +376,30 @@ constexpr char kHelp[] =
     "                        block, elements of a vector, and where rows are kept: registers,\n"
     "                        shared or nothing, as '256,1,4 registers'\n"
     "  --candidate N         the same as number N of what tuning tries, from 0\n"
-    "  --print WHAT          parameters, table, plan (but for register tiles), lowered: the loop\n"
-    "                        program before passes, program: behind them, source, header, nest:\n"
-    "                        the plain loop nest, launches, or for devices with blocks "
-    "candidates:\n"
-    "                        what tuning tries first; of pipelines also pipeline: as text,\n"
-    "                        partitions: how steps can be fused, and groups: those that --joint\n"
-    "                        runs together, but no table, plan, nest and candidates\n";
+    "  --print WHAT          parameters, schedule: the one that says them, table, plan (but for\n"
+    "                        register tiles), lowered: the loop program before passes, program:\n"
+    "                        behind them, source, header, nest: the plain loop nest, launches, or\n"
+    "                        for devices with blocks candidates: what tuning tries first; of\n"
+    "                        pipelines also pipeline: as text, partitions: how steps can be "
+    "fused,\n"
+    "                        and groups: those that --joint runs together, but no schedule, "
+    "table,\n"
+    "                        plan, nest and candidates\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
   LowerOptions options;
-  const option long_options[] = {
-      {"set", required_argument, nullptr, 's'},    {"model", required_argument, nullptr, 'm'},
-      {"device", required_argument, nullptr, 'd'}, {"parameters", required_argument, nullptr, 'p'},
-      {"print", required_argument, nullptr, 'w'},  {"partition", required_argument, nullptr, 'n'},
-      {"joint", no_argument, nullptr, 'j'},        {"candidate", required_argument, nullptr, 'c'},
-      {"rows", required_argument, nullptr, 'r'},   {nullptr, 0, nullptr, 0}};
+  const option long_options[] = {{"set", required_argument, nullptr, 's'},
+                                 {"model", required_argument, nullptr, 'm'},
+                                 {"device", required_argument, nullptr, 'd'},
+                                 {"parameters", required_argument, nullptr, 'p'},
+                                 {"print", required_argument, nullptr, 'w'},
+                                 {"partition", required_argument, nullptr, 'n'},
+                                 {"joint", no_argument, nullptr, 'j'},
+                                 {"candidate", required_argument, nullptr, 'c'},
+                                 {"rows", required_argument, nullptr, 'r'},
+                                 {"schedule", required_argument, nullptr, 'e'},
+                                 {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = getopt_long(argc, argv, ":", long_options, nullptr)) != -1;) {
     const std::string value = optarg == nullptr ? "" : optarg;
@@ -381,6 +419,9 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
         break;
       case 'p':
         options.parameters = value;
+        break;
+      case 'e':
+        options.schedule = value;
         break;
       case 'w':
         options.print = value;
@@ -411,6 +452,9 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
     }
   }
   if (argc - optind != 1) return absl::InvalidArgumentError("one expression is needed");
+  if (!options.schedule.empty() && !options.parameters.empty()) {
+    return absl::InvalidArgumentError("--schedule and --parameters exclude each other");
+  }
   options.expression_file = argv[optind];
   return options;
 }

@@ -15,7 +15,7 @@ constexpr int kMaxCount = 1 << 20;
 constexpr int kMaxThreads = 1 << 16;
 constexpr int64_t kMaxBytes = int64_t{1} << 46;
 
-v1::BlockLimits ToProto(const BlockLimits& blocks) {
+v1::BlockLimits LimitsToProto(const BlockLimits& blocks) {
   v1::BlockLimits proto;
   proto.set_multiprocessors(blocks.multiprocessors);
   proto.set_max_threads_per_block(blocks.max_threads_per_block);
@@ -35,7 +35,7 @@ const google::protobuf::FieldDescriptor* FieldOf(const FeatureName& feature) {
   return v1::DeviceFeatures::descriptor()->FindFieldByName(feature.name);
 }
 
-v1::DeviceFeatures ToProto(const DeviceFeatures& features) {
+v1::DeviceFeatures FeaturesToProto(const DeviceFeatures& features) {
   v1::DeviceFeatures proto;
   for (const FeatureName& feature : FeatureNames()) {
     proto.GetReflection()->SetBool(&proto, FieldOf(feature), features.*feature.field);
@@ -44,7 +44,7 @@ v1::DeviceFeatures ToProto(const DeviceFeatures& features) {
 }
 
 // Those of the architecture, where the message says nothing.
-DeviceFeatures FromProto(const v1::DeviceFeatures& proto, DeviceFeatures features) {
+DeviceFeatures FeaturesFromProto(const v1::DeviceFeatures& proto, DeviceFeatures features) {
   const google::protobuf::Reflection& reflection = *proto.GetReflection();
   for (const FeatureName& feature : FeatureNames()) {
     if (!reflection.HasField(proto, FieldOf(feature))) continue;
@@ -103,7 +103,7 @@ Status ReadAxes(absl::string_view field, const google::protobuf::RepeatedField<i
   return absl::OkStatus();
 }
 
-Result<BlockLimits> FromProto(const v1::BlockLimits& proto) {
+Result<BlockLimits> LimitsFromProto(const v1::BlockLimits& proto) {
   BlockLimits blocks;
   blocks.multiprocessors = proto.multiprocessors();
   blocks.max_threads_per_block = proto.max_threads_per_block();
@@ -140,8 +140,8 @@ v1::DeviceDescription ToProto(const DeviceDescription& device) {
   proto.set_compiler(device.compiler);
   proto.set_clock_hz(device.clock_hz);
   if (BackendOf(device.kind).has_blocks) {
-    *proto.mutable_blocks() = ToProto(device.blocks);
-    *proto.mutable_features() = ToProto(device.features);
+    *proto.mutable_blocks() = LimitsToProto(device.blocks);
+    *proto.mutable_features() = FeaturesToProto(device.features);
   }
   return proto;
 }
@@ -164,10 +164,10 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   device.clock_hz = proto.clock_hz();
   if (const BackendInfo* backend = FindBackend(device.kind); backend != nullptr) {
     if (backend->has_blocks) {
-      MDH_ASSIGN_OR_RETURN(device.blocks, FromProto(proto.blocks()));
+      MDH_ASSIGN_OR_RETURN(device.blocks, LimitsFromProto(proto.blocks()));
       if (proto.cores() == 0) device.cores = device.blocks.multiprocessors;
     }
-    device.features = FromProto(proto.features(), FeaturesOf(device));
+    device.features = FeaturesFromProto(proto.features(), FeaturesOf(device));
   }
   if (device.name.empty()) {
     return absl::InvalidArgumentError("device description: model is empty");

@@ -18,7 +18,7 @@ namespace {
 static_assert(static_cast<int>(PipelineBuffer::Role::kInput) == v1::PIPELINE_ROLE_INPUT);
 static_assert(static_cast<int>(PipelineBuffer::Role::kTemporary) == v1::PipelineRole_MAX);
 
-v1::PipelineEdgeKind ToProto(EdgeKind kind) {
+v1::PipelineEdgeKind KindToProto(EdgeKind kind) {
   switch (kind) {
     case EdgeKind::kStage:
       return v1::PIPELINE_EDGE_KIND_STAGE;
@@ -198,7 +198,7 @@ v1::PipelinePartition ToProto(const Pipeline& pipeline, const Partition& partiti
     v1::PipelineEdge* to = proto.add_edges();
     to->set_producer(edge.producer);
     to->set_consumer(edge.consumer);
-    to->set_kind(ToProto(edge.kind));
+    to->set_kind(KindToProto(edge.kind));
   }
   proto.set_bytes(partition.bytes);
   proto.set_operations(partition.operations);

@@ -16,10 +16,11 @@ namespace {
 
 constexpr int64_t kLengths[] = {2, 3, 5, 7, 8, 12, 16, 31, 32, 48, 64, 67, 100, 128, 130};
 constexpr int64_t kRows[] = {1, 2, 3, 4, 5, 7, 8, 12};
+constexpr int64_t kLongLengths[] = {128, 500, 1024, 1536, 4096};
 
 class RowPipelineWriter {
  public:
-  explicit RowPipelineWriter(Rng& rng) : rng_(rng) {}
+  RowPipelineWriter(Rng& rng, int64_t points) : rng_(rng), points_(points) {}
 
   Pipeline Run() {
     is_deep_ = Below(rng_, 3) == 0;
@@ -28,6 +29,10 @@ class RowPipelineWriter {
     length_ = kLengths[Below(rng_, std::size(kLengths))];
     rows_ = kRows[Below(rng_, std::size(kRows))];
     depth_ = is_deep_ ? kRows[Below(rng_, 4)] : 1;
+    if (points_ > 0) {
+      length_ = kLongLengths[Below(rng_, std::size(kLongLengths))];
+      rows_ = std::max<int64_t>(points_ / length_ / depth_, 1);
+    }
     const int64_t inputs = 1 + Below(rng_, 3);
     for (int64_t n = 0; n < inputs; ++n) AddInput(n == 0);
     const int64_t steps = 2 + Below(rng_, 4);
@@ -206,6 +211,7 @@ class RowPipelineWriter {
   }
 
   Rng& rng_;
+  const int64_t points_;
   bool is_deep_ = false;  // two common dimensions
   std::string type_, dims_;
   int64_t length_ = 0, rows_ = 0, depth_ = 0;
@@ -215,7 +221,9 @@ class RowPipelineWriter {
 
 }  // namespace
 
-Pipeline RandomRowPipeline(Rng& rng) { return RowPipelineWriter(rng).Run(); }
+Pipeline RandomRowPipeline(Rng& rng, int64_t points) {
+  return RowPipelineWriter(rng, points).Run();
+}
 
 RowLayout RandomRowLayout(Rng& rng, int64_t length, const DeviceDescription& device) {
   const int64_t most = device.blocks.max_threads_per_block;

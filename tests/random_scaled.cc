@@ -15,7 +15,8 @@ namespace {
 // Dimensions a and i are common, j is streamed.
 class ScaledText {
  public:
-  ScaledText(Rng& rng, bool may_mask) : rng_(rng), may_mask_(may_mask) {}
+  ScaledText(Rng& rng, bool may_mask, int64_t points)
+      : rng_(rng), may_mask_(may_mask), points_(points) {}
 
   std::string Run() {
     constexpr int64_t kFew[] = {1, 2, 3, 5}, kRows[] = {1, 2, 4, 6, 7, 8, 11},
@@ -24,6 +25,11 @@ class ScaledText {
     i_ = kRows[Below(rng_, std::size(kRows))];
     j_ = kKeys[Below(rng_, std::size(kKeys))];
     e_ = kValues[Below(rng_, std::size(kValues))];
+    if (points_ > 0) {
+      i_ = j_ = 32;
+      while (a_ * i_ * j_ < points_) (i_ > j_ ? j_ : i_) *= 2;
+      e_ = 64;
+    }
     type_ = Below(rng_, 4) == 0 ? "fp64" : "fp32";
     is_least_ = Below(rng_, 5) == 0;
     AddScores();
@@ -163,6 +169,7 @@ class ScaledText {
 
   Rng& rng_;
   const bool may_mask_;
+  const int64_t points_;
   int64_t a_ = 1, i_ = 1, j_ = 1, e_ = 1;
   std::string type_, inputs_, outputs_, calls_, steps_;
   bool is_least_ = false;
@@ -170,8 +177,8 @@ class ScaledText {
 
 }  // namespace
 
-Pipeline RandomScaledPipeline(Rng& rng, bool may_mask) {
-  const std::string text = ScaledText(rng, may_mask).Run();
+Pipeline RandomScaledPipeline(Rng& rng, bool may_mask, int64_t points) {
+  const std::string text = ScaledText(rng, may_mask, points).Run();
   Result<Pipeline> pipeline = ParsePipeline(text);
   if (!pipeline.ok()) {
     std::fprintf(stderr, "%s\n%s\n", text.c_str(), pipeline.status().ToString().c_str());

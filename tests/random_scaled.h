@@ -11,7 +11,7 @@ namespace mdh {
 // their products with values; and what is made of sums behind them. Some of it is inlined, some
 // are outputs. Sizes are small, odd ones and primes among them. All results are exact in fp32: of
 // inputs as RandomInputs gives them. `may_mask`: else there are no masks, so that all values are
-// read, nan and infinities, too.
-Pipeline RandomScaledPipeline(Rng& rng, bool may_mask = true);
+// read, nan and infinities, too. `points`: of the scores, about, of 64 values each; 0: few.
+Pipeline RandomScaledPipeline(Rng& rng, bool may_mask = true, int64_t points = 0);
 
 }  // namespace mdh

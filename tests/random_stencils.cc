@@ -1,6 +1,7 @@
 #include "tests/random_stencils.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
@@ -19,7 +20,7 @@ constexpr int64_t kMostOffset = 3;
 
 class StencilChainWriter {
  public:
-  explicit StencilChainWriter(Rng& rng) : rng_(rng) {}
+  StencilChainWriter(Rng& rng, int64_t points) : rng_(rng), points_(points) {}
 
   Pipeline Run() {
     rank_ = 1 + static_cast<int>(Below(rng_, 3));
@@ -27,7 +28,10 @@ class StencilChainWriter {
     const int steps = 2 + static_cast<int>(Below(rng_, 3));
     // From the last one on, each as large as those behind it need it.
     std::vector<int64_t> extents;
-    for (int d = 0; d < rank_; ++d) extents.push_back(kExtents[Below(rng_, std::size(kExtents))]);
+    const auto side = static_cast<int64_t>(std::pow(static_cast<double>(points_), 1.0 / rank_));
+    for (int d = 0; d < rank_; ++d) {
+      extents.push_back(points_ > 0 ? side : kExtents[Below(rng_, std::size(kExtents))]);
+    }
     std::vector<std::string> definitions, calls;
     for (int s = steps - 1; s >= 0; --s) {
       definitions.push_back(Step(s, extents));
@@ -97,6 +101,7 @@ class StencilChainWriter {
   }
 
   Rng& rng_;
+  const int64_t points_;
   int rank_ = 1;
   std::string type_;
   std::vector<bool> reads_input_;  // from the last step on
@@ -104,6 +109,8 @@ class StencilChainWriter {
 
 }  // namespace
 
-Pipeline RandomStencilChain(Rng& rng) { return StencilChainWriter(rng).Run(); }
+Pipeline RandomStencilChain(Rng& rng, int64_t points) {
+  return StencilChainWriter(rng, points).Run();
+}
 
 }  // namespace mdh

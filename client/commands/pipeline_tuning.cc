@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -127,6 +128,28 @@ void PrintPipelineJson(const v1::CreateTuningJobResponse& created, const Ends& e
   std::printf("%s\n", json.dump(2).c_str());
 }
 
+// A job for every step, with the same share of the budget.
+Result<v1::CreateTuningJobResponse> CreateStepJobs(Client& client, const TuneOptions& tuning,
+                                                   const std::vector<ScheduledStep>& steps) {
+  TuneOptions of_step = tuning;
+  const auto count = static_cast<int64_t>(steps.size());
+  if (tuning.budget_ns > 0) of_step.budget_ns = std::max<int64_t>(1, tuning.budget_ns / count);
+  v1::CreateTuningJobResponse created;
+  for (const ScheduledStep& step : steps) {
+    of_step.schedule = step.schedule;
+    if (!tuning.request_id.empty()) {
+      of_step.request_id = absl::StrCat(tuning.request_id, "/", created.step_jobs_size());
+    }
+    MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse one,
+                         client.CreateJob(step.expression, of_step));
+    v1::PipelineStepJob* const job = created.add_step_jobs();
+    job->mutable_job()->Swap(one.mutable_job());
+    job->set_joined(one.joined());
+    job->set_note(one.note());
+  }
+  return created;
+}
+
 }  // namespace
 
 Status WaitForPipeline(const GlobalOptions& options, Client& client, const PipelineTuning& tuning) {
@@ -168,6 +191,47 @@ Status WaitForPipeline(const GlobalOptions& options, Client& client, const Pipel
     return absl::IsCancelled(error) ? error : WithExitCode(ExitCode::kServerError, error);
   }
   return best.status();
+}
+
+Status TuneSteps(const GlobalOptions& options, Client& client, const TuneOptions& tuning,
+                 const std::vector<ScheduledStep>& steps, JobsAre jobs) {
+  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created,
+                       CreateStepJobs(client, tuning, steps));
+  if (tuning.validate_only || jobs == JobsAre::kLeftAlone) {
+    Show(options, created, [&](const v1::CreateTuningJobResponse& response) {
+      if (tuning.validate_only) {
+        std::printf("the daemon would take it\n");
+        return;
+      }
+      for (const std::string& job : JobsOf(response)) std::printf("%s\n", job.c_str());
+    });
+    return absl::OkStatus();
+  }
+  Result<Ends> ends = Ends();
+  {
+    const CancelOnInterrupt cancel([&] {
+      for (const v1::PipelineStepJob& step : created.step_jobs()) {
+        if (!step.joined()) (void)client.Cancel(step.job().name());
+      }
+    });
+    ends = AwaitAll(client, created);
+  }
+  if (!ends.ok()) {
+    return IsOfConnection(ends.status()) ? WithExitCode(ExitCode::kCannotConnect, ends.status())
+                                         : ends.status();
+  }
+  if (options.json) {
+    PrintPipelineJson(created, *ends, absl::NotFoundError("steps were tuned by themselves"));
+  } else {
+    PrintSteps(created, ends->steps);
+    int64_t all_ns = 0;
+    for (const v1::GetTuningJobResponse& end : ends->steps) all_ns += end.record().time_ns();
+    std::printf("all steps, one after the other: %s\n", FormatTime(all_ns).c_str());
+  }
+  if (const Status error = ErrorOfJobs(*ends); !error.ok()) {
+    return absl::IsCancelled(error) ? error : WithExitCode(ExitCode::kServerError, error);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mdh

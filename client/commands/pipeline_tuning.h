@@ -24,4 +24,18 @@ struct PipelineTuning {
 // this request has begun.
 Status WaitForPipeline(const GlobalOptions& options, Client& client, const PipelineTuning& tuning);
 
+// A step that is tuned by itself, with what its loops say of it.
+struct ScheduledStep {
+  const Expression& expression;
+  std::string schedule;  // empty: nothing
+};
+
+enum class JobsAre { kWaitedFor, kLeftAlone };
+
+// Tunes every step with its schedule and the same share of the budget, and shows what they take,
+// and all of them one after the other. Ctrl-C cancels the jobs that are waited for. Jobs that are
+// left alone, or only checked, are printed as the daemon has taken them.
+Status TuneSteps(const GlobalOptions& options, Client& client, const TuneOptions& tuning,
+                 const std::vector<ScheduledStep>& steps, JobsAre jobs);
+
 }  // namespace mdh

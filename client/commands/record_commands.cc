@@ -30,10 +30,11 @@ const std::vector<TextColumn>& RecordTable() {
 }
 
 std::vector<std::string> RecordRow(const v1::TuningRecord& record) {
-  const char* state = record.is_pinned()        ? "pinned"
-                      : record.is_provisional() ? "provisional"
-                      : record.is_disturbed()   ? "disturbed"
-                                                : "";
+  const char* state = record.is_pinned()                 ? "pinned"
+                      : record.is_provisional()          ? "provisional"
+                      : record.is_disturbed()            ? "disturbed"
+                      : !record.key().schedule().empty() ? "scheduled"
+                                                         : "";
   return {record.name(), FormatTime(record.time_ns()), state, record.device().model(),
           record.expression_name()};
 }

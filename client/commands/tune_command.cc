@@ -15,6 +15,7 @@
 #include "client/commands/call/duration_argument.h"
 #include "client/commands/call/expression_arguments.h"
 #include "client/commands/call/job_name.h"
+#include "client/commands/call/schedule_arguments.h"
 #include "client/commands/format/progress_display.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/pipeline_tuning.h"
@@ -28,6 +29,10 @@ namespace {
 struct TuneArguments {
   ExpressionArguments expression = {};
   TuneOptions options = {};
+  ScheduleArguments schedule = {};
+  // Of a TeML program.
+  bool ignores_loops = false;
+  ScheduleDetail loops = ScheduleDetail::kWhatIsSaid;
   bool detach = false;
   RecordDetail detail = RecordDetail::kShort;
 };
@@ -80,11 +85,42 @@ Status WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments, 
                       absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
-Status Tune(const GlobalOptions& options, const TuneArguments& arguments) {
-  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+// A TeML program whose loops say something of its steps.
+Status TuneScheduled(const GlobalOptions& options, const TuneArguments& arguments,
+                     const ScheduledTeml& scheduled) {
+  for (const std::string& notice : scheduled.notices) {
+    std::fprintf(stderr, "%s\n", notice.c_str());
+  }
+  std::vector<ScheduledStep> steps;
+  for (size_t s = 0; s < scheduled.schedules.size(); ++s) {
+    steps.push_back({scheduled.pipeline.steps()[s].expression, scheduled.schedules[s]});
+  }
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
-  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created,
-                       client->CreateJob(computation, arguments.options));
+  return TuneSteps(options, *client, arguments.options, steps,
+                   arguments.detach ? JobsAre::kLeftAlone : JobsAre::kWaitedFor);
+}
+
+Status Tune(const GlobalOptions& options, TuneArguments arguments) {
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  MDH_ASSIGN_OR_RETURN(arguments.options.schedule, LoadSchedule(arguments.schedule));
+  if (arguments.schedule.file.empty() && !arguments.ignores_loops) {
+    MDH_ASSIGN_OR_RETURN(const std::optional<ScheduledTeml> scheduled,
+                         LoadTemlSchedules(arguments.expression, arguments.loops));
+    if (scheduled.has_value() && scheduled->schedules.size() > 1) {
+      return TuneScheduled(options, arguments, *scheduled);
+    }
+    if (scheduled.has_value()) {
+      for (const std::string& notice : scheduled->notices) {
+        std::fprintf(stderr, "%s\n", notice.c_str());
+      }
+      arguments.options.schedule = scheduled->schedules[0];
+    }
+  }
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
+  const Result<v1::CreateTuningJobResponse> answer =
+      client->CreateJob(computation, arguments.options);
+  if (!answer.ok()) return InScheduleFile(arguments.schedule, answer.status());
+  const v1::CreateTuningJobResponse& created = *answer;
   if (!created.note().empty()) std::fprintf(stderr, "%s\n", created.note().c_str());
   if (arguments.options.validate_only || arguments.detach) {
     Show(options, created, [&](const v1::CreateTuningJobResponse& response) {
@@ -142,6 +178,12 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
   tune->add_option("--technique", tune_arguments->options.technique,
                    absl::StrCat("search technique [auc_bandit]; all: ",
                                 absl::StrJoin(SearchTechniqueNames(), ", ")));
+  AddScheduleOption(*tune, tune_arguments->schedule);
+  tune->add_flag("--no-schedule", tune_arguments->ignores_loops,
+                 "of a TeML program: search freely, whatever its loops are");
+  tune->add_flag_callback(
+      "--replay", [tune_arguments] { tune_arguments->loops = ScheduleDetail::kNothingElse; },
+      "of a TeML program: its loops as they stand, and nothing else; only vectors are searched");
   AddNumericsOption(*tune, tune_arguments->options.numerics_policy);
   tune->add_option("--tolerance", tune_arguments->options.tolerance,
                    "largest relative error of results [from the policy and the types]")

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/low_level_buffers.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"

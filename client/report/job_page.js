@@ -44,6 +44,7 @@ function kernelSection(data) {
       { head: "element of memory", wrap: true, cell: (m) => html("code", {}, m.element) }], data.index_map),
     launches,
     html("h3", {}, "Tuning parameters"), html("pre", { class: "wrap" }, data.best_parameters),
+    ...(data.schedule ? [html("h3", {}, "As a schedule"), html("pre", {}, data.schedule)] : []),
     html("details", {}, html("summary", {}, `Source, ${countText(kernel.source.split("\n").length)} lines`), html("pre", { class: "source", tabindex: "0" }, kernel.source)));
 }
 

@@ -270,6 +270,7 @@ nlohmann::json JobReportData(const JobReport& report) {
                {"is_pipeline", is_pipeline},
                {"turns", TurnsData(report)},
                {"best_parameters", BestParameters(report)},
+               {"schedule", report.record.has_value() ? report.record->schedule() : ""},
                {"job", JobData(job)},
                {"result", ResultData(report, expression)},
                {"peaks", PeaksData(report, expression)},

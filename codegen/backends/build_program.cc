@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/lower/tiles/build_loop_program.h"
@@ -12,6 +13,7 @@
 #include "codegen/program/kernel_names.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/device/backends.h"
+#include "core/schedule/parameters_as_decisions.h"
 #include "core/text/printer.h"
 
 namespace mdh {
@@ -44,6 +46,18 @@ Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDes
     return BuildNestProgram(low_level, device);
   }
   return BuildLoopProgram(LoopPlan(low_level));
+}
+
+// Two blanks in front of every line of the schedule that says the configuration.
+std::string DescribeSchedule(const LowLevelExpression& low_level) {
+  const std::string text =
+      ScheduleText(low_level.parameters(), low_level.expression(), low_level.model());
+  if (text.empty()) return "";
+  std::string indented = "Schedule:\n";
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&indented, "  ", line, "\n");
+  }
+  return absl::StrCat(indented, "\n");
 }
 
 }  // namespace
@@ -81,7 +95,7 @@ std::string DescribeLowering(const LowLevelExpression& low_level,
                              const std::vector<KernelArgument>& arguments) {
   return absl::StrCat("Index map:\n", DescribeIndexMap(low_level.expression(), arguments),
                       "\nConfiguration:\n  ", ToText(low_level.parameters()), "\n\n",
-                      DescribeDecomposition(low_level));
+                      DescribeSchedule(low_level), DescribeDecomposition(low_level));
 }
 
 std::string DescribeKernel(const LowLevelExpression& low_level,

@@ -21,13 +21,13 @@ Index LargestOfPart(const PartBounds& part, const StreamBound& bound) {
 }  // namespace
 
 // streamed * j >= -largest, for positive `streamed`.
-Index FirstChunk(const PartBounds& part, Index first) {
+Index FirstChunk(const PartBounds& part, Index first, const Index& end) {
   for (const StreamBound& bound : part.bounds) {
     if (bound.streamed < 0) continue;
     const Index least = Max(Index(0), Index(0) - LargestOfPart(part, bound));
     first = Max(first, least / (bound.streamed * part.chunk));
   }
-  return first;
+  return part.runs ? Min(first, end - Index(1)) : first;
 }
 
 // -streamed * j <= largest, for negative `streamed`.
@@ -37,7 +37,7 @@ Index EndOfChunks(const PartBounds& part, const Index& first, Index end) {
     const int64_t chunk = -bound.streamed * part.chunk;
     end = Min(end, Max(Index(0), LargestOfPart(part, bound) + Index(chunk)) / chunk);
   }
-  return Max(first, end);
+  return Max(part.runs ? first + Index(1) : first, end);
 }
 
 bool NeedMoreBehind(const std::vector<StreamBound>& bounds, size_t k) {

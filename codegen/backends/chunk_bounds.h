@@ -15,10 +15,11 @@ struct PartBounds {
   const std::vector<std::string>& origins;  // index variables: where the part begins
   const std::vector<int64_t>& part;         // its points, per common dimension
   int64_t chunk;                            // points
+  bool runs;                                // at least one chunk, needed or not
 };
 
-// The number of the first chunk that the part needs, of those from number `first` on.
-Index FirstChunk(const PartBounds& part, Index first);
+// The number of the first chunk that the part needs, of those from number `first` to `end`.
+Index FirstChunk(const PartBounds& part, Index first, const Index& end);
 // The one behind the last chunk, of those in front of number `end`; not less than `first`.
 Index EndOfChunks(const PartBounds& part, const Index& first, Index end);
 

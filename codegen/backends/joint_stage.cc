@@ -44,6 +44,7 @@ class JointStageBuilder {
       : parts_(std::move(parts)),
         device_(device),
         has_blocks_(BackendOf(device.kind).has_blocks),
+        runs_loops_(has_blocks_ && RunsOnHost(device)),
         names_(*names),
         shared_(*shared) {}
 
@@ -166,7 +167,7 @@ class JointStageBuilder {
     } else {
       if (threads > 1) body.push_back({Barrier{true}});
       all.push_back({For{part_, Index::Variable(block), Index(Parts()), grid, false,
-                         ShareBlock(std::move(body))}});
+                         ShareBlock(std::move(body)), false, 0, runs_loops_}});
     }
     return absl::OkStatus();
   }
@@ -320,10 +321,11 @@ class JointStageBuilder {
         end = begin + Index(chunks);
       }
       if (!parts_.bounds.empty()) {
+        const PartBounds bounds{parts_.bounds, origins_, parts_.part, chunk, runs_loops_};
         const std::string first = NewName("joint_first"), last = NewName("joint_end");
-        block->push_back({DeclareIndex{first, FirstChunk(BoundsOfPart(), begin)}});
+        block->push_back({DeclareIndex{first, FirstChunk(bounds, begin, end)}});
         begin = Index::Variable(first);
-        block->push_back({DeclareIndex{last, EndOfChunks(BoundsOfPart(), begin, end)}});
+        block->push_back({DeclareIndex{last, EndOfChunks(bounds, begin, end)}});
         end = Index::Variable(last);
       }
       const std::string number = NewName("joint_chunk");
@@ -334,7 +336,8 @@ class JointStageBuilder {
       if (parts_.has_origins && threads > 1) inside.push_back({Barrier{true}});
       DeclareCarried(Index::Variable(number), /*has_both=*/true, &inside);
       append(0, body, &inside);
-      block->push_back({For{number, begin, end, 1, false, ShareBlock(std::move(inside))}});
+      block->push_back({For{number, begin, end, 1, false, ShareBlock(std::move(inside)), false, 0,
+                            runs_loops_ && !parts_.bounds.empty()}});
       Block behind;
       DeclareCarried(end - Index(1), /*has_both=*/false, &behind);
       append(body, bodies.size(), &behind);
@@ -342,10 +345,6 @@ class JointStageBuilder {
       return;
     }
     append(0, bodies.size(), block);
-  }
-
-  PartBounds BoundsOfPart() const {
-    return {parts_.bounds, origins_, parts_.part, parts_.part[streamed()]};
   }
 
   // ---- What is carried from chunk to chunk ----
@@ -459,6 +458,7 @@ class JointStageBuilder {
   JointStageParts parts_;
   const DeviceDescription& device_;
   const bool has_blocks_;
+  const bool runs_loops_;  // on CPUs under OpenCL no loop with barriers may look empty: see For
   NameAllocator& names_;
   std::set<std::string>& shared_;
   std::string part_, origin_memory_;

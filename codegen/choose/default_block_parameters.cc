@@ -19,6 +19,12 @@ constexpr int64_t kMaxBlock = 256;             // threads
 constexpr int64_t kThreadsPerProcessor = 512;  // that keep a multiprocessor busy
 constexpr int64_t kMaxChunk = 32;              // points of reductions between two copies
 constexpr double kMinReuse = 4;                // of what is copied to shared memory
+// Of reductions on CPUs work-items are lanes of vectors: as many as the widest have of fp32. One
+// block has several results of each in registers, but so many blocks are left for a core. Without a
+// reduction compilers make vectors of many work-items by themselves.
+constexpr int64_t kHostBlock = 16;
+constexpr int64_t kHostBlocksOfCore = 4;
+constexpr int64_t kHostResults = 16;
 // Callers wait for default parameters. Six climbs with as many buffers are never cut short; there
 // are less where an evaluation, which goes through all buffers, takes longer.
 constexpr int kMostEvaluations = 4200;
@@ -44,6 +50,7 @@ class BlockRules {
         device_(device),
         simplicity_(simplicity),
         is_ordered_(numerics != NumericsPolicy::kReassociate),
+        on_host_(RunsOnHost(device) && e.has_reduction()),
         levels_(e, m, numerics),
         p_(levels_.parameters),
         cuts_(e.rank()) {
@@ -64,7 +71,8 @@ class BlockRules {
 
   // Copies in shared memory of the inputs that are worth it and fit.
   TuningParameters WithCopies(TuningParameters p) const {
-    if (simplicity_ >= kOneThread || !Validate(e_, m_, device_, p).ok()) return p;
+    // Shared memory of CPUs is memory.
+    if (on_host_ || simplicity_ >= kOneThread || !Validate(e_, m_, device_, p).ok()) return p;
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
       if (!CanStage(e_.inputs()[b])) continue;
       TuningParameters copied = p;
@@ -98,10 +106,11 @@ class BlockRules {
     return points;
   }
   int64_t WantedThreads() const {
-    return int64_t{device_.blocks.multiprocessors} * kThreadsPerProcessor;
+    return int64_t{device_.blocks.multiprocessors} * (on_host_ ? kHostBlock : kThreadsPerProcessor);
   }
   int64_t MaxBlock() const {
-    return std::min<int64_t>(kMaxBlock, device_.blocks.max_threads_per_block);
+    return std::min<int64_t>(on_host_ ? kHostBlock : kMaxBlock,
+                             device_.blocks.max_threads_per_block);
   }
 
   // ---- Threads ----
@@ -166,17 +175,19 @@ class BlockRules {
     if (only_scans && simplicity_ == kEverything) return ChooseThreadsOfScan();
     const int64_t points = Points(true);
     // Rows of a matrix times a vector: threads belong on the reduction.
+    const int64_t many = (on_host_ ? 1 : 16) * WantedThreads();
     const bool leave_room = simplicity_ == kEverything && !is_ordered_ && e_.has_reduction() &&
-                            ReductionIsContiguous() && points < 16 * WantedThreads() &&
-                            Points(false) >= 256;
-    const int64_t most = leave_room ? 4 : MaxBlock();
+                            ReductionIsContiguous() && points < many && Points(false) >= 256;
+    const int64_t most = leave_room ? (on_host_ ? 1 : 4) : MaxBlock();
     const int64_t wide = y_ >= 0 && size(y_) >= 8 ? 16 : 64;
     cuts_[x_].threads = std::min(RoundDownToPowerOfTwo(std::min(size(x_), wide)), most);
     if (y_ >= 0) {
       cuts_[y_].threads = std::min(RoundDownToPowerOfTwo(std::min<int64_t>(size(y_), 16)),
                                    most / cuts_[x_].threads);
     }
-    if (simplicity_ >= kNoRegisterTile || leave_room || Points(false) < 8) return;
+    if (simplicity_ >= kNoRegisterTile || leave_room) return;
+    if (on_host_) return ChooseResultsOnHost(points);
+    if (Points(false) < 8) return;
     int64_t threads = points;
     for (const int d : {y_, x_}) {
       while (d >= 0 && cuts_[d].registers < 4 && threads / 2 >= WantedThreads() &&
@@ -184,6 +195,17 @@ class BlockRules {
         cuts_[d].registers *= 2;
         threads /= 2;
       }
+    }
+  }
+
+  // Of every work-item.
+  void ChooseResultsOnHost(int64_t points) {
+    int64_t left = points / (cuts_[x_].threads * kHostBlocksOfCore);
+    const int d = y_ >= 0 ? y_ : x_;
+    while (cuts_[d].registers < kHostResults && left / 2 >= device_.blocks.multiprocessors &&
+           size(d) >= 2 * cuts_[d].registers * cuts_[d].threads) {
+      cuts_[d].registers *= 2;
+      left /= 2;
     }
   }
 
@@ -210,7 +232,9 @@ class BlockRules {
           threads *= cut.threads;
           wanted = CeilDivide(wanted, cut.threads);
         }
-        if (!is_ordered_) {
+        // Neighbouring work-items of a CPU, which are one vector, read neighbours.
+        const bool has_lanes = on_host_ && cut.threads > 1;
+        if (!is_ordered_ && !has_lanes) {
           cut.chunk = std::min(CeilDivide(size(d), cut.threads), CeilDivide(kMaxChunk, chunk));
         }
         chunk *= cut.chunk;
@@ -293,6 +317,7 @@ class BlockRules {
   const DeviceDescription& device_;
   const Simplicity simplicity_;
   const bool is_ordered_;
+  const bool on_host_;  // a reduction on a CPU
   BlockLevels levels_;
   TuningParameters& p_;  // theirs
   std::vector<DimensionCut> cuts_;

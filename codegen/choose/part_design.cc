@@ -19,7 +19,8 @@ constexpr int64_t kVector = 4;
 
 class PartDesigner {
  public:
-  PartDesigner(const Expression& e, int64_t threads) : e_(e), left_(threads) {}
+  PartDesigner(const Expression& e, int64_t threads, const std::vector<bool>& in_part)
+      : e_(e), left_(threads), in_part_(in_part) {}
 
   BlockDesign Run(int64_t vector) {
     design_.cuts.resize(e_.rank());
@@ -29,8 +30,8 @@ class PartDesigner {
     if (const int reduced = Reduced(); reduced >= 0) {
       const int64_t own = ThreadsAlong(reduced, vector);
       design_.cuts[reduced].threads = own;
-      if (ReadsRowsAlong(reduced) && own > 1) {
-        design_.lane_dimension = reduced;
+      if (ReadsRowsAlong(reduced) && (own > 1 || HasOwnRows(reduced))) {
+        if (own > 1) design_.lane_dimension = reduced;
         if (size(reduced) % (own * vector) == 0) {
           design_.cuts[reduced].vector = vector;
           design_.unrolled = 1;
@@ -63,10 +64,27 @@ class PartDesigner {
 
   // Whether the input of which most is read is contiguous along it.
   bool ReadsRowsAlong(int d) const {
+    const int most = MostRead();
+    return most >= 0 && e_.inputs()[most].Linearized(0).coefficients[d] == 1;
+  }
+  // -1: there are no inputs.
+  int MostRead() const {
     const auto most = std::max_element(
         e_.inputs().begin(), e_.inputs().end(),
         [&](const Buffer& a, const Buffer& b) { return PointsOf(a) < PointsOf(b); });
-    return most != e_.inputs().end() && most->Linearized(0).coefficients[d] == 1;
+    return most == e_.inputs().end() ? -1 : static_cast<int>(most - e_.inputs().begin());
+  }
+  // Whether what is read most is in memory of the part, with rows along d that begin at different
+  // banks, so that each thread can read one of its own.
+  bool HasOwnRows(int d) const {
+    constexpr int64_t kBanks = 32;
+    const int most = MostRead();
+    if (most < 0 || in_part_.empty() || !in_part_[most]) return false;
+    const AffineIndex row = e_.inputs()[most].Linearized(0);
+    for (int other = 0; other < e_.rank(); ++other) {
+      if (other != d && row.coefficients[other] % kBanks != 0) return true;
+    }
+    return false;
   }
   int64_t PointsOf(const Buffer& input) const {
     int64_t points = 1;
@@ -76,11 +94,12 @@ class PartDesigner {
     return points;
   }
 
-  // As many as results leave over; of rows those of a warp at least.
+  // As many as results leave over; of rows those of a warp at least, unless threads can have rows
+  // of their own.
   int64_t ThreadsAlong(int reduced, int64_t vector) const {
     const int64_t results = Results();
     int64_t along = left_ / std::min(left_, RoundDownToPowerOfTwo(results));
-    if (ReadsRowsAlong(reduced) && results < kWarpOfPart * left_)
+    if (ReadsRowsAlong(reduced) && !HasOwnRows(reduced) && results < kWarpOfPart * left_)
       along = std::max(along, kWarpOfPart);
     const int64_t points = size(reduced);
     const bool has_vectors = ReadsRowsAlong(reduced) && points % vector == 0 &&
@@ -97,6 +116,7 @@ class PartDesigner {
 
   const Expression& e_;
   int64_t left_;  // threads
+  const std::vector<bool>& in_part_;
   BlockDesign design_;
 };
 
@@ -306,7 +326,7 @@ std::optional<TuningParameters> DesignPart(const Expression& part, const SystemM
   }
   for (const int64_t vector : {kVector, int64_t{1}}) {
     TuningParameters parameters =
-        ToParameters(part, model, device, PartDesigner(part, threads).Run(vector));
+        ToParameters(part, model, device, PartDesigner(part, threads, in_part).Run(vector));
     if (Validate(part, model, device, parameters).ok()) return parameters;
   }
   return std::nullopt;

@@ -20,7 +20,7 @@ constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPar
 constexpr double kBytesFromMemory = 1700;
 // Cycles until the first stage is there, between two stages, from one launch to the next, and until
 // all blocks of a cluster are at a barrier.
-constexpr double kFirstStage = 1500, kBetweenStages = 60, kNextLaunch = 6000, kMeeting = 900;
+constexpr double kFirstStage = 1500, kBetweenStages = 60, kToNextLaunch = 6000, kMeeting = 900;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -132,7 +132,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   }
   if (plan.leaves_parts) {
     const double results = static_cast<double>(plan.batches * plan.m * plan.n);
-    cycles += kNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
+    cycles += kToNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
   }
   return cycles;
 }

@@ -70,8 +70,8 @@ std::vector<UnitWarps> Instructions(const UnitPlan& plan, const DeviceDescriptio
 }
 
 // Blocks that a multiprocessor has at a time.
-int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
-                 const DeviceDescription& device) {
+int64_t ResidentOfWarps(const UnitPlan& plan, const UnitParameters& unit,
+                        const DeviceDescription& device) {
   constexpr int64_t kRegistersBeside = 32, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
@@ -82,7 +82,8 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
 }
 
 // Of one stage, of all blocks of a multiprocessor together.
-double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double rate, double blocks) {
+double StageCyclesOfWarps(const UnitPlan& plan, const UnitParameters& unit, double rate,
+                          double blocks) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double multiply = rows * columns * depth / (kWarpBusy * rate);
@@ -106,7 +107,7 @@ double WarpUnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                       const DeviceDescription& device) {
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
   const auto all = static_cast<double>(plan.blocks(unit));
-  const auto resident = static_cast<double>(Resident(plan, unit, device));
+  const auto resident = static_cast<double>(ResidentOfWarps(plan, unit, device));
   const double rate = MultiplyAddsPerCycle(*WarpInstruction(plan, unit.warps), device);
   const double rounds = std::floor(all / (resident * multiprocessors));
   const double rest = all - rounds * resident * multiprocessors;
@@ -114,7 +115,7 @@ double WarpUnitCycles(const UnitPlan& plan, const UnitParameters& unit,
   const double result_bytes = static_cast<double>(unit.rows) * unit.columns * SizeBytes(plan.sum);
   const auto of = [&](double blocks) {
     return blocks == 0 ? 0
-                       : stages * StageCycles(plan, unit, rate, blocks) + kWarpFirstStage +
+                       : stages * StageCyclesOfWarps(plan, unit, rate, blocks) + kWarpFirstStage +
                              blocks * result_bytes / kWarpResultBytes;
   };
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);

@@ -98,21 +98,12 @@ class NestProgramBuilder {
 
   // Without blocks: threads share the parts of the core layer.
   void ShareParts(Block inside, Block* block) {
-    int64_t parts = 1;
+    std::vector<int> places;
+    for (int n = context_.count(); n-- > 0;) {
+      if (IsBlock(n) && context_.level(n).parts > 1) places.push_back(n);
+    }
     Block body;
-    for (int n = context_.count(); n-- > 0;) {
-      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
-      parts *= context_.level(n).parts;
-    }
-    Index rest = Index::Variable("part");
-    int64_t left = parts;
-    for (int n = context_.count(); n-- > 0;) {
-      if (!IsBlock(n) || context_.level(n).parts == 1) continue;
-      left /= context_.level(n).parts;
-      body.push_back(
-          {DeclareIndex{context_.variable(n), left == 1 ? rest : rest % context_.level(n).parts}});
-      rest = rest / context_.level(n).parts;
-    }
+    const int64_t parts = context_.DeclareParts(places, Index::Variable("part"), &body);
     Append(std::move(inside), &body);
     if (parts == 1) {
       block->push_back(ByFirstThread(std::move(body)));

@@ -88,6 +88,31 @@ std::map<std::string, DeclareArray> ArraysIn(const Block& body) {
   return arrays;
 }
 
+LoopPipeliner::LoopPipeliner(const Block& body) : body_(body), arrays_(ArraysIn(body)) {
+  ReserveNamesIn(body, names_);
+}
+
+Block LoopPipeliner::Rewrite() {
+  Block out = RewriteBlock(body_);
+  for (Statement& statement : out) {
+    auto* array = std::get_if<DeclareArray>(&statement.form);
+    if (array == nullptr) continue;
+    const auto parts = parts_.find(array->name);
+    if (parts != parts_.end()) array->elements *= parts->second;
+  }
+  return out;
+}
+
+void LoopPipeliner::RewriteStatement(const Statement& statement, Block& out) {
+  Rewriter::RewriteStatement(statement, out);
+  const auto* loop = std::get_if<For>(&out.back().form);
+  if (loop == nullptr) return;
+  Block pipeline = Pipelined(*loop);
+  if (pipeline.empty()) return;
+  out.pop_back();
+  Append(std::move(pipeline), &out);
+}
+
 std::optional<CopyRegion> CopyAhead(const CopyRegion& region, const For& loop, const Block& program,
                                     const std::map<std::string, DeclareArray>& arrays) {
   const std::string& array = region.array;

@@ -58,4 +58,24 @@ class PartSelector : public Rewriter {
   const Index& part_;
 };
 
+// Gives loops of a stage's body pipelines, those inside first, and room for several parts to the
+// arrays that are copied ahead.
+class LoopPipeliner : public Rewriter {
+ public:
+  // Refers to `body`.
+  explicit LoopPipeliner(const Block& body);
+
+  Block Rewrite();
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override;
+  // What comes in place of the loop; nothing: it stays as it is.
+  virtual Block Pipelined(const For& loop) = 0;
+
+  const Block& body_;
+  const std::map<std::string, DeclareArray> arrays_;
+  NameAllocator names_;
+  std::map<std::string, int64_t> parts_;  // of arrays that become larger
+};
+
 }  // namespace mdh

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/copy_loop.h"
+#include "codegen/passes/iterations.h"
 #include "codegen/program/scalar_code.h"
 
 namespace mdh {
@@ -95,43 +96,17 @@ class Beginner : public Rewriter {
   bool has_failed_ = false;
 };
 
-// What is known of the iterations of a loop.
-std::optional<int64_t> KnownIterations(const For& loop) {
-  if (!loop.begin.is_constant() || !loop.end.is_constant()) return std::nullopt;
-  const int64_t extent = loop.end.constant() - loop.begin.constant();
-  return std::max<int64_t>(
-      0, loop.whole_steps ? extent / loop.step : (extent + loop.step - 1) / loop.step);
-}
-
-class Pipeliner : public Rewriter {
+class Pipeliner : public LoopPipeliner {
  public:
   Pipeliner(const Block& body, const AsyncCopyOptions& options)
-      : body_(body), options_(options), arrays_(ArraysIn(body)) {
+      : LoopPipeliner(body), options_(options) {
     CollectDeclaredNames(body, declared_);
-    ReserveNamesIn(body, names_);
-  }
-
-  // The body with the arrays that have become larger.
-  Block Rewrite() {
-    Block out = RewriteBlock(body_);
-    for (Statement& statement : out) {
-      auto* array = std::get_if<DeclareArray>(&statement.form);
-      if (array == nullptr) continue;
-      const auto parts = parts_.find(array->name);
-      if (parts != parts_.end()) array->elements *= parts->second;
-    }
-    return out;
   }
 
  protected:
-  void RewriteStatement(const Statement& statement, Block& out) override {
-    Rewriter::RewriteStatement(statement, out);  // loops inside first
-    if (!std::holds_alternative<For>(out.back().form)) return;
-    const For loop = std::get<For>(out.back().form);
+  Block Pipelined(const For& loop) override {
     const Pipeline pipeline = PipelineOf(loop);
-    if (pipeline.copies.empty()) return;
-    out.pop_back();
-    Append(loop, pipeline, out);
+    return pipeline.copies.empty() ? Block() : Around(loop, pipeline);
   }
 
  private:
@@ -176,7 +151,9 @@ class Pipeliner : public Rewriter {
     return std::count_if(body.begin(), body.end(), is_barrier) >= 2 && is_barrier(body.back());
   }
 
-  void Append(const For& loop, const Pipeline& pipeline, Block& out) {
+  // The loop and what is in front of it.
+  Block Around(const For& loop, const Pipeline& pipeline) {
+    Block out;
     const int64_t ahead = pipeline.stages - 1;
     const std::string first = names_.Unique(loop.variable + "_first");
     out.push_back(
@@ -190,6 +167,7 @@ class Pipeliner : public Rewriter {
     out.push_back({For{loop.variable, loop.begin, loop.end, loop.step, loop.whole_steps,
                        std::make_shared<const Block>(std::move(body)), loop.unroll}});
     if (!ends_with_barrier) out.push_back({Barrier{}});
+    return out;
   }
 
   // The copies for one value of the loop's variable as a group, an empty one if there is no such
@@ -244,12 +222,8 @@ class Pipeliner : public Rewriter {
     return body;
   }
 
-  const Block& body_;
   const AsyncCopyOptions& options_;
-  NameAllocator names_;
   std::set<std::string> declared_;
-  std::map<std::string, DeclareArray> arrays_;
-  std::map<std::string, int64_t> parts_;  // of arrays that have become larger
 };
 
 }  // namespace

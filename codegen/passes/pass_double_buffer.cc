@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/passes/copy_ahead.h"
+#include "codegen/passes/iterations.h"
 #include "codegen/passes/prefetch_region.h"
 #include "codegen/program/scalar_code.h"
 
@@ -13,12 +14,6 @@ namespace mdh {
 namespace {
 
 using Regions = std::map<std::string, CopyRegion>;  // by array
-
-bool HasTwoIterations(const For& loop) {
-  return loop.begin.is_constant() && loop.end.is_constant() && !loop.unroll &&
-         loop.end.constant() - loop.begin.constant() >
-             (loop.whole_steps ? 2 * loop.step - 1 : loop.step);
-}
 
 // Whether all threads wait for each other before any of them accesses memory: where other copies
 // have a pipeline of their own.
@@ -30,39 +25,22 @@ bool BeginsWithBarrier(const Block& block) {
   return false;
 }
 
-class DoubleBufferer : public Rewriter {
+class DoubleBufferer : public LoopPipeliner {
  public:
   DoubleBufferer(const Block& body, const DoubleBufferOptions& options)
-      : body_(body), options_(options), arrays_(ArraysIn(body)) {
-    ReserveNamesIn(body, names_);
-  }
-
-  // The body with the arrays that have become larger.
-  Block Rewrite() {
-    Block out = RewriteBlock(body_);
-    for (Statement& statement : out) {
-      auto* array = std::get_if<DeclareArray>(&statement.form);
-      if (array != nullptr && doubled_.contains(array->name)) array->elements *= 2;
-    }
-    return out;
-  }
+      : LoopPipeliner(body), options_(options) {}
 
  protected:
-  void RewriteStatement(const Statement& statement, Block& out) override {
-    Rewriter::RewriteStatement(statement, out);  // loops inside first
-    if (!std::holds_alternative<For>(out.back().form)) return;
-    const For loop = std::get<For>(out.back().form);
+  Block Pipelined(const For& loop) override {
     const Regions regions = RegionsToPrefetch(loop);
-    if (regions.empty()) return;
-    out.pop_back();
-    Pipeline(loop, regions, out);
+    return regions.empty() ? Block() : Around(loop, regions);
   }
 
  private:
   Regions RegionsToPrefetch(const For& loop) const {
     const bool ends_with_barrier =
         !loop.body->empty() && std::holds_alternative<Barrier>(loop.body->back().form);
-    if (!HasTwoIterations(loop) || !ends_with_barrier) return {};
+    if (loop.unroll || KnownIterations(loop).value_or(0) < 2 || !ends_with_barrier) return {};
     Regions regions;
     int64_t bytes = 0;
     for (const Statement& statement : *loop.body) {
@@ -79,7 +57,9 @@ class DoubleBufferer : public Rewriter {
     return regions;
   }
 
-  void Pipeline(const For& loop, const Regions& regions, Block& out) {
+  // The loop and what is in front of it.
+  Block Around(const For& loop, const Regions& regions) {
+    Block out;
     const Index v = Index::Variable(loop.variable), next = v + Index(loop.step);
     const std::string half = names_.Unique(loop.variable + "_half");
     std::map<std::string, int64_t> elements;
@@ -96,7 +76,7 @@ class DoubleBufferer : public Rewriter {
       const std::string& array = entry.first;
       const DeclareArray& declared = arrays_.at(array);
       elements[array] = declared.elements;
-      doubled_.insert(array);
+      parts_[array] = 2;
       const std::string carrier = names_.Unique(array + "_next");
       const Prefetch prefetch = MakePrefetch(
           entry.second, carrier, (Index(1) - Index::Variable(half)) * declared.elements, names_);
@@ -120,6 +100,7 @@ class DoubleBufferer : public Rewriter {
     out.push_back({For{loop.variable, loop.begin, loop.end, loop.step, loop.whole_steps,
                        std::make_shared<const Block>(std::move(body)), loop.unroll}});
     if (shares_barrier) out.push_back({Barrier{}});
+    return out;
   }
 
   static void AppendAt(const Block& block, const std::string& variable, const Index& value,
@@ -128,11 +109,7 @@ class DoubleBufferer : public Rewriter {
     out.insert(out.end(), at.begin(), at.end());
   }
 
-  const Block& body_;
   const DoubleBufferOptions& options_;
-  NameAllocator names_;
-  std::map<std::string, DeclareArray> arrays_;
-  std::set<std::string> doubled_;
 };
 
 }  // namespace

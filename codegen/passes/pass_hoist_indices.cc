@@ -93,6 +93,10 @@ class Hoister : public Rewriter {
       }
       return std::make_shared<const ValueNode>(ValueNode{value->type, std::move(result)});
     }
+    if (const auto* load = std::get_if<LoadWords>(&value->form)) {
+      const Index offset = Hoisted(load->offset, load->pointer + "_at");
+      return MakeLoadWords(load->pointer, offset, value->type.lanes, load->stride);
+    }
     if (const auto* load = std::get_if<LoadOfBlock>(&value->form)) {
       return MakeLoadOfBlock(load->array, Hoisted(load->offset, load->array + "_at"), load->block,
                              value->type.scalar);

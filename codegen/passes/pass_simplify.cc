@@ -169,7 +169,7 @@ class Simplifier : public Rewriter {
     auto body = RewriteInside(s.variable, range, s.body);
     if (IsEmpty(*body)) return;
     out.push_back({For{s.variable, begin, end, s.step, s.whole_steps, std::move(body), s.unroll,
-                       s.unroll_by}});
+                       s.unroll_by, s.is_never_empty}});
   }
 
   std::shared_ptr<const Block> RewriteInside(const std::string& variable,

@@ -4,20 +4,11 @@
 #include <set>
 #include <string>
 
+#include "codegen/passes/iterations.h"
 #include "codegen/program/loop_program_walk.h"
 
 namespace mdh {
 namespace {
-
-bool HasConstantBounds(const For& loop) {
-  return loop.begin.is_constant() && loop.end.is_constant();
-}
-
-int64_t IterationsOf(const For& loop) {
-  const int64_t extent = loop.end.constant() - loop.begin.constant();
-  return std::max<int64_t>(
-      0, loop.whole_steps ? extent / loop.step : (extent + loop.step - 1) / loop.step);
-}
 
 // What a block has once its unrolled loops are unrolled.
 struct UnrolledSize {
@@ -41,7 +32,8 @@ UnrolledSize SizeOf(const Block& block) {
       const UnrolledSize inside = SizeOf(*loop->body);
       size.has_rolled_loop |= inside.has_rolled_loop;
       size.has_branch |= inside.has_branch;
-      if (loop->unroll) size.points += IterationsOf(*loop) * std::max<int64_t>(1, inside.points);
+      if (loop->unroll)
+        size.points += *KnownIterations(*loop) * std::max<int64_t>(1, inside.points);
     } else if (const auto* share = std::get_if<ShareLoop>(&statement.form)) {
       size.has_rolled_loop = true;
       add(share->body, 0);
@@ -80,7 +72,7 @@ class Unroller : public Rewriter {
     }
     Rewriter::RewriteStatement(statement, out);
     auto* loop = std::get_if<For>(&out.back().form);
-    if (loop == nullptr || loop->unroll || !HasConstantBounds(*loop)) return;
+    if (loop == nullptr || loop->unroll || !KnownIterations(*loop)) return;
     if (loop->unroll_by == 1) return;  // is to stay a loop
     const UnrolledSize inside = SizeOf(*loop->body);
     loop->unroll = !inside.has_rolled_loop && Points(*loop, inside) <= Limit(inside);
@@ -92,7 +84,7 @@ class Unroller : public Rewriter {
 
  private:
   static int64_t Points(const For& loop, const UnrolledSize& inside) {
-    return IterationsOf(loop) * std::max<int64_t>(1, inside.points);
+    return *KnownIterations(loop) * std::max<int64_t>(1, inside.points);
   }
 
   // Most points of an unrolled nest that has this inside.

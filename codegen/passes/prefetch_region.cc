@@ -1,17 +1,13 @@
 #include "codegen/passes/prefetch_region.h"
 
 #include "codegen/passes/copy_ahead.h"
+#include "codegen/passes/iterations.h"
 #include "core/base/status.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kMaxElements = 1 << 20;
-
-int64_t Iterations(const For& loop) {
-  const int64_t extent = loop.end.constant() - loop.begin.constant();
-  return loop.whole_steps ? extent / loop.step : (extent + loop.step - 1) / loop.step;
-}
 
 std::optional<int64_t> StoresPerRound(const Block& block, const std::string& array);
 
@@ -25,14 +21,13 @@ std::optional<int64_t> StoresPerRound(const Statement& statement, const std::str
                                  return 1;
                                },
                                [&](const For& s) -> Count {
-                                 if (!s.begin.is_constant() || !s.end.is_constant())
-                                   return std::nullopt;
+                                 const Count times = KnownIterations(s);
+                                 if (!times.has_value()) return std::nullopt;
                                  const Count inside = StoresPerRound(*s.body, array);
                                  if (!inside.has_value() || *inside == 0) return inside;
-                                 const int64_t times = Iterations(s);
-                                 if (times < 1 || times > kMaxElements / *inside)
+                                 if (*times < 1 || *times > kMaxElements / *inside)
                                    return std::nullopt;
-                                 return *inside * times;
+                                 return *inside * *times;
                                },
                                [&](const If& s) -> Count {
                                  const Count taken = StoresPerRound(*s.then_block, array);
@@ -88,7 +83,7 @@ class Splitter : public Rewriter {
     iteration_ = iteration_ + Number(*loop) * inside;
     Rewriter::RewriteStatement(statement, out);
     iteration_ = iteration_before;
-    next_ = next_before + inside * Iterations(*loop);
+    next_ = next_before + inside * *KnownIterations(*loop);
   }
 
  private:

@@ -39,6 +39,9 @@ class CPrelude {
   std::string GroupHalvesFunction(const GroupHalves& halves);
   // (sum, a) or (sum, a, b): AddProducts, for vectors of `lanes` lanes of types `a` and `b`.
   std::string AddProductsFunction(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
+  // (pointer) or (pointer, bytes from a lane's word to the next): LoadWords; and AddDots.
+  std::string LoadWordsFunction(int lanes);
+  std::string AddDotsFunction(LoopValueType sum);
   // (halves) -> keys or (keys) -> halves of the type `to`: OrderKeys, for vectors.
   std::string OrderKeysFunction(LoopValueType to, ScalarType from, bool nan_is_least);
   // (first, step) -> first, first + step, ...
@@ -140,6 +143,8 @@ class CPrelude {
   // Bodies of AddProductsFunction, by the types of a and b.
   std::string AddProductsOfBytes(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
   std::string AddProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
+  std::string AddDotsOfHalves(LoopValueType sum);
+  std::string AddDotsOfBytes(LoopValueType sum);
   std::string AddLongProductsOfShorts(LoopValueType sum, LoopValueType a, bool has_b);
   // Text of an expression for half of the lanes of `name`, as `type`, which has so many.
   std::string HalfAs(const std::string& name, LoopValueType whole, bool is_upper,

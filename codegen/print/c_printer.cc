@@ -222,10 +222,12 @@ std::string CPrinter::PrintArray(const DeclareArray& s) {
 }
 
 std::string CPrinter::PrintFor(const For& s) {
-  return absl::StrCat("for (", index_type_, " ", s.variable, " = ", PrintIndex(s.begin), "; ",
-                      s.variable, s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ",
-                      COperand(s.end, dialect_), "; ", s.variable,
-                      s.step == 1 ? "++" : absl::StrCat(" += ", s.step), ") {\n");
+  const std::string first =
+      s.is_never_empty ? absl::StrCat(s.variable, " == ", COperand(s.begin, dialect_), " || ") : "";
+  return absl::StrCat(
+      "for (", index_type_, " ", s.variable, " = ", PrintIndex(s.begin), "; ", first, s.variable,
+      s.whole_steps ? absl::StrCat(" + ", s.step, " <= ") : " < ", COperand(s.end, dialect_), "; ",
+      s.variable, s.step == 1 ? "++" : absl::StrCat(" += ", s.step), ") {\n");
 }
 
 std::string CPrinter::PrintShareLoop(const ShareLoop& s) {

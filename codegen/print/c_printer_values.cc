@@ -320,6 +320,18 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
             return absl::StrCat(function, "(", PrintValue(*v.sum, 0), ", ", PrintValue(*v.a, 0),
                                 has_b ? ", " : "", has_b ? PrintValue(*v.b, 0) : "", ")");
           },
+          [&](const LoadWords& v) {
+            const std::string function = prelude_.LoadWordsFunction(node.type.lanes);
+            const std::string stride =
+                node.type.lanes == 1
+                    ? ""
+                    : absl::StrCat(", (int64_t)sizeof(*", v.pointer, ") * ", v.stride);
+            return absl::StrCat(function, "(", Address(v.pointer, v.offset), stride, ")");
+          },
+          [&](const AddDots& v) {
+            return absl::StrCat(prelude_.AddDotsFunction(node.type), "(", PrintValue(*v.sum, 0),
+                                ", ", PrintValue(*v.a, 0), ", ", PrintValue(*v.b, 0), ")");
+          },
           [&](const OrderKeys& v) {
             const std::string function =
                 prelude_.OrderKeysFunction(node.type, v.value->type.scalar, v.nan_is_least);

@@ -197,7 +197,7 @@ std::string WhoComputes(int threads) {
   return absl::StrCat("with ", threads, " OpenMP threads at most");
 }
 
-// What programs that run stages on threads of their own (core/decomposition/kernel_call.h) read,
+// What programs that run stages on threads of their own (core/kernel/kernel_call.h) read,
 // too.
 std::string ThreadLimit(const CUnitOptions& options) {
   if (options.threads == TuningParameters::kAllThreads) return "";

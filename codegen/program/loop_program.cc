@@ -64,6 +64,18 @@ LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b) {
       ValueNode{type, AddProducts{std::move(sum), std::move(a), std::move(b)}});
 }
 
+LoopValue MakeLoadWords(std::string pointer, Index offset, int lanes, int64_t stride) {
+  return std::make_shared<ValueNode>(
+      ValueNode{{ScalarType::kUint32, lanes},
+                LoadWords{std::move(pointer), std::move(offset), lanes == 1 ? 1 : stride}});
+}
+
+LoopValue MakeAddDots(LoopValue sum, LoopValue a, LoopValue b) {
+  const LoopValueType type = sum->type;
+  return std::make_shared<ValueNode>(
+      ValueNode{type, AddDots{std::move(sum), std::move(a), std::move(b)}});
+}
+
 LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least) {
   const LoopValueType type{ScalarType::kUint16, halves->type.lanes};
   return std::make_shared<ValueNode>(ValueNode{type, OrderKeys{std::move(halves), nan_is_least}});

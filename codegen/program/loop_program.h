@@ -12,8 +12,7 @@
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
 // shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
-// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and matrix units
-// (codegen/program/unit_statements.h) on some of them.
+// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and unit_statements.h on some.
 //
 // fp16 and the like (IsStorageOnly) exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -29,6 +28,7 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/program/dot_values.h"
 #include "codegen/program/index.h"
 #include "codegen/program/unit_statements.h"
 #include "core/scalar/scalar_function.h"
@@ -153,8 +153,8 @@ struct ShuffleXor {
 struct ValueNode {
   LoopValueType type;
   std::variant<Literal, NamedValue, LoadElements, LoadInside, TableElement, LoopOperation, Splat,
-               Lane, GroupHalves, JoinLanes, AddProducts, OrderKeys, IndexValue, LoadOfBlock,
-               ShuffleDown, ShuffleUp, ShuffleXor>
+               Lane, GroupHalves, JoinLanes, AddProducts, LoadWords, AddDots, OrderKeys, IndexValue,
+               LoadOfBlock, ShuffleDown, ShuffleUp, ShuffleXor>
       form;
 };
 
@@ -170,6 +170,8 @@ LoopValue MakeGroupHalves(LoopValue vector, int group, bool is_upper);
 LoopValue MakeGroupHalves(LoopValue first, LoopValue second, int group, int part, bool is_upper);
 LoopValue MakeJoinLanes(std::vector<LoopValue> scalars);  // the scalar itself if it is one
 LoopValue MakeAddProducts(LoopValue sum, LoopValue a, LoopValue b);
+LoopValue MakeLoadWords(std::string pointer, Index offset, int lanes, int64_t stride);
+LoopValue MakeAddDots(LoopValue sum, LoopValue a, LoopValue b);
 LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least);
 LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
@@ -319,6 +321,9 @@ struct For {
   // Of a loop that is not unrolled entirely: so many iterations at a time, 1: none; 0: as the
   // target's compiler likes.
   int64_t unroll_by = 0;
+  // begin < end, which no compiler sees, and some must know: PoCL 3.1 mixes up what work-items
+  // compute in front of a loop with barriers that may have no iteration.
+  bool is_never_empty = false;
 };
 // The items 0 .. items-1 of `variable`, shared among all threads of the stage: contiguous shares on
 // CPUs; one after the other, the next item to the next thread, on targets with blocks.

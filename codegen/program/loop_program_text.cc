@@ -85,6 +85,14 @@ std::string ValueText(const ValueNode& node) {
                                        v.b == nullptr ? "" : ", ",
                                        v.b == nullptr ? "" : ValueText(*v.b), ")");
                  },
+                 [&](const LoadWords& v) {
+                   return absl::StrCat("words ", v.pointer,
+                                       ElementsText(v.offset, v.stride, node.type.lanes));
+                 },
+                 [](const AddDots& v) {
+                   return absl::StrCat("add_dots(", ValueText(*v.sum), ", ", ValueText(*v.a), ", ",
+                                       ValueText(*v.b), ")");
+                 },
                  [&](const OrderKeys& v) {
                    return absl::StrCat(
                        IsStorageOnly(node.type.scalar) ? "halves_of_keys" : "keys_of_halves",
@@ -136,7 +144,8 @@ std::string ForText(const For& s) {
                                                  : "";
   return absl::StrCat(unrolled, "for ", s.variable, " = ", s.begin.ToString(), " .. ",
                       s.end.ToString(), s.step == 1 ? "" : absl::StrCat(" step ", s.step),
-                      s.whole_steps && s.step != 1 ? " whole" : "");
+                      s.whole_steps && s.step != 1 ? " whole" : "",
+                      s.is_never_empty ? " never empty" : "");
 }
 
 class TextPrinter {

@@ -129,6 +129,8 @@ class Parts {
     v_.Value(v.sum), v_.Value(v.a);
     if (v.b != nullptr) v_.Value(v.b);
   }
+  void operator()(Is<LoadWords> auto& v) const { v_.At(v.offset), v_.Used(v.pointer); }
+  void operator()(Is<AddDots> auto& v) const { v_.Value(v.sum), v_.Value(v.a), v_.Value(v.b); }
   void operator()(Is<OrderKeys> auto& v) const { v_.Value(v.value); }
   void operator()(Is<IndexValue> auto& v) const { v_.At(v.index); }
   void operator()(Is<LoadOfBlock> auto& v) const {

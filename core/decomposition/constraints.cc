@@ -1,9 +1,12 @@
 #include "core/decomposition/constraints.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/round.h"
+#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/nest_shape.h"
 
 namespace mdh {
@@ -102,9 +105,15 @@ int64_t UnrolledOperations(const Expression& expression, const SystemModel& mode
   const std::vector<int64_t>& tile = p.tile[InnermostMemoryLayer(model)];
   const std::vector<int64_t> lanes = Lanes(expression, model, p);
   double operations = static_cast<double>(expression.function().instructions().size() + 1);
+  const std::optional<DotPlan> dot = DotOf(expression, p);
   for (int d = 0; d < expression.rank(); ++d) {
     const bool reduced = expression.is_reduction(d);
     const int64_t rest = expression.dimensions()[d].size % tile[d];
+    if (dot.has_value() && d == dot->dimension) {
+      operations *=
+          static_cast<double>(CeilDivide(tile[d], dot->group) + CeilDivide(rest, dot->group));
+      continue;
+    }
     const int64_t pieces =
         Pieces(tile[d], lanes[d], reduced) + (rest == 0 ? 0 : Pieces(rest, lanes[d], reduced));
     operations *= static_cast<double>(pieces);

@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/base/round.h"
 #include "core/expression/dependences.h"
-#include "core/text/printer.h"
 
 namespace mdh {
 namespace {
@@ -263,17 +261,6 @@ KeyedCut CutByKey(const Expression& expression, const KeyedForm& form,
   }
   cut.shared_bytes = cut.slots() * bytes;
   return cut;
-}
-
-std::string ToText(const Expression& expression, const KeyedForm& form) {
-  const auto along = [&](const char* what, const std::vector<int>& dimensions) {
-    const auto name = [&](std::string* out, int d) { *out += expression.dimensions()[d].name; };
-    return absl::StrCat(what, " along ",
-                        dimensions.empty() ? "-" : absl::StrJoin(dimensions, ",", name));
-  };
-  return absl::StrCat(along("elements", form.elements), "; ", along("keys", form.keys), "; ",
-                      along("batch", form.batch), "\nelement: ", ToText(form.element),
-                      "\nresult: ", ToText(form.result), "\n");
 }
 
 }  // namespace mdh

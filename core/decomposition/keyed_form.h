@@ -55,7 +55,4 @@ int RunOfVectors(const Expression& expression);
 // The type of keys in a table: int32, or int64 of keys with more bytes.
 ScalarType TableKeyType(ScalarType key_type);
 
-// "elements along e, keys along b, batch along i" and the functions, a line each.
-std::string ToText(const Expression& expression, const KeyedForm& form);
-
 }  // namespace mdh

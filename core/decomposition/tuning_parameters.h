@@ -288,6 +288,10 @@ struct TuningParameters : BlockChoices {
   int prefetch = 0;
   // Register tiles.
   Remainder remainder = Remainder::kVariants;
+  // Register tiles of contractions on dot instructions (core/decomposition/dot_plan.h): the number,
+  // counted from 1, of the dimension whose neighbours one instruction multiplies and adds up. 0: no
+  // such instructions.
+  int dot = 0;
   ScanParameters scan = {};
   // How many threads of a tile of lanes lie along each dimension of the layer of threads: x, y, z
   // and further ones. Neighbouring threads of a block fill one tile after the other, in both cases

@@ -9,7 +9,7 @@
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/expression/numerics.h"
-#include "core/pipeline/rewrites/store_factor.h"
+#include "core/expression/store_factor.h"
 
 namespace mdh {
 namespace {
@@ -40,8 +40,6 @@ int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
   }
   return width;
 }
-
-bool IsByte(ScalarType type) { return type == ScalarType::kInt8 || type == ScalarType::kUint8; }
 
 bool IsUnitOperand(ScalarType type) {
   return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;

@@ -67,6 +67,12 @@ Status ValidateNumerics(const NestShape& recomposition);
 std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string KeyedObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+// The same of register tiles: `dot` is for contractions of bf16, or of bytes in int32, that are
+// read as they are, with NumericsPolicy::kReassociate, on devices that have an instruction for
+// them.
+std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+std::string DotLack(const DeviceDescription& device, absl::Span<const int64_t> value);
+std::vector<ChoiceValue> OfferDots(const ChoiceTarget& target);  // what spaces offer
 // How blocks of threads compute the prefix sums: as the parameters say, or, where these have the
 // default, what suits the device. Without threads where nothing has no obstacle: then parts of
 // lines are summed up by one thread each.

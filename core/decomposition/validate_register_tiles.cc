@@ -1,8 +1,10 @@
 // Validate for configurations of register tiles (paper, Section 3.4, and limits of CPUs).
 #include <algorithm>
+#include <optional>
 
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {
@@ -20,6 +22,7 @@ class Validator {
           " cannot be lowered to OpenMP: cores must be outermost, around memory");
     }
     MDH_RETURN_IF_ERROR(LanesAndRegisters());
+    MDH_RETURN_IF_ERROR(Dots());
     if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
     for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
     return Scratch();
@@ -48,6 +51,43 @@ class Validator {
                                " operations, the limit is ", kMaxUnrolledOperations);
     }
     return absl::OkStatus();
+  }
+
+  // Words have lanes, and no tile but the last one ends within one.
+  Status Dots() const {
+    const std::optional<DotPlan> plan = DotOf(e_, p_);
+    if (!plan.has_value()) return absl::OkStatus();
+    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
+    int v = -1;
+    for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
+      if (p_.tile[lanes_layer - 1][d] > 1) v = d;
+    }
+    const std::optional<DotSides> sides = SidesOf(e_, *plan, v);
+    if (!sides.has_value() || e_.is_reduction(v)) {
+      return InvalidParameters("dot=", p_.dot,
+                               " needs lanes along a dimension of one operand that is not reduced");
+    }
+    const Dimension& dimension = e_.dimensions()[plan->dimension];
+    for (int l = 0; l <= InnermostMemoryLayer(m_); ++l) {
+      const int64_t tile = p_.tile[l][plan->dimension];
+      if (tile % plan->group == 0 || tile == dimension.size) continue;
+      return InvalidParameters("dot=", p_.dot, ": tiles of dimension ", dimension.name,
+                               " must be multiples of ", plan->group, ", not ", tile);
+    }
+    for (const DotOperand& operand : {plan->a, plan->b}) MDH_RETURN_IF_ERROR(Words(*plan, operand));
+    return absl::OkStatus();
+  }
+
+  // What is copied is copied as words.
+  Status Words(const DotPlan& plan, const DotOperand& operand) const {
+    const InputParameters& input = p_.inputs[operand.buffer];
+    const Buffer& buffer = e_.inputs()[operand.buffer];
+    if (input.stage_layer == InputParameters::kInPlace) return absl::OkStatus();
+    const int x = WordDimension(e_, plan, operand);
+    if (x >= 0 && x != input.strip_dimension) return absl::OkStatus();
+    return InvalidParameters("dot=", p_.dot, ": a copy of ", buffer.name,
+                             " needs an index of its own, which no strips are along, for ",
+                             e_.dimensions()[plan.dimension].name);
   }
 
   // Every value is combined in the order that the numerics policy says.

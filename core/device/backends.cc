@@ -11,6 +11,7 @@ constexpr std::array<BackendInfo, 4> kBackends = {{
      .title = "CPU",
      .system_model = "OpenMP+SIMD+RM",
      .has_blocks = false,
+     .features = {.dot_products = true},
      .language = Language::kOpenMpC,
      .language_name = "OpenMP C",
      .suffix = "c",

@@ -116,9 +116,9 @@ std::string DeviceDescription::Fingerprint() const {
                            BlocksText(blocks), MissingFeatures(*this), with);
   }
   return absl::StrFormat(
-      "cpu '%s'; cores %d; %s; simd %d B x %d; L1 %d; L2 %d; L3 %d; line %d; compiler %s", name,
-      cores, isa, simd_bytes, vector_registers, l1_bytes, l2_bytes, l3_bytes, cache_line_bytes,
-      with);
+      "cpu '%s'; cores %d; %s%s; simd %d B x %d; L1 %d; L2 %d; L3 %d; line %d; compiler %s", name,
+      cores, isa, MissingFeatures(*this), simd_bytes, vector_registers, l1_bytes, l2_bytes,
+      l3_bytes, cache_line_bytes, with);
 }
 
 Status ValidateDevice(const DeviceDescription& device) {

@@ -1,16 +1,18 @@
 #include "core/device/features.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/device/backends.h"
 #include "core/device/device_description.h"
+#include "core/device/matrix_instruction.h"
 
 namespace mdh {
 namespace {
 
-constexpr std::array<FeatureName, 13> kFeatureNames = {{
+constexpr std::array<FeatureName, 14> kFeatureNames = {{
     {"shuffles_down", &DeviceFeatures::shuffles_down},
     {"shuffles_up", &DeviceFeatures::shuffles_up},
     {"async_copies", &DeviceFeatures::async_copies},
@@ -21,6 +23,7 @@ constexpr std::array<FeatureName, 13> kFeatureNames = {{
     {"last_block", &DeviceFeatures::last_block},
     {"clusters", &DeviceFeatures::clusters},
     {"group_units", &DeviceFeatures::group_units},
+    {"dot_products", &DeviceFeatures::dot_products},
     {"early_launches", &DeviceFeatures::early_launches},
     {"branches_around_barriers", &DeviceFeatures::branches_around_barriers},
     {"private_registers", &DeviceFeatures::private_registers},
@@ -34,6 +37,13 @@ DeviceFeatures OfLanguage(const DeviceDescription& device) {
   if (ComputeCapability(device) == 0) return features;
   for (const auto& [name, field] : kFeatureNames) features.*field |= backend.with_ptx.*field;
   return features;
+}
+
+bool HasDotInstructions(const DeviceDescription& device) {
+  const absl::Span<const MatrixInstruction> rows = MatrixInstructions();
+  return std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction& row) {
+    return row.unit == MatrixUnit::kVector && HasInstruction(row, device);
+  });
 }
 
 std::string Contradiction(const DeviceDescription& device, bool DeviceFeatures::*field) {
@@ -68,6 +78,7 @@ DeviceFeatures FeaturesOf(const DeviceDescription& device) {
   features.shuffles_down &= warp > 1 && warp <= lanes;
   features.shuffles_up &= warp >= kScanLanes && warp <= lanes;
   features.private_registers &= device.blocks.registers_per_thread > 0;
+  features.dot_products &= HasDotInstructions(device);
   return features;
 }
 

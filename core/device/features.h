@@ -21,6 +21,7 @@ struct DeviceFeatures {
   bool last_block = false;       // the last block of several sees what the others have written
   bool clusters = false;         // blocks read each other's shared memory
   bool group_units = false;      // matrix units that groups of 128 threads feed from shared memory
+  bool dot_products = false;     // vectors whose lanes add up products of neighbours: of CPUs
   bool early_launches = false;   // a launch may begin before what is in front of it has ended
   // Barriers may be in branches that all threads of a block take. OpenCL allows them, too, but PoCL
   // 3.1 compiles two such branches wrongly.

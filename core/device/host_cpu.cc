@@ -1,5 +1,8 @@
 #include "core/device/host_cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <sched.h>
 
 #include <algorithm>
@@ -85,6 +88,40 @@ double ClockHz(const std::string& root) {
   return absl::SimpleAtod(CpuInfo(root, "cpu MHz").value_or(""), &mhz) ? mhz * 1e6 : 0;
 }
 
+#if defined(__x86_64__)
+// Words of MatrixInstruction::isa. Compilers know fewer names than there are bits.
+std::string MatrixInstructionSets() {
+  struct Bit {
+    const char* word;
+    unsigned subleaf;
+    char in;  // the register: a, c or d
+    int number;
+    uint64_t states;  // that the system must save, as bits of XCR0
+  };
+  constexpr uint64_t kAvx = 0x6, kAvx512 = 0xe6, kTiles = 0x60000;
+  constexpr Bit kBits[] = {
+      {"avx512_vnni", 0, 'c', 11, kAvx512}, {"avx512_bf16", 1, 'a', 5, kAvx512},
+      {"avx_vnni", 1, 'a', 4, kAvx},        {"avx_vnni_int8", 1, 'd', 4, kAvx},
+      {"amx_bf16", 0, 'd', 22, kTiles},     {"amx_int8", 0, 'd', 25, kTiles},
+  };
+  constexpr unsigned kFeatures = 7, kHasXgetbv = 1U << 27;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kHasXgetbv) == 0) return "";
+  unsigned low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  const uint64_t saved = uint64_t{high} << 32 | low;
+  std::string words;
+  for (const Bit& bit : kBits) {
+    if (__get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) == 0 || a < bit.subleaf) continue;
+    __get_cpuid_count(kFeatures, bit.subleaf, &a, &b, &c, &d);
+    const unsigned value = bit.in == 'a' ? a : bit.in == 'c' ? c : d;
+    const bool is_there = (value >> bit.number & 1) != 0 && (saved & bit.states) == bit.states;
+    if (is_there) absl::StrAppend(&words, " ", bit.word);
+  }
+  return words;
+}
+#endif
+
 void ReadInstructionSet(DeviceDescription* device) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -98,6 +135,7 @@ void ReadInstructionSet(DeviceDescription* device) {
   if (__builtin_cpu_supports("avx2")) device->isa += " avx2";
   if (__builtin_cpu_supports("fma")) device->isa += " fma";
   if (__builtin_cpu_supports("avx512f")) device->isa += " avx512f";
+  device->isa += MatrixInstructionSets();
 #elif defined(__aarch64__)
   device->isa = "aarch64 neon";
   device->vector_registers = 32;
@@ -211,6 +249,7 @@ Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   ReadInstructionSet(&device);
   ReadCaches(view.root, &device);
   device.clock_hz = ClockHz(view.root);
+  device.features = FeaturesOf(device);
   return device;
 }
 

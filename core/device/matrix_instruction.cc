@@ -269,6 +269,7 @@ void AddCpuRows(Table& table) {
   table.AddCpu(kVector, "vdpbf16ps", {1, 16, 2}, Same({kBfloat16}), kFloat32, "avx512_bf16", 64);
   table.AddCpu(kVector, "vpdpbusd", {1, 16, 4}, {{kUint8, kInt8}}, kInt32, "avx512_vnni", 128);
   table.AddCpu(kVector, "vpdpbusd", {1, 8, 4}, {{kUint8, kInt8}}, kInt32, "avx_vnni", 64);
+  table.AddCpu(kVector, "vpdpbssd", {1, 8, 4}, {{kInt8, kInt8}}, kInt32, "avx_vnni_int8", 64);
   table.AddCpu(kTile, "tdpbf16ps", {16, 16, 32}, Same({kBfloat16}), kFloat32, "amx_bf16", 512);
   for (const auto& [mnemonic, a, b] :
        {std::tuple("tdpbssd", kInt8, kInt8), std::tuple("tdpbsud", kInt8, kUint8),

@@ -45,7 +45,7 @@ struct ContractionForm {
                             // contiguous along one of these, of A if both are or none is
   ContractionOperand a, b;
   // What a sum is multiplied with, of the type of the products: what does not depend on reduced
-  // dimensions. It is factored out of the sum (core/pipeline/rewrites/store_factor.h).
+  // dimensions. It is factored out of the sum (core/expression/store_factor.h).
   std::optional<ScalarFunction> factor = std::nullopt;
   ScalarType product = ScalarType::kFloat32;   // in which f multiplies
   ScalarType combined = ScalarType::kFloat32;  // in which it says that sums are combined

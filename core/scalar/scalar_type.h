@@ -112,6 +112,8 @@ constexpr bool IsInteger(ScalarType type) {
   return type != ScalarType::kBool && !IsFloatingPoint(type);
 }
 constexpr bool IsSigned(ScalarType type) { return Info(type).is_signed; }
+// An integer of eight bits.
+constexpr bool IsByte(ScalarType type) { return IsInteger(type) && SizeBytes(type) == 1; }
 
 // Values of the type exist in memory only, where their bits are an unsigned integer: they are
 // computed with in fp32 and rounded after every operation.

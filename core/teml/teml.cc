@@ -13,14 +13,6 @@
 namespace mdh {
 namespace {
 
-// "mttkrp" of "client/expressions/teml/mttkrp.teml".
-std::string NameOfFile(std::string_view path) {
-  const size_t folder = path.rfind('/');
-  std::string_view name = folder == std::string_view::npos ? path : path.substr(folder + 1);
-  name = name.substr(0, name.find('.'));
-  return IsIdentifier(View(name)) ? std::string(name) : "teml";
-}
-
 // What is behind blanks and comments.
 absl::string_view BehindBlanks(absl::string_view text) {
   while (!text.empty()) {
@@ -37,10 +29,17 @@ absl::string_view BehindBlanks(absl::string_view text) {
 
 }  // namespace
 
+std::string NameOfTemlFile(std::string_view path) {
+  const size_t folder = path.rfind('/');
+  std::string_view name = folder == std::string_view::npos ? path : path.substr(folder + 1);
+  name = name.substr(0, name.find('.'));
+  return IsIdentifier(View(name)) ? std::string(name) : "teml";
+}
+
 Result<Pipeline> ParseTemlPipeline(std::string_view text, const Bindings& bindings,
                                    std::string_view source_name) {
   MDH_ASSIGN_OR_RETURN(const TemlProgram program, ParseTemlProgram(text, bindings, source_name));
-  Result<Pipeline> pipeline = ToPipeline(program, NameOfFile(source_name));
+  Result<Pipeline> pipeline = ToPipeline(program, NameOfTemlFile(source_name));
   if (pipeline.ok()) return pipeline;
   const Source source(View(source_name), View(text));
   return source.ErrorAt(OffsetInProgram(pipeline.status()), pipeline.status().message());

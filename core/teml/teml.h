@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/pipeline/computation.h"
@@ -21,11 +22,21 @@ namespace mdh {
 // constants. Errors: what Pipeline::Create and Expression::Create say; OffsetInProgram tells where.
 Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name);
 
+// The same with what steps are of.
+struct TemlSteps {
+  Pipeline pipeline;
+  std::vector<const TensorAssignment*> assignments;  // one per step; nullptr: a sum of its own
+};
+Result<TemlSteps> ToSteps(const TemlProgram& program, const std::string& name);
+
 // Where in the text the assignment is that an error of ToPipeline is of; 0: it is of the whole.
 size_t OffsetInProgram(const Status& status);
+Status WithOffsetInProgram(Status status, size_t offset);
 
-// Parses a program. The name of the pipeline is that of the file without folder and ending, if it
-// can be a name. Errors: as ParseTemlProgram.
+// The name of the pipeline of a file: that of the file without folder and ending, if it can be one.
+std::string NameOfTemlFile(std::string_view path);
+
+// Parses a program. The name of the pipeline is NameOfTemlFile. Errors: as ParseTemlProgram.
 Result<Pipeline> ParseTemlPipeline(std::string_view text, const Bindings& bindings = {},
                                    std::string_view source_name = "<text>");
 

@@ -25,7 +25,7 @@ class PipelineMaker {
     for (const TensorPointer& tensor : program.tensors) taken_.insert(tensor->name);
   }
 
-  Result<Pipeline> Make() {
+  Result<TemlSteps> Make() {
     FindLive();
     if (live_.size() > Pipeline::kMaxSteps) {
       return absl::InvalidArgumentError(absl::StrCat("the program has ", live_.size(),
@@ -35,12 +35,13 @@ class PipelineMaker {
     AddInputs();
     for (const TensorAssignment* assignment : live_) {
       Status status = AddStep(*assignment);
-      if (status.ok()) continue;
-      status.SetPayload(kPlaceInProgram, absl::Cord(absl::StrCat(assignment->token.offset)));
-      return status;
+      if (!status.ok()) return WithOffsetInProgram(std::move(status), assignment->token.offset);
+      of_steps_.resize(spec_.steps.size() - 1);  // sums before the assignment itself
+      of_steps_.push_back(assignment);
     }
     GiveRoles();
-    return Pipeline::Create(std::move(spec_));
+    MDH_ASSIGN_OR_RETURN(Pipeline pipeline, Pipeline::Create(std::move(spec_)));
+    return TemlSteps{std::move(pipeline), std::move(of_steps_)};
   }
 
  private:
@@ -320,6 +321,7 @@ class PipelineMaker {
 
   const TemlProgram& program_;
   std::vector<const TensorAssignment*> live_;
+  std::vector<const TensorAssignment*> of_steps_;
   PipelineSpec spec_;
   std::set<std::string> taken_;
   std::map<std::string, int> current_;  // where the last value of a tensor is
@@ -334,8 +336,18 @@ size_t OffsetInProgram(const Status& status) {
   return 0;
 }
 
-Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name) {
+Status WithOffsetInProgram(Status status, size_t offset) {
+  status.SetPayload(kPlaceInProgram, absl::Cord(absl::StrCat(offset)));
+  return status;
+}
+
+Result<TemlSteps> ToSteps(const TemlProgram& program, const std::string& name) {
   return PipelineMaker(program, name).Make();
+}
+
+Result<Pipeline> ToPipeline(const TemlProgram& program, const std::string& name) {
+  MDH_ASSIGN_OR_RETURN(TemlSteps steps, ToSteps(program, name));
+  return std::move(steps.pipeline);
 }
 
 }  // namespace mdh

@@ -349,6 +349,7 @@ class Transformation {
       MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, rule));
       CountedLoop flagged = *loop;
       flagged.*flag = true;
+      flagged.token = context_.statement;
       return LoopTrees{MakeLoop(std::move(flagged))};
     });
   }

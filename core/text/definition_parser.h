@@ -3,17 +3,12 @@
 
 #include "core/base/status.h"
 #include "core/expression/expression.h"
-#include "core/text/header_parser.h"
 #include "core/text/parser.h"
-#include "core/text/source.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {
 
 // The definition that comes next, instantiated. Errors: as those of ParseExpression.
 Result<Expression> ParseNextExpression(TokenStream* stream, const Bindings& bindings);
-
-// A header with the texts of its defaults. The stream's position is lost.
-DefinitionHeader HeaderOf(const HeaderSyntax& syntax, const Source& source, TokenStream* stream);
 
 }  // namespace mdh

@@ -306,29 +306,4 @@ Result<Expression> ParseNextExpression(TokenStream* stream, const Bindings& bind
   return Instantiation(syntax, *stream).Run();
 }
 
-Result<DefinitionHeader> ParseHeader(std::string_view text, std::string_view source_name) {
-  const Source source(View(source_name), View(text));
-  MDH_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
-  TokenStream stream(source, std::move(tokens));
-  MDH_ASSIGN_OR_RETURN(const HeaderSyntax syntax, ParseHeaderSyntax(&stream));
-  return HeaderOf(syntax, source, &stream);
-}
-
-DefinitionHeader HeaderOf(const HeaderSyntax& syntax, const Source& source, TokenStream* stream) {
-  DefinitionHeader header{std::string(syntax.name.text), {}};
-  for (const ParameterSyntax& parameter : syntax.parameters) {
-    std::string value;
-    if (parameter.default_end > parameter.default_begin) {
-      stream->Seek(parameter.default_begin);
-      const size_t begin = stream->Peek().offset;
-      stream->Seek(parameter.default_end - 1);
-      const size_t end = stream->Peek().offset + stream->Peek().text.size();
-      value = std::string(source.text().substr(begin, end - begin));
-    }
-    header.parameters.push_back(
-        {std::string(parameter.name.text), parameter.is_type, std::move(value)});
-  }
-  return header;
-}
-
 }  // namespace mdh

@@ -24,18 +24,4 @@ using Bindings = std::map<std::string, std::string>;
 Result<Expression> ParseExpression(std::string_view text, const Bindings& bindings = {},
                                    std::string_view source_name = "<text>");
 
-// A parameter of a definition and its default.
-struct ParameterDeclaration {
-  std::string name;
-  bool is_type;               // before the bar; else a size
-  std::string default_value;  // empty: none
-};
-// Name and parameters of the definition, without instantiating it.
-struct DefinitionHeader {
-  std::string name;
-  std::vector<ParameterDeclaration> parameters;
-};
-Result<DefinitionHeader> ParseHeader(std::string_view text,
-                                     std::string_view source_name = "<text>");
-
 }  // namespace mdh

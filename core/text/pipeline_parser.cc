@@ -279,14 +279,4 @@ bool HoldsPipeline(std::string_view text) {
                                    [](const TextItem& item) { return item.is_pipeline; });
 }
 
-Result<DefinitionHeader> ParsePipelineHeader(std::string_view text, std::string_view source_name,
-                                             std::string_view name) {
-  const Source source(View(source_name), View(text));
-  MDH_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(source));
-  TokenStream stream(source, std::move(tokens));
-  MDH_ASSIGN_OR_RETURN(const std::vector<TextItem> items, FindItems(&stream));
-  MDH_ASSIGN_OR_RETURN(const TextItem* item, MeantItem(items, View(name), stream));
-  return HeaderOf(item->header, source, &stream);
-}
-
 }  // namespace mdh

@@ -22,9 +22,4 @@ Result<Pipeline> ParsePipeline(std::string_view text, const Bindings& bindings =
 // texts with errors in their headers have none.
 bool HoldsPipeline(std::string_view text);
 
-// Name and parameters of what ParsePipeline takes, without instantiating it.
-Result<DefinitionHeader> ParsePipelineHeader(std::string_view text,
-                                             std::string_view source_name = "<text>",
-                                             std::string_view name = "");
-
 }  // namespace mdh

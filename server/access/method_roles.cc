@@ -42,6 +42,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.StudyService/ListTrials", Role::kReader},
     {"/mdh.v1.StudyService/TellTrials", Role::kTuner},
     {"/mdh.v1.TuningService/CancelTuningJob", Role::kTuner},
+    {"/mdh.v1.TuningService/CheckSchedule", Role::kReader},
     {"/mdh.v1.TuningService/CreateTuningJob", Role::kTuner},
     {"/mdh.v1.TuningService/GetTuningJob", Role::kReader},
     {"/mdh.v1.TuningService/ListTuningJobs", Role::kReader},

@@ -11,6 +11,7 @@
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "tuner/measure/results/plausibility.h"
+#include "tuner/measure/results/runner_messages.h"
 
 namespace mdh {
 namespace {
@@ -20,28 +21,6 @@ constexpr std::string_view kCpu = "devices/cpu";
 constexpr std::string_view kKnownDevices = "knownDevices/";
 
 constexpr absl::Duration kRetryWhileOpening = absl::Seconds(1);
-
-v1::MachinePeaks PeaksToProto(const MachinePeaks& peaks) {
-  v1::MachinePeaks proto;
-  proto.set_fp32_flops_per_s(peaks.fp32_flops_per_s);
-  proto.set_fp64_flops_per_s(peaks.fp64_flops_per_s);
-  proto.set_memory_bytes_per_s(peaks.memory_bytes_per_s);
-  proto.set_copy_bytes_per_s(peaks.copy_bytes_per_s);
-  proto.set_launch_overhead_ns(peaks.launch_overhead_ns);
-  proto.set_clock_hz(peaks.clock_hz);
-  proto.set_is_disturbed(peaks.is_disturbed);
-  return proto;
-}
-
-MachinePeaks PeaksFromProto(const v1::MachinePeaks& peaks) {
-  return {.fp32_flops_per_s = peaks.fp32_flops_per_s(),
-          .fp64_flops_per_s = peaks.fp64_flops_per_s(),
-          .memory_bytes_per_s = peaks.memory_bytes_per_s(),
-          .copy_bytes_per_s = peaks.copy_bytes_per_s(),
-          .launch_overhead_ns = peaks.launch_overhead_ns(),
-          .clock_hz = peaks.clock_hz(),
-          .is_disturbed = peaks.is_disturbed()};
-}
 
 TuningDevice* FirstCpu(absl::Span<const std::unique_ptr<TuningDevice>> devices) {
   for (const std::unique_ptr<TuningDevice>& device : devices) {
@@ -245,8 +224,8 @@ Result<v1::MachinePeaks> DeviceCatalogue::ReachedPeaks(TuningDevice& device) {
     if (stored.has_value()) return *stored;
     return measured.status();
   }
-  v1::MachinePeaks peaks = PeaksToProto(*measured);
-  if (stored.has_value()) peaks = PeaksToProto(Better(*measured, PeaksFromProto(*stored)));
+  v1::MachinePeaks peaks = ToMessage(*measured);
+  if (stored.has_value()) peaks = ToMessage(Better(*measured, FromMessage(*stored)));
   const bool is_stored =
       stored.has_value() && stored->SerializeAsString() == peaks.SerializeAsString();
   // A full disk is no reason not to know them.
@@ -264,7 +243,7 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
                       const DeviceDescription& device, const v1::MachinePeaks& peaks) {
   const std::optional<std::string> why = WhyImplausible(
-      expression, static_cast<double>(time_ns), CacheState::kWarm, device, PeaksFromProto(peaks));
+      expression, static_cast<double>(time_ns), CacheState::kWarm, device, FromMessage(peaks));
   if (!why) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
 }

@@ -21,7 +21,8 @@ namespace mdh {
 
 struct CreateJob {
   Computation computation;    // of a pipeline whole kernels are measured
-  v1::TuningOptions options;  // as CheckTuningOptions gives them
+  v1::TuningOptions options;  // as CheckTuningOptions and TakeSchedule give them
+  std::string key_schedule = "";
   bool force = false;
   std::string request_id = "";
   std::vector<TuningDevice*> devices = {};  // all of one fingerprint; none: the default

@@ -54,6 +54,7 @@ v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
   v1::TuningJob job;
   *job.mutable_key() = MakeKernelKey(request.computation, request.devices.front()->environment(),
                                      request.options.numerics_policy());
+  job.mutable_key()->set_schedule(request.key_schedule);
   job.set_expression_name(ComputationView(request.computation).name());
   job.set_expression_text(ToText(request.computation));
   *job.mutable_options() = request.options;

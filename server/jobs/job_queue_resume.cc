@@ -85,8 +85,10 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   }
   if (!devices.empty()) {
     // After another compiler or generator was installed the job goes on under the new key.
+    const std::string schedule = proto.key().schedule();
     *proto.mutable_key() = MakeKernelKey(computation, devices.front()->environment(),
                                          proto.options().numerics_policy());
+    proto.mutable_key()->set_schedule(schedule);
   }
   Result<std::vector<v1::TuningTrial>> trials = store_.ListTrials(number, 0, 0);
   if (IsLack(trials.status())) return trials.status();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
+#include "server/jobs/schedule_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"
 
@@ -50,8 +51,12 @@ Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
   MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
   MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
                        InField("devices", catalogue.Select(request.devices)));
+  MDH_ASSIGN_OR_RETURN(
+      std::string key_schedule,
+      InField("options", TakeSchedule(computation, devices.front()->description(), options)));
   return CreateJob{.computation = std::move(computation),
                    .options = std::move(options),
+                   .key_schedule = std::move(key_schedule),
                    .force = request.force,
                    .request_id = std::move(request.request_id),
                    .devices = std::move(devices),

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/device/system_model.h"
+#include "core/schedule/schedule.h"
 #include "proto/device_conversion.h"
 #include "server/jobs/job.h"
 #include "server/jobs/tuning_request.h"
@@ -71,9 +73,10 @@ class RunningSearch {
       search_.on_trial(progress);
       PublishIfBest(progress);
     };
+    MDH_ASSIGN_OR_RETURN(const TuningOptions options, Options());
     MDH_ASSIGN_OR_RETURN(
         const TuningResult result,
-        tools_.tune(search_.expression, runners, Options(), on_trial, search_.cancelled));
+        tools_.tune(search_.expression, runners, options, on_trial, search_.cancelled));
     for (const DeviceLease* lease : search_.leases()) {
       const Result<v1::MachinePeaks> reached = tools_.catalogue.ReachedPeaks(lease->held());
       if (reached.ok()) peaks_ = *reached;
@@ -121,8 +124,13 @@ class RunningSearch {
     record.set_result_check(static_cast<v1::ResultCheck>(result.measurement.check));
   }
 
-  TuningOptions Options() {
+  Result<TuningOptions> Options() {
     TuningOptions options = FromProto(search_.options);
+    if (!search_.options.schedule().empty()) {
+      MDH_ASSIGN_OR_RETURN(options.schedule,
+                           Schedule::Parse(search_.options.schedule(), search_.expression,
+                                           TuningModel(description_.kind)));
+    }
     options.abort = AbortOf(search_.options);
     options.on_step = search_.on_step;
     if (search_.extension) {
@@ -192,6 +200,31 @@ class RunningSearch {
   int64_t trials_ = 0;  // of this run
 };
 
+// What is found for a schedule is the free record, too, if it is faster; or, as a provisional one,
+// until there is one that was searched for. The search stands behind the schedule's only.
+StoredResult AsFree(v1::TuningRecord record, v1::Kernel kernel, const SearchTools& tools) {
+  *record.mutable_key() = FreeKey(record.key());
+  const Result<v1::TuningRecord> free = tools.lookup_table.FindRecord(record.key());
+  const bool is_searched = free.ok() && !free->is_provisional();
+  record.set_is_provisional(!is_searched);
+  record.set_is_exhausted(is_searched && free->is_exhausted());
+  record.set_total_search_time_ns(is_searched ? EffortBehind(*free).time_ns : 0);
+  const std::string id = KernelId(record.key());
+  record.set_name(RecordName(id));
+  kernel.set_name(KernelName(id));
+  return {.record = std::move(record), .kernel = std::move(kernel), .is_given = true};
+}
+
+// What cannot be stored is stored later. Gives the record that there is now.
+v1::TuningRecord PutOrKeep(StoredResult result, const SearchTools& tools) {
+  Result<v1::TuningRecord> stored = PutInto(tools.store, result);
+  if (stored.ok()) return *std::move(stored);
+  spdlog::error("{} {}; it is stored later", result.record.name(),
+                std::string(stored.status().message()));
+  tools.unsaved.Put(result);
+  return std::move(result.record);
+}
+
 }  // namespace
 
 Status CheckCompilers(absl::Span<DeviceLease* const> leases) {
@@ -218,11 +251,10 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
     if (names.insert(lease->held().name()).second) record.add_device_names(lease->held().name());
   }
   *record.mutable_create_time() = ToProto(tools.now());
-  Result<v1::TuningRecord> stored = tools.store.PutResult(record, kernel);
-  if (stored.ok()) return *std::move(stored);
-  spdlog::error("{} {}; it is stored later", record.name(), std::string(stored.status().message()));
-  tools.unsaved.Put({.record = record, .kernel = kernel});
-  return record;
+  if (!record.key().schedule().empty() && !record.is_provisional()) {
+    PutOrKeep(AsFree(record, kernel, tools), tools);
+  }
+  return PutOrKeep({.record = std::move(record), .kernel = kernel}, tools);
 }
 
 Result<v1::TuningRecord> SearchAndStore(const JobSearch& search, const SearchTools& tools) {

@@ -11,6 +11,7 @@
 #include "server/jobs/tuning_request.h"
 #include "server/operate/steady_time.h"
 #include "server/records/kernel_key.h"
+#include "server/records/schedule_key.h"
 #include "server/records/wire_reader.h"
 
 namespace mdh {
@@ -139,9 +140,18 @@ void Remeasurer::MeasureOneRecord() {
   options.set_cache_state(record->cache_state());
   Result<v1::TuningOptions> checked = CheckTuningOptions(options);
   if (!computation.ok() || !checked.ok()) return;
+  if (!key->schedule().empty()) {
+    const auto* const expression = std::get_if<Expression>(&*computation);
+    if (expression == nullptr) return;
+    const Result<Schedule> schedule =
+        ScheduleOfKey(key->schedule(), *expression, TuningModel(device->description().kind));
+    if (!schedule.ok()) return;
+    checked->set_schedule(schedule->CanonicalText());
+  }
   const Result<v1::CreateTuningJobResponse> created =
       jobs_.Create({.computation = *std::move(computation),
                     .options = *std::move(checked),
+                    .key_schedule = key->schedule(),
                     .force = true,
                     .devices = {device},
                     .source = kSource,

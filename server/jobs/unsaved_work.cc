@@ -87,7 +87,7 @@ Status UnsavedWork::Save(Store& store) {
   }
   Status status = SaveWithdrawals(store);
   for (auto& [name, result] : results) {
-    const Result<v1::TuningRecord> stored = store.PutResult(result.record, result.kernel);
+    const Result<v1::TuningRecord> stored = PutInto(store, result);
     status.Update(stored.status());
     if (!stored.ok()) continue;
     // One that stayed, as it was better, is what lookups are to find.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/pipeline_defaults.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
 #include "core/expression/canonical.h"
@@ -28,8 +29,13 @@ namespace {
 struct Candidate {
   const Partition* partition;
   std::vector<v1::LookupKernelResponse> steps;
-  int64_t time_ns = 0;  // sum of the steps' times; 0: some were not measured
+  int64_t time_ns = 0;                  // sum of the steps' times; 0: some were not measured
+  std::vector<JointGroup> groups = {};  // whose steps are as rules say, not as they were found
 };
+
+NumericsPolicy NumericsOf(const WantedPipeline& wanted) {
+  return static_cast<NumericsPolicy>(std::max(wanted.numerics, v1::NUMERICS_POLICY_REASSOCIATE));
+}
 
 class PipelineChoice {
  public:
@@ -53,6 +59,7 @@ class PipelineChoice {
         wanted_.weakest == v1::MATCH_KIND_NEAREST || wanted_.weakest == v1::MATCH_KIND_PREDICTED;
     if (candidates.empty() && may_be_made) {
       MDH_ASSIGN_OR_RETURN(candidates, Candidates(wanted_.weakest));
+      if (wanted_.weakest == v1::MATCH_KIND_PREDICTED) PreferRules(candidates);
     }
     if (candidates.empty()) return Missing();
     // One that the generator refuses leaves the others.
@@ -109,6 +116,30 @@ class PipelineChoice {
     return candidates;
   }
 
+  // The partition that rules take comes first, with steps that run together as they say.
+  void PreferRules(std::vector<Candidate>& candidates) const {
+    const SystemModel model = TuningModel(wanted_.device.kind);
+    PipelineDefaults rules =
+        DefaultPipelineParameters(plan_.partitions, model, wanted_.device, NumericsOf(wanted_));
+    const auto chosen = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+      return c.partition == &plan_.partitions[rules.partition];
+    });
+    if (chosen == candidates.end()) return;
+    Candidate first = *chosen;
+    first.groups = std::move(rules.parameters.groups);
+    for (const JointGroup& group : first.groups) {
+      for (int s = group.first; s <= group.last; ++s) {
+        v1::LookupKernelResponse& step = first.steps[s];
+        step.set_match(v1::MATCH_KIND_PREDICTED);
+        step.set_provenance(v1::KERNEL_PROVENANCE_RULES);
+        step.clear_made_from();
+        step.mutable_record()->clear_name();
+        step.mutable_record()->set_parameters(ToText(rules.parameters.steps[s]));
+      }
+    }
+    candidates.insert(candidates.begin(), std::move(first));
+  }
+
   // As it was measured for exactly this step.
   static int64_t TimeOf(const v1::LookupKernelResponse& found) {
     return found.provenance() == v1::KERNEL_PROVENANCE_MEASURED ? found.record().time_ns() : 0;
@@ -133,9 +164,9 @@ class PipelineChoice {
     }
     MDH_ASSIGN_OR_RETURN(const SystemModel model,
                          SystemModelNamed(parameters.front().system_model));
-    MDH_ASSIGN_OR_RETURN(
-        const Kernel kernel,
-        GeneratePipelineKernel(candidate.partition->pipeline, model, wanted_.device, parameters));
+    MDH_ASSIGN_OR_RETURN(const Kernel kernel,
+                         GeneratePipelineKernel(candidate.partition->pipeline, model,
+                                                wanted_.device, parameters, candidate.groups));
     v1::LookupKernelResponse response;
     *response.mutable_kernel() = MakeKernel(key, kernel, wanted_.device);
     response.mutable_kernel()->clear_name();
@@ -161,6 +192,8 @@ class PipelineChoice {
   v1::PipelineKernel Explain(const Candidate& candidate) const {
     v1::PipelineKernel proto;
     *proto.mutable_partition() = ToProto(wanted_.pipeline, *candidate.partition);
+    proto.mutable_partition()->set_text(
+        Describe(wanted_.pipeline, *candidate.partition, candidate.groups));
     for (const v1::LookupKernelResponse& step : candidate.steps) {
       v1::PipelineKernelStep* to = proto.add_steps();
       to->set_expression_name(step.record().expression_name());

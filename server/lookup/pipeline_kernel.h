@@ -23,9 +23,10 @@ struct WantedPipeline {
 using FindStep =
     std::function<Result<v1::LookupKernelResponse>(const Expression& step, v1::MatchKind weakest)>;
 
-// Of the partitions whose steps all have records, that with the least sum of their times; if there
-// is none, and NEAREST or PREDICTED is accepted, the cheapest by the plan. Errors: NotFound, naming
-// the steps without records; what the generator says.
+// Of the partitions whose steps all have records, that with the least sum of their times. If there
+// is none: where PREDICTED is accepted the one that rules take, whose steps may run together
+// (codegen/pipeline_defaults.h), and where NEAREST is the cheapest by the plan. Errors: NotFound,
+// naming the steps without records; what the generator says.
 Result<v1::LookupKernelResponse> BestOfPipeline(const WantedPipeline& wanted, const FindStep& find);
 
 }  // namespace mdh

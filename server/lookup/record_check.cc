@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
 #include "core/decomposition/tuning_parameters.h"
+#include "core/device/system_model.h"
 #include "core/text/pipeline_parser.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
@@ -21,6 +22,7 @@
 #include "server/records/kernel_prediction.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
+#include "server/records/schedule_key.h"
 #include "server/records/timestamp.h"
 
 namespace mdh {
@@ -61,6 +63,13 @@ Status CheckField(const std::string& field, const std::string& given, const std:
                       absl::StrCat("the key's ", field, " is not that of the record"));
 }
 
+Result<Schedule> ScheduleOf(const std::string& of_key, const Computation& computation,
+                            const DeviceDescription& device) {
+  const auto* const expression = std::get_if<Expression>(&computation);
+  if (expression == nullptr) return absl::InvalidArgumentError("schedules are of expressions");
+  return ScheduleOfKey(of_key, *expression, TuningModel(device.kind));
+}
+
 // The key that the record must have.
 Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Computation& computation,
                                const DeviceDescription& device) {
@@ -82,6 +91,13 @@ Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Computation& co
   MDH_RETURN_IF_ERROR(
       CheckField("device_fingerprint", given.device_fingerprint(), right.device_fingerprint()));
   MDH_RETURN_IF_ERROR(CheckField("compiler", given.compiler(), right.compiler()));
+  if (!given.schedule().empty()) {
+    MDH_ASSIGN_OR_RETURN(
+        const Schedule schedule,
+        InField("record.key.schedule", ScheduleOf(given.schedule(), computation, device)));
+    right.set_schedule(KeyScheduleOf(schedule));
+    MDH_RETURN_IF_ERROR(CheckField("schedule", given.schedule(), right.schedule()));
+  }
   // Such a kernel is handed out while compilers are still looked for; as a record nobody finds it.
   if (device.kind == DeviceKind::kCpu && right.compiler().empty()) {
     return InvalidField("record.key.compiler", "a kernel that was measured has had a compiler");
@@ -216,6 +232,12 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   Result<PredictedKernel> made = KernelOf(computation, device, key, given.parameters());
   if (!made.ok()) {
     return InvalidField("record.parameters", std::string(made.status().message()));
+  }
+  if (!key.schedule().empty()) {
+    MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
+                         ParseTuningParameters(given.parameters()));
+    MDH_ASSIGN_OR_RETURN(const Schedule schedule, ScheduleOf(key.schedule(), computation, device));
+    MDH_RETURN_IF_ERROR(InField("record.parameters", schedule.Allows(parameters)));
   }
   StoredResult result{std::move(made->record), std::move(made->kernel), /*is_given=*/true};
   TakeOver(given, now, result.record);

@@ -31,7 +31,8 @@ v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnviron
 
 KernelKeyView KernelKeyView::Of(const v1::KernelKey& key) {
   return {key.expression_digest(), key.canonical_form(),    key.device_fingerprint(),
-          key.compiler(),          key.generator_version(), key.numerics_policy()};
+          key.compiler(),          key.generator_version(), key.numerics_policy(),
+          key.schedule()};
 }
 
 std::optional<KernelKeyView> KernelKeyView::Parse(std::string_view bytes) {
@@ -60,6 +61,9 @@ std::optional<KernelKeyView> KernelKeyView::Parse(std::string_view bytes) {
       case v1::KernelKey::kNumericsPolicyFieldNumber:
         key.numerics_policy = static_cast<v1::NumericsPolicy>(fields.varint());
         break;
+      case v1::KernelKey::kScheduleFieldNumber:
+        key.schedule = fields.bytes();
+        break;
       default:
         return std::nullopt;
     }
@@ -76,6 +80,7 @@ v1::KernelKey KernelKeyView::ToProto() const {
   key.set_compiler(std::string(compiler));
   key.set_generator_version(generator_version);
   key.set_numerics_policy(numerics_policy);
+  key.set_schedule(std::string(schedule));
   return key;
 }
 
@@ -106,11 +111,16 @@ KernelKeyView CompleteKey(KernelKeyView asked, absl::Span<const KeyEnvironment> 
   return asked;
 }
 
+v1::KernelKey FreeKey(v1::KernelKey key) {
+  key.clear_schedule();
+  return key;
+}
+
 std::optional<v1::MatchKind> Match(const KernelKeyView& asked, const KernelKeyView& found) {
   const bool is_same_computation =
       asked.expression_digest == found.expression_digest &&
       (asked.canonical_form.empty() || asked.canonical_form == found.canonical_form) &&
-      asked.numerics_policy == found.numerics_policy;
+      asked.numerics_policy == found.numerics_policy && asked.schedule == found.schedule;
   if (!is_same_computation || asked.device_fingerprint != found.device_fingerprint) {
     return std::nullopt;
   }
@@ -127,6 +137,10 @@ std::string KernelId(const v1::KernelKey& key) {
     absl::StrAppend(&bytes, field.size(), ":", field);
   }
   absl::StrAppend(&bytes, key.generator_version(), ":", static_cast<int>(key.numerics_policy()));
+  // Free ones are called as they were before there were schedules.
+  if (!key.schedule().empty()) {
+    absl::StrAppend(&bytes, ":", key.schedule().size(), ":", key.schedule());
+  }
   return Sha256Hex(bytes).substr(0, 32);
 }
 

@@ -30,6 +30,7 @@ struct KernelKeyView {
   std::string_view compiler;
   int32_t generator_version = 0;
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
+  std::string_view schedule;  // canonical text; empty: free
 
   static KernelKeyView Of(const v1::KernelKey& key);
   // Of a serialised key. nullopt if the bytes are none, or have something that keys do not have.
@@ -53,6 +54,9 @@ v1::KernelKey MakeKernelKey(const ComputationView& computation, const KeyEnviron
 v1::KernelKey CompleteKey(v1::KernelKey asked, absl::Span<const KeyEnvironment> environments);
 // The same; views of `environments` are filled in.
 KernelKeyView CompleteKey(KernelKeyView asked, absl::Span<const KeyEnvironment> environments);
+
+// Without its schedule.
+v1::KernelKey FreeKey(v1::KernelKey key);
 
 // How `found` fits `asked`; nullopt if it may not be handed out. An empty canonical form or
 // compiler in `asked` fits every one.

@@ -204,22 +204,26 @@ Status LookupTable::Missing(const KernelKeyView& asked) const {
   if (records.empty()) {
     miss.set_reason(structures_.WhyUnknown(asked));
   } else {
-    bool has_same_numerics = false;
+    bool has_same_numerics = false, has_same_schedule = false;
     for (const SerializedRecordPtr& record : records) {
       const KernelKeyView& known = record->key();
       const bool is_for_device = known.device_fingerprint == asked.device_fingerprint;
       if (is_for_device) {
         miss.set_records_for_device(miss.records_for_device() + 1);
-        has_same_numerics |= known.numerics_policy == asked.numerics_policy;
+        const bool is_same = known.numerics_policy == asked.numerics_policy;
+        has_same_numerics |= is_same;
+        has_same_schedule |= is_same && known.schedule == asked.schedule;
       } else {
         miss.set_records_for_other_devices(miss.records_for_other_devices() + 1);
       }
     }
     miss.set_reason(miss.records_for_device() == 0 ? v1::MISS_REASON_OTHER_DEVICE
-                    : has_same_numerics            ? v1::MISS_REASON_OTHER_CODE
+                    : has_same_schedule            ? v1::MISS_REASON_OTHER_CODE
+                    : has_same_numerics            ? v1::MISS_REASON_OTHER_SCHEDULE
                                                    : v1::MISS_REASON_OTHER_NUMERICS);
     absl::StrAppend(&message, " that fits exactly; ", miss.records_for_device(),
-                    " for this device with another compiler, generator or numerics policy, ",
+                    " for this device with another compiler, generator, numerics policy or "
+                    "schedule, ",
                     miss.records_for_other_devices(), " for other devices");
   }
   return WithDetail(WithReason(absl::NotFoundError(message), v1::MissReason_Name(miss.reason())),

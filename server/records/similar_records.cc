@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/decomposition/translate_parameters.h"
 #include "core/device/system_model.h"
+#include "server/records/translate_parameters.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {

@@ -43,7 +43,7 @@ std::optional<double> DistanceTo(const v1::TuningRecord& record, const v1::Kerne
                                  const v1::DeviceDescription& device);
 
 // The record's parameters for `device`: as they are, or translated from CUDA to OpenCL or back
-// (core/decomposition/translate_parameters.h). Errors: InvalidArgument if they cannot be read,
+// (server/records/translate_parameters.h). Errors: InvalidArgument if they cannot be read,
 // FailedPrecondition if they are for another kind of device.
 Result<TuningParameters> ParametersFor(const DeviceDescription& device,
                                        const v1::TuningRecord& record);

@@ -90,6 +90,8 @@ std::vector<SerializedRecordPtr> StructureIndex::FindNearest(const v1::KernelKey
     if (alike == records_.end()) return {};
     for (const SerializedRecordPtr& record : alike->second) {
       const KernelKeyView& known = record->key();
+      // Of others the free record is at least as good.
+      if (!known.schedule.empty() && known.schedule != key.schedule()) continue;
       const bool is_wanted =
           devices == Devices::kAlike || (known.device_fingerprint == key.device_fingerprint() &&
                                          known.numerics_policy == key.numerics_policy());

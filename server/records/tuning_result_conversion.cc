@@ -4,7 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/device/system_model.h"
 #include "core/expression/touched_elements.h"
+#include "core/schedule/schedule.h"
 #include "core/text/printer.h"
 #include "proto/device_conversion.h"
 #include "server/records/kernel_key.h"
@@ -29,6 +31,17 @@ void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
   proto.set_scratch_bytes(kernel.scratch_bytes);
 }
 
+// Empty for parameters that are not those of the expression.
+std::string ScheduleText(const Expression& expression, const TuningParameters& parameters) {
+  const SystemModel* const model = FindSystemModel(parameters.system_model);
+  const bool is_whole =
+      model != nullptr && parameters.tile.size() == model->layers.size() &&
+      std::all_of(parameters.tile.begin(), parameters.tile.end(), [&](const auto& layer) {
+        return layer.size() == expression.dimensions().size();
+      });
+  return is_whole ? Schedule::Of(parameters, expression, *model).CanonicalText() : std::string();
+}
+
 }  // namespace
 
 // Of devices with blocks, the second-level cache is one for all.
@@ -45,6 +58,7 @@ v1::TuningRecord MakeRecord(const Expression& expression, const v1::KernelKey& k
   record.set_expression_name(expression.name());
   record.set_expression_text(ToText(expression));
   record.set_parameters(ToText(result.parameters));
+  record.set_schedule(ScheduleText(expression, result.parameters));
   record.set_time_ns(result.measurement.time_ns());
   record.set_is_disturbed(result.measurement.is_disturbed);
   record.set_loop_nest_time_ns(result.loop_nest_ns);

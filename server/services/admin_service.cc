@@ -130,7 +130,8 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
     const auto is_left_out = [&](const v1::TuningRecord& record) {
       const bool is_other = !request.device_fingerprint().empty() &&
                             request.device_fingerprint() != record.key().device_fingerprint();
-      return is_other || record.is_provisional();
+      // Bundles are asked for free kernels.
+      return is_other || record.is_provisional() || !record.key().schedule().empty();
     };
     records.erase(std::remove_if(records.begin(), records.end(), is_left_out), records.end());
     std::sort(records.begin(), records.end(),

@@ -10,6 +10,7 @@
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
+#include "server/jobs/schedule_request.h"
 #include "server/records/resource_names.h"
 #include "server/services/reply.h"
 
@@ -207,6 +208,16 @@ grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
         }
         return absl::OkStatus();
       });
+}
+
+grpc::Status TuningServiceImpl::CheckSchedule(grpc::ServerContext* context,
+                                              const v1::CheckScheduleRequest* request,
+                                              v1::CheckScheduleResponse* response) {
+  return IfAdmitted(access_, *context, "/mdh.v1.TuningService/CheckSchedule",
+                    [&](const Caller&) -> Status {
+                      MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
+                      return Reply(AnswerCheckSchedule(*request, limits_, catalogue_), response);
+                    });
 }
 
 }  // namespace mdh

@@ -51,6 +51,8 @@ class TuningServiceImpl final
   grpc::Status ListTuningTrials(grpc::ServerContext* context,
                                 const v1::ListTuningTrialsRequest* request,
                                 v1::ListTuningTrialsResponse* response) override;
+  grpc::Status CheckSchedule(grpc::ServerContext* context, const v1::CheckScheduleRequest* request,
+                             v1::CheckScheduleResponse* response) override;
 
   // Has WatchTuningJob served.
   void AddTo(WatchStreams& streams);

@@ -66,10 +66,11 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
                     "SELECT " MDH_RECORD_COLUMNS " FROM records LEFT JOIN pins USING (id)"
                     " WHERE expression_digest = ?1 AND canonical_form = ?2"
                     " AND device_fingerprint = ?3 AND compiler = ?4 AND generator_version = ?5"
-                    " AND numerics_policy = ?6 AND (pins.id IS NOT NULL OR is_provisional <= ?7)",
+                    " AND numerics_policy = ?6 AND schedule = ?7"
+                    " AND (pins.id IS NOT NULL OR is_provisional <= ?8)",
                     key.expression_digest(), key.canonical_form(), key.device_fingerprint(),
                     key.compiler(), key.generator_version(), int{key.numerics_policy()},
-                    record.is_provisional()));
+                    key.schedule(), record.is_provisional()));
   MDH_ASSIGN_OR_RETURN(const bool has_row, find->Step());
   if (!has_row) return std::nullopt;
   Result<v1::TuningRecord> stored = ParseRecord(*find);
@@ -161,12 +162,12 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
   MDH_RETURN_IF_ERROR(
       RunSql(database,
              "INSERT OR REPLACE INTO records (id, expression_digest, canonical_form,"
-             " device_fingerprint, compiler, generator_version, numerics_policy, time_ns,"
+             " device_fingerprint, compiler, generator_version, numerics_policy, schedule, time_ns,"
              " record, is_provisional, crc32)"
-             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, crc32(?9))",
+             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, crc32(?10))",
              id, key.expression_digest(), key.canonical_form(), key.device_fingerprint(),
-             key.compiler(), key.generator_version(), int{key.numerics_policy()}, record.time_ns(),
-             BytesOf(record), record.is_provisional()));
+             key.compiler(), key.generator_version(), int{key.numerics_policy()}, key.schedule(),
+             record.time_ns(), BytesOf(record), record.is_provisional()));
   MDH_RETURN_IF_ERROR(PutKernelRow(database, id, result.kernel));
   MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
                        AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
@@ -310,7 +311,8 @@ Result<std::vector<std::string>> ReadReplacedResults(SqliteDatabase& database,
       " AND new.expression_digest = old.expression_digest"
       " AND new.canonical_form = old.canonical_form"
       " AND new.device_fingerprint = old.device_fingerprint"
-      " AND new.numerics_policy = old.numerics_policy)",
+      " AND new.numerics_policy = old.numerics_policy"
+      " AND new.schedule = old.schedule)",
       generator_version);
 }
 

@@ -154,6 +154,32 @@ constexpr const char* kMigrations[] = {
     CREATE TABLE commits (number INTEGER NOT NULL) STRICT;
     INSERT INTO commits VALUES (0);
     )sql",
+    // Keys have a schedule, which is empty of what was searched without one.
+    R"sql(
+    CREATE TABLE scheduled_records (
+      id TEXT PRIMARY KEY,
+      expression_digest TEXT NOT NULL,
+      canonical_form TEXT NOT NULL,
+      device_fingerprint TEXT NOT NULL,
+      compiler TEXT NOT NULL,
+      generator_version INTEGER NOT NULL,
+      numerics_policy INTEGER NOT NULL,
+      schedule TEXT NOT NULL DEFAULT '',
+      time_ns INTEGER NOT NULL,
+      record BLOB NOT NULL,
+      is_provisional INTEGER NOT NULL DEFAULT 0,
+      crc32 INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (expression_digest, canonical_form, device_fingerprint, compiler, generator_version,
+              numerics_policy, schedule)
+    ) STRICT;
+    INSERT INTO scheduled_records (rowid, id, expression_digest, canonical_form,
+        device_fingerprint, compiler, generator_version, numerics_policy, time_ns, record,
+        is_provisional, crc32)
+      SELECT rowid, id, expression_digest, canonical_form, device_fingerprint, compiler,
+        generator_version, numerics_policy, time_ns, record, is_provisional, crc32 FROM records;
+    DROP TABLE records;
+    ALTER TABLE scheduled_records RENAME TO records;
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

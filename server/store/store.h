@@ -177,4 +177,11 @@ class Store {
   virtual int64_t schema_version() const = 0;
 };
 
+// One result, given or found.
+inline Result<v1::TuningRecord> PutInto(Store& store, const StoredResult& result) {
+  if (!result.is_given) return store.PutResult(result.record, result.kernel);
+  MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningRecord> stored, store.PutResults({&result, 1}));
+  return std::move(stored[0]);
+}
+
 }  // namespace mdh

@@ -144,22 +144,27 @@ class BusyBenchmark {
     MDH_ASSIGN_OR_RETURN(const InterleavedTimes again,
                          MeasureFinalists(*runner_, expression, {}, finalists,
                                           /*patience_ns=*/10'000'000'000, cancelled));
-    const bool is_default = IdentityOf(tuned->result.kernel) == IdentityOf(by_rules);
-    Report(one, times, *tuned, again, is_default);
+    Report(one, times, *tuned, again, finalists);
     return absl::OkStatus();
   }
 
-  // `is_default`: the one from rules has won, so that their times are two of one kernel.
+  // `finalists`: what is stored, what the quiet machine gave, and the one from rules. Two of them
+  // may be one kernel, whose times say nothing about each other.
   void Report(const Case& one, BusyTimes times, const Tuned& tuned, const InterleavedTimes& again,
-              bool is_default) {
+              const std::vector<Finalist>& finalists) {
     const Measurement& stored = tuned.result.measurement;
+    const auto is_stored = [&](size_t k) {
+      return IdentityOf(finalists[k].kernel) == IdentityOf(finalists[0].kernel);
+    };
+    const bool is_best = is_stored(1), is_default = is_stored(2);
     const auto time = [&](size_t k) { return static_cast<double>(again.Final(k).time_ns()); };
     const double ratio = static_cast<double>(stored.time_ns()) / time(0);
-    const double of_best = time(0) / std::min(time(0), time(1));
+    const double of_best = is_best ? 1 : time(0) / std::min(time(0), time(1));
     absl::PrintF("%-20s %-10s %8.1fus %8.1fus %7.2f %7.2f %7.2f %s%s%s\n", one.name,
                  std::string(Name(times)), 1e-3 * static_cast<double>(stored.time_ns()),
                  1e-3 * time(0), ratio, of_best, time(2) / time(0),
-                 stored.is_disturbed ? " disturbed" : "", is_default ? " default" : "",
+                 stored.is_disturbed ? " disturbed" : "",
+                 absl::StrCat(is_best ? " same" : "", is_default ? " default" : ""),
                  tuned.implausible > 0 ? absl::StrCat(" implausible: ", tuned.implausible) : "");
     std::fflush(stdout);
     implausible_ += tuned.implausible;

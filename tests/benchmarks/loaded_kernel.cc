@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 
 namespace mdh {
 

@@ -23,7 +23,7 @@ class LoadedKernel {
   LoadedKernel& operator=(const LoadedKernel&) = delete;
 
   // `buffers`: inputs, then outputs, as in Kernel::arguments. As programs call it
-  // (core/decomposition/kernel_call.h).
+  // (core/kernel/kernel_call.h).
   void Run(void* const* buffers);
 
  private:

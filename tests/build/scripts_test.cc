@@ -41,9 +41,11 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
 TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   const ScriptEnd group = RunScript("bench tpu");
   EXPECT_EQ(group.exit_code, 2);
-  EXPECT_THAT(group.output,
-              HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy cpu "
-                        "decompositions defaults gpu pytorch search service spaces tuning)"));
+  EXPECT_THAT(
+      group.output,
+      HasSubstr(
+          "bench: error: there is no group 'tpu' (groups: bundle busy cpu "
+          "decompositions defaults dots fusion gpu pytorch search service spaces teml tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
   EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,
@@ -76,6 +78,7 @@ TEST(Scripts, BenchGpuChecksItsOptionsAndListsCases) {
 }
 
 TEST(Scripts, BenchPytorchChecksItsOptions) {
+  EXPECT_EQ(RunScript("bench dots --threads many").exit_code, 2);
   const ScriptEnd wrong = RunScript("bench pytorch --budget 0");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.output, HasSubstr("--budget must be positive"));

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_block_parameters.h"
 #include "codegen/choose/default_parameters.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/device/kernel_run.h"

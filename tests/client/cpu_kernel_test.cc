@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"

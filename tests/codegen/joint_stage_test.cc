@@ -150,6 +150,28 @@ TEST(JointStage, ChunksOfAStreamedDimension) {
   EXPECT_THAT(c.source, HasSubstr("joint_chunk % 2"));
 }
 
+// PoCL 3.1 mixes up work-items around loops with barriers that look as if they might be empty.
+// Every part runs a chunk, whose elements may all be masked.
+TEST(JointStage, LoopsWithBarriersAreNeverEmptyOnCpusUnderOpenCl) {
+  DeviceDescription gpu = Gpu();
+  gpu.kind = DeviceKind::kOpenCl;
+  gpu.features = FeaturesOf(gpu);
+  DeviceDescription cpu = gpu;
+  cpu.blocks.warp_size = 1;
+  cpu.features = FeaturesOf(cpu);
+  const Pipeline causal = *ParsePipeline(kCausal);
+  const JointGroup group = StreamedGroupOf(causal, 64, 32);
+  const std::string on_cpu = KernelOf(causal, group, OpenClModel(), cpu)->source;
+  EXPECT_THAT(on_cpu, HasSubstr("for (int joint_chunk = joint_first; joint_chunk == joint_first || "
+                                "joint_chunk < joint_end; joint_chunk++)"));
+  EXPECT_THAT(KernelOf(causal, group, OpenClModel(), gpu)->source,
+              AllOf(HasSubstr("joint_chunk < joint_end; joint_chunk++"),
+                    Not(HasSubstr("joint_chunk == joint_first"))));
+  const Pipeline attention = *ParsePipeline(kAttention, {{"I", "4096"}, {"J", "4096"}});
+  EXPECT_THAT(KernelOf(attention, GroupOf(attention, 32), OpenClModel(), cpu)->source,
+              HasSubstr("joint_part == joint_block || joint_part < "));
+}
+
 TEST(JointStage, SplitsAreCombinedByASecondLaunch) {
   const Pipeline pipeline = *ParsePipeline(kCausal, {{"I", "2"}});
   JointGroup group = StreamedGroupOf(pipeline, 1, 32);

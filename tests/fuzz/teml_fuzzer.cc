@@ -10,10 +10,12 @@
 
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/pipeline/pipeline_interpreter.h"
-#include "core/teml/loop_interpreter.h"
+#include "core/schedule/schedule.h"
 #include "core/teml/teml.h"
+#include "core/teml/to_schedule.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
+#include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {
 namespace {
@@ -67,6 +69,24 @@ void CheckLoops(const TemlProgram& program, const Pipeline& pipeline) {
   }
 }
 
+// What the loops say of the steps is read; words of schedules as names of iterators are refused.
+void CheckSchedules(const TemlProgram& program) {
+  const SystemModel model = OpenMpSimdRegistersModel();
+  for (const ScheduleDetail detail : {ScheduleDetail::kWhatIsSaid, ScheduleDetail::kNothingElse}) {
+    const Result<TemlSchedules> made = ToSchedules(program, "fuzzed", model, detail);
+    if (!made.ok()) return;
+    for (size_t s = 0; s < made->schedules.size(); ++s) {
+      const Expression& step = made->pipeline.steps()[s].expression;
+      const Result<Schedule> schedule = Schedule::Parse(made->schedules[s], step, model);
+      if (!schedule.ok()) continue;
+      const std::string text = schedule->CanonicalText();
+      const Result<Schedule> again = Schedule::Parse(text, step, model);
+      Require(again.ok() && again->CanonicalText() == text,
+              "it reads back to another one:\n" + text);
+    }
+  }
+}
+
 void Check(std::string_view text) {
   const Result<TemlProgram> program = ParseTemlProgram(text);
   if (!program.ok()) return;
@@ -78,6 +98,7 @@ void Check(std::string_view text) {
   const Result<Pipeline> again = ParsePipeline(printed);
   Require(again.ok(), "the printed text is refused: " + again.status().ToString() + printed);
   Require(Digest(*again) == Digest(*pipeline), "it means something else:\n" + printed);
+  CheckSchedules(*program);
   if (IsSmallAndExact(*program)) CheckLoops(*program, *pipeline);
 }
 

@@ -23,10 +23,8 @@ void Require(bool holds, const std::string& what) {
 }
 
 template <typename Computation, typename Parse>
-void CheckPrinted(const Result<Computation>& computation, const Result<DefinitionHeader>& header,
-                  const Parse& parse) {
+void CheckPrinted(const Result<Computation>& computation, const Parse& parse) {
   if (!computation.ok()) return;
-  Require(header.ok(), "the header is refused: " + header.status().ToString());
   const std::string printed = ToText(*computation);
   const Result<Computation> again = parse(printed);
   Require(again.ok(), "the printed text is refused: " + again.status().ToString() + printed);
@@ -35,9 +33,9 @@ void CheckPrinted(const Result<Computation>& computation, const Result<Definitio
 }
 
 void Check(std::string_view text) {
-  CheckPrinted(ParseExpression(text), ParseHeader(text),
+  CheckPrinted(ParseExpression(text),
                [](std::string_view printed) { return ParseExpression(printed); });
-  CheckPrinted(ParsePipeline(text), ParsePipelineHeader(text),
+  CheckPrinted(ParsePipeline(text),
                [](std::string_view printed) { return ParsePipeline(printed); });
 }
 

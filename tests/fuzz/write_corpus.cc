@@ -1,7 +1,7 @@
 // write_corpus EXPRESSIONS OUT: what the fuzzers start from, as OUT/text/*, OUT/teml/*,
-// OUT/proto/*, OUT/service/* and OUT/bundle/*: the .mdh files of the folder EXPRESSIONS and random
-// expressions; the TeML programs of its folder teml and random ones; requests of every method with
-// them; bundles of records for them.
+// OUT/schedule/*, OUT/proto/*, OUT/service/* and OUT/bundle/*: the .mdh files of the folder
+// EXPRESSIONS and random expressions; the TeML programs of its folder teml and random ones;
+// schedules; requests of every method with them; bundles of records for them.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/schedule/schedule.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "mdh/v1/admin.pb.h"
@@ -17,6 +18,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/store/bundle.h"
+#include "tests/core/schedule/matmul.h"
 #include "tests/fuzz/request.h"
 #include "tests/random_expression.h"
 #include "tests/random_teml.h"
@@ -136,6 +138,29 @@ void WriteTeml(const fs::path& folder, const fs::path& out) {
   }
 }
 
+// One with most of what there is, and those of configurations.
+void WriteSchedules(const fs::path& out) {
+  Write(out / "most", R"(for OpenMP+SIMD+RM:
+cores: tile i=2..8*2, j=whole; parts i=!3
+L2: tile k={2, 3}; order k, .., j
+lanes: along j
+input A: copy at L2; strips i; layout (k, i)
+remainder=!overlap; prefetch=0..8 step 4
+require bytes(A, L2) + bytes(B, L2) <= 100 and not (threads() == 3)
+for CUDA:
+BLK: tile i=8, j=j/2; on i=y, j=x
+order DEV.k, SHR.k, .., DEV.i
+input A: in SM from SHR.k; in RM inside; padding=1; width=1; stages=2; mode=async
+output C: in RM from DEV.k; across THR.k in SM
+fuse (i, j)
+)");
+  const Expression product = MatMulOf(12, 8, 6);
+  for (const SystemModel& model : {OpenMpSimdRegistersModel(), CudaModel()}) {
+    const TuningParameters p = SinglePoints(product, model, NumericsPolicy::kReassociate);
+    Write(out / model.name, Schedule::Of(p, product, model).CanonicalText());
+  }
+}
+
 }  // namespace
 }  // namespace mdh
 
@@ -145,11 +170,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path out = argv[2];
-  for (const char* fuzzer : {"text", "teml", "proto", "service", "bundle"}) {
+  for (const char* fuzzer : {"text", "teml", "schedule", "proto", "service", "bundle"}) {
     std::filesystem::create_directories(out / fuzzer);
   }
   if (!mdh::WriteShipped(argv[1], out)) return 1;
   mdh::WriteTeml(std::filesystem::path(argv[1]) / "teml", out / "teml");
+  mdh::WriteSchedules(out / "schedule");
   mdh::Rng rng(1);
   mdh::RandomExpressionOptions options;
   options.max_rank = 3;

@@ -180,7 +180,8 @@ Status JudgedBackend::CompileToPtx(const Kernel& kernel) const {
   std::stringstream log;
   log << std::ifstream(stem + ".log").rdbuf();
   for (const char* suffix : {".cl", ".log"}) std::remove((stem + suffix).c_str());
-  return is_right ? absl::OkStatus() : absl::InvalidArgumentError(log.str());
+  if (is_right) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("clang refuses it: ", log.str()));
 }
 
 Status JudgedBackend::Judge(const std::vector<JudgedOutput>& outputs, const Kernel& kernel,
@@ -216,7 +217,7 @@ Status JudgeOnDevice(ComputeDevice& device, const std::vector<JudgedOutput>& jud
     for (size_t b = 0; b < outputs.size(); ++b) {
       const std::string difference =
           DifferenceOf(judged[b].buffer, outputs[b].data(), expected[b].data(), judged[b].contents,
-                       options.poison);
+                       options.poison, judged[b].units);
       if (!difference.empty()) return absl::InternalError(difference);
     }
   }

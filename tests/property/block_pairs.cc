@@ -115,8 +115,9 @@ std::string JudgeKernelOf(JudgedBackend& backend, const Pair& pair) {
   const auto expected =
       Interpret(pair.expression, pair.inputs, AccumulationOf(pair.parameters.numerics));
   if (!expected.ok()) return absl::StrCat("interpreting: ", expected.status().message());
-  return std::string(
-      backend.Judge(pair.expression, *pair.kernel, pair.inputs, *expected).message());
+  const std::vector<JudgedOutput> outputs =
+      pair.parameters.unit.rows > 0 ? OutputsOfUnit(pair.expression) : OutputsOf(pair.expression);
+  return std::string(backend.Judge(outputs, *pair.kernel, pair.inputs, *expected).message());
 }
 
 std::string Reproduction(const Pair& pair) {

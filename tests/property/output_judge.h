@@ -18,6 +18,7 @@ std::vector<std::vector<ElementContent>> ContentsOfOutputs(const Expression& exp
 struct JudgedOutput {
   Buffer buffer;
   std::vector<ElementContent> contents;
+  int units = 0;  // in the last place, by which floating-point results may differ
 };
 std::vector<JudgedOutput> OutputsOf(const Expression& expression);
 std::vector<JudgedOutput> OutputsOf(const Pipeline& pipeline);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -74,6 +76,23 @@ TEST(OutputJudge, StridesSayWhatEveryPointSays) {
   }
   EXPECT_GT(exact, 800);
   EXPECT_GE(around, 5);
+}
+
+// What is rounded at other places may be the next value of its type, and not the one after it.
+TEST(OutputJudge, OneUnitInTheLastPlaceOfTheTypeThatIsStored) {
+  const Buffer buffer{"y", ScalarType::kBfloat16, {1}, {}};
+  const auto difference = [&](double got, double expected, int units) {
+    std::array<std::byte, 2> is, should_be;
+    ScalarValue::Real(ScalarType::kBfloat16, got).Store(is.data());
+    ScalarValue::Real(ScalarType::kBfloat16, expected).Store(should_be.data());
+    return DifferenceOf(buffer, is.data(), should_be.data(), {ElementContent::kResult},
+                        std::byte{0x5A}, units);
+  };
+  EXPECT_EQ(difference(286, 284, 0), "y[0] is 286, expected 284");
+  EXPECT_EQ(difference(286, 284, 1), "");
+  EXPECT_EQ(difference(284, 286, 1), "");
+  EXPECT_EQ(difference(288, 284, 1), "y[0] is 288, expected 284");
+  EXPECT_EQ(difference(-286, 284, 1), "y[0] is -286, expected 284");
 }
 
 }  // namespace

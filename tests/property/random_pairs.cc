@@ -44,6 +44,11 @@ DeviceDescription RandomDevice(Rng& rng, const std::string& compilers) {
   device.l1_bytes = Below(rng, 2) == 0 ? 1024 : 32 << 10;  // small caches: more levels are used
   device.l2_bytes = 16 * device.l1_bytes;
   device.compiler = compilers;
+  // Whether the machine has them or not: kernels do without, too.
+  if (Below(rng, 2) == 0) {
+    device.isa = Below(rng, 2) == 0 ? "x86-64 avx512_bf16 avx512_vnni" : "x86-64 avx_vnni";
+    device.features = FeaturesOf(device);
+  }
   return device;
 }
 
@@ -72,6 +77,24 @@ NumericsPolicy RandomNumerics(Rng& rng) {
                        : NumericsPolicy::kReassociate;
 }
 
+// What is multiplied and added up; dot instructions of CPUs take some of them.
+struct ProductTypes {
+  const char* a;
+  const char* b;
+  const char* sum;
+
+  std::string Inputs() const { return absl::StrCat("inp_view<", a, ",", b, ">"); }
+  std::string Product() const { return absl::StrCat("C = ", sum, "(A) * ", sum, "(B)"); }
+};
+
+ProductTypes RandomProductTypes(Rng& rng) {
+  static constexpr ProductTypes kTypes[] = {{"bf16", "bf16", "fp32"},    {"int8", "int8", "int32"},
+                                            {"uint8", "int8", "int32"},  {"int8", "uint8", "int32"},
+                                            {"uint8", "uint8", "int32"}, {"fp16", "fp16", "fp32"}};
+  return Below(rng, 2) == 0 ? ProductTypes{"fp32", "fp32", "fp32"}
+                            : kTypes[Below(rng, std::size(kTypes))];
+}
+
 // A product whose dimensions are pairs that follow each other in memory, more or less.
 Expression RandomContraction(Rng& rng) {
   static constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
@@ -85,12 +108,13 @@ Expression RandomContraction(Rng& rng) {
   const std::string i = pair("i"), j = pair("j"), k = pair("k");
   const std::string a = Below(rng, 2) == 0 ? absl::StrCat(i, ",", k) : absl::StrCat(k, ",", i);
   const std::string b = Below(rng, 2) == 0 ? absl::StrCat(k, ",", j) : absl::StrCat(j, ",", k);
-  const std::string text =
-      absl::StrCat("contraction<T = fp32 | I = 1, II = 1, J = 1, JJ = 1, K = 1, KK = 1> :=\n",
-                   "  out_view<T>( C: (i,ii,j,jj,k,kk) -> (", i, ",", j, ") ) o\n",
-                   "  md_hom<I,II,J,JJ,K,KK>( f, (++, ++, ++, ++, +, +) ) o\n",
-                   "  inp_view<T,T>( A: (i,ii,j,jj,k,kk) -> (", a, "), B: (i,ii,j,jj,k,kk) -> (", b,
-                   ") )\nwhere f(A, B) -> C { C = A * B }");
+  const ProductTypes types = RandomProductTypes(rng);
+  const std::string text = absl::StrCat(
+      "contraction<T = ", types.sum, " | I = 1, II = 1, J = 1, JJ = 1, K = 1, KK = 1> :=\n",
+      "  out_view<T>( C: (i,ii,j,jj,k,kk) -> (", i, ",", j, ") ) o\n",
+      "  md_hom<I,II,J,JJ,K,KK>( f, (++, ++, ++, ++, +, +) ) o\n  ", types.Inputs(),
+      "( A: (i,ii,j,jj,k,kk) -> (", a, "), B: (i,ii,j,jj,k,kk) -> (", b,
+      ") )\nwhere f(A, B) -> C { ", types.Product(), " }");
   return *ParseExpression(text, sizes);
 }
 
@@ -108,10 +132,12 @@ Expression RandomProduct(Rng& rng) {
       has_store ? ", store s<T,T>( bias: (i,j,k) -> (j), skip: (i,j,k) -> (i,j) )" : "";
   const std::string s =
       has_store ? ", s(C, bias, skip) -> y { y = max(C + bias, 0) + skip + T(j) }" : "";
-  const std::string text = absl::StrCat(
-      "product<T = fp32 | I = 1, J = 1, K = 1> :=\n  out_view<T>( y: (i,j,k) -> (i,j) ) o\n",
-      "  md_hom<I,J,K>( f, (++, ++, +)", store, " ) o\n  inp_view<T,T>( A: (i,j,k) -> ", a,
-      ", B: (i,j,k) -> ", b, " )\nwhere f(A, B) -> C { C = A * B }", s);
+  const ProductTypes types = RandomProductTypes(rng);
+  const std::string text =
+      absl::StrCat("product<T = ", types.sum, " | I = 1, J = 1, K = 1> :=\n",
+                   "  out_view<T>( y: (i,j,k) -> (i,j) ) o\n  md_hom<I,J,K>( f, (++, ++, +)", store,
+                   " ) o\n  ", types.Inputs(), "( A: (i,j,k) -> ", a, ", B: (i,j,k) -> ", b,
+                   " )\nwhere f(A, B) -> C { ", types.Product(), " }", s);
   return *ParseExpression(text, {{"I", size()}, {"J", size()}, {"K", size()}});
 }
 

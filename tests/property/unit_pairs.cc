@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/program/scalar_code.h"
 #include "core/decomposition/unit_plan.h"
 #include "tests/random_contraction.h"
 
 namespace mdh {
 namespace {
 
-UnitParameters RandomUnit(Rng& rng) {
+UnitParameters RandomGroups(Rng& rng) {
   const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
   const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
   return {.rows = 64 * groups * tiles,
@@ -42,6 +43,16 @@ DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng) {
                                      : *DescribeCudaArchitecture(AnyOf(rng, std::vector{80, 90}));
 }
 
+std::vector<JudgedOutput> OutputsOfUnit(const Expression& expression) {
+  std::vector<JudgedOutput> outputs = OutputsOf(expression);
+  for (JudgedOutput& output : outputs) {
+    for (const ElementType::Field& field : output.buffer.type.fields()) {
+      if (RegisterType(field.type) != field.type) output.units = 1;
+    }
+  }
+  return outputs;
+}
+
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device) {
   constexpr int kExpressions = 200, kUnits = 40;  // that are tried
   for (int tried = 0; tried < kExpressions; ++tried) {
@@ -57,7 +68,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
-      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomUnit(rng);
+      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};

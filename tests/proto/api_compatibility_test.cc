@@ -92,7 +92,7 @@ TEST(ApiCompatibilityTest, AdditionsAreNoChanges) {
 TEST(ApiCompatibilityTest, EveryKindOfBreakIsSeen) {
   EXPECT_THAT(
       Of([](FileDescriptorSet& set) { Message(set, "KernelKey").mutable_field()->RemoveLast(); }),
-      ElementsAre("field mdh.v1.KernelKey.numerics_policy was removed or renumbered"));
+      ElementsAre("field mdh.v1.KernelKey.schedule was removed or renumbered"));
   EXPECT_THAT(Of([](FileDescriptorSet& set) {
                 Message(set, "KernelKey").mutable_field(0)->set_number(99);
               }),

@@ -9,7 +9,7 @@ from test_cuda_kernel import FakeCompiler, FakeDriver
 import mdh
 from mdh import Buffer, ExpressionError, Record, fp32, fp64, inp, inp_view, int64, md_hom, out, out_view
 from mdh.arguments import argument_of
-from mdh.kernel_file import KernelArgument, KernelLaunch
+from mdh.kernels.kernel_file import KernelArgument, KernelLaunch
 
 np = pytest.importorskip("numpy")
 SOURCE = "int mdh_k(const float* a, const float* b, float* c, void* s) { c[0] = a[0] + b[0]; return 0; }"
@@ -100,7 +100,7 @@ def test_an_array_that_does_not_fit_is_named_at_the_callers_line(load, name, cha
     assert f"mdh_k: the argument '{name}' " in str(caught.value) and message in str(caught.value)
     assert "kernel(*given.values())  # here" in str(caught.value)
     frames = traceback.extract_tb(caught.tb)
-    assert [frame.filename for frame in frames] == [__file__, mdh.cpu_kernel.__file__]
+    assert [frame.filename for frame in frames] == [__file__, mdh.kernels.cpu_kernel.__file__]
     assert caught.value.__suppress_context__
 
 
@@ -205,7 +205,7 @@ def test_kernels_on_a_gpu_check_the_same():
             with pytest.raises(error, match="mdh_k: the argument " + message) as caught:
                 call(wrong, b, c)
             assert {frame.filename for frame in traceback.extract_tb(caught.tb)} == {
-                __file__, mdh.cuda_kernel.__file__}
+                __file__, mdh.kernels.cuda_kernel.__file__}
 
 
 Body = Record(x=fp32, m=fp64)

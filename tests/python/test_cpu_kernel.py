@@ -13,8 +13,8 @@ import sys
 import pytest
 
 import mdh
-from mdh import kernel_call
-from mdh.kernel_file import KernelArgument
+from mdh.kernels import kernel_call
+from mdh.kernels.kernel_file import KernelArgument
 
 SOURCE = """
 int mdh_double(const float* x, float* y, void* scratch) {
@@ -202,7 +202,7 @@ def test_fewer_threads_than_it_is_for_are_warned_of(tmp_path, recwarn):
 @pytest.mark.parametrize("name, value", [("OMP_NUM_THREADS", "1"), ("OMP_THREAD_LIMIT", "1"),
                                          ("OMP_PLACES", "{0}"), ("GOMP_CPU_AFFINITY", "0")])
 def test_threads_that_the_environment_takes_are_not_counted(name, value):
-    code = "from mdh import kernel_call; print(kernel_call.threads_here())"
+    code = "from mdh.kernels import kernel_call; print(kernel_call.threads_here())"
     path = os.pathsep.join(filter(None, [str(pathlib.Path(mdh.__file__).parents[1]),
                                          os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, name: value}
@@ -210,9 +210,9 @@ def test_threads_that_the_environment_takes_are_not_counted(name, value):
 
 
 def test_the_c_is_that_of_the_other_clients():
-    source = pathlib.Path(__file__).parents[2] / "core" / "decomposition" / "kernel_call.cc"
-    for text in (kernel_call._PLAIN, kernel_call._ON_THREADS):
-        assert f'R"({text})"' in source.read_text()
+    folder = pathlib.Path(__file__).parents[2] / "core" / "decomposition"
+    for name, text in (("kernel_call.cc", kernel_call._PLAIN), ("call_on_threads.inc", kernel_call._ON_THREADS)):
+        assert f'R"({text})"' in (folder / name).read_text()
 
 
 def test_what_cannot_be_compiled_or_run(load, tmp_path):
@@ -291,7 +291,7 @@ def test_processes_that_compile_at_once(tmp_path):
 
 
 def test_the_default_folder(monkeypatch):
-    from mdh.cpu_kernel import default_cache_directory
+    from mdh.kernels.cpu_kernel import default_cache_directory
 
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     assert str(default_cache_directory()) == "/caches/mdh"

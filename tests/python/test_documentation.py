@@ -16,11 +16,12 @@ from documentation import Block, console_parts, fits, read_blocks, run_document,
 
 DOCUMENTS = SOURCE / "deploy" / "docs"
 UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
-RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core/text/grammar.md", "codegen/README.md",
+RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core/text/grammar.md",
+       "core/schedule/grammar.md", "codegen/README.md",
        "tuner/README.md",
        *(f"deploy/docs/{name}.md" for name in (
-           "tutorial", "gallery", "limits", "front-ends", "language", "teml", "tuning", "programs", "service", "operating",
-           "how-it-works", "glossary", "benchmarks", "development"))]
+           "tutorial", "gallery", "limits", "front-ends", "language", "teml", "schedules", "schedule-gallery", "tuning",
+           "programs", "service", "operating", "how-it-works", "glossary", "benchmarks", "development"))]
 # What is not run here, and where it is looked at.
 OTHERS = {
     "client/python/README.md": "test_package.py, test_tuner.py",

@@ -8,7 +8,7 @@ import types
 import pytest
 
 import mdh
-from mdh.kernel_file import KernelArgument, KernelLaunch
+from mdh.kernels.kernel_file import KernelArgument, KernelLaunch
 
 SIZE = 32
 

@@ -9,14 +9,14 @@ import pytest
 from test_cuda_kernel import FakeCompiler, FakeDriver
 
 import mdh
-from mdh.kernel_file import KernelArgument, KernelLaunch
+from mdh.kernels.kernel_file import KernelArgument, KernelLaunch
 
 torch = pytest.importorskip("torch")
 if not hasattr(torch.library, "register_fake"):
     pytest.skip("this PyTorch is older than 2.4", allow_module_level=True)
 
 import mdh.torch  # noqa: E402
-import mdh.torch_computation  # noqa: E402
+import mdh.torch.computation  # noqa: E402
 
 SIZE = 32
 BYTES = 4 * SIZE
@@ -81,7 +81,7 @@ def stream(monkeypatch):
     """The current stream of each thread."""
     current = threading.local()
     current.handle = 5
-    monkeypatch.setattr(mdh.torch_computation, "raw_stream", lambda index: current.handle)
+    monkeypatch.setattr(mdh.torch.computation, "raw_stream", lambda index: current.handle)
     return current
 
 
@@ -210,4 +210,4 @@ def test_the_dispatcher_is_asked_where_more_than_a_computation_is_wanted(product
 def test_streams_without_the_short_way_of_pytorch(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_stream",
                         lambda index: types.SimpleNamespace(cuda_stream=10 + index))
-    assert mdh.torch_computation._stream_of_object(2) == 12
+    assert mdh.torch.computation._stream_of_object(2) == 12

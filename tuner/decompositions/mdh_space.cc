@@ -80,23 +80,30 @@ TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
 
 Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
                                   DeviceDescription device, NumericsPolicy asked,
-                                  SpaceOptions options, const FusedDimensions& fused) {
+                                  SpaceOptions options, const FusedDimensions& fused,
+                                  const Schedule* schedule) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
+  if (schedule != nullptr && !schedule->AllowsFused(fused)) {
+    return absl::FailedPreconditionError(
+        "search space: the schedule runs through other dimensions as one");
+  }
   std::vector<int64_t> sizes;
   for (const Dimension& dimension : expression.dimensions()) sizes.push_back(dimension.size);
   TuningParameters common;
   common.numerics = numerics;
   common.fused = fused;
   MDH_ASSIGN_OR_RETURN(Expression one, WithFusedDimensions(expression, common));
-  MDH_ASSIGN_OR_RETURN(std::unique_ptr<MdhSpaceKind> made,
-                       KindFor({std::move(one), fused, std::move(sizes), std::move(model),
-                                std::move(device), numerics}));
+  MDH_ASSIGN_OR_RETURN(
+      std::unique_ptr<MdhSpaceKind> made,
+      KindFor({std::move(one), fused, std::move(sizes), std::move(model), std::move(device),
+               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
+  const bool is_exact = made->RequireSchedule();
   const std::shared_ptr<const MdhSpaceKind> kind = std::move(made);
   options.order = ParameterOrder::kDeclared;
   MDH_ASSIGN_OR_RETURN(
       SearchSpace space,
       SearchSpace::Create(kind->builder().parameters(), kind->builder().constraints(), options));
-  return MdhSpace(kind, std::move(space));
+  return MdhSpace(kind, std::move(space), is_exact);
 }
 
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }

@@ -11,6 +11,7 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
+#include "core/schedule/schedule.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -31,9 +32,18 @@ class MdhSpace {
   // `fused`. The order of parameters is fixed: `options.order` has no effect. Errors:
   // InvalidArgument if model and device do not belong together, the model cannot be tuned (several
   // devices) or these dimensions cannot be fused; those of SearchSpace::Create.
+  //
+  // With a schedule (of the same expression and model), only what it allows; extents and values of
+  // options that it names are offered where they would not be otherwise. Errors: also
+  // FailedPrecondition if nothing is left, naming the line that emptied the space, or if the
+  // schedule fuses other dimensions.
   static Result<MdhSpace> Create(Expression expression, SystemModel model, DeviceDescription device,
                                  NumericsPolicy numerics = NumericsPolicy::kReassociate,
-                                 SpaceOptions options = {}, const FusedDimensions& fused = {});
+                                 SpaceOptions options = {}, const FusedDimensions& fused = {},
+                                 const Schedule* schedule = nullptr);
+
+  // Whether all configurations are in the schedule; else Schedule::Allows says which are not.
+  bool has_exactly_schedule() const { return is_exact_; }
 
   const FusedDimensions& fused() const;
   const SearchSpace& space() const { return space_; }
@@ -52,11 +62,12 @@ class MdhSpace {
                               absl::Span<const int64_t> sizes = {}) const;
 
  private:
-  MdhSpace(std::shared_ptr<const MdhSpaceKind> kind, SearchSpace space)
-      : kind_(std::move(kind)), space_(std::move(space)) {}
+  MdhSpace(std::shared_ptr<const MdhSpaceKind> kind, SearchSpace space, bool is_exact)
+      : kind_(std::move(kind)), space_(std::move(space)), is_exact_(is_exact) {}
 
   std::shared_ptr<const MdhSpaceKind> kind_;
   SearchSpace space_;
+  bool is_exact_;
 };
 
 }  // namespace mdh

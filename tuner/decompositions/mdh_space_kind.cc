@@ -60,11 +60,20 @@ int MdhSpaceKind::AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values
   return added.number;
 }
 
-int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may) {
+int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may,
+                            bool takes_pinned) {
   const Choice& row = ChoiceOf(key);
   const ChoiceTarget target = {problem_.expression, problem_.device, lowering_};
   std::vector<ChoiceValue> values = row.Offers(target, problem_.numerics);
   std::erase_if(values, [&](const ChoiceValue& value) { return !may(value[0]); });
+  for (const ChoiceValue& value : problem_.PinnedValues(row)) {
+    if (!takes_pinned || values.empty()) break;
+    TuningParameters p;
+    p.numerics = problem_.numerics;
+    row.set(value, &p);
+    const bool is_known = std::find(values.begin(), values.end(), value) != values.end();
+    if (!is_known && row.Obstacle(target, p).empty()) values.push_back(value);
+  }
   return AddChoiceOf(row, std::move(values));
 }
 
@@ -72,7 +81,7 @@ void MdhSpaceKind::AddOtherChoices() {
   for (const Choice& row : Choices()) {
     const bool is_known = std::any_of(choices_.begin(), choices_.end(),
                                       [&](const ChoiceParameter& c) { return c.row == &row; });
-    if (!is_known) AddChoice(row.key);
+    if (!is_known) AddChoice(row.key, AnyValue, /*takes_pinned=*/true);
   }
 }
 
@@ -114,6 +123,10 @@ void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   // Where cores run two threads each, one on each core may be best.
   const bool has_half = std::find(counts.begin(), counts.end(), cores / 2) != counts.end();
   if (cores % 2 == 0 && cores > 2 && !has_half) counts.push_back(cores / 2);
+  for (const ChoiceValue& pinned : problem_.PinnedValues(ChoiceOf("threads"))) {
+    const bool is_known = std::find(counts.begin(), counts.end(), pinned[0]) != counts.end();
+    if (!is_known && pinned[0] > 1 && pinned[0] <= cores) counts.push_back(pinned[0]);
+  }
   std::vector<ChoiceValue> values;
   for (const int64_t count : counts) values.push_back({count});
   const Formula threads = builder_.At(AddChoiceOf(ChoiceOf("threads"), std::move(values)));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -13,6 +14,7 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
+#include "core/schedule/schedule.h"
 #include "tuner/decompositions/mdh_space_parts.h"
 
 namespace mdh {
@@ -30,6 +32,7 @@ struct MdhProblem {
   SystemModel model;
   DeviceDescription device;
   NumericsPolicy numerics;
+  std::optional<Schedule> schedule = {};  // what is known of its decompositions
 
   int rank() const { return expression.rank(); }
   // Dimensions that can be cut: those of more than one point.
@@ -45,7 +48,18 @@ struct MdhProblem {
   // The order in which the space goes through the dimensions: what the policy orders first, then
   // long ones first, so that the many part counts of those meet few different products.
   std::vector<int> DimensionsInTurn() const;
+
+  // ---- What a schedule pins (mdh_space_schedule.cc) ----
+  // Numbers of parts that make the extents of dimension d that it names: their divisors, and the
+  // numbers that it names. Levels offer them besides what they have.
+  std::vector<int64_t> PinnedCounts(int d) const;
+  // Values of an option that it names.
+  std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };
+
+// `counts` and those of `pinned` that are at most `most`, ascending.
+std::vector<int64_t> WithPinned(std::vector<int64_t> counts, const std::vector<int64_t>& pinned,
+                                int64_t most);
 
 // Immutable after construction.
 class MdhSpaceKind {
@@ -62,11 +76,35 @@ class MdhSpaceKind {
   // and as many layers, and parameters for as many inputs.
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
 
+  // Adds a constraint for each decision of the schedule. Whether these say all of it: else some
+  // configurations of the space are not in the schedule.
+  bool RequireSchedule();
+
  protected:
+  // ---- What decisions of schedules are about, as formulas (mdh_space_schedule.cc) ----
+  // Of tile[layer][dimension], and the number of parts.
+  virtual Formula TileOf(int layer, int d) const = 0;
+  virtual Formula PartsOf(int layer, int d) const = 0;
+  // Whether one level is outside of another one, both of which have several parts and are loops, or
+  // cores of one layer; and the place of cores among those that run along earlier axes.
+  virtual Formula IsOutside(MdhLevel level, MdhLevel other) const = 0;
+  virtual Formula AxisOf(MdhLevel level) const = 0;
+  // What the other decisions are about, for whole configurations; nullopt: no formula says it.
+  virtual std::optional<Formula> FormulaOf(const Decision& decision) const = 0;
+  // Whether AxisOf is right for all configurations.
+  virtual bool HasExactAxes(int) const { return true; }
+  bool IsCore(int layer) const {
+    return problem_.model.layers[layer].memory_region.empty() &&
+           problem_.model.layers[layer].role != LayerRole::kLanes;
+  }
+  static Formula IsIn(const ValueSet& values, const Formula& value);
+  static bool AnyValue(int64_t) { return true; }
   // A parameter for the row of Choices() with that key, and its number: of what the row offers,
   // the values that `may` allows. -1, here and for whoever asks later, if there is none: on
   // devices with blocks of threads, where fewer than two are left.
-  int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue);
+  // With `takes_pinned`, also what a schedule names: no constraint of the space is about them.
+  int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue,
+                bool takes_pinned = false);
   // Parameters for all rows for which none was asked for.
   void AddOtherChoices();
   int choice(absl::string_view key) const;
@@ -101,10 +139,13 @@ class MdhSpaceKind {
     }
   };
 
-  static bool AnyValue(int64_t) { return true; }
   ChoiceParameter& Entry(const Choice& row);
   int AddChoiceOf(const Choice& row, std::vector<ChoiceValue> values);
   bool HasFixedParts() const;
+  std::optional<Formula> AnyFormulaOf(const Decision& decision) const;
+  Formula OptionFormula(const Decision& decision) const;
+  Formula OrderFormula(const Decision& decision) const;
+  std::optional<Formula> LimitFormula(const Limit& limit) const;
 
   const LoweringTarget lowering_;
   std::vector<ChoiceParameter> choices_;

@@ -103,12 +103,15 @@ std::vector<int64_t> NestDecompositions::CountsOf(int layer, int d) const {
   const int64_t size = p_.size(d);
   const LayerRole role = p_.model.layers[layer].role;
   const int64_t dense = p_.rank() > kThinRank ? 4 : kDenseCounts;
-  if (role == LayerRole::kRegisters) return PartCounts(size, dense, UnrolledParts(d));
+  const auto counts = [&](int64_t most) {
+    return WithPinned(PartCounts(size, dense, most), p_.PinnedCounts(d), most);
+  };
+  if (role == LayerRole::kRegisters) return counts(UnrolledParts(d));
   if (is_thread(layer)) {
     const int64_t most = std::min<int64_t>(kMaxThreads, p_.device.blocks.max_threads_per_block);
-    return MayRunInParallel(d) ? PartCounts(size, dense, most) : std::vector<int64_t>{1};
+    return MayRunInParallel(d) ? counts(most) : std::vector<int64_t>{1};
   }
-  return PartCounts(size, dense, size);
+  return counts(size);
 }
 
 // All counts, where nothing is cut inside.
@@ -123,7 +126,9 @@ std::vector<int64_t> NestDecompositions::CountsAlone(int layer, int d) const {
 }
 
 void NestDecompositions::AddDimension(int d) {
-  DimensionParts& parts = dimensions_.emplace(d, DimensionParts(p_.size(d), 1)).first->second;
+  const bool is_pinned = !p_.PinnedCounts(d).empty();
+  DimensionParts& parts =
+      dimensions_.emplace(d, DimensionParts(p_.size(d), 1, is_pinned)).first->second;
   for (int l = layers_ - 1; l > 0; --l) {
     const bool may_be_rest = MayBeRest(l, d);
     parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", p_.name(d)),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "core/decomposition/nest_shape.h"
@@ -109,6 +110,24 @@ class NestDecompositions : public MdhSpaceKind {
   Formula WidthFits(int b, int64_t width) const;
   Formula LogOfParts(int d, const std::vector<int>& layers) const;
   Formula LogOfExtent(int b, int x) const;
+
+  // ---- Decisions of schedules (mdh_space_nest_schedule.cc) ----
+  Formula TileOf(int layer, int d) const override { return Tile(layer, d); }
+  Formula PartsOf(int layer, int d) const override { return Parts(layer, d); }
+  Formula IsOutside(MdhLevel level, MdhLevel other) const override;
+  Formula IsOutsideInOuter(int d, int other) const;
+  Formula AxisOf(MdhLevel level) const override;
+  bool HasExactAxes(int layer) const override;
+  std::optional<Formula> FormulaOf(const Decision& decision) const override;
+  std::vector<MdhLevel> Loops() const;
+  Formula IsActive(MdhLevel level) const { return Parts(level.layer, level.dimension) > 1; }
+  Formula RegionOfResults(MdhLevel level) const;
+  Formula ResultsAreIn(const std::vector<RegionStep>& steps) const;
+  Formula CopiesAreIn(int b, const std::vector<RegionStep>& steps) const;
+  Formula IsFirst(MdhLevel from, bool is_private) const;
+  Formula LayoutIs(const Decision& decision) const;
+  Formula LanesOf(MdhLevel level) const;
+  Formula RegionOfCombination(MdhLevel level) const;
 
   // ---- Configurations (mdh_space_nest_decode.cc) ----
   using Codes = absl::Span<const int64_t>;

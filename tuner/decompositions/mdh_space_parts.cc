@@ -103,7 +103,8 @@ void ProductLimit::Require(SpaceBuilder& builder) const {
 
 // ---- Parts of a dimension ----
 
-DimensionParts::DimensionParts(int64_t size, Formula unit) : size_(size) {
+DimensionParts::DimensionParts(int64_t size, Formula unit, bool is_pinned)
+    : size_(size), is_pinned_(is_pinned) {
   const bool is_one = unit.op() == FormulaOp::kConstant;
   left_.push_back(is_one ? Formula(size - 1) : FloorDivide(Formula(size - 1), unit));
   parts_.push_back(left_.back() + 1);
@@ -149,7 +150,7 @@ void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
     builder.Require(absl::StrCat("nothing inside of ", name, " is cut"),
                     code >= 0 || left == left_.front());
   }
-  if (size_ > kShort) RequireFewExtents(builder, name, code, values);
+  if (size_ > kShort && !is_pinned_) RequireFewExtents(builder, name, code, values);
   if (most > 0) {
     // What is whole is one part; else a part must remain for the levels outside.
     builder.Require(absl::StrCat("parts of ", name, " fit"),
@@ -213,6 +214,7 @@ void OrderDigits::Add(SpaceBuilder& builder, std::string name, int dimension,
                       const Formula& has_parts, bool is_fixed) {
   const auto earlier = static_cast<int64_t>(dimensions_.size());
   dimensions_.push_back(dimension);
+  has_parts_.push_back(has_parts);
   if (is_fixed || earlier == 0) {
     parameters_.push_back(-1);
     return;
@@ -257,6 +259,28 @@ void OrderDigits::Read(const std::vector<int>& order, const std::vector<bool>& h
   }
 }
 
+// The place of the earlier one of the two, counted from the inside, moves outwards with all that
+// are inserted inside of it.
+Formula OrderDigits::IsOutside(const SpaceBuilder& builder, int dimension, int other) const {
+  const auto number = [&](int d) {
+    return static_cast<size_t>(std::find(dimensions_.begin(), dimensions_.end(), d) -
+                               dimensions_.begin());
+  };
+  const size_t first = number(dimension), second = number(other);
+  if (first == dimensions_.size() || second == dimensions_.size()) return dimension < other;
+  if (first > second) return !IsOutside(builder, other, dimension);
+  const auto digit = [&](size_t n) {
+    return parameters_[n] < 0 ? Formula(0) : builder.At(parameters_[n]);
+  };
+  std::vector<Formula> earlier;
+  for (size_t n = 0; n < first; ++n) earlier.push_back(If(has_parts_[n], 1, 0));
+  Formula place = earlier.empty() ? Formula(0) : Min({digit(first), Sum(earlier)});
+  for (size_t n = first + 1; n < second; ++n) {
+    place = place + If(has_parts_[n] && digit(n) <= place, 1, 0);
+  }
+  return digit(second) <= place;
+}
+
 void PermutationDigits::Add(SpaceBuilder& builder, const std::string& name, int items,
                             const Formula& matters) {
   items_ = items;
@@ -278,6 +302,19 @@ Formula PermutationDigits::KeepsLast(const SpaceBuilder& builder) const {
     keeps = keeps && builder.At(parameters_[n]) != items_ - 1 - n;
   }
   return keeps;
+}
+
+Formula PermutationDigits::Is(const SpaceBuilder& builder,
+                              absl::Span<const int64_t> permutation) const {
+  std::vector<int64_t> left(items_);
+  std::iota(left.begin(), left.end(), 0);
+  Formula is = true;
+  for (size_t n = 0; n < parameters_.size(); ++n) {
+    const auto at = std::find(left.begin(), left.end(), permutation[n]);
+    is = is && builder.At(parameters_[n]) == static_cast<int64_t>(at - left.begin());
+    left.erase(at);
+  }
+  return is;
 }
 
 std::vector<int> PermutationDigits::Permutation(absl::Span<const int64_t> configuration) const {

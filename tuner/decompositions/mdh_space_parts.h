@@ -71,8 +71,9 @@ class DimensionParts {
  public:
   static constexpr int64_t kRest = 0;
 
-  // `unit` points make one part of the innermost level.
-  DimensionParts(int64_t size, Formula unit);
+  // `unit` points make one part of the innermost level. `is_pinned`: what is offered is what a
+  // schedule asks for, too, so that extents of long dimensions need not be few.
+  DimensionParts(int64_t size, Formula unit, bool is_pinned = false);
   // The next level outwards. `counts` without kRest; those that are too large are left out.
   // `alone`: further counts, with codes of their own (-count), for where nothing inside is cut. Of
   // long dimensions, all counts but one are powers of two: so there are few different extents.
@@ -102,6 +103,7 @@ class DimensionParts {
                          const std::vector<int64_t>& codes);
 
   int64_t size_;
+  bool is_pinned_;
   std::vector<int> parameters_;
   std::vector<std::vector<int64_t>> ranges_;  // their codes
   Formula others_ = 0;                        // counts so far that are no powers of two
@@ -126,9 +128,12 @@ class OrderDigits {
   void Read(const std::vector<int>& order, const std::vector<bool>& has_parts,
             Configuration& configuration) const;
   bool empty() const { return dimensions_.empty(); }
+  // Whether the loop over one dimension is outside of that over another; both have parts.
+  Formula IsOutside(const SpaceBuilder& builder, int dimension, int other) const;
 
  private:
   std::vector<int> dimensions_;
+  std::vector<Formula> has_parts_;
   std::vector<int> parameters_;  // -1: fixed
 };
 
@@ -138,6 +143,8 @@ class PermutationDigits {
   void Add(SpaceBuilder& builder, const std::string& name, int items, const Formula& matters);
   // Whether the last item stays the last.
   Formula KeepsLast(const SpaceBuilder& builder) const;
+  // Whether it is this one.
+  Formula Is(const SpaceBuilder& builder, absl::Span<const int64_t> permutation) const;
   std::vector<int> Permutation(absl::Span<const int64_t> configuration) const;
   void Read(const std::vector<int>& permutation, Configuration& configuration) const;
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/choose/tile_choice.h"
+#include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "core/decomposition/constraints.h"
 
@@ -27,9 +27,10 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   for (int b = 0; b < std::ssize(e_.inputs()); ++b) AddStaging(b);
   for (const int d : turn_) AddDimension(d);
   AddLimits();
+  AddDots();
   AddChoice("accumulate");
   LimitStores();
-  AddChoice("prefetch");
+  AddChoice("prefetch", AnyValue, /*takes_pinned=*/true);
   AddRemainder();
   AddOtherChoices();
 }
@@ -203,8 +204,10 @@ const std::vector<int64_t>& RegisterDecompositions::PartsOfLoops() const {
 }
 
 void RegisterDecompositions::AddDimension(int d) {
+  const std::vector<int64_t> pinned = p_.PinnedCounts(d);
   DimensionParts& parts =
-      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d])).first->second;
+      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d], !pinned.empty()))
+          .first->second;
   const std::string& dimension = p_.name(d);
   const auto name = [&](const std::string& layer) {
     return absl::StrCat("parts_", layer, "_", dimension);
@@ -220,7 +223,8 @@ void RegisterDecompositions::AddDimension(int d) {
                        parts.parts(0) <= kMaxRegisterFactor);
     }
     for (int l = innermost_; l > 0; --l) {
-      parts.AddLevel(builder_, name(p_.model.layers[l].name), PartsOfLoops());
+      parts.AddLevel(builder_, name(p_.model.layers[l].name),
+                     WithPinned(PartsOfLoops(), pinned, p_.size(d)));
       AddOrder(l, d, parts);
     }
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "core/decomposition/dot_plan.h"
 #include "tuner/decompositions/mdh_space_kind.h"
 
 namespace mdh {
@@ -55,6 +57,17 @@ class RegisterDecompositions : public MdhSpaceKind {
   int64_t MostRegistersOfVector() const;
   Formula RegistersOfVector() const;
   Formula Pieces(const Formula& points, int d) const;
+
+  // ---- Decisions of schedules (mdh_space_registers_schedule.cc) ----
+  Formula TileOf(int layer, int d) const override;
+  Formula PartsOf(int layer, int d) const override;
+  Formula IsOutside(MdhLevel level, MdhLevel other) const override;
+  Formula AxisOf(MdhLevel level) const override;
+  std::optional<Formula> FormulaOf(const Decision& decision) const override;
+
+  // ---- Dot instructions (mdh_space_registers_dots.cc) ----
+  void AddDots();
+  void LimitDots(const DotPlan& plan);
 
   // ---- Configurations (mdh_space_registers_decode.cc) ----
   int64_t LanesOf(absl::Span<const int64_t> c, int d) const {

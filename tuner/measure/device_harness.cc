@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/text/computation_text.h"
+#include "proto/device_conversion.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compile_worker.h"
@@ -41,16 +42,16 @@ std::string Message(const Status& status) { return std::string(status.message())
 
 class DeviceHarness final : public Harness {
  public:
-  DeviceHarness(const DeviceHarnessOptions& options, const v1::RunnerAttachedDevice& attached,
-                Supervisor& supervisor)
+  DeviceHarness(const DeviceHarnessOptions& options, DeviceDescription device,
+                const std::string& platform, Supervisor& supervisor)
       : options_(options),
-        device_(FromMessage(attached.description())),
+        device_(std::move(device)),
         // Kernels of PoCL run on the cores that compile.
         runs_on_host_(RunsOnHost(device_)),
         drivers_({.cuda_root = options.cuda_root,
                   .directory = options.directory,
                   .cores = options.restricted_cores}),
-        compilers_([this] { return Serve(); }, WorkerLimits(attached.platform()), Workers()),
+        compilers_([this] { return Serve(); }, WorkerLimits(platform), Workers()),
         supervisor_(supervisor) {}
 
   const DeviceDescription& device() const override { return device_; }
@@ -413,7 +414,9 @@ Result<std::unique_ptr<Harness>> MakeDeviceHarness(const DeviceHarnessOptions& o
         absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
   }
   if (!attached.ok()) return attached.status();
-  return std::make_unique<DeviceHarness>(options, *attached, supervisor);
+  MDH_ASSIGN_OR_RETURN(DeviceDescription device, FromProto(attached->description()));
+  return std::make_unique<DeviceHarness>(options, std::move(device), attached->platform(),
+                                         supervisor);
 }
 
 }  // namespace mdh

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
+#include "proto/device_conversion.h"
 #include "tuner/measure/compile/attached_device.h"
-#include "tuner/measure/results/runner_messages.h"
 #include "tuner/process/child_process.h"
 #include "tuner/process/message_stream.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 void Print(const v1::RunnerDeviceList& list) {
   for (const v1::RunnerAttachedDevice& device : list.devices()) {
-    std::printf("%-10s %s", device.selector().c_str(), device.description().name().c_str());
+    std::printf("%-10s %s", device.selector().c_str(), device.description().model().c_str());
     if (!device.platform().empty()) {
       std::printf(" (%s, driver %s)", device.platform().c_str(), device.driver().c_str());
     }
@@ -37,7 +37,7 @@ Status ListDevices(const RunnerProcessOptions& options) {
   MDH_ASSIGN_OR_RETURN(const DeviceDescription cpu, DescribeHostCpu());
   v1::RunnerAttachedDevice& host = *list.add_devices();
   host.set_selector("cpu");
-  *host.mutable_description() = ToMessage(cpu);
+  *host.mutable_description() = ToProto(cpu);
   DriverOptions drivers;
   drivers.cuda_root = options.cuda_root;
   for (const BackendInfo& backend : Backends()) {

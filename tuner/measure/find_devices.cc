@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "mdh/v1/runner.pb.h"
-#include "tuner/measure/results/runner_messages.h"
+#include "proto/device_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/process/message_stream.h"
 #include "tuner/process/process_session.h"
@@ -46,12 +45,22 @@ Result<DeviceSearch> FindDevices(const std::string& runner_program,
     return absl::FailedPreconditionError(
         absl::StrCat(runner_program, " --list did not say which devices there are: ", how));
   }
+  return FoundIn(list);
+}
+
+DeviceSearch FoundIn(const v1::RunnerDeviceList& list) {
   DeviceSearch search;
-  for (const v1::RunnerAttachedDevice& device : list.devices()) {
-    search.devices.push_back(
-        {device.selector(), FromMessage(device.description()), device.platform(), device.driver()});
-  }
   search.missing.assign(list.missing().begin(), list.missing().end());
+  for (const v1::RunnerAttachedDevice& device : list.devices()) {
+    Result<DeviceDescription> description = FromProto(device.description());
+    if (description.ok()) {
+      search.devices.push_back(
+          {device.selector(), *std::move(description), device.platform(), device.driver()});
+    } else {
+      search.missing.push_back(absl::StrCat("no device ", device.selector(), ": ",
+                                            std::string(description.status().message())));
+    }
+  }
   return search;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device_description.h"
+#include "mdh/v1/runner.pb.h"
 
 namespace mdh {
 
@@ -19,7 +20,8 @@ struct AttachedDevice {
 
 struct DeviceSearch {
   std::vector<AttachedDevice> devices;  // the CPU first
-  // Kinds that are not there, and why: "no CUDA device: libcuda.so.1 is not there".
+  // Kinds that are not there, and why: "no CUDA device: libcuda.so.1 is not there"; and devices
+  // whose descriptions make no sense.
   std::vector<std::string> missing;
 };
 
@@ -29,5 +31,8 @@ struct DeviceSearch {
 // (null: never) is true.
 Result<DeviceSearch> FindDevices(const std::string& runner_program,
                                  const std::atomic<bool>* is_stopping = nullptr);
+
+// The same of what that process has found.
+DeviceSearch FoundIn(const v1::RunnerDeviceList& list);
 
 }  // namespace mdh

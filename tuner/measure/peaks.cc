@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/kernel_call.h"
+#include "core/kernel/kernel_call.h"
 #include "tuner/measure/peak_benchmarks.h"
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/timeline.h"

@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/text/computation_text.h"
 #include "mdh/v1/runner.pb.h"
+#include "proto/device_conversion.h"
 #include "tuner/device/device_selector.h"
 #include "tuner/measure/confine/work_directory.h"
 #include "tuner/measure/file_identity.h"
@@ -78,7 +79,7 @@ class RunnerClient final : public Runner {
         absl::MutexLock lock(&mutex_);
         has_greeted_ = true;
       }
-      DeviceDescription found = FromMessage(response->ready().device());
+      MDH_ASSIGN_OR_RETURN(DeviceDescription found, FromProto(response->ready().device()));
       NoteCompilers(response->ready(), found.compiler);
       device_ = std::move(found);
       confinement_ = response->ready().confinement();

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/text/computation_text.h"
+#include "proto/device_conversion.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compiler_folders.h"
@@ -128,7 +129,7 @@ Status RunnerService::Hello(const v1::RunnerHello& hello, v1::RunnerResponse& re
                                                       .restricted_cores = hello.cores_size()},
                                                      channel_));
   }
-  *response.mutable_ready()->mutable_device() = ToMessage(harness_->device());
+  *response.mutable_ready()->mutable_device() = ToProto(harness_->device());
   response.mutable_ready()->set_confinement(confinement_);
   for (std::string& path : harness_->CompilerPaths()) {
     response.mutable_ready()->add_compilers(std::move(path));

@@ -5,15 +5,18 @@
 #include <vector>
 
 #include "codegen/choose/default_parameters.h"
+#include "tuner/decompositions/schedule_check.h"
 
 namespace mdh {
 
 BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) : target_(target) {
   const std::vector<TuningParameters> starts =
       StartingParameters(target.expression, target.model, target.device, target.numerics);
-  fused_ = starts.front().fused;
-  const bool is_certain = std::all_of(starts.begin(), starts.end(),
-                                      [&](const auto& start) { return start.fused == fused_; });
+  const Schedule* const schedule = target.schedule;
+  fused_ = schedule == nullptr ? starts.front().fused : FusedUnder(*schedule, starts);
+  const bool is_certain =
+      schedule != nullptr || std::all_of(starts.begin(), starts.end(),
+                                         [&](const auto& start) { return start.fused == fused_; });
   if (!is_certain) return;
   const auto build = [this] { return SpaceWith(fused_); };
   try {
@@ -30,7 +33,7 @@ Result<MdhSpace> BackgroundSpace::Take(const TrialHistory& history) {
 
 Result<MdhSpace> BackgroundSpace::SpaceWith(const FusedDimensions& fused) const {
   return MdhSpace::Create(target_.expression, target_.model, target_.device, target_.numerics, {},
-                          fused);
+                          fused, target_.schedule);
 }
 
 }  // namespace mdh

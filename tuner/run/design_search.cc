@@ -25,10 +25,11 @@ std::vector<BlockDesign> RankedDesigns(const Expression& expression, const Syste
 }  // namespace
 
 DesignSearch::DesignSearch(const Expression& expression, const SystemModel& model,
-                           const DeviceDescription& device)
+                           const DeviceDescription& device, const Schedule* schedule)
     : expression_(expression),
       model_(model),
       device_(device),
+      schedule_(schedule),
       costs_(expression, device),
       moves_(expression, device,
              {.async_copies = true, .choices = true, .lane_tiles = true, .thirds = true}),
@@ -45,6 +46,11 @@ DesignKnowledge<BlockDesign> DesignSearch::Knowledge() const {
               [this](const BlockDesign& design) {
                 const TuningParameters p = ToParameters(expression_, model_, device_, design);
                 return Validate(expression_, model_, device_, p).ok();
+              },
+          .is_wanted =
+              [this](const BlockDesign& design) {
+                return schedule_ == nullptr ||
+                       schedule_->Allows(ToParameters(expression_, model_, device_, design)).ok();
               },
           .text = [this](const BlockDesign& design) { return ToString(expression_, design); }};
 }

@@ -10,6 +10,7 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
+#include "core/schedule/schedule.h"
 #include "tuner/run/step_search.h"
 
 namespace mdh {
@@ -17,8 +18,9 @@ namespace mdh {
 // StepSearch of what the cost model of blocks ranks. Refers to its arguments.
 class DesignSearch {
  public:
+  // Under a schedule, only those that are in it; after many that are not, it is done.
   DesignSearch(const Expression& expression, const SystemModel& model,
-               const DeviceDescription& device);
+               const DeviceDescription& device, const Schedule* schedule = nullptr);
   DesignSearch(const DesignSearch&) = delete;
   DesignSearch& operator=(const DesignSearch&) = delete;
 
@@ -40,6 +42,7 @@ class DesignSearch {
   const Expression& expression_;
   const SystemModel& model_;
   const DeviceDescription& device_;
+  const Schedule* const schedule_;
   const BlockCostModel costs_;
   const BlockMoves moves_;
   const std::vector<BlockDesign> ranked_;

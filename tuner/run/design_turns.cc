@@ -9,10 +9,10 @@
 namespace mdh {
 
 DesignTurns::DesignTurns(const SearchTarget& target, const TuningParameters& from_rules)
-    : units_(target.expression, target.model, target.device, from_rules) {
+    : units_(target.expression, target.model, target.device, from_rules, target.schedule) {
   const auto rank = [&expression = target.expression, &model = target.model,
-                     &device = target.device] {
-    return std::make_unique<DesignSearch>(expression, model, device);
+                     &device = target.device, schedule = target.schedule] {
+    return std::make_unique<DesignSearch>(expression, model, device, schedule);
   };
   const std::launch when = units_.is_done() ? std::launch::deferred : std::launch::async;
   try {

@@ -6,6 +6,9 @@
 
 #include "codegen/choose/default_parameters.h"
 #include "core/decomposition/constraints.h"
+#include "core/schedule/complete_parameters.h"
+#include "tuner/decompositions/mdh_space.h"
+#include "tuner/decompositions/schedule_check.h"
 
 namespace mdh {
 namespace {
@@ -22,11 +25,9 @@ void AddEarlyCalls(std::vector<StartPoint>* points) {
   }
 }
 
-}  // namespace
-
-std::vector<StartPoint> FirstPoints(const SearchTarget& target,
-                                    const std::vector<StartPoint>& given) {
-  const auto& [expression, model, device, numerics] = target;
+std::vector<StartPoint> PointsOfRules(const SearchTarget& target,
+                                      const std::vector<StartPoint>& given) {
+  const auto& [expression, model, device, numerics, schedule] = target;
   std::vector<StartPoint> points = {{DefaultParameters(expression, model, device, numerics)}};
   points.insert(points.end(), given.begin(), given.end());
   // Of tiles for matrix units more count as good, and each is measured soon.
@@ -36,6 +37,53 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
   for (size_t n = 1; n < rules.size(); ++n) points.push_back({std::move(rules[n])});
   if (HasEarlyLaunches(device)) AddEarlyCalls(&points);
   return points;
+}
+
+// The members of the schedule's space that are nearest to the points.
+std::vector<StartPoint> NearestInSchedule(const SearchTarget& target,
+                                          const std::vector<StartPoint>& points) {
+  constexpr int kSamples = 100;
+  std::vector<StartPoint> nearest;
+  std::vector<TuningParameters> starts;
+  for (const StartPoint& point : points) starts.push_back(point.parameters);
+  const Result<MdhSpace> space =
+      MdhSpace::Create(target.expression, target.model, target.device, target.numerics, {},
+                       FusedUnder(*target.schedule, starts), target.schedule);
+  if (!space.ok()) return nearest;
+  const auto add = [&](const Configuration& configuration) {
+    StartPoint point{space->Decode(configuration)};
+    if (KeepsToSchedule(target, point.parameters).ok()) nearest.push_back(std::move(point));
+  };
+  for (const StartPoint& point : points) {
+    if (IsOfModel(target, point)) add(space->EncodeNearest(point.parameters, point.sizes));
+  }
+  Rng rng(1);
+  for (int n = 0; n < kSamples && nearest.empty(); ++n) add(space->space().Sample(rng));
+  return nearest;
+}
+
+}  // namespace
+
+std::optional<TuningParameters> OnlyCandidate(const SearchTarget& target) {
+  if (target.schedule == nullptr) return std::nullopt;
+  return CompleteParameters(*target.schedule, target.device, target.numerics);
+}
+
+Status KeepsToSchedule(const SearchTarget& target, const TuningParameters& parameters) {
+  return target.schedule == nullptr ? absl::OkStatus() : target.schedule->Allows(parameters);
+}
+
+std::vector<StartPoint> FirstPoints(const SearchTarget& target,
+                                    const std::vector<StartPoint>& given) {
+  if (std::optional<TuningParameters> only = OnlyCandidate(target)) return {{*std::move(only)}};
+  std::vector<StartPoint> points = PointsOfRules(target, given);
+  if (target.schedule == nullptr) return points;
+  std::vector<StartPoint> kept;
+  for (const StartPoint& point : points) {
+    const bool is_kept = IsValidOn(target, point) && KeepsToSchedule(target, point.parameters).ok();
+    if (is_kept) kept.push_back(point);
+  }
+  return kept.empty() ? NearestInSchedule(target, points) : kept;
 }
 
 bool IsOfSameSizes(const SearchTarget& target, const std::vector<StartPoint>& given,

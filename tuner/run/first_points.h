@@ -1,12 +1,14 @@
 // Where a search begins, before any technique has a say.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
+#include "core/schedule/schedule.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -17,10 +19,17 @@ struct SearchTarget {
   const SystemModel& model;
   const DeviceDescription& device;
   NumericsPolicy numerics;
+  const Schedule* schedule = nullptr;  // what all candidates keep to
 };
 
+// The only candidate, if the schedule says one completely.
+std::optional<TuningParameters> OnlyCandidate(const SearchTarget& target);
+// Why a candidate is not in the schedule.
+Status KeepsToSchedule(const SearchTarget& target, const TuningParameters& parameters);
+
 // The default configuration, `given` ones, and what else rules count as good; where calls may begin
-// early, all of them in both ways, which only measuring tells the worth of.
+// early, all of them in both ways, which only measuring tells the worth of. Under a schedule, those
+// that are in it, or, if none is, what it leaves that is nearest to them; empty: it leaves nothing.
 std::vector<StartPoint> FirstPoints(const SearchTarget& target,
                                     const std::vector<StartPoint>& given);
 

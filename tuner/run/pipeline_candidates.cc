@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/pipeline_defaults.h"
 #include "core/device/system_model.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
@@ -45,7 +46,7 @@ class Candidates {
   Result<std::vector<PipelineCandidate>> All() {
     const bool may_reassociate = options_.numerics == NumericsPolicy::kReassociate;
     const SearchPlan plan = PlanSearch(pipeline_, {.plan = {.may_reassociate = may_reassociate}});
-    Add(plan.partitions.front(), ByRules(plan.partitions.front()));
+    AddByRules(plan.partitions);
     std::vector<std::pair<const Partition*, std::vector<KnownStep>>> fused;
     for (const Partition& partition : plan.partitions) {
       std::vector<KnownStep> steps = BestKnown(partition);
@@ -84,12 +85,13 @@ class Candidates {
   KnownStep ByRules(const Expression& step) const {
     return {DefaultParameters(step, model_, device_, PolicyFor(step, options_.numerics))};
   }
-  std::vector<KnownStep> ByRules(const Partition& partition) const {
+  void AddByRules(const std::vector<Partition>& partitions) {
+    PipelineDefaults rules =
+        DefaultPipelineParameters(partitions, model_, device_, options_.numerics);
     std::vector<KnownStep> steps;
-    for (const PipelineStep& step : partition.pipeline.steps()) {
-      steps.push_back(ByRules(step.expression));
-    }
-    return steps;
+    for (const TuningParameters& step : rules.parameters.steps) steps.push_back({step});
+    rules_ = rules.parameters.edges;
+    Add(partitions[rules.partition], std::move(rules.parameters), steps);
   }
   std::vector<KnownStep> BestKnown(const Partition& partition) const {
     std::vector<KnownStep> steps;
@@ -103,11 +105,13 @@ class Candidates {
   bool AddWithMore(const Partition& partition, const std::vector<KnownStep>& steps) {
     const bool is_new = Add(partition, steps);
     const PipelineParameters known = ParametersOf(partition, steps);
+    const bool is_likely = partition.is_unfused() || partition.edges == rules_;
+    const int most = is_likely ? options_.most_more : options_.most_more_of_others;
     for (const MoreParameters& more : options_.more) {
       int taken = 0;
       for (PipelineParameters& parameters :
            more(pipeline_, partition, device_, options_.numerics, known)) {
-        if (taken == options_.most_more) break;
+        if (taken == most) break;
         if (parameters.steps.size() != steps.size()) continue;
         // Of steps that are computed in other ways nothing is known.
         std::vector<KnownStep> own;
@@ -158,6 +162,7 @@ class Candidates {
   const FindKnownStep& find_;
   const PipelineCandidateOptions& options_;
   std::vector<PipelineCandidate> candidates_;
+  std::vector<PlannedEdge> rules_;       // of the partition that rules take
   std::map<std::string, size_t> known_;  // their numbers by the identities of their kernels
   Status refusal_;                       // of the first that the generator refused
 };

@@ -47,12 +47,14 @@ using MoreParameters = std::function<std::vector<PipelineParameters>(
 struct PipelineCandidateOptions {
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
   int most_fused = 3;  // by the steps' times
-  int most_more = 10;  // of each of `more` for a partition
+  // Of each of `more`, for the unfused partition and for the one that rules take; for others less,
+  // as what runs together there is mostly the same.
+  int most_more = 10, most_more_of_others = 4;
   std::vector<MoreParameters> more = {};
 };
 
-// The first is the one from rules (DefaultParameters of the cheapest partition by the plan), the
-// second the unfused one with the best that is known of its steps. Then come fused ones with the
+// The first is the one from rules (DefaultPipelineParameters of the plan's partitions), the second
+// the unfused one with the best that is known of its steps. Then come fused ones with the
 // best that is known of their steps, those with the shortest sums of times first, at most
 // `most_fused`; and of all of these what `more` has. What the generator refuses is left out, and of
 // equal kernels all but the first, so that there may be less. Errors: what the generator said, if

@@ -21,12 +21,14 @@ struct DesignKnowledge {
   std::function<std::optional<double>(const Design&)> expected;
   std::function<std::vector<Design>(const Design&)> neighbours;
   std::function<bool(const Design&)> is_valid;
+  std::function<bool(const Design&)> is_wanted;    // of valid ones; those of schedules
   std::function<std::string(const Design&)> text;  // equal designs have equal texts
 };
 
 // First the designs that the model holds to be best, then, step by step, neighbours of the fastest
 // ones: a neighbour is expected to take as much longer or shorter than what was measured as the
-// model says. Now and then it is any neighbour, as the model errs.
+// model says. Now and then it is any neighbour, as the model errs. After many designs that nobody
+// wants it is done.
 template <typename Design>
 class StepSearch {
  public:
@@ -38,7 +40,7 @@ class StepSearch {
   // The next design to measure; several may be under way. nullopt: there is nothing to ask for,
   // for now or any more (is_done).
   std::optional<Design> Ask() {
-    if (HasLostPatience()) return std::nullopt;
+    if (HasGivenUp()) return std::nullopt;
     ++asks_;
     std::optional<Design> next;
     const bool is_ranked = asks_ <= first_ || asks_ % kRankedEvery == 0;
@@ -72,7 +74,7 @@ class StepSearch {
 
   // Whether there is no design left, or none has helped for long.
   bool is_done() const {
-    if (HasLostPatience()) return true;
+    if (HasGivenUp()) return true;
     const bool has_neighbours = std::any_of(known_.begin(), known_.end(), [](const Known& known) {
       return !known.is_expanded || !known.neighbours.empty();
     });
@@ -84,11 +86,12 @@ class StepSearch {
   }
 
  private:
-  static constexpr int kRankedEvery = 6;     // later on, one in so many is what the model proposes
-  static constexpr int kAnyEvery = 3;        // of neighbours, one in so many is any one
-  static constexpr size_t kParents = 6;      // whose neighbours are considered
-  static constexpr int kPatience = 150;      // measurements without gain
-  static constexpr int kRepeatedCost = 4;    // so many repeated kernels cost as much as measuring
+  static constexpr int kRankedEvery = 6;   // later on, one in so many is what the model proposes
+  static constexpr int kAnyEvery = 3;      // of neighbours, one in so many is any one
+  static constexpr size_t kParents = 6;    // whose neighbours are considered
+  static constexpr int kPatience = 150;    // measurements without gain
+  static constexpr int kRepeatedCost = 4;  // so many repeated kernels cost as much as measuring
+  static constexpr int kMostUnwanted = 200;
   static constexpr double kGain = 0.995;     // of the best cost
   static constexpr double kMostGain = 0.75;  // that the model is trusted to foresee
   static constexpr double kMostLoss = 1.5;   // idem
@@ -105,6 +108,10 @@ class StepSearch {
   std::optional<Design> Take(Design design) {
     if (!asked_.insert(knowledge_.text(design)).second) return std::nullopt;
     if (!knowledge_.is_valid(design)) return std::nullopt;
+    if (!knowledge_.is_wanted(design)) {
+      ++unwanted_;
+      return std::nullopt;
+    }
     return design;
   }
 
@@ -167,7 +174,9 @@ class StepSearch {
     return std::nullopt;
   }
 
-  bool HasLostPatience() const { return without_gain_ >= kRepeatedCost * kPatience; }
+  bool HasGivenUp() const {
+    return without_gain_ >= kRepeatedCost * kPatience || unwanted_ > kMostUnwanted;
+  }
 
   const DesignKnowledge<Design> knowledge_;
   const std::vector<Design> ranked_;
@@ -176,7 +185,7 @@ class StepSearch {
   std::vector<Known> known_;  // the fastest first
   absl::flat_hash_set<std::string> asked_;
   std::mt19937 random_{1};  // the same for every search
-  int asks_ = 0, under_way_ = 0, without_gain_ = 0;
+  int asks_ = 0, under_way_ = 0, without_gain_ = 0, unwanted_ = 0;
 };
 
 }  // namespace mdh

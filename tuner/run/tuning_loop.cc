@@ -197,7 +197,8 @@ class TuningRun {
     std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
     MDH_RETURN_IF_ERROR(SearchDesigns(first.front().parameters));
-    if (history_.trials() > 0 && Allowance(1) == 0) return absl::OkStatus();
+    is_exhausted_ = !cancelled_ && OnlyCandidate(target_).has_value();
+    if (is_exhausted_ || (history_.trials() > 0 && Allowance(1) == 0)) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(TakeSpace());
     if (!history_.best().empty()) first.push_back({history_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
@@ -334,6 +335,7 @@ class TuningRun {
   }
 
   Result<Kernel> Generate(const TuningParameters& parameters) const {
+    MDH_RETURN_IF_ERROR(KeepsToSchedule(target_, parameters));
     MDH_ASSIGN_OR_RETURN(const LowLevelExpression low_level,
                          Lower(expression_, model_, device_, parameters));
     return GenerateKernel(low_level, device_);
@@ -441,7 +443,8 @@ class TuningRun {
   const std::atomic<bool>& cancelled_;
   const DeviceDescription device_;
   const SystemModel model_;
-  const SearchTarget target_{expression_, model_, device_, policy()};
+  const SearchTarget target_{expression_, model_, device_, policy(),
+                             options_.schedule ? &*options_.schedule : nullptr};
   const TrialLimits limits_;
   const int lookahead_;
   const std::vector<Runner*> runners_;  // that it begins with

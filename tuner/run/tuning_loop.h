@@ -14,6 +14,7 @@
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
+#include "core/schedule/schedule.h"
 #include "tuner/measure/runner.h"
 #include "tuner/run/refuted.h"
 #include "tuner/search/abort_condition.h"
@@ -61,6 +62,9 @@ struct TuningOptions {
   // the machine, besides a tenth of the time of the search.
   int64_t patience_ns = 500'000'000;
   Numerics numerics = {};
+  // Of the same expression and the model that the device is tuned in: what all candidates keep to.
+  // One that says a configuration completely is that candidate, and nothing is searched.
+  std::optional<Schedule> schedule = std::nullopt;
   // On CUDA devices, after a search of at least so long, the winner is also compiled by nvcc, if
   // the CUDA Toolkit is there; the faster code wins. It takes a second or more, which a short
   // search has not.

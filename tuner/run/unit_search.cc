@@ -14,10 +14,12 @@ constexpr int kFirstUnits = 24;       // of them before the first neighbour
 }  // namespace
 
 UnitSearch::UnitSearch(const Expression& expression, const SystemModel& model,
-                       const DeviceDescription& device, const TuningParameters& parameters)
+                       const DeviceDescription& device, const TuningParameters& parameters,
+                       const Schedule* schedule)
     : expression_(expression),
       model_(model),
       device_(device),
+      schedule_(schedule),
       plan_(PlanUnit(expression)),
       ranked_(UnitVariants(expression, model, device, parameters, kRankedUnits)),
       steps_(Knowledge(), ranked_, kFirstUnits) {}
@@ -34,6 +36,10 @@ DesignKnowledge<TuningParameters> UnitSearch::Knowledge() const {
           .is_valid =
               [this](const TuningParameters& p) {
                 return Validate(expression_, model_, device_, p).ok();
+              },
+          .is_wanted =
+              [this](const TuningParameters& p) {
+                return schedule_ == nullptr || schedule_->Allows(p).ok();
               },
           .text = [](const TuningParameters& p) { return ToText(p); }};
 }

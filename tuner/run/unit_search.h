@@ -10,17 +10,20 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
+#include "core/schedule/schedule.h"
 #include "tuner/run/step_search.h"
 
 namespace mdh {
 
 // StepSearch of what UnitVariants ranks, done at once where the device has no unit for the
-// expression. Refers to its arguments but the last one.
+// expression. Refers to its arguments but `parameters`.
 class UnitSearch {
  public:
-  // `parameters`: valid ones, from which it has all that units do not decide.
+  // `parameters`: valid ones, from which it has all that units do not decide. Under a schedule,
+  // only configurations that are in it.
   UnitSearch(const Expression& expression, const SystemModel& model,
-             const DeviceDescription& device, const TuningParameters& parameters);
+             const DeviceDescription& device, const TuningParameters& parameters,
+             const Schedule* schedule = nullptr);
   UnitSearch(const UnitSearch&) = delete;
   UnitSearch& operator=(const UnitSearch&) = delete;
 
@@ -45,6 +48,7 @@ class UnitSearch {
   const Expression& expression_;
   const SystemModel& model_;
   const DeviceDescription& device_;
+  const Schedule* const schedule_;
   const Result<UnitPlan> plan_;  // that nothing has cut
   const std::vector<TuningParameters> ranked_;
   StepSearch<TuningParameters> steps_;

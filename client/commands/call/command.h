@@ -57,6 +57,7 @@ void AddTuneProgramCommand(CLI::App& app, const GlobalOptions& options, Selected
 void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected);
 void AddCompareTechniquesCommand(CLI::App& app, const GlobalOptions& options,
                                  SelectedCommand& selected);
+void AddScheduleCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 
 // An error that ends the program with that code; one without a message has been shown.

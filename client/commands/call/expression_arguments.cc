@@ -1,5 +1,6 @@
 #include "client/commands/call/expression_arguments.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "client/commands/call/command.h"
 #include "client/commands/format/expression_format.h"
 #include "core/c_loops/c_loops.h"
+#include "core/device/system_model.h"
 #include "core/einsum/einsum.h"
 #include "core/teml/teml.h"
 
@@ -153,6 +155,25 @@ Result<std::string> LoopsOfTeml(const ExpressionArguments& arguments) {
   return absl::InvalidArgumentError("only TeML programs (.teml) have loops to print");
 }
 
+Result<std::optional<ScheduledTeml>> SchedulesOf(const ExpressionArguments& arguments,
+                                                 ScheduleDetail detail) {
+  const bool is_text = arguments.einsum.empty() && arguments.file != "-" &&
+                       FormatOfFile(arguments.file) == ExpressionFormat::kText &&
+                       !IsCFile(arguments.file);
+  if (!is_text) return std::nullopt;
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadText(arguments.file));
+  const std::string source = SourceNameOf(arguments);
+  if (!IsTeml(text, source)) return std::nullopt;
+  MDH_ASSIGN_OR_RETURN(ScheduledTeml scheduled,
+                       ParseTemlSchedules(text, BindingsOf(arguments), source,
+                                          TuningModel(DeviceKind::kCpu), detail));
+  const bool says_nothing =
+      std::all_of(scheduled.schedules.begin(), scheduled.schedules.end(),
+                  [](const std::string& schedule) { return schedule.empty(); });
+  if (says_nothing) return std::nullopt;
+  return scheduled;
+}
+
 }  // namespace
 
 void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
@@ -200,6 +221,11 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments) {
 
 Result<Computation> LoadComputation(const ExpressionArguments& arguments) {
   return WithExitCode(ExitCode::kBadExpression, Load(arguments));
+}
+
+Result<std::optional<ScheduledTeml>> LoadTemlSchedules(const ExpressionArguments& arguments,
+                                                       ScheduleDetail detail) {
+  return WithExitCode(ExitCode::kBadExpression, SchedulesOf(arguments, detail));
 }
 
 Result<std::string> LoadLoops(const ExpressionArguments& arguments) {

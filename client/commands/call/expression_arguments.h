@@ -2,11 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/pipeline/computation.h"
+#include "core/teml/to_schedule.h"
 #include "core/text/parser.h"
 
 namespace mdh {
@@ -40,6 +42,11 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 // Errors: NotFound if the file cannot be read; InvalidArgument or OutOfRange, with the position and
 // a caret where there is one; all with ExitCode::kBadExpression.
 Result<Computation> LoadComputation(const ExpressionArguments& arguments);
+
+// What the transformations of a TeML program say; nullopt: it is no TeML program, or none of its
+// loops is transformed. Errors: as LoadComputation.
+Result<std::optional<ScheduledTeml>> LoadTemlSchedules(
+    const ExpressionArguments& arguments, ScheduleDetail detail = ScheduleDetail::kWhatIsSaid);
 
 // The loops of a TeML program. Errors: also InvalidArgument if it is none.
 Result<std::string> LoadLoops(const ExpressionArguments& arguments);

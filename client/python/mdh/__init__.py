@@ -21,9 +21,9 @@ from .aio import AsyncClient
 from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
 from .callable_package import CallablePackage as _CallablePackage
 from .client import Client, default_address
-from .cpu_kernel import CpuKernel
-from .cuda_driver import CudaDriver, CudaError
-from .cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
+from .kernels.cpu_kernel import CpuKernel
+from .kernels.cuda_driver import CudaDriver, CudaError
+from .kernels.cuda_kernel import CudaKernel, FunctionResources, PreparedLaunch
 from .dsl import combine_ops, inp, md_hom, out, store
 from .einsum import einsum
 from .elements import identity, index
@@ -39,8 +39,8 @@ from .functions import (
     abs as abs, atan2, cbrt, ceil, copysign, cos, erf, exp, exp2, expm1, floor, fmod, log, log1p, log2,
     logical_not, pow as pow, round as round, rsqrt, sin, sqrt, tanh, trunc,
 )
-from .kernel_file import KernelArgument, KernelFile, KernelLaunch, read_kernel
-from .nvrtc import Nvrtc
+from .kernels.kernel_file import KernelArgument, KernelFile, KernelLaunch, read_kernel
+from .kernels.nvrtc import Nvrtc
 from .operators import (
     CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, fmax,
     fmin, max as max, min as min, mul, or_, ps, pw, pw_custom_func, scalar_function, scalar_max, scalar_min, scalar_mul,
@@ -50,6 +50,7 @@ from .pipeline import Pipeline, pipeline
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
+from .schedule import CheckedSchedule, Schedule
 from .security import Security
 from .trace import Table, literal, select, table, where
 from .types import (
@@ -64,7 +65,7 @@ __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
     "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
-    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "clamp",
+    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
     "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
     "default_address", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
@@ -77,7 +78,7 @@ __all__ = [
     "PermissionDeniedError", "Pipeline", "pipeline", "PreparedLaunch", "Progress", "ps", "PS", "PW", "pw",
     "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
     "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
-    "ScalarType", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
+    "ScalarType", "Schedule", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
     "tanh", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
     "UnauthenticatedError", "UnavailableError", "UnimplementedError", "where",
 ]

@@ -23,6 +23,7 @@ from .errors import MdhError
 from .following import STREAM_SECONDS, Following
 from .results import BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel
 from .retries import channel_options
+from .schedule import CheckedSchedule, Schedule
 from .security import Security
 from .trust import TrustedUsers
 from .v1 import device_pb2, tuning_pb2
@@ -61,9 +62,16 @@ class AsyncClient:
         """As Client.lookup."""
         return await self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
 
+    async def check_schedule(self, expression: Source, schedule: Union[str, Schedule] = "", *,
+                             device: Device = "", numerics: str = "",
+                             vary: str = "") -> CheckedSchedule:
+        """As Client.check_schedule."""
+        return await self._run(calls.check_schedule(expression, schedule, device, numerics, vary))
+
     async def tune(
         self, expression: Source, *, budget_seconds: float = 0, max_trials: int = 0, seed: int = 0,
         technique: str = "", numerics: str = "", tolerance: float = 0, caches: str = "",
+        schedule: Union[str, Schedule] = "",
         force: bool = False, request_id: str = "", devices: Sequence[str] = (), source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
         on_note: Optional[Callable[[str], None]] = None,
@@ -72,7 +80,7 @@ class AsyncClient:
         options = tuning_pb2.TuningOptions(
             budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
             seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
-            cache_state=calls.cache_state(caches))
+            cache_state=calls.cache_state(caches), schedule=str(schedule))
         job = await self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

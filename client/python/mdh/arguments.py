@@ -12,7 +12,7 @@ from typing import Any, List, NoReturn, Sequence, Tuple
 
 from .arrays import ArrayView, view_of
 from .errors import ArgumentTypeError, ArgumentValueError, MdhError, here
-from .kernel_file import KernelArgument
+from .kernels.kernel_file import KernelArgument
 from .types import TYPE_OF_NAME
 
 

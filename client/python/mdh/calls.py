@@ -15,6 +15,7 @@ from .pipeline import Pipeline
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind,
 )
+from .schedule import CheckedSchedule, Schedule
 from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
 Source = Union[Expression, Pipeline, TextExpression]
@@ -64,6 +65,15 @@ def lookup(expression: Source, exact: bool, numerics: str, device: Device,
         request.tune_in_background.options.budget_ns = nanoseconds(tune_seconds, "tune_seconds")
     return Call("KernelService/LookupKernel", request, kernel_pb2.LookupKernelResponse,
                 Lookup.from_proto, expression.location)
+
+
+def check_schedule(expression: Source, schedule: Union[str, Schedule], device: Device,
+                   numerics: str, vary: str) -> Call[CheckedSchedule]:
+    return Call("TuningService/CheckSchedule",
+                tuning_pb2.CheckScheduleRequest(
+                    expression=source(expression), schedule=str(schedule), device=selection(device),
+                    numerics_policy=policy(numerics), vary=vary),
+                tuning_pb2.CheckScheduleResponse, CheckedSchedule.from_proto)
 
 
 def create_job(expression: Source, *, options: tuning_pb2.TuningOptions, force: bool,

@@ -18,6 +18,7 @@ from .following import STREAM_SECONDS, Following
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
+from .schedule import CheckedSchedule, Schedule
 from .security import Security
 from .trust import SYSTEM_SOCKET, TrustedUsers, check_endpoint
 from .v1 import device_pb2, study_pb2, tuning_pb2
@@ -105,6 +106,13 @@ class Client:
         """
         return self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
 
+    def check_schedule(self, expression: Source, schedule: Union[str, Schedule] = "", *,
+                       device: Device = "", numerics: str = "", vary: str = "") -> CheckedSchedule:
+        """What a schedule leaves open, without a search. `vary`: a decision whose values are counted,
+        "tile.L2.k", "parts.COR.i" or an option. Errors: ExpressionError, with the position in the
+        schedule."""
+        return self._run(calls.check_schedule(expression, schedule, device, numerics, vary))
+
     def tune(
         self,
         expression: Source,
@@ -116,6 +124,7 @@ class Client:
         numerics: str = "",
         tolerance: float = 0,
         caches: str = "",
+        schedule: Union[str, Schedule] = "",
         force: bool = False,
         request_id: str = "",
         devices: Sequence[str] = (),
@@ -133,7 +142,8 @@ class Client:
         60 seconds. `numerics`: what a kernel may change in
         results: "reassociate", "exact" or "tree". `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
-        or "cold"; default: warm, and a record of any state will do. `force`: search even if there is
+        or "cold"; default: warm, and a record of any state will do. `schedule`: what the kernel must keep
+        to, which gives a record of its own; not of pipelines. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a
@@ -146,7 +156,7 @@ class Client:
         options = tuning_pb2.TuningOptions(
             budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
             seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
-            cache_state=calls.cache_state(caches))
+            cache_state=calls.cache_state(caches), schedule=str(schedule))
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Optional, Tuple, Union
 
 from .errors import MdhError, SourceLocation, from_code, wrong
-from .kernel_file import KernelArgument, KernelLaunch
+from .kernels.kernel_file import KernelArgument, KernelLaunch
+from .schedule import Schedule
 from .shown import Facts, Shown, scaled, time_text
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
@@ -88,6 +89,11 @@ class TunedKernel(Shown):
     proto: record_pb2.TuningRecord  # everything
     total_search_time_ns: int = 0  # of all searches that stand behind it
     is_checked: bool = True  # whole; else as `proto.result_check` says
+
+    def schedule(self) -> Schedule:
+        """The decomposition as a schedule that allows nothing else: change or delete lines, and tune with
+        it. Empty of pipelines, and of records from before there were schedules."""
+        return Schedule(self.proto.schedule)
 
     def _title(self) -> str:
         return self.expression_name

@@ -11,7 +11,8 @@ from .security import is_local
 _REPEATED = {
     "KernelService": ("LookupKernel", "BatchLookupKernels", "GetKernel"),
     "ExpressionService": ("CheckExpression",),
-    "TuningService": ("CreateTuningJob", "GetTuningJob", "ListTuningJobs", "ListTuningTrials"),
+    "TuningService": ("CreateTuningJob", "GetTuningJob", "ListTuningJobs", "ListTuningTrials",
+                      "CheckSchedule"),
     "DeviceService": ("ListDevices", "GetDevice", "ListKnownDevices"),
     "StudyService": ("GetStudy", "ListStudies", "ListTrials"),
 }

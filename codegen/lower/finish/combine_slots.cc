@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
+#include "codegen/program/digits.h"
 #include "codegen/program/result_tuples.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
@@ -43,7 +44,11 @@ class SlotCombiner {
     const Values totals = SumShare(&block);
     CombineShares(totals, &block);
     Block store;
-    for (Statement& statement : Indices()) store.push_back(std::move(statement));
+    std::vector<int> kept;
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (!expression_.is_reduction(d)) kept.push_back(d);
+    }
+    at_ = DeclarePoint(expression_, kept, Index::Variable(item_), results_.index_names, &store);
     StoreTotals(totals, &store);
     std::vector<Condition> conditions;
     if (shares_.shares > 1) conditions.push_back(IsZero(Index::Variable(share_)));
@@ -136,24 +141,6 @@ class SlotCombiner {
       }
       block->push_back(When(combines, std::move(step)));
     }
-  }
-
-  // Indices of the result's point in the dimensions that are not reduced.
-  Block Indices() {
-    Block block;
-    at_.assign(expression_.rank(), Index(0));
-    Index rest = Index::Variable(item_);
-    int64_t left = elements_;
-    for (int d = expression_.rank(); d-- > 0;) {
-      const int64_t size = expression_.dimensions()[d].size;
-      if (expression_.is_reduction(d) || size == 1) continue;
-      left /= size;
-      const std::string& name = results_.index_names[d];
-      block.push_back({DeclareIndex{name, left == 1 ? rest : rest % size}});
-      at_[d] = Index::Variable(name);
-      rest = rest / size;
-    }
-    return block;
   }
 
   void StoreTotals(const Values& totals, Block* block) {

@@ -10,6 +10,7 @@
 #include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/keyed/numbered_values.h"
 #include "codegen/lower/levels/nest_context.h"
+#include "codegen/program/digits.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
@@ -117,16 +118,8 @@ class KeyedProgramBuilder {
     block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
     block->push_back({HardwareIndex{thread_, Kind::kThread, 0}});
     block->push_back({DeclareIndex{part_, Index::Variable(block_) % cut_.parts}});
-    std::vector<Index> at(expression().rank(), Index(0));
-    Index rest = Index::Variable(block_) / cut_.parts;
-    for (size_t n = form_.batch.size(); n-- > 0;) {
-      const int d = form_.batch[n];
-      const std::string& name = context_.index_names()[d];
-      block->push_back({DeclareIndex{name, n == 0 ? rest : rest % context_.size(d)}});
-      at[d] = Index::Variable(name);
-      rest = rest / context_.size(d);
-    }
-    return at;
+    return DeclarePoint(expression(), form_.batch, Index::Variable(block_) / cut_.parts,
+                        context_.index_names(), block);
   }
 
   // `variable` = thread, thread + threads, ..., below `end`.

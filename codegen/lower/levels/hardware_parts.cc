@@ -38,9 +38,10 @@ class HardwareParts {
     const std::string number = context_.names().Unique("block_of_rows");
     block_.push_back(
         {DeclareIndex{number, Index::Variable(y) % rows * grid[0] + Index::Variable(x)}});
-    Decode(PlacesAlong(kBlock, 0), Index::Variable(number) / rows);
-    Decode(PlacesAlong(kBlock, 1),
-           Index::Variable(y) / rows * rows + Index::Variable(number) % rows);
+    context_.DeclareParts(PlacesAlong(kBlock, 0), Index::Variable(number) / rows, &block_);
+    context_.DeclareParts(PlacesAlong(kBlock, 1),
+                          Index::Variable(y) / rows * rows + Index::Variable(number) % rows,
+                          &block_);
     DecodeAxis(kBlock, 2);
   }
 
@@ -107,16 +108,6 @@ class HardwareParts {
     return places;
   }
 
-  // Declares the part numbers of these places, of which `rest` is all.
-  void Decode(const std::vector<int>& places, Index rest) {
-    for (size_t k = 0; k < places.size(); ++k) {
-      const int64_t parts = context_.level(places[k]).parts;
-      const bool is_last = k + 1 == places.size();
-      block_.push_back({DeclareIndex{context_.variable(places[k]), is_last ? rest : rest % parts}});
-      rest = rest / parts;
-    }
-  }
-
   // Declares the part numbers of one axis, and gives its name, which is empty if it has one part.
   std::string DecodeAxis(HardwareIndex::Kind kind, int axis) {
     const std::vector<int> places = PlacesAlong(kind, axis);
@@ -128,7 +119,7 @@ class HardwareParts {
     const std::string name = context_.names().Unique(
         absl::StrCat(kind == HardwareIndex::Kind::kBlock ? "block_" : "thread_", AxisName(axis)));
     block_.push_back({HardwareIndex{name, kind, axis}});
-    Decode(places, Index::Variable(name));
+    context_.DeclareParts(places, Index::Variable(name), &block_);
     return name;
   }
 

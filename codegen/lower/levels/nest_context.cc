@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/program/digits.h"
 
 namespace mdh {
 
@@ -33,6 +34,17 @@ std::string NestContext::Describe(int n) const {
 
 Index NestContext::Part(int n) const {
   return level(n).parts == 1 ? Index(0) : Index::Variable(variables_[n]);
+}
+
+int64_t NestContext::DeclareParts(const std::vector<int>& places, Index number,
+                                  Block* block) const {
+  int64_t parts = 1;
+  for (const int n : places) parts *= level(n).parts;
+  Digits digits(std::move(number), parts);
+  for (const int n : places) {
+    block->push_back({DeclareIndex{variables_[n], digits.Next(level(n).parts)}});
+  }
+  return parts;
 }
 
 Index NestContext::Sum(const std::function<int64_t(int n)>& factor) const {

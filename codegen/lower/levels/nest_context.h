@@ -39,6 +39,9 @@ class NestContext {
   // Number of the part at place n: a variable, or 0 if there is only one.
   Index Part(int n) const;
   const std::string& variable(int n) const { return variables_[n]; }
+  // Declares the parts at these places, of which the first vary fastest, by the number of all.
+  // Gives how many there are.
+  int64_t DeclareParts(const std::vector<int>& places, Index number, Block* block) const;
   // Sum over the places that `selects` of factor(n) * Part(n).
   Index Sum(const std::function<int64_t(int n)>& factor) const;
   // Index of the point at hand in dimension d, and that of its first point with all sequential

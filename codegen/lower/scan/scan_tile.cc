@@ -1,5 +1,6 @@
 #include "codegen/lower/scan/scan_tile.h"
 
+#include "codegen/program/digits.h"
 #include "codegen/program/result_targets.h"
 #include "core/base/round.h"
 
@@ -97,19 +98,11 @@ void ScanTile::DeclareThreads() {
 
 std::vector<Index> ScanTile::DeclarePoint(int d) {
   const Expression& expression = context_.expression();
-  std::vector<Index> at(expression.rank(), Index(0));
-  Index rest = line();
-  int64_t left = lines_.count;
-  for (int k = expression.rank(); k-- > 0;) {
-    const int64_t size = expression.dimensions()[k].size;
-    if (k == d || expression.is_reduction(k) || size == 1) continue;
-    left /= size;
-    const std::string& name = context_.index_names()[k];
-    body_.push_back({DeclareIndex{name, left == 1 ? rest : rest % size}});
-    at[k] = Index::Variable(name);
-    rest = rest / size;
+  std::vector<int> others;
+  for (int k = 0; k < expression.rank(); ++k) {
+    if (k != d && !expression.is_reduction(k)) others.push_back(k);
   }
-  return at;
+  return mdh::DeclarePoint(expression, others, line(), context_.index_names(), &body_);
 }
 
 void ScanTile::When(const std::vector<Condition>& conditions, Block then, Block* block) {

@@ -20,8 +20,7 @@ class LoopProgramBuilder {
   LoopProgram Build() {
     for (const StagedCopy& copy : plan_.staged()) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
-      program_.scratch.push_back({copy.name, plan_.expression().inputs()[copy.input].type.scalar(),
-                                  copy.elements, /*per_thread=*/!whole});
+      program_.scratch.push_back({copy.name, copy.type, copy.elements, /*per_thread=*/!whole});
     }
     Block packing;
     for (const StagedCopy& copy : plan_.staged()) {

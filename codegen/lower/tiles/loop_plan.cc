@@ -58,6 +58,8 @@ void LoopPlan::PlanLoops() {
   narrow_reduction_ = NarrowReductionOf(expression());
   if (!ReducesNarrowVectors(narrow_reduction_, expression(), vector_dimension_, lanes_))
     narrow_reduction_.reset();
+  dot_ = DotOf(expression(), p);
+  if (dot_) dot_sides_ = SidesOf(expression(), *dot_, vector_dimension_);
   std::vector<int64_t> enclosing = core_tile_;
   for (int l = 0; l < layers; ++l) {
     if (model.layers[l].role != LayerRole::kMemory) continue;
@@ -92,6 +94,7 @@ void LoopPlan::PlanStaging() {
                     .strip = 1,
                     .strip_of = -1,
                     .strip_shift = 0,
+                    .type = buffer.type.scalar(),
                     .elements = 1,
                     .layout = input.layout,
                     .ready_after = 0};
@@ -107,13 +110,14 @@ void LoopPlan::PlanStaging() {
       int64_t& extent = copy.extents[copy.strip_dimension];
       extent = RoundUp(extent, copy.strip);
     }
+    PlanWords(&copy);
     copy.strides.assign(buffer.extents.size(), 0);
     int64_t stride = copy.strip;
     for (size_t n = input.layout.size(); n-- > 0;) {
       const int x = input.layout[n];
       const int64_t step = x == copy.strip_dimension ? copy.strip : 1;
       copy.strides[x] = stride / step;
-      stride *= copy.extents[x] / step;
+      stride *= CeilDivide(copy.extents[x], x == copy.group_dimension ? copy.group : step);
     }
     copy.elements = stride;
     for (size_t n = 0; n < outer_loops_.size() && !whole; ++n) {
@@ -122,6 +126,17 @@ void LoopPlan::PlanStaging() {
       }
     }
     staged_.push_back(std::move(copy));
+  }
+}
+
+// Copies of operands of dot instructions.
+void LoopPlan::PlanWords(StagedCopy* copy) const {
+  if (!dot_) return;
+  for (const DotOperand& operand : {dot_->a, dot_->b}) {
+    if (operand.buffer != copy->input) continue;
+    copy->type = ScalarType::kUint32;
+    copy->group = dot_->group;
+    copy->group_dimension = WordDimension(expression(), *dot_, operand);
   }
 }
 
@@ -216,6 +231,13 @@ bool LoopPlan::is_inner_reduction(int d) const {
 
 std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
   std::vector<TilePiece> pieces;
+  if (dot_ && d == dot_->dimension) {
+    for (int64_t offset = 0; offset < points; offset += dot_->group) {
+      const int64_t depth = std::min<int64_t>(dot_->group, points - offset);
+      pieces.push_back({offset, 1, static_cast<int>(depth)});
+    }
+    return pieces;
+  }
   int width = d == vector_dimension_ ? lanes_ : 1;
   // A tile reads what it adds to before it stores: one vector may repeat points of another.
   const bool overlaps =

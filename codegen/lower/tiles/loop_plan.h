@@ -12,6 +12,7 @@
 #include "codegen/program/result_targets.h"
 #include "codegen/program/store_function.h"
 #include "core/base/round.h"
+#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/low_level_expression.h"
 
 namespace mdh {
@@ -35,6 +36,7 @@ struct PlannedLoop {
 struct TilePiece {
   int64_t offset;
   int width;
+  int depth = 1;  // neighbours that are in one word (LoopPlan::dot)
 };
 
 // One of the tiles that end a dimension.
@@ -57,6 +59,11 @@ struct StagedCopy {
   int64_t strip_shift;  // elements by which a last strip that is not full begins earlier in
                         // the buffer than its place says, so that a last tile finds its
                         // points at the start of it
+  ScalarType type;      // of an element of the copy: of the buffer's, or uint32 of words
+  // Of words: so many neighbours in the buffer along this dimension are an element of the copy,
+  // whose strides are from word to word there. 1 and -1: none.
+  int64_t group = 1;
+  int group_dimension = -1;
   int64_t elements;
   std::vector<int> layout;  // order of the buffer's dimensions, outermost first
   size_t ready_after;       // number of planned loops that enclose the copying
@@ -97,6 +104,10 @@ class LoopPlan {
   // How `points` points of dimension d are covered: whole vectors first. The last one may overlap
   // the one before.
   std::vector<TilePiece> Pieces(int d, int64_t points) const;
+
+  // How dot instructions compute what the tile does, and from which operands; nullptr: they do not.
+  const DotPlan* dot() const { return dot_ ? &*dot_ : nullptr; }
+  const DotSides& dot_sides() const { return *dot_sides_; }
 
   // How vectors are added up if that is of short integers; nullptr: as f and the operator say.
   const NarrowReduction* narrow_reduction() const {
@@ -147,6 +158,7 @@ class LoopPlan {
  private:
   void PlanLoops();
   void PlanStaging();
+  void PlanWords(StagedCopy* copy) const;
   void PlanResults();
   void PlanLastTiles();
   std::vector<LastTile> LastTilesOf(int d) const;
@@ -163,6 +175,8 @@ class LoopPlan {
   int vector_dimension_ = -1;
   int lanes_ = 1;
   std::optional<NarrowReduction> narrow_reduction_;
+  std::optional<DotPlan> dot_;
+  std::optional<DotSides> dot_sides_;
   std::vector<StagedCopy> staged_;
   KernelNames names_;
   std::vector<std::string> input_pointers_;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/tiles/combine_lanes.h"
+#include "codegen/lower/tiles/dot_words.h"
 #include "codegen/lower/tiles/transpose_tile.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
@@ -47,7 +48,8 @@ class PackingBuilder {
         strides_(buffer_.strides()),
         order_(copy.layout),
         lanes_of_(copy.strip_dimension),
-        lanes_(copy.strip) {
+        lanes_(copy.strip),
+        in_word_(copy.group) {
     for (size_t x = 0; x < buffer_.extents.size(); ++x) {
       const bool whole = copy.layer == InputParameters::kWholeBuffer;
       ranges_.push_back(whole ? CopiedRange{Index(0), Index(buffer_.extents[x])}
@@ -78,6 +80,7 @@ class PackingBuilder {
   // registers: as many rows and lanes as the vectors of the computation have. The dimension of the
   // buffer's neighbours is the innermost loop then.
   void PlanTransposition() {
+    if (copy_.group > 1) return;  // words
     if (strides_.empty() || buffer_.boundary.kind != Boundary::Kind::kNone) return;
     const int rows_of = static_cast<int>(strides_.size()) - 1;
     const int lanes_of = lanes_of_ >= 0 ? lanes_of_ : copy_.layout.back();
@@ -99,19 +102,38 @@ class PackingBuilder {
   void EmitDimension(size_t n, Block& block) {
     if (n == order_.size() - (transposes() ? 1 : 0)) return EmitLanes(block);
     const int x = order_[n];
-    const int64_t step = x == lanes_of_ ? lanes_ : 1;
+    const int64_t step = x == lanes_of_ ? lanes_ : x == copy_.group_dimension ? copy_.group : 1;
     Index begin(0), end = ranges_[x].length;
     if (n == 0 && shared_) {
       const int64_t steps = CeilDivide(copy_.extents[x], step);
       begin = Index::ShareBegin(steps) * step;
       end = Min(Index::ShareEnd(steps) * step, end);
     }
-    if (n > 0 && end == Index(1)) return EmitDimension(n + 1, block);
+    if (n > 0 && end == Index(1) && step == 1) return EmitDimension(n + 1, block);
     position_[x] = Index::Variable(Variable(x));
     Block body;
-    EmitDimension(n + 1, body);
+    if (x == copy_.group_dimension) {
+      EmitGroup(n, body);
+    } else {
+      EmitDimension(n + 1, body);
+    }
     position_[x] = Index(0);
     block.push_back({For{Variable(x), begin, end, step, false, ShareBlock(std::move(body))}});
+  }
+
+  // Words of a last group that is not whole have zeros behind what there is.
+  void EmitGroup(size_t n, Block& block) {
+    const int64_t rest = plan_.size(plan_.dot()->dimension) % copy_.group;
+    if (rest == 0) return EmitDimension(n + 1, block);
+    const Index left = ranges_[order_[n]].length - position_[order_[n]];
+    Block last, whole;
+    in_word_ = rest;
+    EmitDimension(n + 1, last);
+    in_word_ = copy_.group;
+    EmitDimension(n + 1, whole);
+    block.push_back({If{{Less(left, Index(copy_.group))},
+                        ShareBlock(std::move(last)),
+                        ShareBlock(std::move(whole))}});
   }
 
   // One element, or as many neighbours of the copy as a strip or a tile has: a constant number
@@ -211,7 +233,11 @@ class PackingBuilder {
 
   Index Target() const {
     Index to(0);
-    for (size_t x = 0; x < position_.size(); ++x) to = to + position_[x] * copy_.strides[x];
+    for (size_t x = 0; x < position_.size(); ++x) {
+      const bool is_grouped = static_cast<int>(x) == copy_.group_dimension;
+      const Index at = is_grouped ? position_[x] / copy_.group : position_[x];
+      to = to + at * copy_.strides[x];
+    }
     return to;
   }
 
@@ -222,18 +248,48 @@ class PackingBuilder {
   }
 
   LoopValue Element(const Index& lane) const {
+    if (copy_.group > 1) return Word(lane);
     if (buffer_.boundary.kind == Boundary::Kind::kNone) {
       const Index from = lanes_of_ >= 0 ? Source() + lane * strides_[lanes_of_] : Source();
       return MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type.scalar(), 1}, 1);
     }
+    const std::vector<Index> indices = Indices(lane);
+    const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
+                                            std::vector<int64_t>(indices.size(), 0), 1);
+    return StoredValue(value, buffer_.type.scalar());
+  }
+
+  std::vector<Index> Indices(const Index& lane) const {
     std::vector<Index> indices;
     for (size_t x = 0; x < position_.size(); ++x) {
       const bool has_lanes = static_cast<int>(x) == lanes_of_;
       indices.push_back(ranges_[x].origin + position_[x] + (has_lanes ? lane : Index(0)));
     }
-    const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
-                                            std::vector<int64_t>(indices.size(), 0), 1);
-    return StoredValue(value, buffer_.type.scalar());
+    return indices;
+  }
+
+  // The elements of a group.
+  LoopValue Word(const Index& lane) const {
+    const std::string& input = plan_.input_name(copy_.input);
+    const ScalarType type = buffer_.type.scalar();
+    const int64_t apart = strides_[copy_.group_dimension];
+    const Index from = lanes_of_ >= 0 ? Source() + lane * strides_[lanes_of_] : Source();
+    const bool has_boundary = buffer_.boundary.kind != Boundary::Kind::kNone;
+    if (!has_boundary && apart == 1 && in_word_ == copy_.group) {
+      return MakeLoadWords(input, from, /*lanes=*/1, /*stride=*/1);
+    }
+    std::vector<LoopValue> bits;
+    for (int64_t n = 0; n < in_word_; ++n) {
+      if (!has_boundary) {
+        bits.push_back(LoadBits(input, from + Index(n * apart), {type, 1}, 1));
+        continue;
+      }
+      std::vector<Index> indices = Indices(lane);
+      indices[copy_.group_dimension] = indices[copy_.group_dimension] + Index(n);
+      const std::vector<int64_t> steps(indices.size(), 0);
+      bits.push_back(LoadBitsInside(buffer_, input, indices, steps, 1));
+    }
+    return JoinBits(bits, type);
   }
 
   const LoopPlan& plan_;
@@ -246,6 +302,7 @@ class PackingBuilder {
   int64_t lanes_;     // of them at a time
   int rows_of_ = -1;  // the dimension of neighbours in the buffer, if tiles are transposed
   int64_t tile_rows_ = 1;
+  int64_t in_word_;  // elements of the words at hand
   std::vector<CopiedRange> ranges_;
   std::vector<Index> position_;
   Index source_ = Index(0);

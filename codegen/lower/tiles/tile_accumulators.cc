@@ -212,6 +212,8 @@ void TileAccumulators::EndBlock(Block& block) {
                      {MakeOperation(ScalarOp::kAdd, result, std::move(halves))}, block);
   }
   short_sums_.clear();
+  flipped_words_.clear();
+  for (auto& [key, excess] : excesses_) excess.counted.clear();
   if (NeedsFlag()) block.push_back({ClearFlag{"empty"}});
 }
 
@@ -245,6 +247,10 @@ void TileAccumulators::Declare(Block& body) const {
           {DeclareValue{accumulator.names[r], Widen(MakeLiteral(start), accumulator.width),
                         /*is_mutable=*/true}});
     }
+  }
+  for (const auto& [key, excess] : excesses_) {
+    const LoopValue zero = Widen(MakeLiteral(ScalarValue::Zero(result_type(0))), excess.width);
+    body.push_back({DeclareValue{excess.name, zero, /*is_mutable=*/true}});
   }
   for (const auto& [key, extreme] : key_extremes_) {
     body.push_back({DeclareValue{extreme.name, FirstKeys(), /*is_mutable=*/true}});
@@ -384,6 +390,7 @@ TileAccumulators::Final TileAccumulators::FinalOf(const TilePoint& point,
 // Final values under names that are assigned to later.
 std::vector<TileAccumulators::Final> TileAccumulators::CombineAccumulators(Block& body) {
   EndKeys(body);
+  SubtractExcess(body);
   std::vector<Final> finals;
   std::vector<Partial> partials;
   for (const std::vector<Accumulator>& parts : ByResult()) {

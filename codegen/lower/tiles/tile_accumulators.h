@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,13 @@ class TileAccumulators {
   // reduction step `step` (number `step_number` of its block) into their accumulator.
   void Accumulate(const TilePoint& point, const TilePoint& step, size_t step_number,
                   std::vector<LoopValue> values, Block& block);
+  // The same by a dot instruction, whose words are of the operands of LoopPlan::dot_sides
+  // (tile_dots.cc).
+  struct DotWords {
+    LoopValue broadcast, vector;
+  };
+  void AddDot(const TilePoint& point, const TilePoint& step, size_t step_number,
+              const DotWords& words, Block& block);
   // After each block of points.
   void EndBlock(Block& block);
   // Declares what Accumulate has used; goes before the loops.
@@ -77,6 +85,9 @@ class TileAccumulators {
   LoopValue Named(const Accumulator& accumulator, int r) const;
   void AccumulateValues(const TilePoint& point, const TilePoint& step, size_t step_number,
                         std::vector<LoopValue> values, Block& block);
+  void CountExcess(const TilePoint& point, const TilePoint& step, const LoopValue& vector,
+                   Block& block);
+  void SubtractExcess(Block& body);
   LoopValue FirstKeys() const;
   void CombineKeys(const TilePoint& point, LoopValue value, Block& block);
   void AddNarrow(const TilePoint& point, const TilePoint& step, size_t step_number,
@@ -116,6 +127,16 @@ class TileAccumulators {
     std::string name;
   };
   std::map<std::string, ShortSum> short_sums_;  // by point
+  // What flipped signs of broadcast words add to all results with the same words of the other
+  // operand (DotSides::flips_broadcast).
+  struct Excess {
+    std::string name;
+    int width;
+    std::set<std::string> counted;  // steps of the block
+  };
+  std::map<std::string, Excess> excesses_;            // by words of the other operand
+  std::map<std::string, std::string> excess_of_;      // by result: which
+  std::map<std::string, std::string> flipped_words_;  // of the block, by word
   // Extremes of halves, as vectors of keys (OrderKeys) until the loops have ended.
   struct KeyExtreme {
     TilePoint point;

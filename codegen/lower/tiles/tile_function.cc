@@ -76,7 +76,9 @@ class TileFunctionBuilder {
   int64_t StepAlong(int d) const {
     const bool is_free =
         d != plan_.vector_dimension() && !plan_.independent_accumulators() && !HasStripsAlong(d);
-    return is_free && IsRare() ? 1 : plan_.register_tile(d);
+    if (!is_free || !IsRare()) return plan_.register_tile(d);
+    const bool has_words = plan_.dot() != nullptr && plan_.dot()->dimension == d;
+    return has_words ? std::min<int64_t>(plan_.dot()->group, plan_.register_tile(d)) : 1;
   }
 
   bool IsInnermostLoop(size_t n) const {
@@ -142,7 +144,8 @@ class TileFunctionBuilder {
       const int index = static_cast<int>(b);
       const ElementType& type = expression().inputs()[b].type;
       if (const StagedCopy* copy = plan_.StagedInput(index)) {
-        AddPointer(TileParameter::Role::kStaged, index, copy->name, type);
+        AddPointer(TileParameter::Role::kStaged, index, copy->name,
+                   copy->group > 1 ? ElementType(copy->type) : type);
       } else {
         AddPointer(TileParameter::Role::kInput, index, plan_.input_name(index), type);
       }
@@ -239,6 +242,10 @@ class TileFunctionBuilder {
     for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
       const TilePoint& step = steps[visit.step];
       const TilePoint at = JoinPoints(plan_, points[visit.point], step);
+      if (plan_.dot() != nullptr) {
+        EmitDot(at, visit, points[visit.point], step, accumulators, block);
+        continue;
+      }
       const NarrowReduction* narrow = plan_.narrow_reduction();
       std::vector<LoopValue> values;
       if (narrow != nullptr && narrow->is_extreme()) {
@@ -251,6 +258,15 @@ class TileFunctionBuilder {
       accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);
     }
     accumulators.EndBlock(block);
+  }
+
+  void EmitDot(const TilePoint& at, const TileVisit& visit, const TilePoint& point,
+               const TilePoint& step, TileAccumulators& accumulators, Block& block) {
+    const DotSides& sides = plan_.dot_sides();
+    accumulators.AddDot(point, step, visit.step,
+                        {.broadcast = inputs_.LoadWord(sides.broadcast, at, block),
+                         .vector = inputs_.LoadWord(sides.vector, at, block)},
+                        block);
   }
 
   const LoopPlan& plan_;

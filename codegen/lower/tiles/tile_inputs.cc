@@ -56,6 +56,10 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
     return address;
   }
   address.pointer = address.stem = copy->name;
+  if (copy->group_dimension >= 0) {
+    address.grouped = plan_.dot()->dimension;
+    address.group = copy->group;
+  }
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const AffineIndex& index = buffer.accesses[ref.access].indices[x];
     const bool strip = static_cast<int>(x) == copy->strip_dimension;
@@ -68,8 +72,10 @@ TileInputs::Address TileInputs::AddressOf(int parameter) const {
         // A last tile begins earlier than its strip.
         origin = (origin + Index(copy->strip - 1)) / copy->strip * copy->strip;
       }
+      const bool grouped = static_cast<int>(x) == copy->group_dimension;
+      const Index from = origin - CopyOrigin(*copy, d);
       address.base =
-          address.base + (origin - CopyOrigin(*copy, d)) * (coefficient * copy->strides[x]);
+          address.base + (grouped ? from / copy->group : from) * (coefficient * copy->strides[x]);
       address.step[d] += coefficient * (strip ? 1 : copy->strides[x]);
     }
   }
@@ -108,8 +114,30 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   }
   const Address address = AddressOf(parameter);
   const ScalarType type = plan_.expression().function().parameters()[parameter].type;
-  int64_t offset = address.constant;
-  for (int d = 0; d < plan_.rank(); ++d) offset += address.step[d] * point.pieces[d].offset;
+  const NarrowReduction* narrow = plan_.narrow_reduction();
+  const bool stays_short = narrow != nullptr && narrow->parameter == parameter;
+  const auto load = [&](const Index& at, int width, int64_t stride) {
+    const LoopValueType loaded{type, width};
+    return stays_short && width > 1 ? MakeLoad(address.pointer, at, loaded, stride)
+                                    : LoadValue(address.pointer, at, loaded, stride);
+  };
+  return LoadOnce(address, point, "", plan_.StagedInput(b) == nullptr ? SizeBytes(type) : 0, load,
+                  block);
+}
+
+int64_t TileInputs::Address::OffsetOf(const TilePoint& point) const {
+  int64_t offset = constant;
+  for (int d = 0; d < std::ssize(step); ++d) {
+    const int64_t at = point.pieces[d].offset;
+    offset += step[d] * (d == grouped ? at / group : at);
+  }
+  return offset;
+}
+
+// `what` tells loads of one place apart; `bytes` of an element that is also requested ahead, or 0.
+LoopValue TileInputs::LoadOnce(const Address& address, const TilePoint& point,
+                               absl::string_view what, int bytes, Loader load, Block& block) {
+  const int64_t offset = address.OffsetOf(point);
   const int v = plan_.vector_dimension();
   const int64_t stride = v >= 0 ? address.step[v] : 0;
   const int width = v >= 0 && stride != 0 ? point.pieces[v].width : 1;
@@ -117,7 +145,7 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
   // Two accesses may begin at one element and go on with different ones.
   const std::string key =
       absl::StrJoin({address.pointer, base, absl::StrCat(offset), absl::StrCat(width),
-                     absl::StrCat(width == 1 ? 0 : stride)},
+                     absl::StrCat(width == 1 ? 0 : stride), std::string(what)},
                     "|");
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
@@ -130,17 +158,11 @@ LoopValue TileInputs::Load(int parameter, const TilePoint& point, Block& block) 
     }
     at = Index::Variable(name);
   }
-  if (plan_.StagedInput(b) == nullptr) {
-    Request(address, base, at, offset, SizeBytes(type), block);
-  }
-  const NarrowReduction* narrow = plan_.narrow_reduction();
-  const bool stays_short = narrow != nullptr && narrow->parameter == parameter && width > 1;
-  const LoopValue load =
-      stays_short ? MakeLoad(address.pointer, at + Index(offset), {type, width}, stride)
-                  : LoadValue(address.pointer, at + Index(offset), {type, width}, stride);
+  if (bytes > 0) Request(address, base, at, offset, bytes, block);
+  const LoopValue value = load(at + Index(offset), width, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));
-  block.push_back({DeclareValue{name, load}});
-  return loads_[key] = MakeNamed(name, load->type);
+  block.push_back({DeclareValue{name, value}});
+  return loads_[key] = MakeNamed(name, value->type);
 }
 
 LoopValue TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
@@ -153,26 +175,34 @@ LoopValue TileInputs::LoadIndex(int dimension, const TilePoint& point) const {
 LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Block& block) {
   const Expression::AccessRef ref = plan_.expression().input_access(parameter);
   const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
-  const int v = plan_.vector_dimension();
-  std::vector<Index> indices;
-  std::vector<int64_t> lane_steps;
-  int lanes = 1;
-  for (const AffineIndex& affine : buffer.accesses[ref.access].indices) {
-    Index index(affine.constant);
-    for (int d = 0; d < plan_.rank(); ++d) {
-      const Index at = origins_[d] + Index(point.pieces[d].offset);
-      index = at * affine.coefficients[d] + index;
-    }
-    indices.push_back(index);
-    lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
-    if (lane_steps.back() != 0) lanes = point.pieces[v].width;
-  }
+  const InsidePlace place = PlaceInside(parameter, point, /*dimension=*/0, /*further=*/0);
   const LoopValue value = LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field,
-                                          indices, lane_steps, lanes);
+                                          place.indices, place.lane_steps, place.lanes);
   const std::string variable = names_.Unique(
       absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});
   return MakeNamed(variable, value->type);
+}
+
+// Of the point, `further` points further along a dimension.
+TileInputs::InsidePlace TileInputs::PlaceInside(int parameter, const TilePoint& point,
+                                                int dimension, int64_t further) const {
+  const Expression::AccessRef ref = plan_.expression().input_access(parameter);
+  const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
+  const int v = plan_.vector_dimension();
+  InsidePlace place;
+  for (const AffineIndex& affine : buffer.accesses[ref.access].indices) {
+    Index index(affine.constant);
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const int64_t more = d == dimension ? further : 0;
+      const Index at = origins_[d] + Index(point.pieces[d].offset + more);
+      index = at * affine.coefficients[d] + index;
+    }
+    place.indices.push_back(index);
+    place.lane_steps.push_back(v < 0 ? 0 : affine.coefficients[v]);
+    if (place.lane_steps.back() != 0) place.lanes = point.pieces[v].width;
+  }
+  return place;
 }
 
 }  // namespace mdh

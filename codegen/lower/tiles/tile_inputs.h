@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "codegen/lower/tiles/loop_plan.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/program/loop_program.h"
@@ -34,6 +36,9 @@ class TileInputs {
   void StartBlock();
   // The value of a parameter of f at a point; every element is loaded once per block.
   LoopValue Load(int parameter, const TilePoint& point, Block& block);
+  // The word of an operand of LoopPlan::dot at a point, or the words of its lanes: what is beyond
+  // the piece's depth is 0 (tile_words.cc).
+  LoopValue LoadWord(const DotOperand& operand, const TilePoint& point, Block& block);
 
  private:
   // base (symbolic) + constant + a static part per unrolled step of each dimension.
@@ -43,8 +48,28 @@ class TileInputs {
     Index base = Index(0);
     int64_t constant = 0;
     std::vector<int64_t> step;  // elements per unrolled step
+    int grouped = -1;           // along this dimension a step is of `group` points
+    int64_t group = 1;
+    // Of a point, from base.
+    int64_t OffsetOf(const TilePoint& point) const;
   };
+  // What a load becomes, where it is and in how many lanes.
+  using Loader = absl::FunctionRef<LoopValue(const Index& at, int width, int64_t stride)>;
+
   Address AddressOf(int parameter) const;
+  LoopValue LoadOnce(const Address& address, const TilePoint& point, absl::string_view what,
+                     int bytes, Loader load, Block& block);
+  LoopValue LoadWordInPlace(const DotOperand& operand, const Address& address,
+                            const TilePoint& point, Block& block);
+  LoopValue LoadWordAtBoundary(const DotOperand& operand, const TilePoint& point, Block& block);
+  // Indices in a buffer with a boundary.
+  struct InsidePlace {
+    std::vector<Index> indices;
+    std::vector<int64_t> lane_steps;
+    int lanes = 1;
+  };
+  InsidePlace PlaceInside(int parameter, const TilePoint& point, int dimension,
+                          int64_t further) const;
   LoopValue LoadIndex(int dimension, const TilePoint& point) const;
   LoopValue LoadAtBoundary(int parameter, const TilePoint& point, Block& block);
   void Request(const Address& address, const std::string& base, const Index& at, int64_t offset,

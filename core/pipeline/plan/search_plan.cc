@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr size_t kMostEdgesInText = 4;
 constexpr size_t kMostStepsInText = 4;  // of a group
+// Of devices with more arithmetic than the plan counts with: GPUs in single precision.
+constexpr double kMostOperationsPerByte = 16;
 
 // What is fused or reordered, for people; empty if nothing is.
 std::string TextOf(const PlannedEdge& edge, const std::string& producer,
@@ -35,23 +38,38 @@ std::string TextOf(const PlannedEdge& edge, const std::string& producer,
   return "";
 }
 
-// The cheapest fused partitions, of which the last place is for one that keeps the steps.
-std::vector<Partition> Chosen(std::vector<Partition> partitions, int fused_partitions) {
-  std::vector<Partition> chosen;
-  int places = fused_partitions;
-  bool keeps_steps = false;
-  const auto is_plain = [](const Partition& partition) {
-    return !partition.is_unfused() && partition.keeps_steps();
+// By number: the first that keeps the steps, the cheapest by the plan, the cheapest where
+// operations cost least, and then the others in their order; at most so many.
+std::set<size_t> ChosenFused(const std::vector<Partition>& partitions, int fused_partitions) {
+  std::vector<size_t> fused;
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    if (!partitions[p].is_unfused()) fused.push_back(p);
+  }
+  if (fused.empty()) return {};
+  const auto cost = [&](size_t p) {
+    return static_cast<double>(partitions[p].bytes) +
+           static_cast<double>(partitions[p].operations) / kMostOperationsPerByte;
   };
-  const bool has_plain = std::any_of(partitions.begin(), partitions.end(), is_plain);
-  for (Partition& partition : partitions) {
-    if (!partition.is_unfused()) {
-      const bool is_reserved = places == 1 && has_plain && !keeps_steps && !partition.keeps_steps();
-      if (places == 0 || is_reserved) continue;
-      --places;
-      keeps_steps = keeps_steps || partition.keeps_steps();
-    }
-    chosen.push_back(std::move(partition));
+  std::vector<size_t> likely;
+  const auto plain = std::find_if(fused.begin(), fused.end(),
+                                  [&](size_t p) { return partitions[p].keeps_steps(); });
+  if (plain != fused.end()) likely.push_back(*plain);
+  likely.push_back(fused.front());
+  likely.push_back(*std::min_element(fused.begin(), fused.end(),
+                                     [&](size_t p, size_t q) { return cost(p) < cost(q); }));
+  likely.insert(likely.end(), fused.begin(), fused.end());
+  std::set<size_t> chosen;
+  for (const size_t p : likely) {
+    if (std::ssize(chosen) < fused_partitions) chosen.insert(p);
+  }
+  return chosen;
+}
+
+std::vector<Partition> Chosen(std::vector<Partition> partitions, int fused_partitions) {
+  const std::set<size_t> fused = ChosenFused(partitions, fused_partitions);
+  std::vector<Partition> chosen;
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    if (partitions[p].is_unfused() || fused.contains(p)) chosen.push_back(std::move(partitions[p]));
   }
   return chosen;
 }

@@ -10,28 +10,9 @@
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
+#include "core/scalar/value_builder.h"
 
 namespace mdh {
-
-// Instructions that compute scalar functions inside of another one. Values are numbers of
-// instructions.
-class ValueBuilder {
- public:
-  int Append(ScalarInstruction instruction) {
-    instructions_.push_back(std::move(instruction));
-    return static_cast<int>(instructions_.size()) - 1;
-  }
-  int Constant(const ScalarValue& value);
-  // `value` itself if it has the type.
-  int Converted(int value, ScalarType type);
-  // The results of f, with these values for its parameters.
-  std::vector<int> Apply(const ScalarFunction& f, absl::Span<const int> arguments);
-  ScalarType type(int value) const { return instructions_[value].type; }
-  const std::vector<ScalarInstruction>& instructions() const { return instructions_; }
-
- private:
-  std::vector<ScalarInstruction> instructions_;
-};
 
 // Where a step is computed: its indices, one per dimension of it, as affine functions of those of
 // the step that is built.

@@ -20,8 +20,8 @@ def _package() -> None:
 
 
 _package()
-cuda_driver = importlib.import_module("mdh.cuda_driver")
-cuda_kernel = importlib.import_module("mdh.cuda_kernel")
+cuda_driver = importlib.import_module("mdh.kernels.cuda_driver")
+cuda_kernel = importlib.import_module("mdh.kernels.cuda_kernel")
 errors = importlib.import_module("mdh.errors")
-kernel_file = importlib.import_module("mdh.kernel_file")
-nvrtc = importlib.import_module("mdh.nvrtc")
+kernel_file = importlib.import_module("mdh.kernels.kernel_file")
+nvrtc = importlib.import_module("mdh.kernels.nvrtc")

@@ -66,11 +66,15 @@ class Measurement:
 
     def _peer(self, peer: Peer) -> Optional[Contestant]:
         sets = self._sets
+        kept: Dict[int, Any] = {}
 
         def run(n: int) -> Any:
             if peer.takes_outputs:
                 return peer.function(*sets.inputs[n], *sets.outputs[n])
-            return peer.function(*sets.inputs[n])
+            # Its result has memory of its own for each set, as ours has, until the next one: else
+            # the allocator gives all of them the same, which stays in the cache.
+            kept[n] = peer.function(*sets.inputs[n])
+            return kept[n]
 
         def result() -> Sequence[Any]:
             if peer.takes_outputs:

@@ -29,7 +29,7 @@ from gpu.timing import ratio
 from report.results import Results, ResultsError, Row, read_results, write_results
 from report.table import text_table
 
-cpu_kernel = importlib.import_module("mdh.cpu_kernel")
+cpu_kernel = importlib.import_module("mdh.kernels.cpu_kernel")
 
 _ROUNDS = 11
 _SECONDS_OF_A_ROUND = 0.05

@@ -88,6 +88,7 @@ const std::map<std::string, std::string>& CommandsOfMethods() {
       {"StudyService.ListTrials", "study trials"},
       {"StudyService.TellTrials", "tune-program"},
       {"TuningService.CancelTuningJob", "cancel"},
+      {"TuningService.CheckSchedule", "schedule check"},
       {"TuningService.CreateTuningJob", "tune"},
       {"TuningService.GetTuningJob", "watch"},
       {"TuningService.ListTuningJobs", "jobs"},

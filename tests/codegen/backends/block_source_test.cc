@@ -297,7 +297,8 @@ TEST(BlockSourceTest, PrefixSumsWithoutNumbersSuitTheDevice) {
     const Result<Kernel> kernel =
         Generate(scan, absl::StrCat("model=", model, "; ", kScan, numbers), device);
     EXPECT_TRUE(kernel.ok()) << kernel.status();
-    return kernel.ok() ? absl::StrReplaceAll(kernel->source, {{numbers, ""}}) : "";
+    // From what is behind the configuration and the schedule, which name the numbers.
+    return kernel.ok() ? kernel->source.substr(kernel->source.find("// Parts, outermost")) : "";
   };
   EXPECT_EQ(source("CUDA", gpu, ""), source("CUDA", gpu, "; scan=256:1:4"));
   EXPECT_EQ(source("OpenCL", cpu, ""), source("OpenCL", cpu, "; scan=32:1:4"));

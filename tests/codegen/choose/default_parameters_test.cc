@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
 
@@ -244,6 +246,29 @@ TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
   EXPECT_EQ(remainder("500", "64"), Remainder::kVariants);
   EXPECT_EQ(remainder("512", "64"), Remainder::kVariants);
   EXPECT_EQ(remainder("495", "100000"), Remainder::kVectors);
+}
+
+// A vector of work-items a block, without copies in what is no faster memory. They share a
+// reduction only where there are too few results, and then neighbours read neighbours.
+TEST(DefaultParametersTest, WorkItemsAreLanesOnCpusUnderOpenCl) {
+  using Three = std::array<int64_t, 3>;
+  const SystemModel model = OpenClModel();
+  DeviceDescription device = OpenClCpu();
+  device.blocks.multiprocessors = 2;
+  const Expression product =
+      *ParseExpression(kSmallProduct, {{"I", "64"}, {"J", "64"}, {"K", "64"}});
+  const TuningParameters tiles = DefaultParameters(product, model, device);
+  const NestShape blocks(product, model, tiles);
+  EXPECT_EQ(blocks.Block(), (Three{16, 1, 1}));
+  EXPECT_GE(blocks.Grid()[0] * blocks.Grid()[1], 8);
+  EXPECT_EQ(tiles.tile[0], (std::vector<int64_t>{16, 16, 64}));
+  for (const InputParameters& input : tiles.inputs) EXPECT_TRUE(input.memory.regions.empty());
+  const Expression dot = Shipped("dot.mdh", {{"K", "1000000"}});
+  const TuningParameters lanes = DefaultParameters(dot, model, device);
+  const NestShape shares(dot, model, lanes);
+  EXPECT_EQ(shares.Block(), (Three{16, 1, 1}));
+  EXPECT_EQ(shares.Grid(), (Three{2, 1, 1}));
+  EXPECT_EQ(lanes.tile[2], std::vector<int64_t>{1});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Register tiles by counting, and the configurations that rules make of them.
-#include "codegen/choose/tile_choice.h"
+#include "codegen/choose/tiles/tile_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,6 +19,13 @@ TEST(LoopProgramTextTest, SumsOfProductsNameTheirOperands) {
             "add_products(s, a, b)");
 }
 
+TEST(LoopProgramTextTest, DotsAreOfWords) {
+  const LoopValue sum = Vector("s", ScalarType::kFloat32, 4),
+                  a = Vector("a", ScalarType::kUint32, 4);
+  EXPECT_EQ(ToText(MakeAddDots(sum, a, Vector("b", ScalarType::kUint32, 4))), "add_dots(s, a, b)");
+  EXPECT_EQ(ToText(MakeLoadWords("p", Index(3), 1, 1)), "words p[3]");
+}
+
 TEST(LoopProgramTextTest, KeysSayWhereNanIs) {
   const LoopValue halves = Vector("x", ScalarType::kFloat16, 8);
   const LoopValue keys = MakeOrderKeys(halves, /*nan_is_least=*/false);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/text/parser.h"
+#include "core/text/printer.h"
 #include "tests/error_message.h"
 #include "tests/shipped_expression.h"
 
@@ -29,9 +31,21 @@ Expression OfFunction(const std::string& f, const std::string& op = "+",
                              " where f(x, b) -> ", f));
 }
 
+// What is along which dimensions, and the functions, a line each.
+std::string TextOf(const Expression& expression, const KeyedForm& form) {
+  const auto along = [&](const char* what, const std::vector<int>& dimensions) {
+    const auto name = [&](std::string* out, int d) { *out += expression.dimensions()[d].name; };
+    return absl::StrCat(what, " along ",
+                        dimensions.empty() ? "-" : absl::StrJoin(dimensions, ",", name));
+  };
+  return absl::StrCat(along("elements", form.elements), "; ", along("keys", form.keys), "; ",
+                      along("batch", form.batch), "\nelement: ", ToText(form.element),
+                      "\nresult: ", ToText(form.result), "\n");
+}
+
 std::string FormText(const Expression& expression) {
   const Result<KeyedForm> form = FindKeyedForm(expression);
-  return form.ok() ? ToText(expression, *form) : ErrorMessage(form);
+  return form.ok() ? TextOf(expression, *form) : ErrorMessage(form);
 }
 
 TEST(KeyedFormTest, Histogram) {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/low_level_buffers.h"
 #include "tests/core/decomposition/low_level_mda.h"
 
 namespace mdh {

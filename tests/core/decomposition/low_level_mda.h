@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "core/decomposition/low_level_buffers.h"
 #include "core/expression/expression.h"
 #include "core/scalar/scalar_value.h"
+#include "tests/core/decomposition/low_level_input.h"
 
 namespace mdh {
 

@@ -62,4 +62,13 @@ inline std::string AlongK(const std::string& model, bool threads, const std::str
                       results);
 }
 
+// All levels in the order of layers, inputs where they are.
+inline std::string Plain(const std::string& model, const std::string& parts,
+                         const std::string& more = "") {
+  return absl::StrCat("model=", model, "; parts=", parts,
+                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+                      "inputs=in_place:0,1:-1|in_place:0,1:-1",
+                      more);
+}
+
 }  // namespace mdh

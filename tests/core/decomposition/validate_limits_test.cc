@@ -1,4 +1,4 @@
-// Constraints of programming models, numerics policies and limits of devices, with their messages.
+// Constraints of programming models and limits of devices, with their messages.
 #include <gtest/gtest.h>
 
 #include "core/decomposition/constraints.h"
@@ -9,7 +9,6 @@ namespace {
 
 using ModelTest = ValidateTest;
 using LimitsTest = ValidateTest;
-using NumericsTest = ValidateTest;
 
 TEST_F(ModelTest, DeviceOfTheModel) {
   EXPECT_EQ(Error([](auto& p) { p.system_model = "OpenCL"; }),
@@ -335,15 +334,6 @@ TEST_F(LimitsTest, TablesOfKeysCombineWhatTheyStore) {
             "keyed: result y is combined as fp32 and stored as fp16");
 }
 
-// All levels in the order of layers, inputs where they are.
-std::string Plain(const std::string& model, const std::string& parts,
-                  const std::string& more = "") {
-  return absl::StrCat("model=", model, "; parts=", parts,
-                      "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
-                      "inputs=in_place:0,1:-1|in_place:0,1:-1",
-                      more);
-}
-
 TEST_F(LimitsTest, BlocksAndGrids) {
   EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,1|1,1,40|64,48,1|1,1,1|1,1,1")),
             "threads per block (0: number of CCs, Table 2): 3072 > 1024");
@@ -461,45 +451,6 @@ TEST_F(LimitsTest, DeviceMemory) {
   EXPECT_EQ(ErrorOf(Plain("CUDA", "64,64,1|1,1,1|16,16,1|1,1,512|1,1,1",
                           "; scalar_order=1,0,2|0,1,2|0,1,2|0,1,2|0,1,2")),
             "bytes of partial results and of MDAs between phases: 6442450944 > 1073741824");
-}
-
-TEST_F(NumericsTest, PartsAreThoseOfThePolicy) {
-  const std::string exact = "; numerics=exact";
-  EXPECT_EQ(ErrorOf(kParameters + exact), "no error");
-  EXPECT_EQ(ErrorOf(AlongK("CUDA", false, "0,0,0|0,0,0|0,0,0|2,2,2|2,2,2") + exact),
-            "numerics=exact needs parts of 40 points on the core layer in dimension k, not 10");
-  EXPECT_EQ(ErrorOf(AlongK("CUDA", true, "0,0,0|2,2,2|2,2,2|2,2,2|2,2,2") + exact),
-            "numerics=exact: 4 parts at level (3,3) run in parallel along dimension k, 1 is "
-            "allowed");
-  const std::string swapped =
-      "; assign=(1,1)(1,2)(2,3)|(2,1)(2,2)(1,3)|(3,1)(3,2)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3)";
-  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,2|1,1,5|16,16,1|4,3,4|1,1,1", swapped + exact)),
-            "numerics=exact needs parts of 40 points on the core layer in dimension k, not smaller "
-            "ones of several levels");
-}
-
-TEST_F(NumericsTest, FixedTreesHaveBlocksOfTheirParts) {
-  expression_ = MatMul(16, 16, 1000);
-  const std::string results = "; results=0,0,0|2,2,2|2,2,2|2,2,2|2,2,2; numerics=tree";
-  EXPECT_EQ(FixedTreePart(expression_, 2), 64);
-  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,16|1,1,1|16,16,1|1,1,64|1,1,1", results)), "no error");
-  EXPECT_EQ(ErrorOf(Plain("CUDA", "1,1,8|1,1,1|16,16,1|1,1,125|1,1,1", results)),
-            "numerics=tree needs parts of 64 points on the core layer in dimension k, not 125");
-}
-
-TEST_F(NumericsTest, LoopsRunInOrder) {
-  parameters_.numerics = NumericsPolicy::kExactOrder;
-  EXPECT_EQ(Error([](auto& p) {
-              std::swap(p.phase.order[8], p.phase.order[11]);
-              p.inputs.assign(2, {});
-            }),
-            "numerics=exact: the loop of level (2,3) runs inside of that of level (4,3), not in "
-            "lexicographic order");
-  EXPECT_EQ(Error([](auto& p) {
-              p.outputs[0].regions[1] = {0, 0, 0};
-            }),
-            "numerics=exact: the loop of level (2,3) at place 9 runs outside of place 10, where "
-            "results accumulate (R3)");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/decomposition/constraints.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
+#include "tests/error_message.h"
 #include "tests/nvidia_under_opencl.h"
 
 namespace mdh {
@@ -36,10 +37,13 @@ TEST(BackendsTest, EveryKindIsDescribedOnce) {
 }
 
 TEST(FeaturesTest, FollowFromTheArchitecture) {
-  EXPECT_EQ(DescribeHostCpu()->features, DeviceFeatures());
+  const DeviceDescription host = *DescribeHostCpu();
+  EXPECT_EQ(host.features, FeaturesOf(host));
   const DeviceDescription h100 = *DescribeCudaArchitecture(90),
                           a100 = *DescribeCudaArchitecture(80);
-  for (const auto& [name, field] : FeatureNames()) EXPECT_TRUE(h100.features.*field) << name;
+  for (const auto& [name, field] : FeatureNames()) {
+    EXPECT_EQ(h100.features.*field, absl::string_view(name) != "dot_products") << name;
+  }
   EXPECT_TRUE(a100.features.async_copies);
   EXPECT_FALSE(a100.features.clusters);
   DeviceDescription turing = a100;
@@ -53,6 +57,25 @@ TEST(FeaturesTest, FollowFromTheArchitecture) {
   turing.blocks.warp_size = 16;  // fewer than prefix sums take
   EXPECT_TRUE(FeaturesOf(turing).shuffles_down);
   EXPECT_FALSE(FeaturesOf(turing).shuffles_up);
+}
+
+TEST(FeaturesTest, DotProductsOfCpusAreInTheirInstructionSet) {
+  DeviceDescription cpu;
+  for (const char* isa : {"", "x86-64 avx2 fma avx512f", "x86-64 amx_int8", "aarch64 neon"}) {
+    cpu.isa = isa;
+    EXPECT_EQ(FeaturesOf(cpu), DeviceFeatures()) << isa;
+  }
+  for (const char* isa : {"x86-64 avx512_vnni", "x86-64 avx_vnni", "x86-64 avx512_bf16"}) {
+    cpu.isa = isa;
+    EXPECT_EQ(FeaturesOf(cpu), DeviceFeatures{.dot_products = true}) << isa;
+    EXPECT_THAT(cpu.Fingerprint(), HasSubstr("dot_products"));  // is missing
+    cpu.features = FeaturesOf(cpu);
+    EXPECT_THAT(cpu.Fingerprint(), Not(HasSubstr("dot_products")));
+    cpu.isa = "x86-64";
+    EXPECT_THAT(ErrorMessage(ValidateFeatures(cpu)),
+                HasSubstr("features.dot_products is true, but isa is 'x86-64'"));
+    cpu.features = {};
+  }
 }
 
 TEST(FeaturesTest, OfOpenClAreThoseOfItsCompiler) {

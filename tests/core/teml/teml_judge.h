@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/pipeline/pipeline_interpreter.h"
-#include "core/teml/loop_interpreter.h"
 #include "core/teml/teml.h"
 #include "tests/buffer_values.h"
+#include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {
 

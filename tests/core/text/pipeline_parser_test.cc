@@ -78,14 +78,6 @@ TEST(PipelineParser, WhatIsMeantCanBeNamed) {
       "layer.mdh:1:1: the text has no definition called 'gelu'; it has layer, matmul, activation"));
 }
 
-TEST(PipelineParser, Headers) {
-  const Result<DefinitionHeader> header = ParsePipelineHeader(kLayer);
-  ASSERT_TRUE(header.ok()) << header.status();
-  EXPECT_EQ(header->name, "layer");
-  ASSERT_EQ(header->parameters.size(), 4u);
-  EXPECT_EQ(header->parameters[2].default_value, "5");
-}
-
 TEST(PipelineParser, DefinitionsMayComeFirst) {
   const std::string text = kLayer;
   const size_t at = text.find("\nmatmul");

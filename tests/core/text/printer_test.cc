@@ -8,6 +8,7 @@
 
 #include "core/expression/canonical.h"
 #include "core/text/parser.h"
+#include "tests/definition_header.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
 #include "tests/sanitized.h"

@@ -37,8 +37,10 @@ class JobQueueTest : public ::testing::Test {
 
   Result<v1::CreateTuningJobResponse> Create(int64_t size, bool force = false,
                                              const std::string& request_id = "") {
-    return queue_->Create(
-        {MatMulExpression(size, size, size), *CheckTuningOptions({}), force, request_id, {}, ""});
+    return queue_->Create({.computation = MatMulExpression(size, size, size),
+                           .options = *CheckTuningOptions({}),
+                           .force = force,
+                           .request_id = request_id});
   }
   // Waits until the job has ended.
   v1::TuningJob WaitForEnd(int64_t number) {
@@ -253,7 +255,7 @@ TEST_F(JobQueueTest, AnotherStateOfTheCachesIsSearchedAnew) {
     options.set_cache_state(state);
     tune_.Release();
     const Result<v1::CreateTuningJobResponse> created = queue_->Create(
-        {MatMulExpression(64, 64, 64), *CheckTuningOptions(options), false, "", {}, ""});
+        {.computation = MatMulExpression(64, 64, 64), .options = *CheckTuningOptions(options)});
     EXPECT_TRUE(created.ok()) << created.status();
     return WaitForEnd(*ParseJobName(created->job().name()));
   };

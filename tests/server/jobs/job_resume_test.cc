@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_queue.h"
+#include "server/jobs/job_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/store/sqlite_store.h"
 #include "tests/server/eventually.h"
@@ -38,6 +39,7 @@ class JobResumeTest : public ::testing::Test {
                           const std::atomic<bool>& cancelled) {
       if (tuning.known) known_ = tuning.known("the kernel") != nullptr;
       budget_ = tuning.abort.ToText();
+      schedule_ = tuning.schedule;
       return tune_(expression, runners, tuning, on_trial, cancelled);
     };
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
@@ -47,6 +49,11 @@ class JobResumeTest : public ::testing::Test {
                                          .options = *CheckTuningOptions(options)});
     EXPECT_TRUE(created.ok()) << created.status();
     return std::stoll(created->job().name().substr(sizeof("tuningJobs/") - 1));
+  }
+  static v1::TuningOptions Scheduled(const std::string& schedule) {
+    v1::TuningOptions options;
+    options.set_schedule(schedule);
+    return options;
   }
   // A job as a process that was killed leaves it.
   int64_t Abandoned(v1::TuningJobState state) {
@@ -76,6 +83,7 @@ class JobResumeTest : public ::testing::Test {
   std::unique_ptr<JobQueue> queue_;
   std::atomic<bool> known_ = false;
   std::string budget_;
+  std::optional<Schedule> schedule_;
 };
 
 TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
@@ -103,6 +111,25 @@ TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
   EXPECT_EQ(queue_->Get(paused)->state(), v1::TUNING_JOB_STATE_PAUSED);
   EXPECT_EQ(queue_->Get(running)->restarts(), 1);
   EXPECT_EQ(queue_->Get(running)->request_id(), "");
+}
+
+TEST_F(JobResumeTest, AJobKeepsToItsSchedule) {
+  StartQueue();
+  const auto created = queue_->Create(*CheckJobRequest(
+      MatMulExpression(64, 64, 64), {.options = Scheduled("L2: tile k=16")}, catalogue_));
+  ASSERT_TRUE(created.ok()) << created.status();
+  const v1::KernelKey key = created->job().key();
+  EXPECT_THAT(key.schedule(), HasSubstr("d3=16"));
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_RUNNING));
+  queue_->Drain();
+  schedule_.reset();
+  StartQueue();
+  tune_.Release();
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(queue_->Get(1)->key().SerializeAsString(), key.SerializeAsString());
+  ASSERT_TRUE(schedule_.has_value());
+  EXPECT_THAT(schedule_->CanonicalText(), HasSubstr("k=16"));
+  EXPECT_TRUE(table_.FindRecord(key).ok());
 }
 
 TEST_F(JobResumeTest, WhatTheJournalHasIsKnownAndPaidFor) {

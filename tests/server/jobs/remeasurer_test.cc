@@ -47,7 +47,7 @@ class RemeasurerTest : public ::testing::Test {
     tune_.is_disturbed = true;
     tune_.Release();
     const auto created = queue_->Create(
-        {MatMulExpression(size, size, size), *CheckTuningOptions({}), false, "", {}});
+        {.computation = MatMulExpression(size, size, size), .options = *CheckTuningOptions({})});
     EXPECT_TRUE(created.ok()) << created.status();
     const v1::KernelKey key = created->job().key();
     EXPECT_TRUE(Becomes([&] {
@@ -133,14 +133,16 @@ TEST_F(RemeasurerTest, DisturbedPeaksAreMeasuredAgain) {
 TEST_F(RemeasurerTest, AnUndisturbedTimeStaysWhateverADisturbedOneSays) {
   tune_.Release();
   ASSERT_TRUE(
-      queue_->Create({MatMulExpression(8, 8, 8), *CheckTuningOptions({}), false, "", {}}).ok());
+      queue_->Create({.computation = MatMulExpression(8, 8, 8), .options = *CheckTuningOptions({})})
+          .ok());
   ASSERT_TRUE(
       Becomes([&] { return queue_->CountJobs().running == 0 && tune_.starts().size() == 1; }));
   tune_.time_ns = 2'000'000;
   tune_.is_disturbed = true;
   tune_.Release();
-  const auto again =
-      queue_->Create({MatMulExpression(8, 8, 8), *CheckTuningOptions({}), true, "", {}});
+  const auto again = queue_->Create({.computation = MatMulExpression(8, 8, 8),
+                                     .options = *CheckTuningOptions({}),
+                                     .force = true});
   ASSERT_TRUE(again.ok());
   ASSERT_TRUE(Becomes([&] { return queue_->Get(2)->has_end_time(); }));
   EXPECT_FALSE(table_.FindRecord(again->job().key())->is_disturbed());

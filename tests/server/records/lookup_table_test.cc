@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/error_details.h"
 #include "server/records/similar_records.h"
 #include "tests/server/matmul_expression.h"
 
@@ -69,6 +70,24 @@ TEST_F(LookupTableTest, NamesDoNotMatterButSizesDo) {
   const Expression larger = MatMulExpression(4, 5, 7);
   EXPECT_EQ(table_.Find(MakeKernelKey(larger, Here()), v1::MATCH_KIND_EXACT).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(LookupTableTest, SchedulesAreNoMatchForEachOther) {
+  v1::KernelKey pinned = key_;
+  pinned.set_schedule("L2: tile d3=2");
+  table_.Put(RecordOf(pinned, 100));
+  const Status missed = table_.Find(key_, v1::MATCH_KIND_COMPATIBLE).status();
+  EXPECT_EQ(DetailOf<v1::LookupMiss>(missed)->reason(), v1::MISS_REASON_OTHER_SCHEDULE);
+  EXPECT_TRUE(table_.Find(pinned, v1::MATCH_KIND_EXACT).ok());
+  EXPECT_THAT(table_.FindSimilar(key_, 5), IsEmpty());
+  EXPECT_EQ(table_.FindSimilar(pinned, 5).size(), 1u);
+  table_.Put(RecordOf(key_, 200));
+  EXPECT_EQ(Parse(table_.Find(key_, v1::MATCH_KIND_EXACT)).record().time_ns(), 200);
+  EXPECT_EQ(table_.FindSimilar(pinned, 5).size(), 2u);
+  EXPECT_NE(KernelId(pinned), KernelId(key_));
+  const std::string bytes = pinned.SerializeAsString();
+  EXPECT_EQ(KernelKeyView::Parse(bytes), KernelKeyView::Of(pinned));
+  EXPECT_EQ(KernelKeyView::Of(pinned).ToProto().SerializeAsString(), bytes);
 }
 
 TEST_F(LookupTableTest, ADigestThatCollidesIsNoMatch) {

@@ -215,6 +215,50 @@ TEST_F(SqliteStoreTest, ADatabaseWithTablesButNoMarkIsRefused) {
   EXPECT_THAT(Refusal(), HasSubstr("belongs to another application"));
 }
 
+TEST_F(SqliteStoreTest, RecordsOfSchedulesAreBesideTheFreeOne) {
+  const std::unique_ptr<Store> store = Open();
+  v1::TuningRecord pinned = Record("b", 50);
+  pinned.mutable_key()->set_expression_digest("digest of a");
+  pinned.mutable_key()->set_canonical_form("canonical form of a");
+  pinned.mutable_key()->set_schedule("L2: tile d1=2");
+  ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("int a;")).ok());
+  ASSERT_TRUE(store->PutResult(pinned, KernelWithSource("int b;")).ok());
+  EXPECT_EQ(store->GetRecord("a")->time_ns(), 100);
+  EXPECT_EQ(store->GetRecord("b")->time_ns(), 50);
+  pinned.set_time_ns(60);
+  EXPECT_EQ(store->PutResult(pinned, KernelWithSource("int c;"))->time_ns(), 50);
+}
+
+// Version 6 had no schedules.
+TEST_F(SqliteStoreTest, RecordsFromBeforeSchedulesAreFree) {
+  {
+    const std::unique_ptr<Store> store = Open();
+    ASSERT_TRUE(store->PutResult(Record("a", 100), KernelWithSource("int a;")).ok());
+    ASSERT_TRUE(store->PutResult(Record("b", 200), KernelWithSource("int b;")).ok());
+  }
+  RunSql(path_, R"sql(
+    CREATE TABLE old_records (
+      id TEXT PRIMARY KEY, expression_digest TEXT NOT NULL, canonical_form TEXT NOT NULL,
+      device_fingerprint TEXT NOT NULL, compiler TEXT NOT NULL, generator_version INTEGER NOT NULL,
+      numerics_policy INTEGER NOT NULL, time_ns INTEGER NOT NULL, record BLOB NOT NULL,
+      is_provisional INTEGER NOT NULL DEFAULT 0, crc32 INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (expression_digest, canonical_form, device_fingerprint, compiler, generator_version,
+              numerics_policy)) STRICT;
+    INSERT INTO old_records SELECT id, expression_digest, canonical_form, device_fingerprint,
+      compiler, generator_version, numerics_policy, time_ns, record, is_provisional, crc32
+      FROM records;
+    DROP TABLE records;
+    ALTER TABLE old_records RENAME TO records;
+    PRAGMA user_version = 6;
+  )sql");
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_THAT(*store->AllRecords(), SizeIs(2));
+  EXPECT_EQ(store->GetRecord("a")->time_ns(), 100);
+  EXPECT_EQ(store->GetKernel("b")->source(), "int b;");
+  EXPECT_EQ(store->PutResult(Record("a", 90), KernelWithSource("int c;"))->time_ns(), 90);
+  ASSERT_THAT(*store->AllRecords(), SizeIs(2));
+}
+
 TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
   Open();
   RunSql(path_, "PRAGMA user_version = 99");

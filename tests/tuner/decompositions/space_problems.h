@@ -14,6 +14,7 @@
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/text/parser.h"
+#include "tests/definition_header.h"
 
 namespace mdh {
 

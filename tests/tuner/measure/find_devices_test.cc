@@ -3,8 +3,10 @@
 
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/device_conversion.h"
 #include "tests/tuner/processes.h"
 #include "tests/tuner/runner_program.h"
 #include "tuner/device/device_selector.h"
@@ -12,7 +14,9 @@
 namespace mdh::find_devices_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -55,6 +59,25 @@ TEST(FindDevices, AProgramThatIsMissingOrAnotherIsNamed) {
   const Status other = FindDevices("/bin/false").status();
   EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(other.message()), HasSubstr("exit status 1"));
+}
+
+TEST(FindDevices, ADescriptionThatMakesNoSenseIsMissingWithItsReason) {
+  v1::RunnerDeviceList list;
+  list.add_missing("no CUDA device: libcuda.so.1 is not there");
+  for (const int warp : {32, 0}) {
+    DeviceDescription device = *DescribeCudaArchitecture(90);
+    device.name = "a device";
+    device.blocks.warp_size = warp;
+    v1::RunnerAttachedDevice& attached = *list.add_devices();
+    attached.set_selector(absl::StrCat("cuda:", list.devices_size() - 1));
+    *attached.mutable_description() = ToProto(device);
+  }
+  const DeviceSearch search = FoundIn(list);
+  ASSERT_EQ(search.devices.size(), 1u);
+  EXPECT_EQ(search.devices[0].selector, "cuda:0");
+  EXPECT_THAT(search.missing,
+              ElementsAre("no CUDA device: libcuda.so.1 is not there",
+                          AllOf(HasSubstr("no device cuda:1: "), HasSubstr("warp_size"))));
 }
 
 TEST(DeviceSelectors, AreReadBackAsTheyArePrinted) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/text/parser.h"
+#include "tests/definition_header.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/run/tuning_loop.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/measure/results/runner_messages.h"
+#include "proto/device_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/process/helper_process.h"
 #include "tuner/process/message_stream.h"
@@ -43,7 +43,7 @@ Result<Devices> Open(DeviceKind kind, std::optional<int> number, const DriverOpt
 v1::RunnerAttachedDevice Describe(const ComputeDevice& device, const DeviceSelector& selector) {
   v1::RunnerAttachedDevice attached;
   attached.set_selector(ToText(selector));
-  *attached.mutable_description() = ToMessage(device.description());
+  *attached.mutable_description() = ToProto(device.description());
   attached.set_platform(device.platform());
   attached.set_driver(device.driver());
   return attached;

@@ -70,7 +70,7 @@ std::vector<std::string> LibrariesOf(Compiler compiler, const std::string& path,
   const std::string openmp =
       AnswerTo({{path, absl::StrCat("-print-file-name=", file)}}, directory, supervisor)
           .value_or("");
-  // Kernels find a runtime when they are loaded (core/decomposition/kernel_call.h).
+  // Kernels find a runtime when they are loaded (core/kernel/kernel_call.h).
   return {"-nostdlib", "-Wl,--as-needed", openmp, "-lm", "-lgcc"};
 }
 

@@ -44,7 +44,7 @@ bool IsClose(const ReferenceField& field, const ScalarValue& expected, const Sca
   if (!IsFloatingPoint(field.type)) {
     return expected == got || (field.rounds && std::abs(x - y) <= 1);
   }
-  if (std::isnan(y)) return false;
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y) && field.may_be_nan;
   if (std::isinf(x) || std::isinf(y)) return x == y;
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
 }
@@ -262,6 +262,7 @@ void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBu
     field.rms =
         std::max(field.rms, std::sqrt(summary.squares / static_cast<double>(summary.finite)));
   }
+  field.may_be_nan = summary.has_nan && summary.finite > 0;
   reference.contains_nan |= summary.has_nan;
   reference.contains_infinity |= summary.has_infinity;
 }

@@ -28,7 +28,9 @@ namespace mdh {
 // cut sums off (MayTruncate of codegen/program/contraction_units.h), which happens at most once
 // for every kLeastTruncated of the R values that are combined, eps of fp32 times R /
 // kLeastTruncated comes on top: each cut takes less than one unit in the last place of a partial
-// sum, all in the same direction, so that errors add up rather than being a random walk's. rms is
+// sum, all in the same direction, so that errors add up rather than being a random walk's. Dot
+// instructions of CPUs add nothing to it: their products are exact and every addition is rounded to
+// nearest; that they take subnormal numbers as zero shows in inputs that have such only. rms is
 // the root mean square of the finite reference values of the buffer (of the field, for records), so
 // that a value near zero among large ones is judged by what it was computed from, and at least the
 // smallest normal number. NaN never passes, infinity only where the reference has the same
@@ -40,6 +42,8 @@ struct ReferenceField {
   double rms = 0;        // floating point only
   double tolerance = 0;  // the factor of the maximum above; floating point only
   bool rounds = false;   // integers: combined as floating-point numbers
+  // Nan is right where it is expected: results of which some are numbers tell right from wrong.
+  bool may_be_nan = false;
 };
 
 // The values that matrix units add to a sum at once, at least.

@@ -90,69 +90,6 @@ MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message) {
           .may_share_unit = message.may_share_unit()};
 }
 
-v1::RunnerDevice ToMessage(const DeviceDescription& device) {
-  v1::RunnerDevice message;
-  message.set_kind(static_cast<int>(device.kind));
-  message.set_name(device.name);
-  message.set_cores(device.cores);
-  message.set_simd_bytes(device.simd_bytes);
-  message.set_vector_registers(device.vector_registers);
-  message.set_l1_bytes(device.l1_bytes);
-  message.set_l2_bytes(device.l2_bytes);
-  message.set_l3_bytes(device.l3_bytes);
-  message.set_cache_line_bytes(device.cache_line_bytes);
-  message.set_isa(device.isa);
-  message.set_compiler(device.compiler);
-  message.set_clock_hz(device.clock_hz);
-  const BlockLimits& b = device.blocks;
-  message.set_multiprocessors(b.multiprocessors);
-  message.set_max_threads_per_block(b.max_threads_per_block);
-  Set(b.max_block, message.mutable_max_block());
-  Set(b.max_grid, message.mutable_max_grid());
-  message.set_warp_size(b.warp_size);
-  message.set_shared_bytes_per_block(b.shared_bytes_per_block);
-  message.set_registers_per_thread(b.registers_per_thread);
-  message.set_registers_per_block(b.registers_per_block);
-  message.set_memory_bytes(b.memory_bytes);
-  message.set_has_fp64(b.has_fp64);
-  for (const auto& [name, field] : FeatureNames()) {
-    if (device.features.*field) message.add_features(name);
-  }
-  return message;
-}
-
-DeviceDescription FromMessage(const v1::RunnerDevice& message) {
-  DeviceDescription device;
-  device.kind = static_cast<DeviceKind>(message.kind());
-  device.name = message.name();
-  device.cores = message.cores();
-  device.simd_bytes = message.simd_bytes();
-  device.vector_registers = message.vector_registers();
-  device.l1_bytes = message.l1_bytes();
-  device.l2_bytes = message.l2_bytes();
-  device.l3_bytes = message.l3_bytes();
-  device.cache_line_bytes = message.cache_line_bytes();
-  device.isa = message.isa();
-  device.compiler = message.compiler();
-  device.clock_hz = message.clock_hz();
-  BlockLimits& b = device.blocks;
-  b.multiprocessors = message.multiprocessors();
-  b.max_threads_per_block = message.max_threads_per_block();
-  b.max_block = Get(message.max_block(), 0);
-  b.max_grid = Get(message.max_grid(), 0);
-  b.warp_size = message.warp_size();
-  b.shared_bytes_per_block = message.shared_bytes_per_block();
-  b.registers_per_thread = message.registers_per_thread();
-  b.registers_per_block = message.registers_per_block();
-  b.memory_bytes = message.memory_bytes();
-  b.has_fp64 = message.has_fp64();
-  for (const auto& [name, field] : FeatureNames()) {
-    device.features.*field =
-        std::count(message.features().begin(), message.features().end(), name) > 0;
-  }
-  return device;
-}
-
 v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement) {
   v1::RunnerMeasured message;
   message.set_number(number);
@@ -188,8 +125,8 @@ Measurement FromMessage(const v1::RunnerMeasured& message) {
   return measurement;
 }
 
-v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks) {
-  v1::RunnerPeakRates message;
+v1::MachinePeaks ToMessage(const MachinePeaks& peaks) {
+  v1::MachinePeaks message;
   message.set_fp32_flops_per_s(peaks.fp32_flops_per_s);
   message.set_fp64_flops_per_s(peaks.fp64_flops_per_s);
   message.set_memory_bytes_per_s(peaks.memory_bytes_per_s);
@@ -200,7 +137,7 @@ v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks) {
   return message;
 }
 
-MachinePeaks FromMessage(const v1::RunnerPeakRates& message) {
+MachinePeaks FromMessage(const v1::MachinePeaks& message) {
   return {.fp32_flops_per_s = message.fp32_flops_per_s(),
           .fp64_flops_per_s = message.fp64_flops_per_s(),
           .memory_bytes_per_s = message.memory_bytes_per_s(),

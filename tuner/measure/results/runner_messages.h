@@ -1,4 +1,5 @@
-// What runners, their processes and their callers say to each other, as messages.
+// What runners, their processes and their callers say to each other, as messages. Devices:
+// proto/device_conversion.h.
 #pragma once
 
 #include "codegen/program/kernel.h"
@@ -13,17 +14,15 @@ namespace mdh {
 
 v1::RunnerKernel ToMessage(const Kernel& kernel);
 v1::RunnerMeasureOptions ToMessage(const MeasureOptions& options);
-v1::RunnerDevice ToMessage(const DeviceDescription& device);
 v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement);
-v1::RunnerPeakRates ToMessage(const MachinePeaks& peaks);
+v1::MachinePeaks ToMessage(const MachinePeaks& peaks);
 v1::FunctionResources ToMessage(const FunctionResources& function);
 
 // What was given to ToMessage; of kernels what is needed to compile and launch them.
 Kernel FromMessage(const v1::RunnerKernel& message);
 MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message);
-DeviceDescription FromMessage(const v1::RunnerDevice& message);
 Measurement FromMessage(const v1::RunnerMeasured& message);
-MachinePeaks FromMessage(const v1::RunnerPeakRates& message);
+MachinePeaks FromMessage(const v1::MachinePeaks& message);
 FunctionResources FromMessage(const v1::FunctionResources& message);
 
 }  // namespace mdh

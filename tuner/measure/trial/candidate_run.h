@@ -32,7 +32,7 @@ struct InputBuffer {
 };
 
 struct CandidateRun {
-  std::string library;  // compiled from a source with CallSource (core/decomposition/kernel_call.h)
+  std::string library;  // compiled from a source with CallSource (core/kernel/kernel_call.h)
                         // at its end
   std::string entry;
   std::string suffix = "";  // of all names of the source in the library

@@ -81,7 +81,12 @@ TEST(Comparison, AValueNearZeroIsJudgedByTheBuffersScale) {
   EXPECT_TRUE(Compare<float>({1e-9f, 1e-9f}, {1e-6f, 1e-9f}, ScalarType::kFloat32).has_value());
 }
 
-TEST(Comparison, NanNeverPasses) {
+TEST(Comparison, NanPassesOnlyWhereItIsExpectedAmongNumbers) {
+  EXPECT_EQ(Compare<float>({1, kNan}, {1, kNan}, ScalarType::kFloat32), std::nullopt);
+  EXPECT_EQ(Compare<double>({1, kNan}, {1, kNan}, ScalarType::kFloat64), std::nullopt);
+  EXPECT_TRUE(Compare<float>({1, kNan}, {1, 2}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<float>({1, kNan}, {kNan, kNan}, ScalarType::kFloat32).has_value());
+  EXPECT_TRUE(Compare<float>({1, 2}, {1, kNan}, ScalarType::kFloat32).has_value());
   EXPECT_TRUE(Compare<float>({1}, {kNan}, ScalarType::kFloat32).has_value());
   EXPECT_TRUE(Compare<float>({kNan}, {kNan}, ScalarType::kFloat32).has_value());
   EXPECT_TRUE(Reference<float>({1, kNan}, ScalarType::kFloat32).contains_nan);

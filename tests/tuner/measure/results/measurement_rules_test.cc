@@ -239,15 +239,7 @@ TEST(Plausibility, NothingIsImplausibleWithoutPeaks) {
                               SmallDevice(), MachinePeaks{}));
 }
 
-TEST(RunnerMessages, DevicesAndOptionsAreReadBack) {
-  for (const int capability : {80, 90}) {
-    DeviceDescription device = *DescribeCudaArchitecture(capability);
-    device.name = "a device";
-    device.l3_bytes = 77;
-    EXPECT_EQ(FromMessage(ToMessage(device)).Fingerprint(), device.Fingerprint());
-    EXPECT_EQ(FromMessage(ToMessage(device)).blocks.max_grid, device.blocks.max_grid);
-    EXPECT_EQ(FromMessage(ToMessage(device)).features, device.features);
-  }
+TEST(RunnerMessages, OptionsAreReadBack) {
   const MeasureOptions options = {.min_repeats = 4,
                                   .target_time_ns = 5,
                                   .max_repeats = 6,

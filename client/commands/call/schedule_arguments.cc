@@ -1,0 +1,47 @@
+#include "client/commands/call/schedule_arguments.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/commands/call/command.h"
+
+namespace mdh {
+
+void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments) {
+  command
+      .add_option("--schedule", arguments.file,
+                  "file with a schedule that the kernel must keep to; what it does not say is "
+                  "searched; -: standard input")
+      ->type_name("FILE");
+}
+
+Result<std::string> LoadSchedule(const ScheduleArguments& arguments) {
+  if (arguments.file.empty()) return "";
+  if (arguments.file == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  std::ifstream stream(arguments.file);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (stream.is_open() && !stream.bad()) return text;
+  return WithExitCode(ExitCode::kBadExpression,
+                      absl::NotFoundError(absl::StrCat("cannot read ", arguments.file, ": ",
+                                                       std::strerror(errno))));
+}
+
+Status InScheduleFile(const ScheduleArguments& arguments, const Status& error) {
+  const bool is_named = arguments.file.empty() || arguments.file == "-";
+  if (error.ok() || is_named) return error;
+  const std::string message =
+      absl::StrReplaceAll(error.message(), {{"<schedule>", arguments.file}});
+  Status renamed(error.code(), message);
+  error.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { renamed.SetPayload(url, payload); });
+  return renamed;
+}
+
+}  // namespace mdh

@@ -1,0 +1,1 @@
+"""What runs generated kernels in this process: loading, compiling, launching."""

@@ -1,0 +1,483 @@
+#include "codegen/choose/tiles/register_tile_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+constexpr double kMuchWritten = 8;          // times what is read
+constexpr int64_t kCacheWayBytes = 4096;    // of first-level caches, on all that we know: a page
+constexpr int64_t kFewReads = 8;            // of a copy, by different register tiles
+constexpr int64_t kLeastPerExtraUnit = 64;  // a core's register tiles for one more than its share
+
+class Rules {
+ public:
+  // `threads`: among which the computation is divided.
+  Rules(const Expression& e, const SystemModel& m, const DeviceDescription& device,
+        NumericsPolicy numerics, int64_t threads)
+      : e_(e),
+        m_(m),
+        device_(device),
+        innermost_(InnermostMemoryLayer(m)),
+        threads_(threads),
+        p_(SinglePoints(e, m, numerics)) {}
+
+  TuningParameters Run(const TileChoice& choice) {
+    ApplyTile(choice);
+    ChooseCacheTiles(choice);
+    ChooseCoreTiles();
+    OrderTiles();
+    if (is_ordered()) KeepOrder();
+    ChooseStaging(choice);
+    ChooseStores();
+    ChooseThreads();
+    return std::move(p_);
+  }
+
+ private:
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+  bool HasRegisters() const { return m_.LayerWith(LayerRole::kRegisters) > 0; }
+  bool is_ordered() const { return p_.numerics != NumericsPolicy::kReassociate; }
+  std::vector<int64_t>& registers() { return p_.tile[innermost_]; }
+  const std::vector<int64_t>& registers() const { return p_.tile[innermost_]; }
+
+  // ---- Register tile ----
+
+  void ApplyTile(const TileChoice& choice) {
+    vector_dimension_ = choice.vector_dimension;
+    lanes_ = choice.lanes;
+    if (vector_dimension_ >= 0)
+      p_.tile[m_.LayerWith(LayerRole::kLanes) - 1][vector_dimension_] = lanes_;
+    for (int d = 0; d < e_.rank(); ++d) registers()[d] = d == vector_dimension_ ? lanes_ : 1;
+    if (!HasRegisters()) return;
+    registers() = choice.tile;
+    p_.independent_accumulators = choice.independent_accumulators;
+    p_.dot = choice.dot;
+    if (choice.accumulates_in_output) p_.accumulate_in = AccumulateIn::kOutput;
+  }
+
+  // ---- Caches ----
+
+  // Bytes of all inputs and outputs that a part with these extents touches; in whole lines of
+  // `line_bytes`.
+  double FootprintBytes(const std::vector<int64_t>& tile, int line_bytes) const {
+    double bytes = 0;
+    auto add = [&](const Buffer& buffer) {
+      double elements = 1;
+      const double line = std::max(1.0, static_cast<double>(line_bytes) / buffer.type.size_bytes());
+      for (size_t x = 0; x < buffer.extents.size(); ++x) {
+        double extent = 1;
+        for (int d = 0; d < e_.rank(); ++d) {
+          extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
+                    static_cast<double>(tile[d] - 1);
+        }
+        extent = std::min(extent, static_cast<double>(buffer.extents[x]));
+        if (x + 1 == buffer.extents.size()) extent = std::ceil(extent / line) * line;
+        elements *= extent;
+      }
+      bytes += elements * buffer.type.size_bytes();
+    };
+    for (const Buffer& buffer : e_.inputs()) add(buffer);
+    for (const Buffer& buffer : e_.outputs()) add(buffer);
+    return bytes;
+  }
+
+  // Whether some input is read more than once by points that are far apart.
+  bool ReadsAgain() const {
+    for (const Buffer& buffer : e_.inputs()) {
+      if (ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
+    }
+    return false;
+  }
+
+  // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.
+  bool SlidesAlongRows() const {
+    const int v = vector_dimension_;
+    if (v < 0 || e_.is_reduction(v)) return false;
+    std::vector<int64_t> row = registers();
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d) && row[d] != size(d)) return false;
+    }
+    row[v] = size(v);
+    return FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
+  }
+
+  // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
+  // it reads and writes the least more; of several, the first of `dimensions`.
+  void Grow(std::vector<int64_t>& tile, const std::vector<int>& dimensions, double bytes) const {
+    if (dimensions.empty()) return;
+    // Reductions walk along rows; what a block of results reads of a line should be all of it.
+    const int line_bytes = e_.is_reduction(dimensions.front()) ? 1 : device_.cache_line_bytes;
+    while (true) {
+      std::vector<int64_t> best;
+      double least = 0;
+      for (const int d : dimensions) {
+        if (tile[d] == size(d)) continue;
+        std::vector<int64_t> larger = tile;
+        // Not twice the extent itself, which may be too large.
+        larger[d] = tile[d] >= size(d) - tile[d] ? size(d) : tile[d] * 2;
+        const double footprint = FootprintBytes(larger, line_bytes);
+        const double growth =
+            footprint * static_cast<double>(tile[d]) / static_cast<double>(larger[d]);
+        if (footprint > bytes || (!best.empty() && growth >= least)) continue;
+        least = growth;
+        best = std::move(larger);
+      }
+      if (best.empty()) return;
+      tile = std::move(best);
+    }
+  }
+
+  // Bytes of what one register tile may read before the next one does. That of the first-level
+  // cache with strided rows. Strips are fetched ahead from the second level faster than they are
+  // used, and results are taken up again the less often the longer they are. With lanes along a
+  // reduction, whose results take longer to combine, half the second level.
+  double ReductionBytes(const TileChoice& choice) const {
+    const auto l1 = static_cast<double>(device_.l1_bytes),
+               l2 = static_cast<double>(device_.l2_bytes);
+    if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
+    const bool has_strips =
+        std::find(choice.packed.begin(), choice.packed.end(), true) != choice.packed.end();
+    return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
+  }
+
+  void ChooseCacheTiles(const TileChoice& choice) {
+    std::vector<int> reduced, concatenated;
+    for (int d = e_.rank() - 1; d >= 0; --d)
+      (e_.is_reduction(d) ? reduced : concatenated).push_back(d);
+    if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
+    // Stencils read rows that were read a row or a plane before: long rows are worth more than
+    // blocks. Else there may be nothing that a cache could keep.
+    if (!e_.has_reduction() || !ReadsAgain() || SlidesAlongRows()) {
+      for (int l = 1; l < innermost_; ++l) {
+        for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
+      }
+      return;
+    }
+    std::vector<int64_t> tile = registers();
+    Grow(tile, reduced, ReductionBytes(choice));  // reductions first
+    for (int l = innermost_ - 1; l > 0; --l) {
+      const bool outermost = l == 1;
+      double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
+      if (outermost && innermost_ > 2) {
+        bytes = std::max(2 * bytes,
+                         0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
+      }
+      Grow(tile, concatenated, bytes);
+      if (outermost) Grow(tile, reduced, bytes);
+      p_.tile[l] = tile;
+    }
+  }
+
+  // The output is added to once for every few points of the reductions.
+  void KeepOutputsInCache() {
+    std::vector<int64_t> tile;
+    int64_t rows = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const bool is_whole = e_.is_reduction(d) || d == vector_dimension_;
+      tile.push_back(is_whole ? size(d) : registers()[d]);
+      if (!is_whole) rows *= tile[d];
+    }
+    const int v = vector_dimension_;
+    int64_t bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += rows * buffer.type.size_bytes();
+    const int64_t most = std::max<int64_t>(1, device_.l1_bytes / 2 / bytes / registers()[v]);
+    if (most * registers()[v] < size(v)) tile[v] = most * registers()[v];
+    for (int l = 1; l < innermost_; ++l) p_.tile[l] = tile;
+  }
+
+  // ---- Order ----
+
+  // Bytes of an input that the tiles with one place in the concatenated dimensions read.
+  double TileBytes(const Buffer& buffer) const {
+    std::vector<int64_t> tile = p_.tile[innermost_];
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d)) tile[d] = p_.tile[std::max(0, innermost_ - 1)][d];
+    }
+    double elements = 1;
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      double extent = 1;
+      for (int d = 0; d < e_.rank(); ++d) {
+        extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
+                  static_cast<double>(tile[d] - 1);
+      }
+      elements *= extent;
+    }
+    return elements * buffer.type.size_bytes();
+  }
+
+  // Innermost run the tiles that share what is largest of the inputs of one. Results in the output:
+  // reductions around all others, the lanes' dimension innermost.
+  void OrderTiles() {
+    const Buffer* largest = nullptr;
+    for (const Buffer& buffer : e_.inputs()) {
+      if (largest == nullptr || TileBytes(buffer) > TileBytes(*largest)) largest = &buffer;
+    }
+    // What is written more than read should be written in its order.
+    double read = 0, written = 0;
+    for (const Buffer& buffer : e_.inputs()) read += static_cast<double>(buffer.size_bytes());
+    for (const Buffer& buffer : e_.outputs()) written += static_cast<double>(buffer.size_bytes());
+    if (largest == nullptr || written > kMuchWritten * read) return;
+    const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;
+    std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
+    const auto place = [&](int d) {
+      if (e_.is_reduction(d)) return in_output ? 0 : 3;
+      if (in_output) return d == vector_dimension_ ? 2 : 1;
+      return StrideAlong(*largest, 0, d) != 0 ? 1 : 2;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
+    SetOrderOfLayer(p_.phase, innermost_, order);
+  }
+
+  // ---- Cores ----
+
+  void ChooseCoreTiles() {
+    p_.tile[0] = Sizes();
+    int64_t wanted = threads_;
+    // Results in the output have rows that should stay whole.
+    if (p_.accumulate_in == AccumulateIn::kOutput &&
+        OutputBytes() <= static_cast<double>(device_.l2_bytes)) {
+      wanted = SplitOverCores(/*reduced=*/true, wanted);
+    }
+    wanted = SplitOverCores(/*reduced=*/false, wanted);
+    if (wanted > 1 && e_.points() >= 100000) SplitOverCores(/*reduced=*/true, wanted);
+    ShrinkInsideCores();
+  }
+
+  void ChooseThreads() {
+    if (threads_ < device_.cores) p_.threads = static_cast<int>(threads_);
+    if (p_.tile[0] == Sizes()) p_.threads = 1;
+  }
+
+  std::vector<int64_t> Sizes() const {
+    std::vector<int64_t> sizes;
+    for (const Dimension& dimension : e_.dimensions()) sizes.push_back(dimension.size);
+    return sizes;
+  }
+
+  // Cuts dimensions into parts, the one that balances best first, until there are `wanted` parts or
+  // nothing is left to cut. Gives the number of parts still wanted per part.
+  int64_t SplitOverCores(bool reduced, int64_t wanted) {
+    const Buffer* largest = nullptr;
+    double all_bytes = 0;
+    for (const Buffer& buffer : e_.inputs()) {
+      all_bytes += static_cast<double>(buffer.size_bytes());
+      if (largest == nullptr || buffer.size_bytes() > largest->size_bytes()) largest = &buffer;
+    }
+    if (largest != nullptr && 3 * static_cast<double>(largest->size_bytes()) < 2 * all_bytes)
+      largest = nullptr;
+    while (wanted > 1) {
+      int best = -1;
+      int64_t best_tile = 0;
+      double best_score = 0;
+      for (int d = 0; d < e_.rank(); ++d) {
+        if (e_.is_reduction(d) != reduced || p_.tile[0][d] != size(d)) continue;
+        // What is read most should be read by one core only.
+        const bool divides_largest = largest != nullptr && StrideAlong(*largest, 0, d) != 0;
+        // Parts of whole inner tiles, the largest that balance.
+        for (int l = 1; l <= innermost_; ++l) {
+          const int64_t unit = p_.tile[l][d];
+          const int64_t units = CeilDivide(size(d), unit);
+          const int64_t tile =
+              std::min(size(d), MultiplyOrLargest(CeilDivide(units, wanted), unit));
+          if (tile == size(d)) continue;
+          const double score = static_cast<double>(size(d)) /
+                                   (static_cast<double>(tile) * static_cast<double>(wanted)) -
+                               0.02 * l - 0.01 * d + (divides_largest ? 0.1 : 0);
+          if (score > best_score) {
+            best_score = score;
+            best = d;
+            best_tile = tile;
+          }
+        }
+      }
+      if (best < 0) break;
+      p_.tile[0][best] = best_tile;
+      const int64_t parts = CeilDivide(size(best), best_tile);
+      wanted = CeilDivide(wanted, parts);
+    }
+    return wanted;
+  }
+
+  // Makes the part of a core a little larger if its number of register tiles has no divisor near
+  // that of a cache's tile: a prime number would leave tiles of one.
+  void RoundCoreTile(int d) {
+    int64_t& part = p_.tile[0][d];
+    int64_t& cached = p_.tile[innermost_ - 1][d];
+    const int64_t unit = registers()[d];
+    if (innermost_ < 2 || part == size(d) || part % unit != 0 || part <= cached) return;
+    const int64_t units = part / unit;
+    for (int64_t divisor = cached / unit; divisor > 1; --divisor) {
+      const int64_t rounded = RoundUp(units, divisor);
+      if (rounded - units > units / kLeastPerExtraUnit || rounded * unit >= size(d)) continue;
+      part = rounded * unit;
+      cached = divisor * unit;
+      return;
+    }
+  }
+
+  // Inner tiles must divide those around them: take the largest multiple of the register tile that
+  // divides and is no larger.
+  void ShrinkInsideCores() {
+    for (int d = 0; d < e_.rank(); ++d) {
+      RoundCoreTile(d);
+      int64_t outer = p_.tile[0][d];
+      for (int l = 1; l < innermost_; ++l) {
+        int64_t tile = std::min(p_.tile[l][d], outer);
+        if (outer != size(d) && outer % tile != 0) {
+          const int64_t unit = registers()[d];
+          tile -= tile % unit;
+          while (outer % tile != 0) tile -= unit;
+        }
+        p_.tile[l][d] = tile;
+        outer = tile;
+      }
+    }
+    RepairChain();
+  }
+
+  // A whole dimension is the only extent that need not be a multiple: if one inside was whole and
+  // the one around it is not, everything is settled by the register tile.
+  void RepairChain() {
+    for (int d = 0; d < e_.rank(); ++d) {
+      for (int l = innermost_ - 1; l >= 0; --l) {
+        const int64_t inner = p_.tile[l + 1][d];
+        if (p_.tile[l][d] != size(d) && p_.tile[l][d] % inner != 0) {
+          p_.tile[l][d] = std::min(size(d), RoundUp(p_.tile[l][d], inner));
+        }
+      }
+      int64_t outer = size(d);
+      for (int l = 0; l <= innermost_; ++l) {
+        if (p_.tile[l][d] > outer || (outer % p_.tile[l][d] != 0 && outer != size(d)))
+          p_.tile[l][d] = outer;
+        outer = p_.tile[l][d];
+      }
+    }
+  }
+
+  // Reductions in one loop each, in the order of the dimensions; parts as the policy says.
+  void KeepOrder() {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.combine_operators()[d].is_concat()) continue;
+      const int64_t part = OrderedPart(e_, p_.numerics, d);
+      for (int l = 0; l < innermost_; ++l) p_.tile[l][d] = part;
+      if (e_.is_reduction(d)) {
+        registers()[d] = 1;
+      } else if (part % registers()[d] != 0) {
+        registers()[d] = d == vector_dimension_ && part % lanes_ == 0 ? lanes_ : 1;
+      }
+    }
+    std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
+    std::vector<int> reduced;
+    for (const int d : order) {
+      if (e_.is_reduction(d)) reduced.push_back(d);
+    }
+    std::sort(reduced.begin(), reduced.end());
+    size_t next = 0;
+    for (int& d : order) {
+      if (e_.is_reduction(d)) d = reduced[next++];
+    }
+    SetOrderOfLayer(p_.phase, innermost_, order);
+  }
+
+  // ---- Packing ----
+
+  void ChooseStaging(const TileChoice& choice) {
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+      const int d = choice.packed[b] ? vector_dimension_ : CrowdedDimension(b);
+      if (d >= 0) PackInStrips(b, d);
+    }
+  }
+
+  // All of an input in strips along dimension d, if that is valid.
+  void PackInStrips(int input, int d) {
+    const Buffer& buffer = e_.inputs()[input];
+    int strip = -1;
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      if (PlainDimension(buffer, static_cast<int>(x)) == d) strip = static_cast<int>(x);
+    }
+    if (strip < 0) return;
+    InputParameters packed = p_.inputs[input];
+    packed.stage_layer = InputParameters::kWholeBuffer;
+    packed.strip_dimension = strip;
+    packed.layout.erase(packed.layout.begin() + strip);
+    packed.layout.insert(packed.layout.begin(), strip);
+    std::swap(p_.inputs[input], packed);
+    if (!Validate(e_, m_, device_, p_).ok()) std::swap(p_.inputs[input], packed);
+  }
+
+  // The dimension whose rows of an input, as many as a register tile has, push each other out of
+  // the first-level cache: places a page apart share a set of it, which has room for as many lines
+  // as there are pages in the cache. -1 if there is none, or if the input is read too seldom for a
+  // copy.
+  int CrowdedDimension(int input) const {
+    const Buffer& buffer = e_.inputs()[input];
+    const int v = vector_dimension_;
+    if (v < 0 || e_.is_reduction(v) || !e_.has_reduction() || !CanStageWhole(buffer)) return -1;
+    if (buffer.accesses.size() > 1 || StrideAlong(buffer, 0, v) != 0) return -1;
+    if (buffer.size_bytes() <= device_.l1_bytes || size(v) < kFewReads * registers()[v]) return -1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.combine_operators()[d].is_concat() || registers()[d] == 1) continue;
+      const int64_t stride = StrideAlong(buffer, 0, d);
+      if (stride == 0) continue;
+      const int64_t apart = stride % kCacheWayBytes * buffer.type.size_bytes();
+      const int64_t ways = std::gcd(apart, kCacheWayBytes) * registers()[d];  // in bytes
+      if (2 * ways > device_.l1_bytes) return d;
+    }
+    return -1;
+  }
+
+  // ---- Stores ----
+
+  // Results that no cache keeps need not be read before they are written: whole vectors of them go
+  // past the caches, if every one is stored once.
+  void ChooseStores() {
+    const int v = vector_dimension_;
+    if (!HasRegisters() || v < 0 || e_.is_reduction(v) || e_.has_prefix_sum()) return;
+    if (OutputBytes() <= static_cast<double>(device_.l3_bytes) ||
+        p_.accumulate_in == AccumulateIn::kOutput)
+      return;
+    for (int d = 0; d < e_.rank(); ++d) {
+      for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l) {
+        if (p_.tile[l][d] != size(d)) return;
+      }
+    }
+    const auto is_row = [v](const Buffer& buffer) { return StrideAlong(buffer, 0, v) == 1; };
+    if (!std::all_of(e_.outputs().begin(), e_.outputs().end(), is_row)) return;
+    p_.streams_results = true;
+    if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
+  }
+
+  double OutputBytes() const {
+    double bytes = 0;
+    for (const Buffer& buffer : e_.outputs()) bytes += static_cast<double>(buffer.size_bytes());
+    return bytes;
+  }
+
+  const Expression& e_;
+  const SystemModel& m_;
+  const DeviceDescription& device_;
+  const int innermost_;
+  const int64_t threads_;
+  TuningParameters p_;
+  int vector_dimension_ = -1;
+  int64_t lanes_ = 1;
+};
+
+}  // namespace
+
+TuningParameters ParametersOfTile(const Expression& expression, const SystemModel& model,
+                                  const DeviceDescription& device, NumericsPolicy numerics,
+                                  int64_t threads, const TileChoice& choice) {
+  return Rules(expression, model, device, numerics, threads).Run(choice);
+}
+
+}  // namespace mdh

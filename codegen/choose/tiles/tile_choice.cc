@@ -1,0 +1,333 @@
+#include "codegen/choose/tiles/tile_choice.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "codegen/choose/tiles/tile_cost.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/program/scalar_code.h"
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
+
+namespace mdh {
+namespace {
+
+constexpr int64_t kMaxLaneVectors = 8;
+constexpr size_t kMaxRowDimensions = 4;
+constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
+// Of an input in memory: how often it is read where memory is what limits.
+constexpr double kReadOnce = 8, kWordsReadOnce = 32;
+constexpr int64_t kShortReduction = 8;       // to be unrolled whole
+constexpr int64_t kUnrolledReductions = 32;  // together
+constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
+constexpr size_t kMostOfInputs = 5;          // choices with the same lanes and packed inputs
+
+class Ranking {
+ public:
+  Ranking(const Expression& e, const DeviceDescription& device, NumericsPolicy numerics,
+          bool has_lanes)
+      : e_(e),
+        device_(device),
+        is_ordered_(numerics != NumericsPolicy::kReassociate),
+        has_lanes_(has_lanes),
+        narrow_(NarrowReductionOf(e)),
+        cost_(e, device) {}
+
+  std::vector<TileChoice> Run(size_t most) {
+    TileChoice plain;
+    plain.tile.assign(e_.rank(), 1);
+    plain.packed.assign(e_.inputs().size(), false);
+    TryRows(plain);
+    for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
+    for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const TileChoice& a, const TileChoice& b) { return a.cycles < b.cycles; });
+    std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
+    std::map<std::tuple<int, int, int64_t>, size_t> of_width;
+    std::vector<TileChoice> best;
+    for (TileChoice& choice : found_) {
+      if (best.size() == most) break;
+      const int v = choice.vector_dimension;
+      size_t& as_wide = of_width[{choice.dot, v, v < 0 ? 0 : choice.tile[v]}];
+      size_t& as_packed = alike[{choice.dot, v, choice.packed}];
+      if (as_wide >= kMostOfWidth || as_packed >= kMostOfInputs) continue;
+      ++as_wide;
+      ++as_packed;
+      best.push_back(std::move(choice));
+    }
+    return best;
+  }
+
+ private:
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+
+  // Neighbours of short integers are added up in vectors of these.
+  int64_t LanesAlong(int d) const {
+    const int64_t lanes = FullLanes(e_, device_);
+    if (!narrow_.has_value() || !e_.is_reduction(d)) return lanes;
+    for (const Buffer& buffer : e_.inputs()) {
+      for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+        const int64_t stride = StrideAlong(buffer, static_cast<int>(a), d);
+        if (stride > 1 && !(ReuseOf(e_, buffer) >= kPackedReuse && CanPack(buffer, d)))
+          return lanes;
+      }
+    }
+    return std::max<int64_t>(lanes, device_.simd_bytes / narrow_->widest_bytes);
+  }
+
+  // ---- Lanes and packing ----
+
+  // Whether some access reads or writes neighbours.
+  bool HasNeighbours(int d) const {
+    for (const auto* buffers : {&e_.inputs(), &e_.outputs()}) {
+      for (const Buffer& buffer : *buffers) {
+        for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+          if (StrideAlong(buffer, static_cast<int>(a), d) == 1) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  bool CanPack(const Buffer& buffer, int d) const {
+    if (!CanStageWhole(buffer) || buffer.size_bytes() > kMaxSharedScratchBytes / 4) return false;
+    for (size_t x = 0; x < buffer.extents.size(); ++x) {
+      if (PlainDimension(buffer, static_cast<int>(x)) == d) return true;
+    }
+    return false;
+  }
+
+  void TryLanes(int d, TileChoice choice) {
+    const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), LanesAlong(d)));
+    if (lanes == 1 || !HasNeighbours(d)) return;
+    if (e_.is_reduction(d) && (is_ordered_ || !e_.reduction().identity())) return;
+    choice.vector_dimension = d;
+    choice.lanes = lanes;
+    choice.tile[d] = lanes;
+    // Columns, and rows that are far apart and often read.
+    for (size_t b = 0; b < e_.inputs().size(); ++b) {
+      const Buffer& buffer = e_.inputs()[b];
+      const int64_t stride = StrideAlong(buffer, 0, d);
+      if (stride == 0 || ReuseOf(e_, buffer) < kPackedReuse || !CanPack(buffer, d)) continue;
+      if (stride != 1) {
+        choice.packed[b] = true;
+      } else if (!e_.is_reduction(d) && buffer.extents.size() > 1 &&
+                 ReuseOf(e_, buffer) >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes) {
+        choice.packed[b] = true;
+      }
+    }
+    TryVectors(choice);
+  }
+
+  void TryVectors(TileChoice choice) {
+    const int v = choice.vector_dimension;
+    if (e_.is_reduction(v)) {
+      TryRows(choice);
+      if (2 * choice.lanes > size(v)) return;
+      choice.independent_accumulators = true;
+      for (const int64_t vectors : {2, 4, 8}) {
+        if (vectors * choice.lanes > size(v)) break;
+        choice.tile[v] = vectors * choice.lanes;
+        TryRows(choice);
+      }
+      return;
+    }
+    for (int64_t vectors = 1; vectors <= kMaxLaneVectors; ++vectors) {
+      choice.tile[v] = std::min(size(v), vectors * choice.lanes);
+      TryRows(choice);
+      if (choice.tile[v] == size(v)) break;
+    }
+  }
+
+  // ---- Dot instructions ----
+
+  // Words along dimension d.
+  void TryDots(int d, TileChoice choice) {
+    if (!e_.is_reduction(d) || !device_.features.dot_products) return;
+    const Result<DotPlan> plan = PlanDot(e_, d);
+    if (!plan.ok()) return;
+    const MatrixInstruction* instruction = DotInstructionFor(*plan, device_);
+    if (instruction == nullptr) return;
+    choice.dot = d + 1;
+    choice.group = plan->group;
+    choice.tile[d] = std::min<int64_t>(size(d), plan->group);
+    for (int v = 0; v < e_.rank(); ++v) {
+      const std::optional<DotSides> sides = SidesOf(e_, *plan, v);
+      const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(v), instruction->n));
+      if (!sides.has_value() || e_.is_reduction(v) || lanes == 1) continue;
+      TileChoice along = choice;
+      along.vector_dimension = v;
+      along.lanes = lanes;
+      along.tile[v] = lanes;
+      const int b = sides->vector.buffer;
+      const Buffer& buffer = e_.inputs()[b];
+      const double reuse = ReuseOf(e_, buffer);
+      const bool can_pack = WordDimension(e_, *plan, sides->vector) >= 0 && CanPack(buffer, v);
+      const bool must_pack =
+          can_pack && reuse >= kMuchReuse && buffer.size_bytes() > device_.l1_bytes;
+      if (!must_pack) TryVectors(along);
+      if (!can_pack || reuse < kLeastReuseOfWords) continue;
+      along.packed[b] = true;
+      TryVectors(along);
+    }
+  }
+
+  // ---- Rows ----
+
+  // Concatenated dimensions along which inputs are used again.
+  std::vector<int> RowDimensions(const TileChoice& choice) const {
+    std::vector<std::pair<double, int>> ranked;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (d == choice.vector_dimension || !e_.combine_operators()[d].is_concat()) continue;
+      if (size(d) == 1) continue;
+      double again = 0;
+      for (const Buffer& buffer : e_.inputs()) {
+        if (StrideAlong(buffer, 0, d) == 0 || buffer.accesses.size() > 1) again += 1;
+        for (const AffineIndex& index : buffer.accesses[0].indices) {
+          const auto used = std::count_if(index.coefficients.begin(), index.coefficients.end(),
+                                          [](int64_t c) { return c != 0; });
+          if (index.coefficients[d] != 0 && used > 1) again += 0.5;
+        }
+      }
+      if (again > 0) ranked.push_back({-again, d});
+    }
+    std::stable_sort(ranked.begin(), ranked.end());
+    std::vector<int> dimensions;
+    for (const auto& [again, d] : ranked) {
+      if (dimensions.size() < kMaxRowDimensions) dimensions.push_back(d);
+    }
+    return dimensions;
+  }
+
+  void TryRows(const TileChoice& choice) {
+    TryReductions(choice);
+    const std::vector<int> rows = RowDimensions(choice);
+    const int v = choice.vector_dimension;
+    const bool has_reduced_lanes = v >= 0 && e_.is_reduction(v);
+    for (size_t n = 0; n < rows.size(); ++n) {
+      for (const int64_t count : {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
+        if (count == 16 && !has_reduced_lanes) break;
+        TileChoice one = choice;
+        one.tile[rows[n]] = std::min<int64_t>(count, size(rows[n]));
+        if (!Fits(one)) break;
+        TryReductions(one);
+        // Stencils: few rows at a time, that are neighbours. With lanes along a reduction also as
+        // many neighbours as are combined at once.
+        for (size_t m = n + 1; e_.has_reduction() && m < rows.size(); ++m) {
+          for (const int64_t others : {2, 3, 4, 8, 16}) {
+            if (others > 4 && !has_reduced_lanes) break;
+            TileChoice two = one;
+            two.tile[rows[m]] = std::min<int64_t>(others, size(rows[m]));
+            if (!Fits(two)) break;
+            TryReductions(two);
+            if (others >= size(rows[m])) break;
+          }
+        }
+        if (count >= size(rows[n])) break;
+      }
+    }
+  }
+
+  // ---- Reductions ----
+
+  void TryReductions(const TileChoice& choice) {
+    Add(choice);
+    const int v = choice.vector_dimension;
+    // Lanes along a reduction read long rows; several at a time would be short again.
+    if (!e_.has_reduction() || (v >= 0 && e_.is_reduction(v))) return;
+    // Short reductions from the innermost on, unrolled whole.
+    TileChoice unrolled = choice;
+    int64_t steps = 1;
+    int innermost = -1;
+    for (int d = e_.rank() - 1; d >= 0; --d) {
+      if (!e_.is_reduction(d) || size(d) == 1) continue;
+      if (innermost < 0) innermost = d;
+      steps *= size(d);
+      if (is_ordered_ || size(d) > kShortReduction || steps > kUnrolledReductions) break;
+      unrolled.tile[d] = size(d);
+      Add(unrolled);
+    }
+    if (innermost < 0 || is_ordered_ || choice.independent_accumulators) return;
+    TileChoice some = choice;
+    const int64_t group = choice.dot == innermost + 1 ? choice.group : 1;
+    some.tile[innermost] = 4 * group;
+    if (size(innermost) >= 32 * group) {
+      Add(some);
+      // Where few results are too short a chain of operations to wait for.
+      some.independent_accumulators = e_.reduction().identity().has_value();
+      if (some.independent_accumulators) Add(some);
+      some.independent_accumulators = false;
+    }
+    if (v < 0 || size(innermost) < 64 || e_.finishes_results()) return;
+    const double once = choice.dot > 0 ? kWordsReadOnce : kReadOnce;
+    if (!IsReadOnceInRows(once) || cost_.MemoryCycles(choice) == 0) return;
+    some.accumulates_in_output = true;
+    some.tile[innermost] = std::max<int64_t>(8, 4 * group);
+    Add(some);
+  }
+
+  // Whether an input that no cache keeps is read so seldom that memory is what limits.
+  bool IsReadOnceInRows(double reuse) const {
+    return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& buffer) {
+      return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < reuse;
+    });
+  }
+
+  bool Fits(const TileChoice& choice) const {
+    return cost_.Accumulators(choice) <= device_.vector_registers &&
+           cost_.Operations(choice) *
+                   static_cast<double>(e_.function().instructions().size() + 1) <=
+               static_cast<double>(kMaxUnrolledOperations) / 4;
+  }
+
+  void Add(const TileChoice& choice) {
+    if (!Fits(choice)) return;
+    found_.push_back(choice);
+    found_.back().cycles = cost_.Cycles(choice);
+  }
+
+  const Expression& e_;
+  const DeviceDescription& device_;
+  const bool is_ordered_;
+  const bool has_lanes_;
+  const std::optional<NarrowReduction> narrow_;
+  const TileCost cost_;
+  std::vector<TileChoice> found_;
+};
+
+}  // namespace
+
+int64_t FullLanes(const Expression& expression, const DeviceDescription& device) {
+  int64_t bytes = 1;
+  const ScalarFunction& f = expression.function();
+  for (const auto* list : {&f.parameters(), &f.results()}) {
+    for (const TypedName& t : *list) {
+      bytes = std::max<int64_t>(bytes, SizeBytes(RegisterType(t.type)));
+    }
+  }
+  return std::max<int64_t>(1, device.simd_bytes / bytes);
+}
+
+int64_t StrideAlong(const Buffer& buffer, int access, int d) {
+  return buffer.Linearized(access).coefficients[d];
+}
+
+double ReuseOf(const Expression& expression, const Buffer& buffer) {
+  double points = 1;
+  for (const Dimension& dimension : expression.dimensions()) {
+    points *= static_cast<double>(dimension.size);
+  }
+  return points * static_cast<double>(buffer.accesses.size()) /
+         static_cast<double>(buffer.elements());
+}
+
+std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
+                                  NumericsPolicy numerics, bool has_lanes, size_t most) {
+  return Ranking(expression, device, numerics, has_lanes).Run(most);
+}
+
+}  // namespace mdh

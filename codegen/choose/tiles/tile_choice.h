@@ -1,0 +1,42 @@
+// Register tiling and vectorization by counting: which dimension has the lanes, how many points and
+// vectors a tile has, and which inputs are packed for it, ranked by the cycles that one core should
+// need.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+#include "core/expression/numerics.h"
+
+namespace mdh {
+
+struct TileChoice {
+  int vector_dimension = -1;  // -1: no lanes
+  int64_t lanes = 1;
+  std::vector<int64_t> tile;  // points per dimension
+  bool independent_accumulators = false;
+  // Results are combined in the output: the loops of reductions run around those of the outputs.
+  bool accumulates_in_output = false;
+  std::vector<bool> packed;  // per input: in strips along the lanes
+  int dot = 0;               // TuningParameters::dot
+  int64_t group = 1;         // elements of its words
+  double cycles = 0;         // estimate, for all points
+};
+
+// At most `most` choices, the best first; of those with the same lanes and packed inputs only the
+// best few, each of another width. Never empty; without lanes if `has_lanes` is false. The cycles
+// count arithmetic, loads, latency of accumulators, loops and packing, and that memory prefers long
+// rows; they are good for comparisons only.
+std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
+                                  NumericsPolicy numerics, bool has_lanes, size_t most);
+
+// Of a vector of the widest type that f's parameters and results are computed in.
+int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
+// Elements between the places of neighbours along dimension d.
+int64_t StrideAlong(const Buffer& buffer, int access, int d);
+// How often each element of a buffer is read.
+double ReuseOf(const Expression& expression, const Buffer& buffer);
+
+}  // namespace mdh

@@ -1,0 +1,464 @@
+#include "codegen/choose/tiles/tile_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "codegen/lower/tiles/combine_lanes.h"
+#include "codegen/program/operation_cost.h"
+#include "codegen/program/shuffled_stride.h"
+#include "core/decomposition/constraints.h"
+
+namespace mdh {
+namespace {
+
+// Of a core that is wide enough for two vectors of arithmetic a cycle.
+constexpr double kArithmeticPerCycle = 2;
+constexpr double kLoadsPerCycle = 2;
+constexpr double kInstructionsPerCycle = 4.5;
+constexpr double kLatency = 4;  // of a multiplication with addition
+constexpr double kSpillCycles = 2;
+constexpr double kSharedOperands = 6;
+constexpr double kLoopCycles = 1.5;                // an iteration
+constexpr double kTileCycles = 12;                 // of starting and ending a tile
+constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
+
+constexpr double kUnalignedLoad = 1.3;
+constexpr double kJoinedElement = 2.5;  // of a word: to load, widen and shift it
+constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
+constexpr double kMaskedStore = 1.5;       // with its shuffle
+constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
+constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
+constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
+constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
+constexpr double kLongRunBytes = 512;
+constexpr int64_t kPageBytes = 4096;  // what is fetched ahead ends with it
+constexpr double kFewStreams = 8, kStreamCycles = 3;
+constexpr double kL2BytesPerCycle = 24;
+
+// As many operations as exp, a logarithm or the like stands for.
+constexpr double kFunction = 20;
+
+bool IsFunction(ScalarOp op) { return OperationCost(op) >= kFunctionCost; }
+
+// An addition takes a multiplication along. `additions`: those that there are besides.
+double OperationsOf(const ScalarFunction& function, double additions) {
+  double multiplications = 0, others = 0;
+  for (const auto& instruction : function.instructions()) {
+    if (instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant) continue;
+    (instruction.op == ScalarOp::kMul   ? multiplications
+     : instruction.op == ScalarOp::kAdd ? additions
+                                        : others) += IsFunction(instruction.op) ? kFunction : 1;
+  }
+  return std::max(1.0, std::max(multiplications, additions) + others);
+}
+
+// Of one combination; 0 without a reduction.
+double CombineOperationsOf(const Expression& expression) {
+  if (!expression.has_reduction()) return 0;
+  const CombineOperator& combine = expression.reduction();
+  return combine.kind() == PointWiseKind::kCustom ? OperationsOf(combine.function(), 0) : 1;
+}
+
+// Of one point, with its combination.
+double OperationsOf(const Expression& expression, double combine) {
+  const bool is_addition = expression.has_reduction() && combine <= 1;
+  return OperationsOf(expression.function(), is_addition ? combine : 0) +
+         (is_addition ? 0 : combine);
+}
+
+}  // namespace
+
+TileCost::TileCost(const Expression& expression, const DeviceDescription& device)
+    : e_(expression),
+      device_(device),
+      narrow_(NarrowReductionOf(expression)),
+      combine_operations_(CombineOperationsOf(expression)),
+      operations_(OperationsOf(expression, combine_operations_)) {
+  for (const Buffer& buffer : e_.inputs()) {
+    Input input{&buffer, {}, static_cast<double>(buffer.size_bytes()), ReuseOf(e_, buffer)};
+    for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+      input.strides.push_back(buffer.Linearized(static_cast<int>(a)).coefficients);
+    }
+    inputs_.push_back(std::move(input));
+  }
+  for (const Buffer& buffer : e_.outputs()) {
+    outputs_.push_back(
+        {buffer.Linearized(0).coefficients, static_cast<double>(buffer.size_bytes())});
+  }
+}
+
+bool TileCost::ReducesNarrow(const TileChoice& choice) const {
+  return ReducesNarrowVectors(narrow_, e_, choice.vector_dimension, choice.lanes);
+}
+
+double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
+  if (d + 1 == choice.dot) return static_cast<double>(CeilDivide(points, choice.group));
+  if (d != choice.vector_dimension) return static_cast<double>(points);
+  const int64_t rest = points % choice.lanes;
+  const int64_t singles = e_.is_reduction(d) ? rest : __builtin_popcountll(rest);
+  return static_cast<double>(points / choice.lanes + singles);
+}
+
+double TileCost::Operations(const TileChoice& choice) const {
+  double pieces = 1;
+  for (int d = 0; d < e_.rank(); ++d) pieces *= Pieces(choice, d, choice.tile[d]);
+  return pieces;
+}
+
+double TileCost::Accumulators(const TileChoice& choice) const {
+  double vectors = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d) && !choice.independent_accumulators) continue;
+    vectors *= Pieces(choice, d, choice.tile[d]);
+  }
+  double registers = 0;
+  for (const TypedName& result : e_.function().results()) {
+    const int64_t each = ReducesNarrow(choice) ? narrow_->operand_bytes : SizeBytes(result.type);
+    const auto bytes = static_cast<double>(choice.lanes * each);
+    registers += vectors * std::ceil(bytes / device_.simd_bytes);
+  }
+  return registers + ExcessVectors(choice);
+}
+
+// Per point: a dot instruction, and its share of counting what flipped signs add.
+double TileCost::PointOperations(const TileChoice& choice) const {
+  if (choice.dot == 0) return operations_;
+  return 1 + ExcessVectors(choice) / std::max(1.0, Operations(choice));
+}
+
+// Beside the results of bytes whose signs are alike: as many as there are vectors of lanes.
+double TileCost::ExcessVectors(const TileChoice& choice) const {
+  constexpr int64_t kBytes = 4;
+  if (choice.dot == 0 || choice.group != kBytes || inputs_.empty()) return 0;
+  const ScalarType first = inputs_.front().buffer->type.scalar();
+  const bool are_alike = first == inputs_.back().buffer->type.scalar();
+  const int v = choice.vector_dimension;
+  return are_alike ? Pieces(choice, v, choice.tile[v]) : 0;
+}
+
+// Of a word or a vector of words that is made of elements where they are.
+double TileCost::WordCost(const TileChoice& choice, int input) const {
+  const std::vector<int64_t>& strides = inputs_[input].strides[0];
+  const auto group = static_cast<double>(choice.group);
+  const bool are_neighbours = strides[choice.dot - 1] == 1;
+  const int64_t along = strides[choice.vector_dimension];
+  if (along == 0) return are_neighbours ? 1 : kJoinedElement * group;
+  if (are_neighbours) return kGatherPerLane * static_cast<double>(choice.lanes);
+  return (along == 1 ? kJoinedElement : kGatherPerLane * static_cast<double>(choice.lanes)) * group;
+}
+
+// An outer product keeps the operands of one side, and one of the other; places that several steps
+// read are kept as well, some of them.
+double TileCost::LiveOperands(const TileChoice& choice) const {
+  double steps = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) steps *= Pieces(choice, d, choice.tile[d]);
+  }
+  double least = 8, shared = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    const double distinct = DistinctVectors(choice, b);
+    least = std::min(least, std::ceil(distinct / steps));
+    if (steps > 1 && distinct < UsedVectors(choice, b)) shared = kSharedOperands;
+  }
+  return least + 1 + shared;
+}
+
+// Places that a tile reads of an input with one access, those that several points share counted for
+// each of them.
+double TileCost::UsedVectors(const TileChoice& choice, int input) const {
+  const Buffer& buffer = *inputs_[input].buffer;
+  if (buffer.accesses.size() > 1) return DistinctVectors(choice, input);
+  double all = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    const bool is_used =
+        std::any_of(buffer.accesses[0].indices.begin(), buffer.accesses[0].indices.end(),
+                    [d](const AffineIndex& i) { return i.coefficients[d] != 0; });
+    if (is_used) all *= Pieces(choice, d, choice.tile[d]);
+  }
+  return all;
+}
+
+// Different places that a tile reads of an input, a vector counted as one.
+double TileCost::DistinctVectors(const TileChoice& choice, int input) const {
+  const Buffer& buffer = *inputs_[input].buffer;
+  if (buffer.accesses.size() > 1) return DistinctOfStar(choice, input);
+  double product = 1;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+    double all = 1, range = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const int64_t c = std::abs(coefficients[d]);
+      if (c == 0) continue;
+      const double pieces = Pieces(choice, d, choice.tile[d]);
+      all *= pieces;
+      range += static_cast<double>(c) *
+               (d == choice.vector_dimension ? static_cast<double>(choice.tile[d]) : pieces - 1);
+    }
+    product *= std::min(all, range);
+  }
+  return product;
+}
+
+// The same of an input with several accesses, which share places.
+double TileCost::DistinctOfStar(const TileChoice& choice, int input) const {
+  std::vector<int64_t> places;
+  for (size_t a = 0; a < inputs_[input].strides.size(); ++a) {
+    std::vector<int64_t> own = {inputs_[input].buffer->Linearized(static_cast<int>(a)).constant};
+    for (int d = 0; d < e_.rank(); ++d) {
+      const int64_t stride = inputs_[input].strides[a][d];
+      const int64_t step = d == choice.vector_dimension ? choice.lanes : 1;
+      if (stride == 0 || choice.tile[d] <= step) continue;
+      const size_t count = own.size();
+      for (int64_t at = step; at < choice.tile[d]; at += step) {
+        for (size_t n = 0; n < count; ++n) own.push_back(own[n] + at * stride);
+      }
+    }
+    places.insert(places.end(), own.begin(), own.end());
+  }
+  std::sort(places.begin(), places.end());
+  return static_cast<double>(std::unique(places.begin(), places.end()) - places.begin());
+}
+
+double TileCost::LoadCost(const TileChoice& choice, int input) const {
+  if (choice.vector_dimension < 0) return 1;
+  const std::vector<int64_t>& strides = inputs_[input].strides[0];
+  const int64_t along = strides[choice.vector_dimension];
+  if (choice.packed[input]) return 1;
+  if (choice.dot > 0) return WordCost(choice, input);
+  if (along == 0) return 1;
+  if (along != 1) {
+    return IsShuffledStride(along, choice.lanes)
+               ? kUnalignedLoad * static_cast<double>(2 * std::abs(along) - 1)
+               : kGatherPerLane * static_cast<double>(choice.lanes);
+  }
+  bool is_aligned = inputs_[input].strides.size() == 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    is_aligned &= d == choice.vector_dimension || strides[d] % choice.lanes == 0;
+  }
+  return is_aligned ? 1 : kUnalignedLoad;
+}
+
+double TileCost::BodyCycles(const TileChoice& choice) const {
+  const double bytes = ReducesNarrow(choice) ? narrow_->widest_bytes : 4;
+  const double wide =
+      std::max(1.0, std::ceil(bytes * static_cast<double>(choice.lanes) / device_.simd_bytes));
+  const double arithmetic = PointOperations(choice) * Operations(choice) * wide;
+  double loads = 0, steps = 1;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    const double loaded = (DistinctVectors(choice, b) + UsedVectors(choice, b)) / 2;
+    loads += loaded * LoadCost(choice, b) * wide;
+  }
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) steps *= Pieces(choice, d, choice.tile[d]);
+  }
+  const double live = Accumulators(choice) + LiveOperands(choice);
+  const double spilled = std::max(0.0, live + 1 - device_.vector_registers);
+  const double chain = choice.accumulates_in_output || !e_.has_reduction() ? 0
+                       : choice.independent_accumulators                   ? kLatency
+                                                                           : kLatency * steps;
+  return std::max({arithmetic / kArithmeticPerCycle, StreamCycles(choice), loads / kLoadsPerCycle,
+                   (arithmetic + loads) / kInstructionsPerCycle, chain}) +
+         kSpillCycles * spilled * steps;
+}
+
+// Lanes along a reduction: what a tile reads of an input may be more than the first-level cache
+// keeps for the next tile.
+double TileCost::StreamCycles(const TileChoice& choice) const {
+  const int v = choice.vector_dimension;
+  if (v < 0 || !e_.is_reduction(v)) return 0;
+  double streamed = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    double bytes = 4.0 * DistinctVectors(choice, b) * static_cast<double>(choice.lanes);
+    double again = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
+      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
+    }
+    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
+  }
+  return streamed / kL2BytesPerCycle;
+}
+
+// Rows that a tile reads of an input at a time.
+double TileCost::Streams(const TileChoice& choice, int input) const {
+  const Buffer& buffer = *inputs_[input].buffer;
+  double streams = 1;
+  for (size_t x = 0; x + 1 < buffer.extents.size(); ++x) {
+    const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
+    double rows = static_cast<double>(constants.high - constants.low + 1);
+    for (int d = 0; d < e_.rank(); ++d) {
+      const int64_t c = std::abs(buffer.accesses[0].indices[x].coefficients[d]);
+      rows += static_cast<double>(c * (choice.tile[d] - 1));
+    }
+    streams *= std::min(rows, static_cast<double>(buffer.extents[x]));
+  }
+  return streams;
+}
+
+// Rows of large inputs that are read a few bytes at a time, and too many at once.
+double TileCost::MemoryCycles(const TileChoice& choice) const {
+  int innermost = -1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d) && choice.tile[d] < e_.dimensions()[d].size) innermost = d;
+  }
+  double cycles = 0;
+  const int v = choice.vector_dimension;
+  const bool has_parts_of_lines = v >= 0 && choice.tile[v] * 4 < device_.cache_line_bytes;
+  for (const auto& [strides, bytes] : outputs_) {
+    if (bytes <= static_cast<double>(device_.l2_bytes) || !has_parts_of_lines) continue;
+    if (strides[v] == 1) cycles += bytes / device_.cache_line_bytes * kLineCycles / 2;
+  }
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    const Input& input = inputs_[b];
+    if (input.bytes <= static_cast<double>(device_.l2_bytes) || choice.packed[b]) continue;
+    if (input.reuse >= 64) continue;  // caches are filled once and read often
+    const double lines = input.bytes / device_.cache_line_bytes;
+    const int64_t element = input.buffer->type.size_bytes();
+    const bool walks_rows = innermost >= 0 && !choice.accumulates_in_output &&
+                            input.strides[0][innermost] * element >= kPageBytes / 2;
+    if (walks_rows) {
+      const int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
+      const auto run = static_cast<double>(in_row * element);
+      cycles += lines * kLineCycles * std::max(0.0, 1 - run / kLongRunBytes);
+    }
+    if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
+      cycles += lines * kLineCycles / 2;
+    // The rows of stencils were read a row or a plane before.
+    const double streams = input.strides.size() > 1 ? 1 : Streams(choice, b);
+    if (streams > kFewStreams) cycles += lines * kStreamCycles * (streams / kFewStreams - 1);
+  }
+  return cycles;
+}
+
+double TileCost::LoopCycles(const TileChoice& choice, double body) const {
+  double iterations = 1, overhead = 0;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d)) continue;
+    const int64_t size = e_.dimensions()[d].size, tile = choice.tile[d];
+    const double whole = static_cast<double>(size / tile);
+    const double rest = Pieces(choice, d, size % tile) / Pieces(choice, d, tile);
+    if (tile < size) overhead += iterations * std::ceil(whole + rest) * kLoopCycles;
+    iterations *= whole + (rest > 0 ? std::max(rest, 0.35) : 0);
+  }
+  if (choice.accumulates_in_output) body += kTileCycles / 2 + Accumulators(choice);
+  return iterations * body + overhead;
+}
+
+// Equally far from one to the next, in every output.
+TileCost::Run TileCost::RunOfResults(const TileChoice& choice) const {
+  Run run{std::numeric_limits<int64_t>::max(), true};
+  for (const Output& output : outputs_) {
+    std::vector<std::pair<int64_t, int64_t>> rows;  // strides and how many
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d) || choice.tile[d] == 1) continue;
+      rows.emplace_back(std::abs(output.strides[d]), choice.tile[d]);
+    }
+    std::sort(rows.begin(), rows.end());
+    int64_t results = 1;
+    for (const auto& [stride, count] : rows) {
+      if (stride != rows[0].first * results) break;
+      results *= count;
+    }
+    run.results = std::min(run.results, results);
+    run.has_neighbours &= rows.empty() || rows[0].first == 1;
+  }
+  return run;
+}
+
+// Of combining the independent accumulators of each result of a tile.
+double TileCost::ChainCycles(const TileChoice& choice, double results) const {
+  if (!choice.independent_accumulators) return 0;
+  double chains = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) chains *= Pieces(choice, d, choice.tile[d]);
+  }
+  return results * (chains - 1) * combine_operations_ / kArithmeticPerCycle;
+}
+
+// Of combining the lanes of all results of a tile, and of storing them.
+double TileCost::LaneCycles(const TileChoice& choice, double results) const {
+  const Run run = RunOfResults(choice);
+  const auto combinations = static_cast<double>(LaneCombinations(run.results, choice.lanes));
+  const auto vectors = static_cast<double>(LaneRuns(run.results, choice.lanes).size());
+  const auto of_run = static_cast<double>(run.results);
+  const double stores = run.has_neighbours ? vectors : kScatterPerLane * of_run;
+  const double each = kLaneCycles + (combine_operations_ - 1) / kArithmeticPerCycle;
+  return results / of_run * (each * combinations + stores);
+}
+
+// Beyond the store of neighbours.
+double TileCost::ScatterCost(int64_t stride, int64_t lanes) const {
+  if (stride == 1) return 0;
+  const bool has_masks = device_.simd_bytes >= kMaskedStoreBytes;
+  if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
+    return kMaskedStore * static_cast<double>(std::abs(stride));
+  }
+  return kScatterPerLane * static_cast<double>(lanes);
+}
+
+double TileCost::StoreCycles(const TileChoice& choice) const {
+  double results = 1;
+  const int v = choice.vector_dimension;
+  const bool is_reduced = v >= 0 && e_.is_reduction(v);
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d)) results *= Pieces(choice, d, choice.tile[d]);
+  }
+  const double rows = FarRows(choice) * kFarRowCycles;
+  const double chains = ChainCycles(choice, results);
+  if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
+  double each = 1;
+  if (v >= 0) {
+    for (const Output& output : outputs_) {
+      each += ScatterCost(output.strides[v], choice.lanes);
+    }
+  }
+  return kTileCycles + chains + results * each + rows;
+}
+
+// Rows of results on pages of their own, more than a few. Stencils without a reduction read what
+// they write.
+double TileCost::FarRows(const TileChoice& choice) const {
+  double most = 0;
+  if (!e_.has_reduction()) return most;
+  for (const Output& output : outputs_) {
+    double rows = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const bool is_far = std::abs(output.strides[d]) * 4 >= kPageBytes;
+      if (is_far && d != choice.vector_dimension) rows *= static_cast<double>(choice.tile[d]);
+    }
+    most = std::max(most, rows - kFewRows);
+  }
+  return most;
+}
+
+double TileCost::PackingCycles(const TileChoice& choice) const {
+  double cycles = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!choice.packed[b]) continue;
+    const int64_t stride = inputs_[b].strides[0][choice.vector_dimension];
+    const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
+    const double each = are_words                  ? kPackColumn / static_cast<double>(choice.group)
+                        : stride == 1              ? kPackRow
+                        : 4 * stride >= kPageBytes ? kPackFarColumn
+                                                   : kPackColumn;
+    cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
+  }
+  return cycles;
+}
+
+double TileCost::Cycles(const TileChoice& choice) const {
+  double tiles = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (e_.is_reduction(d)) continue;
+    const int64_t size = e_.dimensions()[d].size, tile = choice.tile[d];
+    const double rest = Pieces(choice, d, size % tile) / Pieces(choice, d, tile);
+    tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, 0.35) : 0);
+  }
+  return tiles * (LoopCycles(choice, BodyCycles(choice)) + StoreCycles(choice)) +
+         PackingCycles(choice) + MemoryCycles(choice);
+}
+
+}  // namespace mdh

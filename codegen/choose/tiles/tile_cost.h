@@ -1,0 +1,76 @@
+// The throughput model of CPUs: the cycles that a register tile should need on one core, by
+// counting its instructions.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/choose/tiles/tile_choice.h"
+#include "codegen/lower/tiles/narrow_reduction.h"
+
+namespace mdh {
+
+// Refers to its arguments.
+class TileCost {
+ public:
+  TileCost(const Expression& expression, const DeviceDescription& device);
+
+  // Of waiting for memory where rows of large inputs are read a few bytes at a time.
+  double MemoryCycles(const TileChoice& choice) const;
+  // Of all points with tiles as `choice` says; its own `cycles` are not looked at.
+  double Cycles(const TileChoice& choice) const;
+  // Vector registers that accumulators take, and those that operands take beside them.
+  double Accumulators(const TileChoice& choice) const;
+  double LiveOperands(const TileChoice& choice) const;
+  // Points of a tile, counting a vector as one.
+  double Operations(const TileChoice& choice) const;
+
+ private:
+  // What is constant of an input.
+  struct Input {
+    const Buffer* buffer;
+    std::vector<std::vector<int64_t>> strides;  // [access][dimension]
+    double bytes;
+    double reuse;
+  };
+  struct Output {
+    std::vector<int64_t> strides;  // per dimension
+    double bytes;
+  };
+
+  bool ReducesNarrow(const TileChoice& choice) const;
+  double PointOperations(const TileChoice& choice) const;
+  double WordCost(const TileChoice& choice, int input) const;
+  double ExcessVectors(const TileChoice& choice) const;
+  double Pieces(const TileChoice& choice, int d, int64_t points) const;
+  double UsedVectors(const TileChoice& choice, int input) const;
+  double DistinctVectors(const TileChoice& choice, int input) const;
+  double DistinctOfStar(const TileChoice& choice, int input) const;
+  double LoadCost(const TileChoice& choice, int input) const;
+  double Streams(const TileChoice& choice, int input) const;
+  double StreamCycles(const TileChoice& choice) const;
+  double BodyCycles(const TileChoice& choice) const;
+  double LoopCycles(const TileChoice& choice, double body) const;
+  double FarRows(const TileChoice& choice) const;
+  // Results that are combined together when lanes are along a reduction.
+  struct Run {
+    int64_t results;
+    bool has_neighbours;  // from one element of an output to the next
+  };
+  Run RunOfResults(const TileChoice& choice) const;
+  double ChainCycles(const TileChoice& choice, double results) const;
+  double LaneCycles(const TileChoice& choice, double results) const;
+  double ScatterCost(int64_t stride, int64_t lanes) const;
+  double StoreCycles(const TileChoice& choice) const;
+  double PackingCycles(const TileChoice& choice) const;
+
+  const Expression& e_;
+  const DeviceDescription& device_;
+  std::optional<NarrowReduction> narrow_;
+  double combine_operations_;  // of one combination
+  double operations_;          // per point
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace mdh

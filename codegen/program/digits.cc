@@ -1,0 +1,20 @@
+#include "codegen/program/digits.h"
+
+namespace mdh {
+
+std::vector<Index> DeclarePoint(const Expression& expression, const std::vector<int>& dimensions,
+                                Index number, const std::vector<std::string>& names, Block* block) {
+  int64_t points = 1;
+  for (const int d : dimensions) points *= expression.dimensions()[d].size;
+  Digits digits(std::move(number), points);
+  std::vector<Index> at(expression.rank(), Index(0));
+  for (size_t n = dimensions.size(); n-- > 0;) {
+    const int d = dimensions[n];
+    if (expression.dimensions()[d].size == 1) continue;
+    block->push_back({DeclareIndex{names[d], digits.Next(expression.dimensions()[d].size)}});
+    at[d] = Index::Variable(names[d]);
+  }
+  return at;
+}
+
+}  // namespace mdh

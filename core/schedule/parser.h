@@ -1,0 +1,19 @@
+// Reads the text of a schedule.
+#pragma once
+
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/schedule/decision.h"
+#include "core/schedule/names.h"
+#include "core/text/source.h"
+
+namespace mdh {
+
+// The decisions in the order of the text; what is free is none. Errors: as Schedule::Parse.
+Result<std::vector<Decision>> ParseDecisions(const Source& source, const ScheduleNames& names);
+
+// "(i, j)": the dimensions of a group.
+Result<std::vector<int>> ParseGroup(const ScheduleNames& names, ScheduleCursor* cursor);
+
+}  // namespace mdh

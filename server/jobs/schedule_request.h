@@ -1,0 +1,27 @@
+// What a client may ask of schedules, checked.
+#pragma once
+
+#include <string>
+
+#include "core/base/status.h"
+#include "core/device/device_description.h"
+#include "core/pipeline/computation.h"
+#include "mdh/v1/tuning.pb.h"
+#include "proto/expression_conversion.h"
+#include "server/devices/device_catalogue.h"
+
+namespace mdh {
+
+// Makes the schedule of `options` the canonical one, in the expression's names, and gives that of
+// keys; both are empty if it is free. Errors: InvalidArgument for the field "schedule", with the
+// position in it; for one that leaves nothing to search, with the lines that contradict each other;
+// and for schedules of pipelines.
+Result<std::string> TakeSchedule(const ComputationView& computation,
+                                 const DeviceDescription& device, v1::TuningOptions& options);
+
+// The answer of CheckSchedule.
+Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleRequest& request,
+                                                      const ExpressionLimits& limits,
+                                                      const DeviceCatalogue& catalogue);
+
+}  // namespace mdh

@@ -1,0 +1,1 @@
+"""TeML kernels beside their paths."""

@@ -1,0 +1,108 @@
+// Which designs rules choose, the best first.
+#include "codegen/choose/block_candidates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/choose/default_parameters.h"
+#include "tests/codegen/choose/sample_designs.h"
+
+namespace mdh::block_candidates_test {
+namespace {
+
+TEST(BlockCandidatesTest, EvaluationsAreThoseOfAllClimbsTogether) {
+  const Expression matmul = MatMul();
+  const auto best = [&](int evaluations_in_all) {
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(matmul, CudaModel(), Gpu(), {.evaluations_in_all = evaluations_in_all});
+    return candidates.empty() ? BlockDesign() : candidates.front().design;
+  };
+  const BlockDesign unlimited = BlockCandidates(matmul, CudaModel(), Gpu(), {}).front().design;
+  EXPECT_EQ(best(4200), unlimited);
+  EXPECT_NE(best(10), unlimited);
+  // The first one, a line of threads along the results, fits every device.
+  EXPECT_EQ(ToString(matmul, best(1)),
+            "i 1x1x1 j 1x64x1 k 1/1x1 A direct B direct lanes j unrolled 1");
+}
+
+TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const auto count = [&](const DeviceDescription& device, const BlockCandidateOptions& options) {
+    const std::vector<BlockCandidate> candidates = BlockCandidates(
+        matmul, *SystemModelNamed(device.kind == DeviceKind::kCuda ? "CUDA" : "OpenCL"), device,
+        options);
+    return std::count_if(candidates.begin(), candidates.end(), [](const BlockCandidate& c) {
+      return ToText(c.parameters).find(":async") != std::string::npos;
+    });
+  };
+  const auto with = count(Gpu(), {.count = 40, .async_copies = true});
+  EXPECT_GT(with, 0);
+  EXPECT_LT(with, 40);
+  EXPECT_EQ(count(Gpu(), {.count = 40}), 0);
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
+  EXPECT_EQ(count(opencl, {.count = 40, .async_copies = true}), 0);
+}
+
+TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
+  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  int with_candidates = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".mdh") continue;
+    const Expression expression = Shipped(entry.path().filename());
+    const std::vector<BlockCandidate> candidates = BlockCandidates(
+        expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300, .async_copies = true});
+    EXPECT_EQ(candidates.empty(), expression.has_prefix_sum()) << entry.path();
+    with_candidates += candidates.empty() ? 0 : 1;
+    std::set<std::string> texts;
+    double last = 0;
+    for (const BlockCandidate& candidate : candidates) {
+      const Status status = Validate(expression, CudaModel(), Gpu(), candidate.parameters);
+      EXPECT_TRUE(status.ok()) << entry.path() << ": " << status;
+      EXPECT_TRUE(texts.insert(ToText(candidate.parameters)).second);
+      EXPECT_GE(candidate.cost.total, last);
+      last = candidate.cost.total;
+    }
+  }
+  EXPECT_GT(with_candidates, 30);
+}
+
+TEST(BlockCandidatesTest, TheFirstOneIsTheDefault) {
+  const Expression matmul = MatMul();
+  for (const SystemModel& model : {CudaModel(), OpenClModel()}) {
+    const DeviceDescription device = GpuUnder(model.kind);
+    const std::vector<BlockCandidate> candidates = BlockCandidates(matmul, model, device, {});
+    ASSERT_EQ(candidates.size(), 1u);
+    EXPECT_EQ(DefaultParameters(matmul, model, device), candidates[0].parameters);
+  }
+}
+
+// Few results of a long reduction: the first candidate has blocks that add to them.
+TEST(BlockCandidatesTest, BlocksCombineByAtomicsWhereTheModelSaysSo) {
+  const Expression matmul = SkinnyMatMul();
+  const std::vector<BlockCandidate> candidates =
+      BlockCandidates(matmul, CudaModel(), Gpu(), {.count = 10});
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_EQ(candidates[0].parameters.combine_blocks, CombineBlocks::kAtomics)
+      << ToString(matmul, candidates[0].design);
+  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
+  for (const BlockCandidate& c : BlockCandidates(matmul, OpenClModel(), opencl, {.count = 10})) {
+    EXPECT_EQ(c.parameters.combine_blocks, CombineBlocks::kPartials);
+  }
+}
+
+TEST(BlockCandidatesTest, ThereAreNoneForDevicesThatTheModelDoesNotKnow) {
+  DeviceDescription device = Gpu();
+  EXPECT_TRUE(BlockCandidates(MatMul(), CudaWarpModel(), device, {}).empty());
+  device.blocks.warp_size = 1;
+  device.features = FeaturesOf(device);
+  EXPECT_TRUE(BlockCandidates(MatMul(), CudaModel(), device, {}).empty());
+}
+
+}  // namespace
+}  // namespace mdh::block_candidates_test

@@ -1,0 +1,42 @@
+#include "core/decomposition/unit_use.h"
+
+#include <gtest/gtest.h>
+
+#include "core/text/parser.h"
+
+namespace mdh::unit_use_test {
+namespace {
+
+std::optional<UnitUse> UseOf(const std::string& more) {
+  const Expression e = *ParseExpression(
+      "e<T = bf16 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
+  DeviceDescription device = *DescribeCudaArchitecture(90);
+  device.blocks.multiprocessors = 100;
+  const Result<TuningParameters> p = ParseTuningParameters(
+      ToText(SinglePoints(e, CudaModel(), NumericsPolicy::kReassociate)) + more);
+  EXPECT_TRUE(p.ok()) << p.status();
+  const Result<LowLevelExpression> low = Lower(e, CudaModel(), device, *p);
+  EXPECT_TRUE(low.ok()) << low.status();
+  return UnitUseOf(*low, device, /*clock_hz=*/1e9);
+}
+
+TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
+  const std::optional<UnitUse> use = UseOf("; unit=128:64:2:4:2; combine=cluster");
+  ASSERT_TRUE(use.has_value());
+  EXPECT_EQ(use->instruction.name, "wgmma.m64n64k16.bf16");
+  EXPECT_EQ(use->flops_per_s, 2.0 * 2048 * 100 * 1e9);
+  EXPECT_EQ(use->text,
+            "wgmma.m64n64k16.bf16, tiles of 128 x 64 by 2 groups of threads, 4 stages; k in 2 "
+            "parts, which a cluster of blocks adds up");
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=a")->text,
+            "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
+            "operands");
+}
+
+TEST(UnitUseTest, NothingWhereThreadsCompute) { EXPECT_FALSE(UseOf("").has_value()); }
+
+}  // namespace
+}  // namespace mdh::unit_use_test

@@ -1,0 +1,170 @@
+// Register tiles on dot instructions: what the interpreter computes, with copies and without, words
+// that are not whole, all pairs of signs, lanes along either operand, and batches.
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/backends/backends.h"
+#include "codegen/choose/default_parameters.h"
+#include "codegen/program/kernel.h"
+#include "core/expression/interpreter.h"
+#include "core/text/parser.h"
+#include "gtest/gtest.h"
+#include "tests/error_message.h"
+#include "tests/property/kernel_judge.h"
+#include "tests/random_expression.h"
+
+namespace mdh::dots_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kProduct[] = R"(
+product<T = SUM | I = 13, J = 45, K = 47> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<TA,TB>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+where f(A, B) -> C { C = SUM(A) * SUM(B) }
+)";
+
+// Both operands contiguous along k.
+constexpr char kTransposed[] = R"(
+product<T = SUM | I = 13, J = 45, K = 47> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<TA,TB>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )
+where f(A, B) -> C { C = SUM(A) * SUM(B) }
+)";
+
+constexpr char kConvolution[] = R"(
+conv<T = SUM | P = 5, Q = 6, O = 19, R = 3, S = 3, C = 7> :=
+  out_view<T>( y: (p,q,o,r,s,c) -> (p,q,o) ) o
+  md_hom<P,Q,O,R,S,C>( f, (++, ++, ++, +, +, +), store s<T>( bias: (p,q,o,r,s,c) -> (o) ) ) o
+  inp_view<TA,TB>( x[5,6,7] else 0: (p,q,o,r,s,c) -> (p+r-1,q+s-1,c),
+                   w: (p,q,o,r,s,c) -> (r,s,c,o) )
+where f(x, w) -> a { a = SUM(x) * SUM(w) },
+      s(a, bias) -> y { y = max(a + bias, 0) }
+)";
+
+constexpr char kBatches[] = R"(
+batches<T = SUM | B = 3, I = 6, J = 21, K = 10> :=
+  out_view<T>( C: (b,i,j,k) -> (b,i,j) ) o
+  md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o
+  inp_view<TA,TB>( A: (b,i,j,k) -> (b,k,i), W: (b,i,j,k) -> (b,k,j) )
+where f(A, W) -> C { C = SUM(A) * SUM(W) }
+)";
+
+struct Types {
+  const char* a;
+  const char* b;
+  const char* sum;
+};
+constexpr Types kTypes[] = {{"bf16", "bf16", "fp32"},
+                            {"uint8", "int8", "int32"},
+                            {"int8", "uint8", "int32"},
+                            {"int8", "int8", "int32"},
+                            {"uint8", "uint8", "int32"}};
+
+Expression ExpressionOf(const char* text, const Types& types) {
+  const std::string typed =
+      absl::StrReplaceAll(text, {{"TA", types.a}, {"TB", types.b}, {"SUM", types.sum}});
+  Result<Expression> expression = ParseExpression(typed, {});
+  EXPECT_TRUE(expression.ok()) << expression.status() << typed;
+  return *std::move(expression);
+}
+
+DeviceDescription Device() {
+  DeviceDescription device;
+  device.cores = 2;
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  device.isa = "x86-64 avx512_vnni avx512_bf16";
+  device.features = FeaturesOf(device);
+  device.compiler = "gcc, clang";
+  return device;
+}
+
+void ExpectRight(const Expression& expression, const TuningParameters& parameters) {
+  const auto low = Lower(expression, OpenMpSimdRegistersModel(), Device(), parameters);
+  ASSERT_TRUE(low.ok()) << low.status();
+  const Result<Kernel> kernel = GenerateOpenMp(*low, Device());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_dots"));
+  Rng rng(1);
+  const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
+  const auto expected = Interpret(expression, inputs, AccumulationOf(parameters.numerics));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const TemporaryDirectory directory;
+  ASSERT_EQ(ErrorMessage(CompileKernel(*kernel, directory.path(), "kernel")), "no error");
+  EXPECT_EQ(ErrorMessage(JudgeKernel(expression, *kernel, directory.path() + "/kernel.so", inputs,
+                                     *expected)),
+            "no error");
+}
+
+struct DotsCase {
+  const char* expression;
+  const char* parameters;
+};
+class DotsTest : public ::testing::TestWithParam<DotsCase> {};
+
+TEST_P(DotsTest, ComputeWhatTheInterpreterComputes) {
+  for (const Types& types : kTypes) {
+    const Expression expression = ExpressionOf(GetParam().expression, types);
+    SCOPED_TRACE(absl::StrCat(types.a, " ", types.b));
+    const auto parameters = ParseTuningParameters(GetParam().parameters, expression);
+    ASSERT_TRUE(parameters.ok()) << parameters.status();
+    ExpectRight(expression, *parameters);
+  }
+}
+
+#define NESTED "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+INSTANTIATE_TEST_SUITE_P(
+    OfProducts, DotsTest,
+    ::testing::Values(
+        // in place, words at the end that are not whole
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,32,8|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3"},
+        // copied as a whole, in strips, and per part with the reduction cut
+        DotsCase{kProduct,
+                 "model=OpenMP+SIMD+RM; tile=8,45,47|8,45,47|8,45,47|4,32,4|1,16,1|1,1,1; " NESTED
+                 "inputs=whole:0,1:0|whole:1,0:1; dot=3; remainder=overlap"},
+        DotsCase{kProduct,
+                 "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,16|13,45,16|3,16,8|1,8,1|1,1,1; " NESTED
+                 "inputs=2:0,1:-1|2:0,1:1; dot=3; remainder=vectors"},
+        // lanes along A's dimension
+        DotsCase{kTransposed,
+                 "model=OpenMP+SIMD+RM; tile=13,45,24|13,45,24|13,45,24|8,5,8|4,1,1|1,1,1; " NESTED
+                 "inputs=1:0,1:0|in_place:0,1:-1; dot=3"},
+        DotsCase{
+            kTransposed,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,32,16|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; chains=independent"},
+        // results in memory
+        DotsCase{kTransposed,
+                 "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,16,12|1,16,1|1,1,1; "
+                 "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; "
+                 "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3; accumulate=output; chains=one"}));
+#undef NESTED
+
+// What rules choose.
+TEST(DotDefaultsTest, HaveThemAndAreRight) {
+  for (const char* text : {kProduct, kTransposed, kConvolution, kBatches}) {
+    for (const Types& types : kTypes) {
+      const Expression expression = ExpressionOf(text, types);
+      SCOPED_TRACE(absl::StrCat(text, types.a, " ", types.b));
+      const TuningParameters parameters =
+          DefaultParameters(expression, OpenMpSimdRegistersModel(), Device());
+      EXPECT_GT(parameters.dot, 0);
+      if (parameters.dot > 0) ExpectRight(expression, parameters);
+    }
+  }
+  DeviceDescription without = Device();
+  without.features = {};
+  const Expression expression = ExpressionOf(kProduct, kTypes[0]);
+  EXPECT_EQ(DefaultParameters(expression, OpenMpSimdRegistersModel(), without).dot, 0);
+}
+
+}  // namespace
+}  // namespace mdh::dots_test

@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=64,64,200|64,32,16|4,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:2|0:4:3:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=32
 //
+// Schedule:
+//   BLK: tile i=64, j=64, k=whole; on i=x, j=y
+//   DEV: tile i=64, j=32, k=16
+//   THR: tile i=4, j=4, k=16; on i=y, j=x; lanes i=16, j=8
+//   SHR: tile i=1, j=1, k=1
+//   order DEV.k, SHR.k, DEV.j, SHR.i, SHR.j
+//   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
+//   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=3; mode=async
+//   output C: in RM from DEV.k
+//   combine=partials; early=stages; resident=0; swizzle=1; unroll=32; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 4 j 4 | THR i 16 j 8 | DEV k 13 | SHR k 16 | DEV j 2 | SHR i 4 j 4
 //

@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=16,128,128|16,128,32|16,4,8|16,4,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,1)(2,2)(2,3)(4,1)(4,2)(4,3)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; results=0,0,0|2,2,2|0,0,1|2,2,2|2,2,2; combine=atomics
 //
+// Schedule:
+//   BLK: tile j=128, k=128; on j=x, k=y
+//   DEV: tile j=128, k=32
+//   THR: tile j=4, k=8; on j=x, k=y; lanes j=32, k=4
+//   SHR: tile i=whole, j=4, k=1
+//   order DEV.k, SHR.k, REG.i, REG.j
+//   input A: in DM
+//   input B: in DM
+//   output C: in RM from DEV.k; across BLK.k in DM; across THR.k in SM
+//   combine=atomics; early=stages; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK j 8 k 16 | THR j 32 k 4 | DEV k 4 | SHR k 8 | REG i 16 j 4
 //

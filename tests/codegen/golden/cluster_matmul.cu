@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=32,32,128|32,32,16|4,4,8|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,3)(1,2)(1,1)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:1|0:4:1; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; combine=cluster; unroll=128
 //
+// Schedule:
+//   BLK: tile i=32, j=32, k=128; on i=z, j=y, k=x
+//   DEV: tile i=32, j=32, k=16
+//   THR: tile i=4, j=4, k=8; on i=y, j=x, k=z; lanes i=8, j=8, k=2
+//   SHR: tile i=1, j=1, k=1
+//   order DEV.k, SHR.k, SHR.i, SHR.j
+//   input A: in SM from SHR.k; layout (i, k); padding=4; width=4; stages=1; mode=registers
+//   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=1; mode=registers
+//   output C: in RM from DEV.k; across BLK.k in DM; across THR.k in SM
+//   combine=cluster; early=stages; resident=0; swizzle=1; unroll=128; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 2 j 4 k 4 | THR i 8 j 8 k 2 | DEV k 8 | SHR k 8 i 4 j 4
 //

@@ -14,6 +14,15 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=500032|500032|500032|64|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=independent; compiler=gcc
 //
+// Schedule:
+//   COR: tile k=500032
+//   L2: tile k=500032
+//   L1: tile k=64
+//   RM: tile k=8
+//   input x: copy never
+//   input y: copy never
+//   accumulate=registers; chains=independent; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR k 2 | L1 k 7813 | RM k 8 | SIMD k 8
 //

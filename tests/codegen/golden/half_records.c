@@ -16,6 +16,15 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=40,500|40,500|40,500|40,4|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=40
+//   L2: tile j=whole
+//   L1: tile i=40, j=4
+//   RM: tile i=8, j=1; order i, j
+//   input a: copy never
+//   input b: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 j 125 | RM i 5 j 4 | SIMD i 8
 //

@@ -15,6 +15,13 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=1000|1000|1000|48|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
+// Schedule:
+//   L2: tile i=whole
+//   L1: tile i=48
+//   RM: tile i=8
+//   input x: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//
 // Parts, outermost layer first:
 //   L1 i 21 | RM i 6 | SIMD i 8
 //

@@ -15,6 +15,14 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=512|512|512|16|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; stores=streaming
 //
+// Schedule:
+//   COR: tile i=512
+//   L2: tile i=512
+//   L1: tile i=16
+//   RM: tile i=8
+//   input x: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=streaming; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 | RM i 2 | SIMD i 8
 //

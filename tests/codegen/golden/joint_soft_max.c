@@ -35,6 +35,12 @@
 // Configuration:
 //   model=OpenMP; tile=4,64|4,64|4,64|1,1; order=0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   L2: tile i=whole, j=whole
+//   L1: order i, j
+//   input x: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   L1 i 4 j 64
 //
@@ -59,6 +65,13 @@
 //
 // Configuration:
 //   model=OpenMP; tile=4,64|4,64|4,64|1,1; order=0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//
+// Schedule:
+//   L2: tile i=whole, j=whole
+//   L1: order i, j
+//   input x: copy never
+//   input m: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 4 j 64
@@ -85,6 +98,14 @@
 //
 // Configuration:
 //   model=OpenMP; tile=4,64|4,64|4,64|1,1; order=0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
+//
+// Schedule:
+//   L2: tile i=whole, j=whole
+//   L1: order i, j
+//   input x: copy never
+//   input m: copy never
+//   input s: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 4 j 64

@@ -35,6 +35,15 @@
 // Configuration:
 //   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); memory=0,0|2,0|0,0|2,2|2,2; results=0,0|2,2|1,1|2,2|2,2; unroll=4
 //
+// Schedule:
+//   separate (i)
+//   DEV: tile j=whole
+//   THR: tile j=4; lanes j=256
+//   SHR: tile j=1
+//   input x: in RM from SHR.j
+//   output m: in RM from SHR.j; across THR.j in SM
+//   combine=partials; early=stages; resident=0; swizzle=1; unroll=4; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
 //
@@ -61,6 +70,16 @@
 //
 // Configuration:
 //   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,2)(4,2)(2,1)(4,1)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); memory=0,0|2,0|0,0|2,2|2,2/; results=0,0|2,2|1,1|2,2|2,2; unroll=4
+//
+// Schedule:
+//   separate (i)
+//   DEV: tile j=whole
+//   THR: tile j=4; lanes j=256
+//   SHR: tile j=1
+//   input x: in RM from SHR.j
+//   input m: in DM
+//   output s: in RM from SHR.j; across THR.j in SM
+//   combine=partials; early=stages; resident=0; swizzle=1; unroll=4; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
@@ -89,6 +108,17 @@
 //
 // Configuration:
 //   model=CUDA; tile=1,1024|1,1024|1,4|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); memory=0,0|2,2|0,0|2,2|2,2//; results=0,0|2,2|1,1|2,2|2,2; unroll=4
+//
+// Schedule:
+//   separate (i)
+//   DEV: tile j=whole
+//   THR: tile j=4; lanes j=256
+//   SHR: tile j=1
+//   input x: in RM from SHR.j
+//   input m: in DM
+//   input s: in DM
+//   output y: in RM from SHR.j
+//   early=stages; resident=0; swizzle=1; unroll=4; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4

@@ -15,6 +15,16 @@
 // Configuration:
 //   model=CUDA; tile=6,100,20|1,1,1|1,1,1|1,1,1|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=32:1:4:1:1
 //
+// Schedule:
+//   BLK: tile e=whole, i=whole, k=whole
+//   DEV: tile e=1, i=1, k=1
+//   order DEV.i, DEV.e, DEV.k
+//   input x: in DM
+//   input b: in DM
+//   input w: in DM
+//   output y: in DM
+//   combine=partials; early=stages; keyed=32:1:4:1:1; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   DEV i 6 e 100 k 20
 //

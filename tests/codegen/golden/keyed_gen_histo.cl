@@ -14,6 +14,15 @@
 // Configuration:
 //   model=OpenCL; tile=1000,100|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=32:2:1:4:1
 //
+// Schedule:
+//   WG: tile b=whole, e=whole
+//   GLB: tile b=1, e=1
+//   order GLB.e, GLB.b
+//   input elements: in GM
+//   input bins: in GM
+//   output largest: in GM
+//   combine=partials; early=stages; keyed=32:2:1:4:1; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   GLB e 1000 b 100
 //

@@ -14,6 +14,15 @@
 // Configuration:
 //   model=CUDA; tile=1000,50|1,1|1,1|1,1|1,1; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; keyed=64:1:4:1:2
 //
+// Schedule:
+//   BLK: tile b=whole, e=whole
+//   DEV: tile b=1, e=1
+//   order DEV.e, DEV.b
+//   input elements: in DM
+//   input bins: in DM
+//   output counts: in DM
+//   combine=partials; early=stages; keyed=64:1:4:1:2; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   DEV e 1000 b 50
 //

@@ -16,6 +16,14 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|8,4|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
+// Schedule:
+//   L2: tile k=whole
+//   L1: tile k=4
+//   RM: tile i=whole, k=1
+//   input x: copy never
+//   input p: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//
 // Parts, outermost layer first:
 //   L1 k 25 | RM k 4 | SIMD i 8
 //

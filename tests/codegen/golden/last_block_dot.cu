@@ -14,6 +14,16 @@
 // Configuration:
 //   model=CUDA; tile=1024|1024|8|1|1; order=(1,1)(3,1)(2,1)(4,1)(5,1); inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2; combine=last_block
 //
+// Schedule:
+//   BLK: tile k=1024
+//   DEV: tile k=1024
+//   THR: tile k=8; lanes k=128
+//   SHR: tile k=1
+//   input x: in DM
+//   input y: in DM
+//   output s: in RM from SHR.k; across BLK.k in DM; across THR.k in SM
+//   combine=last_block; early=stages; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK k 64 | THR k 128 | SHR k 8
 //

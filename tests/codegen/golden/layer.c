@@ -27,6 +27,14 @@
 // Configuration:
 //   model=OpenMP; tile=32,96,32|32,96,32|32,96,32|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=32
+//   L2: tile i=32, j=whole, k=whole
+//   L1: order i, j, k
+//   input A: copy never
+//   input B: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 j 96 k 32
 //
@@ -53,6 +61,14 @@
 //
 // Configuration:
 //   model=OpenMP; tile=32,96|32,96|32,96|1,1; order=0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
+//
+// Schedule:
+//   COR: tile i=32
+//   L2: tile i=32, j=whole
+//   L1: order i, j
+//   input x: copy never
+//   input b: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 j 96

@@ -27,6 +27,16 @@
 // Configuration:
 //   model=CUDA; tile=4,8,32|4,8,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=2
 //
+// Schedule:
+//   BLK: tile i=4, j=8; on i=x, j=y
+//   DEV: tile i=4, j=8, k=whole
+//   THR: tile i=2, j=1, k=1; on i=y, j=x, k=z; lanes i=2, j=8, k=32
+//   SHR: tile i=1
+//   input A: in DM
+//   input B: in DM
+//   output C: in RM from SHR.i; across THR.k in SM
+//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=2; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 16 j 12 | THR i 2 j 8 k 32 | SHR i 2
 //
@@ -57,6 +67,15 @@
 //
 // Configuration:
 //   model=CUDA; tile=2,16|2,16|1,1|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
+//
+// Schedule:
+//   BLK: tile i=2, j=16; on i=x, j=y
+//   DEV: tile i=2, j=16
+//   THR: tile i=1, j=1; on i=y, j=x; lanes i=2, j=16
+//   input x: in DM
+//   input b: in DM
+//   output y: in DM
+//   early=stages; resident=0; swizzle=1; unroll=1; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 6 | THR i 2 j 16

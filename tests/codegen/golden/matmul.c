@@ -14,6 +14,15 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=100,256,64|100,256,64|100,256,64|6,16,4|1,8,1|1,1,1; order=0,1,2|0,1,2|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile j=256
+//   L2: tile i=whole, j=256, k=whole
+//   L1: tile i=6, j=16, k=4; order j, i, k
+//   RM: tile i=1, j=8, k=1; order i, j, k
+//   input A: copy never
+//   input B: copy whole; strips j; layout (j, k)
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR j 2 | L1 j 16 i 17 k 16 | RM i 6 j 2 k 4 | SIMD j 8
 //

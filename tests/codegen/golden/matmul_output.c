@@ -14,6 +14,15 @@
 // Configuration:
 //   model=OpenMP; tile=50,500,64|50,500,32|10,50,16|1,1,1; order=0,1,2|2,1,0|2,0,1|2,1,0; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=output; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=50, k=whole
+//   MM: tile i=50, j=whole, k=32
+//   L2: tile i=10, j=50, k=16; order k, i, j
+//   L1: order k, j, i
+//   input A: copy never
+//   input B: copy never
+//   accumulate=output; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | MM k 2 | L2 k 2 i 5 j 10 | L1 k 16 j 50 i 10
 //

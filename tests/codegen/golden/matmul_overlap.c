@@ -14,6 +14,15 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=54,500,64|54,500,64|54,500,64|6,16,4|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; remainder=overlap
 //
+// Schedule:
+//   COR: tile i=54
+//   L2: tile i=54, j=whole, k=whole
+//   L1: tile i=6, j=16, k=4; order j, i, k
+//   RM: tile i=1, j=8, k=1; order i, j, k
+//   input A: copy never
+//   input B: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=overlap; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 j 32 i 9 k 16 | RM i 6 j 2 k 4 | SIMD j 8
 //

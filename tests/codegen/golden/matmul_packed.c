@@ -14,6 +14,16 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=48,500,64|48,96,32|12,48,32|6,16,2|1,8,1|1,1,1; order=1,0,2|2,1,0|0,1,2|1,0,2|0,1,2|0,1,2; inputs=2:0,1:0|1:1,0:1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=48, j=whole, k=whole
+//   MM: tile i=48, j=96, k=32; order k, j
+//   L2: tile i=12, j=48, k=32; order i, j
+//   L1: tile i=6, j=16, k=2; order j, i, k
+//   RM: tile i=1, j=8, k=1; order i, j, k
+//   input A: copy at L2; strips i; layout (i, k)
+//   input B: copy at MM; strips j; layout (j, k)
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 3 | MM k 2 j 6 | L2 i 4 j 2 | L1 j 3 i 2 k 16 | RM i 6 j 2 k 2 |
 //     SIMD j 8

@@ -14,6 +14,14 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=10,500,68|10,500,68|10,500,68|1,8,8|1,1,8|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   L2: tile i=whole, j=whole, k=whole
+//   L1: tile i=1, j=8, k=8; order i, j, k
+//   RM: tile j=1, k=8
+//   input A: copy never
+//   input B: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   L1 i 10 j 63 k 9 | RM j 8 | SIMD k 8
 //

@@ -14,6 +14,14 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=1000,3|1000,3|1000,3|64,3|8,1|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; threads=1
 //
+// Schedule:
+//   L2: tile i=whole
+//   L1: tile i=64, r=whole
+//   RM: tile i=8, r=1; order i, r
+//   input x: copy never
+//   input w: copy never
+//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//
 // Parts, outermost layer first:
 //   L1 i 16 | RM i 8 r 3 | SIMD i 8
 //

@@ -16,6 +16,15 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=50000|50000|50000|40|8|1; order=0|0|0|0|0|0; inputs=in_place:0:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=50000
+//   L2: tile i=50000
+//   L1: tile i=40
+//   RM: tile i=8
+//   input x: copy never
+//   input y: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 1250 | RM i 5 | SIMD i 8
 //

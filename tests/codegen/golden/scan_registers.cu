@@ -13,6 +13,14 @@
 // Configuration:
 //   model=CUDA; tile=64|64|1|1|1; order=(1,1)(3,1)(4,1)(5,1)(2,1); inputs=in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2; scan=256:4:4
 //
+// Schedule:
+//   BLK: tile i=64
+//   DEV: tile i=64
+//   THR: tile i=1; lanes i=64
+//   input x: in DM
+//   output y: in DM
+//   early=stages; resident=0; scan=256:4:4; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 1563 | THR i 64
 //

@@ -13,6 +13,14 @@
 // Configuration:
 //   model=OpenMP+SIMD+RM; tile=100,300|100,300|100,300|1,56|1,8|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc
 //
+// Schedule:
+//   COR: tile i=100
+//   L2: tile i=100, j=whole
+//   L1: tile i=1, j=56; order i, j
+//   RM: tile j=8
+//   input image: copy never
+//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 100 j 6 | RM j 7 | SIMD j 8
 //

@@ -13,6 +13,15 @@
 // Configuration:
 //   model=CUDA; tile=1,32,3|1,32,3|1,1,3|1,1,3|1,1,1; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; scan=64:2:2
 //
+// Schedule:
+//   BLK: tile i=1, j=32; on i=x, j=y
+//   DEV: tile j=32
+//   THR: tile j=1; lanes j=32
+//   SHR: tile k=whole
+//   input x: in DM
+//   output y: in DM
+//   combine=partials; early=stages; resident=0; scan=64:2:2; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 100 j 2 | THR j 32 | REG k 3
 //

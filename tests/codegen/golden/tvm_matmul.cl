@@ -14,6 +14,17 @@
 // Configuration:
 //   model=OpenCL; tile=16,8,2048|16,8,128|1,8,128|1,8,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(4,1)(4,2)(5,3)(5,1)(5,2)(2,1)(2,2); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,1)(2,2)(2,3)|(3,2)(3,1)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; results=0,0,0|2,2,2|0,0,0|2,2,2|2,2,2
 //
+// Schedule:
+//   WG: tile j=8, k=whole
+//   GLB: tile i=whole, k=128
+//   WI: tile i=1, k=128; lanes i=16
+//   LCL: tile j=8, k=1
+//   order GLB.k, LCL.k, PRV.j
+//   input A: in LM from LCL.k; layout (i, k); padding=0; width=1; stages=1; mode=registers
+//   input B: in LM from LCL.k; layout (k, j); padding=0; width=1; stages=1; mode=registers
+//   output C: in PM from GLB.k
+//   combine=partials; early=stages; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   WG j 125 | WI i 16 | GLB k 16 | LCL k 128 | PRV j 8
 //

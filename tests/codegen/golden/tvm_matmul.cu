@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=8,20,2048|4,20,256|1,1,256|1,1,2|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(4,1)(4,2)(5,3)(5,1)(5,2)(2,1)(2,2); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)(1,3)|(2,1)(2,2)(2,3)|(3,2)(3,1)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; results=0,0,0|2,2,2|0,0,0|2,2,2|2,2,2
 //
+// Schedule:
+//   BLK: tile i=8, j=20, k=whole; on i=y, j=x
+//   DEV: tile i=4, j=20, k=256
+//   THR: tile i=1, j=1, k=256; on i=y, j=x; lanes i=4, j=20
+//   SHR: tile k=2
+//   order DEV.k, SHR.k, REG.k, DEV.i
+//   input A: in SM from SHR.k; layout (i, k); padding=0; width=1; stages=1; mode=registers
+//   input B: in SM from SHR.k; layout (k, j); padding=0; width=1; stages=1; mode=registers
+//   output C: in RM from DEV.k
+//   combine=partials; early=stages; resident=0; swizzle=1; unroll=64; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 2 j 50 | THR i 4 j 20 | DEV k 8 | SHR k 128 | REG k 2 | DEV i 2
 //

@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=16,128,64|1,128,64|1,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,3)(1,2)(1,1)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1/0,0,0|2,2,0|0,0,0|2,2,2|2,2,2; copy=0:4:1|0:1:1; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; combine=atomics; unroll=1024
 //
+// Schedule:
+//   BLK: tile i=whole, j=128, k=64; on j=y, k=x
+//   DEV: tile i=1, j=128, k=64
+//   THR: tile j=4, k=16; on j=x, k=y; lanes j=32, k=4
+//   SHR: tile j=1, k=1
+//   order SHR.k, DEV.i, SHR.j
+//   input A: in SM from SHR.k; layout (i, k); padding=0; width=4; stages=1; mode=registers
+//   input B: in RM from SHR.k
+//   output C: in RM from SHR.k; across BLK.k in DM; across THR.k in SM
+//   combine=atomics; early=stages; resident=0; swizzle=1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK j 8 k 32 | THR j 32 k 4 | SHR k 16 | DEV i 16 | SHR j 4
 //

@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=256,1024,2048|32,1024,16|8,8,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(2,1)(3,1)(3,2)(3,3)(2,3)(4,3)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,1)(2,2)(2,3)|(3,1)(3,2)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|0,1,1|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|0.1,1.0,1.0|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/; copy=4:4:1|0:1:1; results=0,0,0|0,2,2|1,1,1|2,2,2|2,2,2; unit=128:256:2:4:1; unroll=1024; swizzle=8
 //
+// Schedule:
+//   BLK: tile i=256, j=1024, k=2048; on i=x, j=y, k=z
+//   DEV: tile i=32, j=1024, k=16
+//   THR: tile i=8, j=8, k=16; on i=x, j=y; lanes i=4, j=128
+//   SHR: tile i=1, j=1, k=1
+//   order DEV.i, DEV.k, SHR.k, SHR.i, SHR.j
+//   input A: in SM from DEV.k; layout (k, i); padding=4; width=4; stages=1; mode=registers
+//   input B: in DM
+//   output C: in RM from DEV.k; across BLK.k in DM
+//   combine=partials; early=stages; packs=none; resident=0; swizzle=8; unit=128:256:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//
 // Parts, outermost layer first:
 //   BLK i 16 j 4 k 2 | DEV i 8 | THR i 4 j 128 | DEV k 128 | SHR k 16 i 8 j 8
 //

@@ -14,6 +14,17 @@
 // Configuration:
 //   model=CUDA; tile=64,256,512|16,32,16|2,1,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,1)(2,2)(2,3)|(3,1)(3,2)(3,3)|(4,1)(4,2)(4,3)|(5,1)(5,2)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/; copy=4:2:2|0:1:1; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; warps=64:128:2:4:4:1:16:4; unroll=1024; swizzle=8
 //
+// Schedule:
+//   BLK: tile i=64, j=256, k=512; on i=x, j=y, k=z
+//   DEV: tile i=16, j=32, k=16
+//   THR: tile i=2, j=1, k=16; on i=x, j=y; lanes i=8, j=32
+//   SHR: tile i=1, k=1
+//   order DEV.k, SHR.k, DEV.i, DEV.j, SHR.i
+//   input A: in SM from SHR.k; layout (k, i); padding=4; width=2; stages=2; mode=registers
+//   input B: in DM
+//   output C: in RM from DEV.k; across BLK.k in DM
+//   combine=partials; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
+//
 // Parts, outermost layer first:
 //   BLK i 16 j 4 k 2 | THR i 8 j 32 | DEV k 32 | SHR k 16 | DEV i 4 j 8 |
 //     SHR i 2

@@ -196,7 +196,8 @@ class TuningRun {
     Tell(SearchPhase::kCompiling);
     std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
-    MDH_RETURN_IF_ERROR(SearchDesigns(first.front().parameters));
+    // A schedule may leave nothing, which the space says.
+    if (!first.empty()) MDH_RETURN_IF_ERROR(SearchDesigns(first.front().parameters));
     is_exhausted_ = !cancelled_ && OnlyCandidate(target_).has_value();
     if (is_exhausted_ || (history_.trials() > 0 && Allowance(1) == 0)) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(TakeSpace());

@@ -9,6 +9,7 @@
 #include "codegen/lower/tiles/combine_lanes.h"
 #include "codegen/program/operation_cost.h"
 #include "codegen/program/shuffled_stride.h"
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {

@@ -71,7 +71,8 @@ TEST_F(UnitSearchTest, LearnsFromWhatOthersMeasured) {
 }
 
 TEST_F(UnitSearchTest, HasNothingToSayWhereThereIsNoUnit) {
-  const DeviceDescription older = *DescribeCudaArchitecture(80);
+  DeviceDescription older = *DescribeCudaArchitecture(80);
+  older.features.warp_units = false;
   UnitSearch search(expression_, model_, older, DefaultParameters(expression_, model_, older));
   EXPECT_TRUE(search.is_done());
   EXPECT_EQ(search.expected(), std::nullopt);

@@ -210,7 +210,7 @@ def test_threads_that_the_environment_takes_are_not_counted(name, value):
 
 
 def test_the_c_is_that_of_the_other_clients():
-    folder = pathlib.Path(__file__).parents[2] / "core" / "decomposition"
+    folder = pathlib.Path(__file__).parents[2] / "core" / "kernel"
     for name, text in (("kernel_call.cc", kernel_call._PLAIN), ("call_on_threads.inc", kernel_call._ON_THREADS)):
         assert f'R"({text})"' in (folder / name).read_text()
 

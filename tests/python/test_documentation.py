@@ -196,6 +196,7 @@ def test_options_that_the_text_names_are_there(daemon_program):
     commands = re.findall(r"^  ([a-z-]+) {2,}", help_of(mdh).partition("Subcommands:")[2], flags=re.M)
     known = "".join([help_of(daemon_program), help_of(mdh), help_of(daemon_program.parent / "mdh-lower"),
                      *(help_of(mdh, command) for command in commands),
+                     *(help_of(mdh, "schedule", command) for command in ("show", "check", "count")),
                      *(path.read_text() for path in (SOURCE / "deploy").iterdir() if path.is_file()),
                      *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
     others = {"--gtest_filter", "--backend", "--pipelines", "--gpu-architecture"}  # of tests, and of NVRTC

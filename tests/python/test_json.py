@@ -26,7 +26,7 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
         ended = subprocess.run([mdh, "--server", daemon.address, "--json", *words], capture_output=True,
                                text=True, cwd=short_folder)
         assert ended.returncode == exit_code, (words, ended.stderr)
-        seen.add(" ".join(words[:2]) if words[0] in ("admin", "study") else words[0])
+        seen.add(" ".join(words[:2]) if words[0] in ("admin", "schedule", "study") else words[0])
         return json.loads(ended.stdout)
 
     job = run(["tune", *MATVEC, "--budget", "1s"])["job"]["name"]
@@ -47,6 +47,10 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
     assert not run(["unpin", record])["is_pinned"]
     assert run(["kernel", *MATVEC, "--output", "kernels"])["files"]
     assert run(["report", job])["size_bytes"] > 10_000
+    assert "COR: tile" in run(["schedule", "show", record])["schedule"]
+    (short_folder / "pinned").write_text("cores: parts i=1\n")
+    for command in ("check", "count"):
+        assert int(run(["schedule", command, *MATVEC, "--schedule", "pinned"])["count"]) > 0
     run(["report", "--cache"])
     assert run(["top"])["devices"]
     assert run(["devices"])["devices"]

@@ -36,7 +36,7 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
 def unit_peak(case_type: str, description: Dict[str, Any]) -> float:
     """Operations per second that the matrix units of a GPU do at most on operands of that type: by
     their rate, at the clock that its driver names; infinite where that is not known."""
-    rate = _UNIT_OPERATIONS.get((description.get("isa", ""), case_type), math.inf)
+    rate = _UNIT_OPERATIONS.get((description.get("isa", ""), case_type), 0)
     multiprocessors = int(description.get("blocks", {}).get("multiprocessors", 0))
     return rate * multiprocessors * float(description.get("clock_hz", 0)) or math.inf
 

@@ -71,8 +71,7 @@ TEST_F(UnitSearchTest, LearnsFromWhatOthersMeasured) {
 }
 
 TEST_F(UnitSearchTest, HasNothingToSayWhereThereIsNoUnit) {
-  DeviceDescription older = *DescribeCudaArchitecture(80);
-  older.features.warp_units = false;
+  const DeviceDescription older = *DescribeCudaArchitecture(75);
   UnitSearch search(expression_, model_, older, DefaultParameters(expression_, model_, older));
   EXPECT_TRUE(search.is_done());
   EXPECT_EQ(search.expected(), std::nullopt);

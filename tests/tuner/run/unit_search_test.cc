@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/unit_variants.h"
@@ -71,8 +72,10 @@ TEST_F(UnitSearchTest, LearnsFromWhatOthersMeasured) {
 }
 
 TEST_F(UnitSearchTest, HasNothingToSayWhereThereIsNoUnit) {
-  const DeviceDescription older = *DescribeCudaArchitecture(75);
-  UnitSearch search(expression_, model_, older, DefaultParameters(expression_, model_, older));
+  std::string text = kMatMul;
+  text.replace(text.find("bf16"), 4, "fp32");
+  const Expression singles = *ParseExpression(text);
+  UnitSearch search(singles, model_, device_, DefaultParameters(singles, model_, device_));
   EXPECT_TRUE(search.is_done());
   EXPECT_EQ(search.expected(), std::nullopt);
   EXPECT_FALSE(search.Ask().has_value());

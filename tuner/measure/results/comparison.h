@@ -33,8 +33,8 @@ namespace mdh {
 // nearest; that they take subnormal numbers as zero shows in inputs that have such only. rms is
 // the root mean square of the finite reference values of the buffer (of the field, for records), so
 // that a value near zero among large ones is judged by what it was computed from, and at least the
-// smallest normal number. NaN never passes, infinity only where the reference has the same
-// infinity. Elements that no index function reaches must be zero, or as before the call where they
+// smallest normal number. NaN passes only where the reference has it, too, among numbers, infinity
+// only where it has the same infinity. Elements that no index function reaches must be zero, or as before the call where they
 // keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;

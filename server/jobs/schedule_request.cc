@@ -113,7 +113,8 @@ Status AddAlternatives(const v1::CheckScheduleRequest& request, const Expression
       if (is_first) return InField("vary", narrower.status());
       continue;
     }
-    MDH_ASSIGN_OR_RETURN(const ScheduleCheck check, CheckSchedule(device, *narrower, numerics));
+    MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,
+                         CheckSchedule(device, *narrower, numerics, /*most_ms=*/0));
     v1::ScheduleAlternative* const alternative = response->add_alternatives();
     alternative->set_value(value);
     alternative->set_count(check.count.get_str());

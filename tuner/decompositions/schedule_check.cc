@@ -202,7 +202,7 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     check.is_exact = false;
     if (check.example.empty()) check.example = ToText(start);
   }
-  if (check.count > 0) return check;
+  if (check.count > 0 || most_ms == 0) return check;
   check.conflicts = {ConflictSearch(device, schedule, numerics, fused, most_ms).Find()};
   return check;
 }

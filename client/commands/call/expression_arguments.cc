@@ -20,18 +20,6 @@
 namespace mdh {
 namespace {
 
-Result<std::string> ReadText(const std::string& file) {
-  if (file == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  }
-  std::ifstream stream(file);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.is_open() || stream.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", file, ": ", std::strerror(errno)));
-  }
-  return text;
-}
-
 // Standard input is text; C is read from files, which include others.
 bool IsCFile(const std::string& file) {
   return absl::EndsWith(file, ".c") || absl::EndsWith(file, ".h");
@@ -175,6 +163,18 @@ Result<std::optional<ScheduledTeml>> SchedulesOf(const ExpressionArguments& argu
 }
 
 }  // namespace
+
+Result<std::string> ReadText(const std::string& file) {
+  if (file == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  std::ifstream stream(file);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) {
+    return absl::NotFoundError(absl::StrCat("cannot read ", file, ": ", std::strerror(errno)));
+  }
+  return text;
+}
 
 void AddExpressionArguments(CLI::App& command, ExpressionArguments& arguments,
                             const std::string& file_help) {

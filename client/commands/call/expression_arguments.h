@@ -43,6 +43,9 @@ std::vector<std::string> WordsOf(const ExpressionArguments& arguments);
 // a caret where there is one; all with ExitCode::kBadExpression.
 Result<Computation> LoadComputation(const ExpressionArguments& arguments);
 
+// The text of a file, or with "-" of standard input. Errors: NotFound.
+Result<std::string> ReadText(const std::string& file);
+
 // What the transformations of a TeML program say; nullopt: it is no TeML program, or none of its
 // loops is transformed. Errors: as LoadComputation.
 Result<std::optional<ScheduledTeml>> LoadTemlSchedules(

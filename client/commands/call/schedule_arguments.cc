@@ -1,14 +1,8 @@
 #include "client/commands/call/schedule_arguments.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/commands/call/command.h"
+#include "client/commands/call/expression_arguments.h"
 
 namespace mdh {
 
@@ -22,15 +16,7 @@ void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments) {
 
 Result<std::string> LoadSchedule(const ScheduleArguments& arguments) {
   if (arguments.file.empty()) return "";
-  if (arguments.file == "-") {
-    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  }
-  std::ifstream stream(arguments.file);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.is_open() && !stream.bad()) return text;
-  return WithExitCode(ExitCode::kBadExpression,
-                      absl::NotFoundError(absl::StrCat("cannot read ", arguments.file, ": ",
-                                                       std::strerror(errno))));
+  return WithExitCode(ExitCode::kBadExpression, ReadText(arguments.file));
 }
 
 Status InScheduleFile(const ScheduleArguments& arguments, const Status& error) {

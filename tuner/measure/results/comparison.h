@@ -34,8 +34,8 @@ namespace mdh {
 // the root mean square of the finite reference values of the buffer (of the field, for records), so
 // that a value near zero among large ones is judged by what it was computed from, and at least the
 // smallest normal number. NaN passes only where the reference has it, too, among numbers, infinity
-// only where it has the same infinity. Elements that no index function reaches must be zero, or as before the call where they
-// keep what is there or are no elements, but memory between them.
+// only where it has the same infinity. Elements that no index function reaches must be zero, or as
+// before the call where they keep what is there or are no elements, but memory between them.
 struct ReferenceField {
   ScalarType type;
   int offset_bytes;      // within an element

@@ -10,10 +10,12 @@
 #include "absl/strings/str_split.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
+#include "core/decomposition/dot_plan.h"
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 #include "core/device/matrix_instruction.h"
+#include "core/expression/contraction_form.h"
 
 namespace mdh {
 namespace {
@@ -195,6 +197,26 @@ std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   return are_in_a_row && !p.tile.empty() ? "blocks are in one row" : "";
 }
 
+// ---- Which computations have alternatives ----
+
+bool Reduces(const Expression& e, const TuningParameters&) { return e.has_reduction(); }
+bool HasPrefixSums(const Expression& e, const TuningParameters&) { return e.has_prefix_sum(); }
+bool HasKeys(const Expression& e, const TuningParameters&) { return FindKeyedForm(e).ok(); }
+bool IsContraction(const Expression& e, const TuningParameters&) {
+  return FindContractionForm(e).ok();
+}
+bool UsesUnit(const Expression&, const TuningParameters& p) { return p.unit.rows > 0; }
+bool HasWords(const Expression& e, const TuningParameters&) {
+  for (int d = 0; d < e.rank(); ++d) {
+    if (e.is_reduction(d) && PlanDot(e, d).ok()) return true;
+  }
+  return false;
+}
+// What is usual depends on tables that only the configuration's own device has.
+bool GoesLevelByLevel(const Expression&, const TuningParameters& p) {
+  return p.lowering == Lowering::kLevels;
+}
+
 // ---- What spaces offer ----
 
 bool HasReduction(const ChoiceTarget& t) { return t.expression.has_reduction(); }
@@ -286,6 +308,7 @@ constexpr Choice kChoices[] = {
                                          .words = {"levels", "tiles"},
                                          .usual = UsualLoweringValue,
                                          .lowerings = kCaches,
+                                         .may_differ = GoesLevelByLevel,
                                          .own_obstacle = LoweringObstacle}),
     Number<&TuningParameters::accumulate_in>({.key = "accumulate",
                                               .words = {"registers", "output"},
@@ -299,6 +322,7 @@ constexpr Choice kChoices[] = {
                                                          .first_word = 0,
                                                          .is_always_printed = true,
                                                          .lowerings = kTiles,
+                                                         .may_differ = Reduces,
                                                          .own_obstacle = ChainsObstacle,
                                                          .offered = kFlags,
                                                          .may_pay = HasReduction}),
@@ -325,6 +349,7 @@ constexpr Choice kChoices[] = {
                                           .offered = kFirstThree}),
     Number<&TuningParameters::dot>({.key = "dot",
                                     .lowerings = kTiles,
+                                    .may_differ = HasWords,
                                     .lack = DotLack,
                                     .own_obstacle = DotObstacle,
                                     .offered_for = OfferDots}),
@@ -333,6 +358,7 @@ constexpr Choice kChoices[] = {
          .words = {"partials", "atomics", "last_block", "cluster"},
          .lowerings = kBlocks,
          .needs_fused_phases = true,
+         .may_differ = Reduces,
          .lack = CombineLack,
          .own_obstacle = CombineObstacle,
          // That blocks combine their results themselves is for designs: whether they can depends on
@@ -346,6 +372,7 @@ constexpr Choice kChoices[] = {
      .set = SetScan,
      .lowerings = kBlocks,
      .needs_fused_phases = true,
+     .may_differ = HasPrefixSums,
      .own_obstacle = ScanObstacle,
      .offered_for = OfferScans},
     Number<&BlockChoices::resident_blocks>({.key = "resident",
@@ -368,6 +395,7 @@ constexpr Choice kChoices[] = {
      .set = SetKeyed,
      .lowerings = kBlocks,
      .needs_fused_phases = true,
+     .may_differ = HasKeys,
      .own_obstacle = KeyedObstacle,
      .offered_for = OfferKeyed},
     // For designs and rules, too: which tiles there are depends on too much at once.
@@ -378,6 +406,7 @@ constexpr Choice kChoices[] = {
      .set = SetUnit,
      .lowerings = kBlocks,
      .needs_fused_phases = true,
+     .may_differ = IsContraction,
      .lack = UnitLack,
      .own_obstacle = UnitObstacle},
     {.key = "warps",
@@ -387,6 +416,7 @@ constexpr Choice kChoices[] = {
      .set = SetWarps,
      .lowerings = kBlocks,
      .needs_fused_phases = true,
+     .may_differ = IsContraction,
      .lack = WarpsLack,
      .own_obstacle = UnitObstacle},
     {.key = "packs",
@@ -396,6 +426,7 @@ constexpr Choice kChoices[] = {
      .set = SetPacked,
      .lowerings = kBlocks,
      .needs_fused_phases = true,
+     .may_differ = UsesUnit,
      .own_obstacle = PackedObstacle},
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none"},

@@ -67,6 +67,9 @@ struct Choice {
   uint8_t lowerings = 0;              // of LoweringTarget: those that do something with it
   bool is_ignored_elsewhere = false;  // else the others reject what is not the default
   bool needs_fused_phases = false;    // the three phases are one nest
+  // Whether some parameters of the computation that differ in this alone may have another value;
+  // nullptr: on its lowerings.
+  bool (*may_differ)(const Expression&, const TuningParameters&) = nullptr;
   // Why no computation can have this value on the device, and why this one cannot have that of the
   // parameters; empty: it can. Asked where all of the above is right. Parts may be none yet.
   std::string (*lack)(const DeviceDescription&, absl::Span<const int64_t> value) = nullptr;

@@ -5,9 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "core/decomposition/keyed_form.h"
-#include "core/decomposition/unit_plan.h"
-#include "core/expression/contraction_form.h"
 #include "core/schedule/facts.h"
 #include "core/schedule/printer.h"
 
@@ -188,14 +185,7 @@ class Describer {
 
   // Whether other values than the default are possible for such an expression.
   bool HasAlternatives(const Choice& row) const {
-    const Expression& e = names_.expression();
-    // Where it is usual depends on tables that schedules do not have.
-    if (row.key == "lowering") return p_.lowering == Lowering::kLevels;
-    if (row.key == "scan") return e.has_prefix_sum();
-    if (row.key == "keyed") return FindKeyedForm(e).ok();
-    if (row.key == "unit") return FindContractionForm(e).ok();
-    if (row.key == "packs") return p_.unit.rows > 0;
-    if (row.key == "combine" || row.key == "chains") return e.has_reduction();
+    if (row.may_differ != nullptr) return row.may_differ(names_.expression(), p_);
     const LoweringTarget target = LoweringTargetOf(names_.model(), p_);
     return (row.lowerings & static_cast<uint8_t>(target)) != 0;
   }

@@ -1,6 +1,7 @@
 #include "server/jobs/schedule_request.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -114,7 +115,7 @@ Status AddAlternatives(const v1::CheckScheduleRequest& request, const Expression
       continue;
     }
     MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,
-                         CheckSchedule(device, *narrower, numerics, /*most_ms=*/0));
+                         CheckSchedule(device, *narrower, numerics, /*most_ms=*/std::nullopt));
     v1::ScheduleAlternative* const alternative = response->add_alternatives();
     alternative->set_value(value);
     alternative->set_count(check.count.get_str());

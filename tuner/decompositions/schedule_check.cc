@@ -177,7 +177,7 @@ FusedDimensions FusedUnder(const Schedule& schedule, absl::Span<const TuningPara
 }
 
 Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Schedule& schedule,
-                                    NumericsPolicy numerics, int64_t most_ms) {
+                                    NumericsPolicy numerics, std::optional<int64_t> most_ms) {
   ScheduleCheck check{.canonical = schedule.CanonicalText()};
   if (const auto complete = CompleteParameters(schedule, device, numerics)) {
     check.count = 1;
@@ -202,8 +202,8 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     check.is_exact = false;
     if (check.example.empty()) check.example = ToText(start);
   }
-  if (check.count > 0 || most_ms == 0) return check;
-  check.conflicts = {ConflictSearch(device, schedule, numerics, fused, most_ms).Find()};
+  if (check.count > 0 || !most_ms.has_value()) return check;
+  check.conflicts = {ConflictSearch(device, schedule, numerics, fused, *most_ms).Find()};
   return check;
 }
 

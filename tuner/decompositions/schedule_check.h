@@ -2,6 +2,7 @@
 // left, which of its lines contradict each other.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,10 @@ struct ScheduleCheck {
 FusedDimensions FusedUnder(const Schedule& schedule, absl::Span<const TuningParameters> starts);
 
 // The search for a conflict takes `most_ms` at most, and then says that it is not shown to be
-// minimal; with 0 there is no search for one. Errors: those of MdhSpace::Create but for nothing
+// minimal; nullopt: nobody asks for conflicts. Errors: those of MdhSpace::Create but for nothing
 // being left.
 Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Schedule& schedule,
                                     NumericsPolicy numerics = NumericsPolicy::kReassociate,
-                                    int64_t most_ms = 2000);
+                                    std::optional<int64_t> most_ms = 2000);
 
 }  // namespace mdh

@@ -21,7 +21,7 @@
 //   RM: tile k=8
 //   input x: copy never
 //   input y: copy never
-//   accumulate=registers; chains=independent; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=independent; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR k 2 | L1 k 7813 | RM k 8 | SIMD k 8

@@ -23,7 +23,7 @@
 //   RM: tile i=8, j=1; order i, j
 //   input a: copy never
 //   input b: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 j 125 | RM i 5 j 4 | SIMD i 8

@@ -20,7 +20,7 @@
 //   L1: tile i=48
 //   RM: tile i=8
 //   input x: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=1
 //
 // Parts, outermost layer first:
 //   L1 i 21 | RM i 6 | SIMD i 8

@@ -21,7 +21,7 @@
 //   L1: tile i=16
 //   RM: tile i=8
 //   input x: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=streaming; threads=0
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=streaming; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 | RM i 2 | SIMD i 8

@@ -39,7 +39,7 @@
 //   L2: tile i=whole, j=whole
 //   L1: order i, j
 //   input x: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 4 j 64
@@ -71,7 +71,7 @@
 //   L1: order i, j
 //   input x: copy never
 //   input m: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 4 j 64
@@ -105,7 +105,7 @@
 //   input x: copy never
 //   input m: copy never
 //   input s: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 4 j 64

@@ -22,7 +22,7 @@
 //   RM: tile i=whole, k=1
 //   input x: copy never
 //   input p: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=1
 //
 // Parts, outermost layer first:
 //   L1 k 25 | RM k 4 | SIMD i 8

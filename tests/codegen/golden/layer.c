@@ -33,7 +33,7 @@
 //   L1: order i, j, k
 //   input A: copy never
 //   input B: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 j 96 k 32
@@ -68,7 +68,7 @@
 //   L1: order i, j
 //   input x: copy never
 //   input b: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=1
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 32 j 96

@@ -75,7 +75,7 @@
 //   input x: in DM
 //   input b: in DM
 //   output y: in DM
-//   early=stages; resident=0; swizzle=1; unroll=1; warps=0:0:0:0:4:1:0:0
+//   early=stages; resident=0; swizzle=1; unroll=1
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 6 | THR i 2 j 16

@@ -21,7 +21,7 @@
 //   L1: order k, j, i
 //   input A: copy never
 //   input B: copy never
-//   accumulate=output; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=output; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | MM k 2 | L2 k 2 i 5 j 10 | L1 k 16 j 50 i 10

@@ -21,7 +21,7 @@
 //   RM: tile i=1, j=8, k=1; order i, j, k
 //   input A: copy never
 //   input B: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=overlap; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=overlap; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 j 32 i 9 k 16 | RM i 6 j 2 k 4 | SIMD j 8

@@ -22,7 +22,7 @@
 //   RM: tile i=1, j=8, k=1; order i, j, k
 //   input A: copy never
 //   input B: copy at MM; strips j; layout (j, k)
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=8; remainder=variants; stores=streaming; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=8; remainder=variants; stores=streaming; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 3 | MM k 2 j 6 | L2 i 4 j 2 | L1 j 3 i 6 k 8 | RM i 2 j 2 k 4 |

@@ -20,7 +20,7 @@
 //   RM: tile j=1, k=8
 //   input A: copy never
 //   input B: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   L1 i 10 j 63 k 9 | RM j 8 | SIMD k 8

@@ -20,7 +20,7 @@
 //   RM: tile i=8, r=1; order i, r
 //   input x: copy never
 //   input w: copy never
-//   accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=1
+//   accumulate=registers; chains=one; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=1
 //
 // Parts, outermost layer first:
 //   L1 i 16 | RM i 8 r 3 | SIMD i 8

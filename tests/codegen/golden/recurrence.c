@@ -23,7 +23,7 @@
 //   RM: tile i=8
 //   input x: copy never
 //   input y: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 1250 | RM i 5 | SIMD i 8

@@ -19,7 +19,7 @@
 //   L1: tile i=1, j=56; order i, j
 //   RM: tile j=8
 //   input image: copy never
-//   accumulate=registers; compiler=gcc; dot=0; prefetch=0; remainder=variants; stores=cached; threads=0
+//   accumulate=registers; compiler=gcc; prefetch=0; remainder=variants; stores=cached; threads=0
 //
 // Parts, outermost layer first:
 //   COR i 2 | L1 i 100 j 6 | RM j 7 | SIMD j 8

@@ -157,7 +157,7 @@ TEST(ScheduleTest, FoundParametersAreCompleteSchedules) {
       "COR: tile i=60\nMM: tile i=60, j=whole, k=whole\nL2: tile i=30, j=100, k=50; order k, i, j\n"
       "L1: tile i=6, j=4, k=1; order i, j, k\nRM: tile i=1, j=4\n"
       "input A: copy at L2; strips i; layout (i, k)\ninput B: copy never\n"
-      "accumulate=registers; chains=one; compiler=gcc; dot=0; prefetch=0; "
+      "accumulate=registers; chains=one; compiler=gcc; prefetch=0; "
       "remainder=variants; stores=cached; threads=0\n");
   const auto complete = CompleteParameters(Parsed(text), DeviceDescription{});
   ASSERT_TRUE(complete.has_value());

@@ -109,6 +109,32 @@ TEST_F(PipelineWholeTest, BeginsWhenTheJobsOfTheStepsHaveEnded) {
   EXPECT_EQ(explained->partition().text(), record->pipeline().kernels(0).partition());
 }
 
+TEST_F(PipelineWholeTest, ABudgetIsForStepsAndWholeKernelsTogether) {
+  const v1::CreateTuningJobResponse created = Create(8'000'000'000);
+  int64_t steps_ns = 0;
+  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+    steps_ns += step.job().options().budget_ns();
+  }
+  EXPECT_LE(steps_ns, 6'000'000'000);
+  EXPECT_GE(steps_ns, 6'000'000'000 - 3);
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  // What the steps have not used is left for them.
+  EXPECT_GT(turns_.duration_ns, 2'000'000'000);
+  EXPECT_LE(turns_.duration_ns, 8'000'000'000);
+}
+
+TEST_F(PipelineWholeTest, AShortBudgetIsForTheCostliestSteps) {
+  const v1::CreateTuningJobResponse created = Create(1'000'000'000);
+  ASSERT_THAT(created.step_jobs(), SizeIs(1));
+  EXPECT_EQ(created.step_jobs(0).job().options().budget_ns(), 750'000'000);
+  EXPECT_THAT(created.note(), HasSubstr("the costliest 1 of 3 distinct steps, as the budget is "
+                                        "short, of 2 partitions: "));
+  tune_.Release();
+  ASSERT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_TRUE(Record().ok());
+}
+
 TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
   Create(3'000'000'000);
   ReleaseSteps();

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
 // What is added for the job of the whole.
 constexpr const char* kWholeSuffix = "/all";
-// A search that is shorter finds little, and takes longer than it may: the others have the time.
-constexpr int64_t kLeastSearch = 500'000'000;
+// A shorter search measures the kernel from rules, and little else: the others have the time.
+constexpr int64_t kLeastSearch = 2'000'000'000;
 
 // What of a budget is for the steps.
 int64_t BudgetOfSteps(int64_t budget_ns) { return budget_ns - LeastBudgetOfWhole(budget_ns); }

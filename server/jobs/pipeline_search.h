@@ -18,7 +18,7 @@ namespace mdh {
 
 // What of the budget of a pipeline's search is kept for the whole kernels, in nanoseconds; they
 // have what the searches for steps leave, too.
-constexpr int64_t LeastBudgetOfWhole(int64_t budget_ns) { return budget_ns / 4; }
+constexpr int64_t LeastBudgetOfWhole(int64_t budget_ns) { return budget_ns / 2; }
 
 struct PipelineSearch {
   const Pipeline& pipeline;

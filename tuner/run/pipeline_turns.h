@@ -32,7 +32,8 @@ struct PipelineTurns {
 // disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure, on_step
 // and the duration in `abort` count: what was not measured by then, in the order of the candidates,
 // and kMostOverrunNs more, is left out, but references of large pipelines may take a minute.
-// Errors: FailedPrecondition if every kernel fails, saying how; those of MeasureFinalists.
+// Errors: DeadlineExceeded if nothing was measured by then; FailedPrecondition if every kernel
+// fails, saying how; those of MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,

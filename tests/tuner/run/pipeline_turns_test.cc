@@ -173,6 +173,12 @@ TEST_F(PipelineTurnsTest, AtTheDeadlineWhatWasMeasuredCounts) {
   EXPECT_EQ(runner_.deadlines_ns_[2], 0);
 }
 
+TEST_F(PipelineTurnsTest, WithoutTimeForAnyKernelTheBudgetIsTooShort) {
+  const Status failed = Measure({-1, -1, -1}).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(failed.message(), "the budget is too short for 'layer': no whole kernel was measured");
+}
+
 TEST_F(PipelineTurnsTest, IfAllFailTheErrorSaysHow) {
   const Status failed = Measure({0, 0, 0}).status();
   EXPECT_EQ(failed.code(), absl::StatusCode::kFailedPrecondition);

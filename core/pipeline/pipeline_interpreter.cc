@@ -1,10 +1,12 @@
 // Pipelines, one step after the other.
 #include "core/pipeline/pipeline_interpreter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/expression/canonical.h"
 
 namespace mdh {
 namespace {
@@ -65,6 +67,7 @@ Expression WideStep(const Expression& expression) {
 // The elements of a buffer in another type with the same fields.
 BufferBytes ConvertedElements(const BufferBytes& bytes, const ElementType& from,
                               const ElementType& to) {
+  if (from == to) return bytes;
   const size_t elements = bytes.size() / from.size_bytes();
   BufferBytes converted(elements * to.size_bytes());
   for (size_t e = 0; e < elements; ++e) {
@@ -127,6 +130,13 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                               : std::move(contents[b]));
   }
   return outputs;
+}
+
+bool HasNarrowReals(const Pipeline& pipeline) {
+  return std::any_of(
+      pipeline.steps().begin(), pipeline.steps().end(), [](const PipelineStep& step) {
+        return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
+      });
 }
 
 bool IsRightValue(double got, double rounded, double wide, double tolerance) {

@@ -37,6 +37,9 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              absl::Span<const BufferBytes> inputs,
                                              Intermediates intermediates, const RunStep& run);
 
+// Whether anything in it is floating-point and narrower than fp64: else both runs are the same.
+bool HasNarrowReals(const Pipeline& pipeline);
+
 // Whether a kernel's value is right: a kernel may keep more of a temporary than its type holds, as
 // a fused one does in registers, but never less. `rounded` and `wide` are the values of the two
 // runs of InterpretPipeline; where rounding temporaries changes the result, it may change it:

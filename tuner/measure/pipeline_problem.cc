@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "tuner/measure/problem.h"
+#include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
 
 namespace mdh {
@@ -40,18 +41,21 @@ uint64_t Mixed(uint64_t number) {
 void AddErrors(uint64_t seed, ReferenceBuffer& reference) {
   for (const ReferenceField& field : reference.fields) {
     if (!IsFloatingPoint(field.type) || field.tolerance <= 0) continue;
-    for (int64_t e = 0; e < reference.elements(); ++e) {
+    const auto add = [&](int64_t e) {
       const bool is_result = reference.contents.empty() ||
                              reference.contents[static_cast<size_t>(e)] == ElementContent::kResult;
-      if (!is_result) continue;
+      if (!is_result) return;
       std::byte* const at =
           reference.bytes.data() + e * reference.type.size_bytes() + field.offset_bytes;
       const double value = ScalarValue::Load(field.type, at).as_double();
-      if (!std::isfinite(value)) continue;
+      if (!std::isfinite(value)) return;
       const double error = field.tolerance * std::max(std::abs(value), field.rms);
       const bool is_larger = (Mixed(seed ^ static_cast<uint64_t>(e)) & 1) != 0;
       ScalarValue::Real(field.type, value + (is_larger ? error : -error)).Store(at);
-    }
+    };
+    ForRanges(reference.elements(), [&](int64_t /*piece*/, int64_t begin, int64_t end) {
+      for (int64_t e = begin; e < end; ++e) add(e);
+    });
   }
 }
 
@@ -122,9 +126,15 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
         });
   };
   const auto compute = [&]() -> Status {
-    MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> wide, run(Intermediates::kWide, false));
-    of_step.check_sample = false;
+    const bool is_narrow = HasNarrowReals(pipeline);
+    std::vector<BufferBytes> wide;
+    if (is_narrow) {
+      MDH_ASSIGN_OR_RETURN(wide, run(Intermediates::kWide, false));
+      of_step.check_sample = false;
+    }
     MDH_ASSIGN_OR_RETURN(std::vector<BufferBytes> rounded, run(Intermediates::kRounded, false));
+    of_step.check_sample = false;
+    if (!is_narrow) wide = rounded;
     std::vector<BufferBytes> disturbed;
     const bool may_err = std::any_of(known.begin(), known.end(), [](const auto& references) {
       return std::any_of(references.begin(), references.end(), [](const ReferenceBuffer& one) {

@@ -323,6 +323,17 @@ TEST(PipelineInterpreter, IntermediatesAreRoundedOrKeptWide) {
   };
   EXPECT_EQ(value(Intermediates::kRounded), 2048);
   EXPECT_EQ(value(Intermediates::kWide), 2050);
+  EXPECT_TRUE(HasNarrowReals(pipeline));
+}
+
+// Then one run is enough.
+TEST(PipelineInterpreter, WhatHasNoNarrowRealsIsTheSameKeptWide) {
+  for (const auto& [type, is_narrow] :
+       {std::pair("fp64", false), {"int32", false}, {"fp32", true}}) {
+    PipelineSpec spec = TwoSteps();
+    for (PipelineStep& step : spec.steps) step.expression = AddOne(type, "x", "y", 4);
+    EXPECT_EQ(HasNarrowReals(*Pipeline::Create(spec)), is_narrow) << type;
+  }
 }
 
 TEST(PipelineInterpreter, ExactPipelinesAreTheSameKeptWide) {

@@ -1,0 +1,126 @@
+"""Random strided views and interiors through every front end: what it makes of a text is what the system's
+compiler, CPython or a plain execution point by point makes of it, by the interpreter, by kernels for OpenMP
+and, of some, for OpenCL; elements that nothing reaches are zero, or left as they are.
+
+MDH_RANDOM_VIEWS=1000 in the environment tries as many of each front end; 10 without it. MDH_TEST_SEED repeats a run.
+"""
+
+import importlib.util
+import os
+import random
+import subprocess
+
+import pytest
+
+import mdh
+
+np = pytest.importorskip("numpy")
+import random_views  # noqa: E402
+import view_texts  # noqa: E402
+
+COUNT = int(os.environ.get("MDH_RANDOM_VIEWS", "10"))
+SEED = os.environ.get("MDH_TEST_SEED") or str(random.SystemRandom().randrange(10**9))
+OPENCL_ONE_IN = 4
+
+
+@pytest.fixture
+def judge(daemon_program, tmp_path):
+    """Judges the texts in tmp_path on OpenMP, and some on OpenCL where there is a device."""
+    program = daemon_program.parent.parent / "tests" / "judge_texts"
+    if not program.exists():
+        pytest.skip(f"{program} has not been built")
+
+    def judge():
+        for backend, one_in in (("openmp", 1), ("opencl", OPENCL_ONE_IN)):
+            ended = subprocess.run([program, "--backend", backend, "--one-in", str(one_in), tmp_path],
+                                   text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if ended.returncode == 3 and backend == "opencl":
+                continue
+            print(ended.stdout)
+            assert ended.returncode == 0, f"MDH_TEST_SEED={SEED} repeats this run\n{ended.stdout}"
+
+    return judge
+
+
+def nests(front_end, options):
+    """So many nests, with their names."""
+    for number in range(COUNT):
+        yield f"{front_end}{number}", random_views.Nest(f"{SEED} {front_end} {number}", options)
+
+
+def write(folder, name, ending, text, contents, results):
+    """A text with what it computes."""
+    lines = [f"{kind} {array} {' '.join(map(str, values))}" for kind, arrays in (("in", contents), ("out", results))
+             for array, values in arrays.items()]
+    (folder / f"{name}.values").write_text("\n".join(lines) + "\n")
+    file = folder / f"{name}{ending}"
+    file.write_bytes(text) if isinstance(text, bytes) else file.write_text(text)
+
+
+def check(nest, text, results, executed):
+    """Who else executed the text has the results, too, and left the rest as it was."""
+    for name, values in results.items():
+        expected = [view_texts.FORMER if value == "-" else value for value in values]
+        assert executed[name] == expected, f"MDH_TEST_SEED={SEED} repeats this run\n{name}\n{text}"
+
+
+def test_loops_of_c(judge, tmp_path):
+    texts = [view_texts.CText(nest, name) for name, nest in nests("c", view_texts.C_LOOPS)]
+    library = view_texts.compiled(texts, tmp_path)
+    for text in texts:
+        contents = text.nest.contents()
+        results = text.nest.computed(contents)
+        check(text.nest, text.text, results, view_texts.executed_by_c(library, text, contents))
+        write(tmp_path, text.name, ".c", text.text, contents, results)
+    judge()
+
+
+def test_text_form(judge, tmp_path):
+    for name, nest in nests("text", view_texts.NOTATION):
+        contents = nest.contents()
+        write(tmp_path, name, ".mdh", view_texts.text_form(nest, name), contents, nest.computed(contents))
+    judge()
+
+
+def messages(sources, folder):
+    """What @mdh makes of functions, by name."""
+    file = folder / "functions.py"
+    file.write_text("from mdh import *\nfrom builtins import *\n\n\n" + "\n\n".join(sources.values()))
+    spec = importlib.util.spec_from_file_location("functions", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: getattr(module, name).to_proto().SerializeToString() for name in sources}
+
+
+def test_loops_of_python(judge, tmp_path):
+    drawn = dict(nests("python", view_texts.PYTHON_LOOPS))
+    sources = {name: view_texts.python_loops(nest, name) for name, nest in drawn.items()}
+    for name, message in messages(sources, tmp_path).items():
+        contents = drawn[name].contents()
+        results = drawn[name].computed(contents)
+        executed = view_texts.executed_by_python(drawn[name], name, sources[name], contents)
+        check(drawn[name], sources[name], results, executed)
+        write(tmp_path, name, ".pb", message, contents, results)
+    judge()
+
+
+def test_notation_of_python(judge, tmp_path):
+    drawn = dict(nests("notation", view_texts.NOTATION))
+    sources = {name: view_texts.python_notation(nest, name) for name, nest in drawn.items()}
+    for name, message in messages(sources, tmp_path).items():
+        contents = drawn[name].contents()
+        write(tmp_path, name, ".pb", message, contents, drawn[name].computed(contents))
+    judge()
+
+
+def test_teml(judge, tmp_path):
+    number = 0
+    for n in range(COUNT):
+        text = ""
+        while not text:
+            nest = random_views.Nest(f"{SEED} teml {number}", view_texts.TEML)
+            text = view_texts.teml(nest)
+            number += 1
+        contents = nest.contents()
+        write(tmp_path, f"teml{n}", ".teml", text, contents, nest.computed(contents))
+    judge()

@@ -14,11 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
-#include "core/c_loops/c_loops.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/teml/teml.h"
-#include "core/text/pipeline_printer.h"
-#include "core/text/printer.h"
+#include "core/text/parser.h"
 #include "proto/expression_conversion.h"
 #include "tests/core/teml/loop_interpreter.h"
 
@@ -69,7 +67,6 @@ Result<GivenValues> ValuesOf(const std::string& path) {
 
 Result<Computation> ReadText(const std::string& path) {
   MDH_ASSIGN_OR_RETURN(const std::string text, ContentsOf(path));
-  if (absl::EndsWith(path, ".c")) return ParseCComputation(text, {}, path);
   if (!absl::EndsWith(path, ".pb")) return ParseTextOfAnyKind(text, {}, path);
   v1::Expression message;
   if (!message.ParseFromString(text)) {
@@ -174,6 +171,12 @@ Result<std::vector<BufferBytes>> GivenInputs(const std::vector<NamedInput>& inpu
   return all;
 }
 
+// Zeros of both signs are: who adds up from 0 gets another one than who adds up from the first
+// value.
+bool IsSame(const ScalarValue& a, const ScalarValue& b) {
+  return a == b || (IsFloatingPoint(a.type()) && a.as_double() == b.as_double());
+}
+
 constexpr const char* kContents[] = {"a result", "cleared", "left as it is"};
 
 // What of an output is not as it was given. `who` computed it.
@@ -187,7 +190,7 @@ std::string DifferenceFromGiven(const JudgedOutput& output, const BufferBytes& g
     const ElementContent content = output.contents[n];
     const ScalarValue found = ScalarValue::Load(type, got.data() + n * SizeBytes(type));
     const bool is_left = content == ElementContent::kFormer;
-    if (right.has_value() ? !is_left && found == *right : is_left) continue;
+    if (right.has_value() ? !is_left && IsSame(found, *right) : is_left) continue;
     return absl::StrCat(output.buffer.name, "[", n, "] is ", found.ToString(), ", ",
                         kContents[static_cast<int>(content)], ", by ", who, ", but ",
                         right.has_value() ? right->ToString() : "left as it is", " is right");
@@ -241,7 +244,7 @@ std::vector<std::string> TextsOf(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string path = entry.path().string();
     const std::string ending = entry.path().extension().string();
-    const bool is_text = ending == ".c" || ending == ".mdh" || ending == ".teml" || ending == ".pb";
+    const bool is_text = ending == ".mdh" || ending == ".teml" || ending == ".pb";
     if (is_text && fs::exists(StemOf(path) + ".values")) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());

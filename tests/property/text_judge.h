@@ -8,10 +8,11 @@
 
 namespace mdh {
 
-// The paths of all texts of a folder, in the order of their names: files of C, of the text form, of
-// TeML, and .pb, the messages that the Python package makes of functions. Each has a file beside it
-// that ends in .values, with a line for every input, "in NAME VALUE...", and every output, "out
-// NAME VALUE...", in the order of memory. "-" stands for an element that nobody writes.
+// The paths of all texts of a folder, in the order of their names: files of the text form, of TeML,
+// and .pb, the messages that the Python package makes of functions; loops of C as `mdh print`
+// prints them, whose libclang cannot be in one process with PoCL's. Each has a file beside it that
+// ends in .values, with a line for every input, "in NAME VALUE...", and every output, "out NAME
+// VALUE...", in the order of memory. "-" stands for an element that nobody writes.
 std::vector<std::string> TextsOf(const std::string& folder);
 
 // Reads a text by its front end and compares what the interpreter makes of it with the values, bit

@@ -346,9 +346,10 @@ class Nest:
             for point in filter(self.is_iteration, self.points(names)):
                 at, value = array.element(result.access, point), self._sum(result.terms, point, contents)
                 values[at] = self._wrapped(_combined(result.operator, values[at], value))
-            for point in filter(self.is_iteration, self.points(self.kept)):
-                at, value = array.element(result.access, point), self._sum(result.behind, point, contents)
-                values[at] = self._wrapped(values[at] + value)
+            for point in filter(self.is_iteration, self.points(self.kept if self.is_behind else [])):
+                if result.behind:
+                    at, value = array.element(result.access, point), self._sum(result.behind, point, contents)
+                    values[at] = self._wrapped(values[at] + value)
         return outputs
 
     def _sum(self, terms, point, contents):

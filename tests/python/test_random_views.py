@@ -37,9 +37,13 @@ def judge(daemon_program, tmp_path):
             if ended.returncode == 3 and backend == "opencl":
                 continue
             print(ended.stdout)
-            assert ended.returncode == 0, f"MDH_TEST_SEED={SEED} repeats this run\n{ended.stdout}"
+            assert ended.returncode == 0, repeated(ended.stdout)
 
     return judge
+
+
+def repeated(message):
+    return f"MDH_TEST_SEED={SEED} repeats this run\n{message}"
 
 
 def nests(front_end, options):
@@ -61,17 +65,22 @@ def check(nest, text, results, executed):
     """Who else executed the text has the results, too, and left the rest as it was."""
     for name, values in results.items():
         expected = [view_texts.FORMER if value == "-" else value for value in values]
-        assert executed[name] == expected, f"MDH_TEST_SEED={SEED} repeats this run\n{name}\n{text}"
+        assert executed[name] == expected, repeated(f"{name}\n{text}")
 
 
-def test_loops_of_c(judge, tmp_path):
+def test_loops_of_c(judge, request, tmp_path):
+    program = request.getfixturevalue("mdh")
     texts = [view_texts.CText(nest, name) for name, nest in nests("c", view_texts.C_LOOPS)]
     library = view_texts.compiled(texts, tmp_path)
     for text in texts:
         contents = text.nest.contents()
         results = text.nest.computed(contents)
         check(text.nest, text.text, results, view_texts.executed_by_c(library, text, contents))
-        write(tmp_path, text.name, ".c", text.text, contents, results)
+        (tmp_path / f"{text.name}.c").write_text(text.text)
+        read = subprocess.run([program, "print", tmp_path / f"{text.name}.c"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert read.returncode == 0, repeated(f"{read.stderr}\n{text.text}")
+        write(tmp_path, text.name, ".mdh", read.stdout, contents, results)
     judge()
 
 

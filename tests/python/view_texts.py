@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import numpy as np
-from random_views import Index, Options
+from random_views import Options
 
 C_TYPES = {"int32": "int32_t", "int64": "int64_t", "fp64": "double"}
 DTYPES = {"int32": "int32", "int64": "int64", "fp64": "float64"}
@@ -314,7 +314,9 @@ def teml(nest):
         uses = [use for array, access in [(target, target.accesses[0]),
                                           *zip((nest.inputs[t[1]] for t in result.terms), accesses)]
                 for use in zip(access, array.extents)]
-        if _ranges(nest, uses) != dict(zip(names, sizes)):
+        # What the loops leave at elements that they do not reach must be zero, too.
+        is_whole = all(index.text() in names for index in target.accesses[0])
+        if _ranges(nest, uses) != dict(zip(names, sizes)) or (result.operator not in ("", "+") and not is_whole):
             return ""
         lines += _assignment(nest, number, result, accesses, target)
     return "\n".join(lines) + "\n"
@@ -345,7 +347,3 @@ def _assignment(nest, number, result, accesses, target):
         lines += [f"l{number} = build({y})", f"l{number} = {loops[chosen]}"]
     return lines
 
-
-def index_of_words(word):
-    """Of einsum: an access by letters."""
-    return tuple(Index(((letter, 1),), 0) for letter in word)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "core/pipeline/pipeline_interpreter.h"
+#include "core/pipeline/plan/plan.h"
 #include "core/teml/teml.h"
 #include "core/text/parser.h"
 #include "proto/expression_conversion.h"
@@ -105,6 +107,7 @@ Result<std::vector<BufferBytes>> Interpreted(const ComputationView& computation,
   return Interpret(*computation.expression(), inputs);
 }
 
+// Of a pipeline as it is, or fused in one of the ways that a plan has, which its name decides.
 Result<Kernel> KernelFromRules(const JudgedBackend& backend, const ComputationView& computation) {
   DeviceDescription device;
   device.cores = 3;
@@ -115,8 +118,11 @@ Result<Kernel> KernelFromRules(const JudgedBackend& backend, const ComputationVi
                             : device.kind == DeviceKind::kCuda ? CudaModel()
                                                                : OpenClModel();
   if (const Pipeline* const pipeline = computation.pipeline()) {
-    return GeneratePipelineKernel(*pipeline, model, device,
-                                  DefaultParameters(*pipeline, model, device));
+    const std::vector<Partition> partitions =
+        PlanPartitions(*pipeline, {.max_partitions = 4, .may_reassociate = false});
+    const size_t chosen = std::hash<std::string>()(pipeline->name()) % (partitions.size() + 1);
+    const Pipeline& fused = chosen == 0 ? *pipeline : partitions[chosen - 1].pipeline;
+    return GeneratePipelineKernel(fused, model, device, DefaultParameters(fused, model, device));
   }
   const Expression& expression = *computation.expression();
   MDH_ASSIGN_OR_RETURN(

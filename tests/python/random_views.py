@@ -100,6 +100,8 @@ class Options:
     has_layouts: bool = False
     has_behind: bool = False
     has_factors: bool = True
+    spans: bool = False  # whether most results read an array at the points of the loops as they are
+    chains: bool = False  # nests that read what another one writes
     keeps: bool = True
     may_be_empty: bool = True
     accesses: int = 2  # of an output, at most
@@ -112,10 +114,13 @@ class Nest:
     `results`, one for each access of an output; `is_behind`: whether the results are local variables
     that statements behind the reduced loops store."""
 
-    def __init__(self, seed, options):
+    def __init__(self, seed, options, given=None):
+        """`given`: an array that it reads, among others, and whose extents are those."""
         self.random = random.Random(seed)
         self.options = options
-        self.type = self.random.choice(options.types)
+        self.given = given and dataclasses.replace(given, accesses=[])
+        self.letters = "wz" if given else "xy"
+        self.type = given.type if given else self.random.choice(options.types)
         self.loops = self._loops()
         reduced = [loop.name for loop in self.loops if len(self.loops) > 1 and self.chance(0.3)][:2]
         self.is_behind = options.has_behind and bool(reduced) and self.chance(0.3)
@@ -124,10 +129,13 @@ class Nest:
         self._bound_inside()
         self.kept = [loop.name for loop in self.loops if loop.name not in reduced]
         self.inputs, self.outputs, self.results = {}, {}, []
+        if given:
+            self.inputs[given.name] = self.given
         for number in range(self.random.randint(1, 2)):
-            self._add_output(f"y{number}", bool(reduced))
+            self._add_output(f"{self.letters[1]}{number}", bool(reduced))
         for array in [*self.inputs.values(), *self.outputs.values()]:
-            self._finish(array)
+            if array is not self.given:
+                self._finish(array)
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -226,9 +234,18 @@ class Nest:
             operator = "+"
         names = [loop.name for loop in self.loops]
         for access in range(len(array.accesses)):
-            self.results.append(Result(
-                name, access, operator, self._terms(names, self.random.randint(1, 3)),
-                self._terms(self.kept, self.random.randint(0, 1)) if self.is_behind else ()))
+            terms = self._terms(names, self.random.randint(1, 3))
+            if self.options.spans and self.chance(0.7):
+                terms += ((1, *self._whole(names)),)
+            if self.given and not self.given.accesses:
+                terms += ((1, *self._read(names, self.given)),)
+            behind = self._terms(self.kept, self.random.randint(0, 1)) if self.is_behind else ()
+            self.results.append(Result(name, access, operator, terms, behind))
+
+    def _whole(self, names):
+        access = tuple(Index(((name, 1),), 0) for name in names)
+        array = self.inputs.setdefault("p" + self.letters[0], Array("p" + self.letters[0], self.type, [access]))
+        return array.name, 0
 
     def _accesses_of_output(self):
         """No two points and accesses share an element; every kept loop is in one of the indices."""
@@ -253,23 +270,34 @@ class Nest:
         factors = (1, 1, 2, -3) if self.options.has_factors else (1,)
         return tuple((self.random.choice(factors), *self._read(names)) for _ in range(count))
 
-    def _read(self, names):
+    def _read(self, names, array=None):
         """A new access to a new array, or to one that is there."""
-        array = self.random.choice([None, *self.inputs.values()])
+        array = array or self.random.choice([None, *self.inputs.values()])
         if array is None:
             rank = self.random.choice((0, 1, 1, 1, 2, 2, 2, 3))
-            array = Array(f"x{len(self.inputs)}", self.type, [])
+            array = Array(f"{self.letters[0]}{len(self.inputs)}", self.type, [])
             self.inputs[array.name] = array
         else:
-            rank = len(array.accesses[0])
+            rank = len(array.extents if array is self.given else array.accesses[0])
         access = tuple(self._index(names) for _ in range(rank))
         if array.accesses and self.chance(0.6):  # a neighbour, as in stencils
             former = self.random.choice(array.accesses)
             if {name for index in former for name, _ in index.factors} <= set(names):
                 access = tuple(index.shifted(self.random.randint(0, 2)) for index in former)
+        if array is self.given:
+            access = tuple(map(self._inside, access, array.extents))
         if access not in array.accesses:
             array.accesses.append(access)
         return array.name, array.accesses.index(access)
+
+    def _inside(self, index, extent):
+        """The index, or one like it, that is less than the extent."""
+        ends = self._range(index) or (0, 0)
+        if ends[1] < extent:
+            return index
+        if ends[1] - ends[0] < extent:
+            return index.shifted(-ends[0])
+        return Index((), self.random.randrange(extent))
 
     def _finish(self, array):
         """Extents, with room to spare where they are given; layouts; pointers."""
@@ -359,6 +387,42 @@ class Nest:
     def _wrapped(self, value):
         limit = LIMITS.get(self.type)
         return value if limit is None else (value + limit) % (2 * limit) - limit
+
+
+class Chain:
+    """A nest, and one that reads `between`, an output of it; otherwise as a nest."""
+
+    def __init__(self, first, second, between):
+        self.nests, self.between = [first, second], between
+        self.type, self.random = first.type, second.random
+        self.inputs, self.outputs = {**first.inputs, **second.inputs}, {**first.outputs, **second.outputs}
+        del self.inputs[between], self.outputs[between]
+
+    contents = Nest.contents
+
+    def start(self, written="-"):
+        outputs = {**self.nests[0].start(written), **self.nests[1].start(written)}
+        del outputs[self.between]
+        return outputs
+
+    def computed(self, contents):
+        outputs = self.nests[0].computed(contents)
+        read = outputs.pop(self.between)
+        return {**outputs, **self.nests[1].computed({**contents, self.between: read})}
+
+
+def drawn(seed, options):
+    """A nest, or now and then a chain."""
+    rng = random.Random(f"{seed} chain")
+    while options.chains and rng.random() < 0.3:
+        first = Nest(f"{seed} {rng.random()}", options)
+        array = first.outputs["y0"]
+        operators = {result.operator for result in first.results if result.array == "y0"}
+        # What lies between is zero where nothing is written, and as an array of C at first.
+        if array.extents and 0 not in array.extents and operators <= {"", "+"}:
+            array.keeps, array.is_given, array.is_flat, array.strides = False, True, False, None
+            return Chain(first, Nest(f"{seed} {rng.random()}", options, array), "y0")
+    return Nest(seed, options)
 
 
 def _combined(operator, left, right):

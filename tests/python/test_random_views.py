@@ -49,7 +49,7 @@ def repeated(message):
 def nests(front_end, options):
     """So many nests, with their names."""
     for number in range(COUNT):
-        yield f"{front_end}{number}", random_views.Nest(f"{SEED} {front_end} {number}", options)
+        yield f"{front_end}{number}", random_views.drawn(f"{SEED} {front_end} {number}", options)
 
 
 def write(folder, name, ending, text, contents, results):
@@ -61,7 +61,7 @@ def write(folder, name, ending, text, contents, results):
     file.write_bytes(text) if isinstance(text, bytes) else file.write_text(text)
 
 
-def check(nest, text, results, executed):
+def check(text, results, executed):
     """Who else executed the text has the results, too, and left the rest as it was."""
     for name, values in results.items():
         expected = [view_texts.FORMER if value == "-" else value for value in values]
@@ -75,7 +75,7 @@ def test_loops_of_c(judge, request, tmp_path):
     for text in texts:
         contents = text.nest.contents()
         results = text.nest.computed(contents)
-        check(text.nest, text.text, results, view_texts.executed_by_c(library, text, contents))
+        check(text.text, results, view_texts.executed_by_c(library, text, contents))
         (tmp_path / f"{text.name}.c").write_text(text.text)
         read = subprocess.run([program, "print", tmp_path / f"{text.name}.c"], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -85,7 +85,7 @@ def test_loops_of_c(judge, request, tmp_path):
 
 
 def test_text_form(judge, tmp_path):
-    for name, nest in nests("text", view_texts.NOTATION):
+    for name, nest in nests("text", view_texts.TEXT):
         contents = nest.contents()
         write(tmp_path, name, ".mdh", view_texts.text_form(nest, name), contents, nest.computed(contents))
     judge()
@@ -102,23 +102,23 @@ def messages(sources, folder):
 
 
 def test_loops_of_python(judge, tmp_path):
-    drawn = dict(nests("python", view_texts.PYTHON_LOOPS))
-    sources = {name: view_texts.python_loops(nest, name) for name, nest in drawn.items()}
+    of_name = dict(nests("python", view_texts.PYTHON_LOOPS))
+    sources = {name: view_texts.python_loops(nest, name) for name, nest in of_name.items()}
     for name, message in messages(sources, tmp_path).items():
-        contents = drawn[name].contents()
-        results = drawn[name].computed(contents)
-        executed = view_texts.executed_by_python(drawn[name], name, sources[name], contents)
-        check(drawn[name], sources[name], results, executed)
+        contents = of_name[name].contents()
+        results = of_name[name].computed(contents)
+        executed = view_texts.executed_by_python(of_name[name], name, sources[name], contents)
+        check(sources[name], results, executed)
         write(tmp_path, name, ".pb", message, contents, results)
     judge()
 
 
 def test_notation_of_python(judge, tmp_path):
-    drawn = dict(nests("notation", view_texts.NOTATION))
-    sources = {name: view_texts.python_notation(nest, name) for name, nest in drawn.items()}
+    of_name = dict(nests("notation", view_texts.NOTATION))
+    sources = {name: view_texts.python_notation(nest, name) for name, nest in of_name.items()}
     for name, message in messages(sources, tmp_path).items():
-        contents = drawn[name].contents()
-        write(tmp_path, name, ".pb", message, contents, drawn[name].computed(contents))
+        contents = of_name[name].contents()
+        write(tmp_path, name, ".pb", message, contents, of_name[name].computed(contents))
     judge()
 
 
@@ -127,7 +127,7 @@ def test_teml(judge, tmp_path):
     for n in range(COUNT):
         text = ""
         while not text:
-            nest = random_views.Nest(f"{SEED} teml {number}", view_texts.TEML)
+            nest = random_views.drawn(f"{SEED} teml {number}", view_texts.TEML)
             text = view_texts.teml(nest)
             number += 1
         contents = nest.contents()

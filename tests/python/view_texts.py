@@ -12,11 +12,12 @@ C_TYPES = {"int32": "int32_t", "int64": "int64_t", "fp64": "double"}
 DTYPES = {"int32": "int32", "int64": "int64", "fp64": "float64"}
 COMBINED = {"": "=", "+": "+=", "*": "*="}
 
-C_LOOPS = Options(has_inner_bounds=True, has_pointers=True, has_behind=True)
-PYTHON_LOOPS = Options(has_negative_steps=True, has_behind=True, has_layouts=False)
+C_LOOPS = Options(has_inner_bounds=True, has_pointers=True, has_behind=True, chains=True)
+PYTHON_LOOPS = Options(has_negative_steps=True, has_behind=True)
 NOTATION = Options(has_ranges=False, has_layouts=True, accesses=3)
-TEML = Options(has_ranges=False, has_factors=False, keeps=False, may_be_empty=False, accesses=1,
-               types=("int32", "int64", "fp64"))
+TEXT = Options(has_ranges=False, has_layouts=True, accesses=3, chains=True)
+TEML = Options(has_ranges=False, has_factors=False, spans=True, keeps=False, may_be_empty=False, accesses=1,
+               chains=True)
 
 
 def bracketed(parts):
@@ -32,33 +33,62 @@ def sum_of(terms, element):
 # Loops of C.
 
 
+def of_chain(nest):
+    """The nests of a chain, or the only one."""
+    return getattr(nest, "nests", [nest])
+
+
 class CText:
     """`text`: a function called `name` with an annotation."""
 
     def __init__(self, nest, name):
         self.nest, self.name = nest, name
-        self.type = C_TYPES[nest.type]
-        self.head, self.indices, indent = [], [], "  "
-        loops = []
+        texts = [CNest(part, f"{name.upper()}_{number}") for number, part in enumerate(of_chain(nest))]
+        declared, is_chain = [], len(texts) > 1
+        if is_chain:
+            between = texts[0].nest.outputs[nest.between]
+            declared = ["{", f"  {texts[0].declared(between)} = {{0}};"]
+        annotation = "#pragma mdh"
+        if nest.random.random() < 0.5:
+            annotation += f" out({', '.join(nest.outputs)})"
+        for text in texts:
+            kept = [array for array, of in text.nest.outputs.items() if of.keeps]
+            words = f" keep({', '.join(kept)})" if kept else ""
+            if is_chain:
+                declared += [f"#pragma mdh{words}"] if words else []
+            else:
+                annotation += words
+            declared += text.lines
+        parameters = ", ".join(
+            [f"const {texts[0].declared(array)}" for array in nest.inputs.values()]
+            + [texts[0].declared(array) for array in nest.outputs.values()])
+        self.text = "\n".join([
+            "#include <stdint.h>", *(line for text in texts for line in text.head),
+            f"void {name}({parameters}) {{", annotation, *declared, *["}"] * is_chain, "}", ""])
+
+
+class CNest:
+    """`lines`: the loops; `head`: what stands before the function."""
+
+    def __init__(self, nest, macros):
+        self.nest, self.macros, self.type = nest, macros, C_TYPES[nest.type]
+        self.head, self.locals = [], []
+        lines, indent, has_started = [], "  ", False
         for loop in nest.loops:
-            if nest.is_behind and loop.name not in nest.kept and not self.indices:
-                loops += [f"{indent}{self.type} t{n} = 0;" for n in range(len(nest.results))]
-                self.indices = ["behind"]
+            if nest.is_behind and loop.name not in nest.kept and not has_started:
+                has_started = True
+                lines += [f"{indent}{self.type} t{n} = 0;" for n in range(len(nest.results))]
             brace = " {" if nest.is_behind and loop.name in nest.kept else ""
-            loops.append(f"{indent}for ({self._control(loop)}){brace}")
+            lines.append(f"{indent}for ({self._control(loop)}){brace}")
             indent += "  "
-        self.indices = []
         body = [self._statement(number, result) for number, result in enumerate(nest.results)]
-        lines = loops + [indent + "{"] + [f"{indent}  {line}" for line in self.indices + body] + [indent + "}"]
+        lines += [indent + "{", *[f"{indent}  {line}" for line in self.locals + body], indent + "}"]
         if nest.is_behind:
             lines += [f"  {self._element(r.array, r.access)} = "
                       f"{self._value(((1, f't{n}', None), *r.behind))};" for n, r in enumerate(nest.results)]
             lines += ["  }" for _ in nest.kept]
-            if not nest.kept:
-                lines = ["  {", *lines, "  }"]
-        self.text = "\n".join([
-            "#include <stdint.h>", *self.head, f"void {name}({self._parameters()}) {{",
-            f"#pragma mdh {self._annotation()}", *lines, "}", ""])
+        # Without loops around them, accumulators and what is behind need a block.
+        self.lines = lines if nest.kept or not nest.is_behind else ["  {", *lines, "  }"]
 
     def _control(self, loop):
         rng, i = self.nest.random, loop.name
@@ -66,7 +96,7 @@ class CText:
         if loop.until:
             stop = f"{loop.until} + {loop.stop}".replace("+ -", "- ")
         elif rng.random() < 0.2:
-            stop = f"{self.name.upper()}_{i.upper()}"
+            stop = f"{self.macros}_{i.upper()}"
             self.head.append(f"#define {stop} {loop.stop}")
         is_single = loop.step == 1
         condition = rng.choice([f"{i} < {stop}", f"{i} < {stop}", f"{stop} > {i}"])
@@ -75,20 +105,11 @@ class CText:
         step = rng.choice([f"++{i}", f"{i}++", f"{i} += 1"]) if is_single else f"{i} += {loop.step}"
         return f"int {i} = {loop.start}; {condition}; {step}"
 
-    def _parameters(self):
-        def parameter(array, prefix):
-            if array.is_flat or not array.extents:
-                return f"{prefix}{self.type} *{array.name}"
-            extents = ["" if not array.is_given else array.extents[0], *array.extents[1:]]
-            return f"{prefix}{self.type} {array.name}{bracketed(extents)}"
-
-        return ", ".join([parameter(array, "const ") for array in self.nest.inputs.values()]
-                         + [parameter(array, "") for array in self.nest.outputs.values()])
-
-    def _annotation(self):
-        kept = [name for name, array in self.nest.outputs.items() if array.keeps]
-        words = [f"out({', '.join(self.nest.outputs)})"] if self.nest.random.random() < 0.5 else []
-        return " ".join(words + [f"keep({', '.join(kept)})"] if kept else words)
+    def declared(self, array):
+        if array.is_flat or not array.extents:
+            return f"{self.type} *{array.name}"
+        extents = ["" if not array.is_given else array.extents[0], *array.extents[1:]]
+        return f"{self.type} {array.name}{bracketed(extents)}"
 
     def _element(self, name, access):
         if access is None:
@@ -106,7 +127,7 @@ class CText:
             return f"t{number} += {value};"
         if result.operator in ("max", "min"):
             sign = ">" if result.operator == "max" else "<"
-            self.indices.append(f"const {self.type} v{number} = {value};")
+            self.locals.append(f"const {self.type} v{number} = {value};")
             if self.nest.random.random() < 0.5:
                 return f"if (v{number} {sign} {place}) {place} = v{number};"
             return f"{place} = v{number} {sign} {place} ? v{number} : {place};"
@@ -114,7 +135,7 @@ class CText:
             return f"{place} = {place} {result.operator} ({value});"
         array = self.nest.outputs[result.array]
         if self.nest.random.random() < 0.2 and array.extents:
-            self.indices.append(f"const int a{number} = {array.accesses[result.access][0].text()};")
+            self.locals.append(f"const int a{number} = {array.accesses[result.access][0].text()};")
             others = [index.text() for index in array.accesses[result.access][1:]]
             place = f"{result.array}{bracketed([f'a{number}', *others])}"
         return f"{place} {COMBINED[result.operator]} {value};"
@@ -250,6 +271,17 @@ def python_notation(nest, name):
 
 
 def text_form(nest, name):
+    """A definition; of a chain, a pipeline and its definitions."""
+    if not hasattr(nest, "nests"):
+        return _definition(nest, name)
+    steps = [f"  ({', '.join(part.outputs)}) = {name}_{number}({', '.join(part.inputs)})"
+             for number, part in enumerate(nest.nests)]
+    return "\n".join([
+        f"{name} := pipeline({', '.join(nest.inputs)}) -> ({', '.join(nest.outputs)}) {{", ";\n".join(steps), "}",
+        *(_definition(part, f"{name}_{number}") for number, part in enumerate(nest.nests))])
+
+
+def _definition(nest, name):
     point = f"({','.join(loop.name for loop in nest.loops)})"
     parameters = {(array.name, access): f"p{array.name}_{access}" for array in nest.inputs.values()
                   for access in range(len(array.accesses))}
@@ -300,40 +332,45 @@ def _ranges(nest, uses):
 
 
 def teml(nest):
-    """A program with an assignment for each output, in loops that are transformed a little; "": the
-    extents of this nest do not say how far its iterators go."""
-    names = [loop.name for loop in nest.loops]
-    sizes = [len(loop.values({})) for loop in nest.loops]
+    """A program with an assignment for each output, in loops that are transformed a little; "": it cannot
+    be said as TeML, where extents say how far iterators go."""
+    parts = of_chain(nest)
     lines = [f"type = {nest.type}"]
-    for array in [*nest.inputs.values(), *nest.outputs.values()]:
+    for array in {**nest.inputs, **parts[0].outputs, **nest.outputs}.values():
         shape = f"tensor([{', '.join(map(str, array.extents))}])" if array.extents else "scalar()"
         lines.append(f"{array.name} = {shape}")
-    for number, result in enumerate(nest.results):
-        accesses = [nest.inputs[of].accesses[access] for _, of, access in result.terms]
-        target = nest.outputs[result.array]
-        uses = [use for array, access in [(target, target.accesses[0]),
-                                          *zip((nest.inputs[t[1]] for t in result.terms), accesses)]
-                for use in zip(access, array.extents)]
-        # What the loops leave at elements that they do not reach must be zero, too.
-        is_whole = all(index.text() in names for index in target.accesses[0])
-        if _ranges(nest, uses) != dict(zip(names, sizes)) or (result.operator not in ("", "+") and not is_whole):
-            return ""
-        lines += _assignment(nest, number, result, accesses, target)
+    for part in parts:
+        for result in part.results:
+            if not _is_teml(part, result):
+                return ""
+            lines += _assignment(part, result)
     return "\n".join(lines) + "\n"
+
+
+def _is_teml(nest, result):
+    target, names = nest.outputs[result.array], [loop.name for loop in nest.loops]
+    uses = list(zip(target.accesses[0], target.extents))
+    for _, of, access in result.terms:
+        uses += zip(nest.inputs[of].accesses[access], nest.inputs[of].extents)
+    # What the loops leave at elements that they do not reach must be zero, too.
+    is_whole = all(index.text() in names for index in target.accesses[0])
+    return (is_whole or result.operator in ("", "+")) and _ranges(nest, uses) == {
+        loop.name: len(loop.values({})) for loop in nest.loops}
 
 
 def _listed(access):
     return f"[{', '.join(index.text() for index in access)}]" if access else ""
 
 
-def _assignment(nest, number, result, accesses, target):
-    y, operands, out = target.name, [name for _, name, _ in result.terms], _listed(target.accesses[0])
-    lists, to = [_listed(access) for access in accesses], out or "[]"
+def _assignment(nest, result):
+    y, operands = result.array, [name for _, name, _ in result.terms]
+    out = _listed(nest.outputs[y].accesses[0])
+    lists, to = [_listed(nest.inputs[name].accesses[access]) for _, name, access in result.terms], out or "[]"
     lines = []
     if result.operator:
         if len(operands) > 1:
-            lines.append(f"t{number} = vadd({', '.join(operands)}, [{', '.join(lists)}])")
-            operands, lists = [f"t{number}"], [""]
+            lines.append(f"t{y} = vadd({', '.join(operands)}, [{', '.join(lists)}])")
+            operands, lists = [f"t{y}"], [""]
         function = {"+": "add", "*": "mul"}.get(result.operator, result.operator)
         lines.append(f"{y} = {function}({y}, {operands[0]}, [{out}, {lists[0]}] -> {to})")
     elif len(operands) == 1:
@@ -341,9 +378,9 @@ def _assignment(nest, number, result, accesses, target):
     else:
         lines.append(f"{y} = add({', '.join(operands)}, [{', '.join(lists)}] -> {to})")
     count, chosen = len(nest.loops), nest.random.randrange(6)
-    loops = {0: f"stripmine(l{number}, 1, {nest.random.randint(2, 3)})", 1: f"parallelize(l{number}, 1)",
-             2: f"interchange(l{number}, 1, {count})" if count > 1 else "", 3: f"tile(l{number}, 2)"}
+    loops = {0: f"stripmine(l{y}, 1, {nest.random.randint(2, 3)})", 1: f"parallelize(l{y}, 1)",
+             2: f"interchange(l{y}, 1, {count})" if count > 1 else "", 3: f"tile(l{y}, 2)"}
     if loops.get(chosen):
-        lines += [f"l{number} = build({y})", f"l{number} = {loops[chosen]}"]
+        lines += [f"l{y} = build({y})", f"l{y} = {loops[chosen]}"]
     return lines
 

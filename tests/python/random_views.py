@@ -336,7 +336,7 @@ class Nest:
         if len(set(accesses)) < len(accesses):
             return
         array.accesses, array.is_flat, array.is_given = accesses, True, False
-        array.extents = [max(self._range(access[0])[1] + 1 for access in accesses)]
+        array.extents = [max(ends[1] + 1 for access in accesses if (ends := self._range(access[0])))]
 
     # Meaning.
 

@@ -133,3 +133,50 @@ def test_teml(judge, tmp_path):
         contents = nest.contents()
         write(tmp_path, f"teml{n}", ".teml", text, contents, nest.computed(contents))
     judge()
+
+
+def random_einsum(rng):
+    """Subscripts with diagonals, and the shapes of the operands, some dimensions of which have one element
+    for all of a letter."""
+    sizes = {letter: rng.choice((0, 1, 2, 3, 5, 7) if rng.random() < 0.1 else (1, 2, 3, 5, 7)) for letter in "abcd"}
+    words = [rng.choices("abcd", k=rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
+    shapes = [tuple(1 if word.count(letter) == 1 and rng.random() < 0.1 else sizes[letter] for letter in word)
+              for word in words]
+    letters = sorted({letter for word in words for letter in word})
+    output = rng.sample(letters, rng.randint(0, min(len(letters), 3)))
+    return f"{','.join(map(''.join, words))}->{''.join(output)}", shapes
+
+
+def test_einsum(judge, tmp_path):
+    for number in range(COUNT):
+        rng = random.Random(f"{SEED} einsum {number}")
+        subscripts, shapes = random_einsum(rng)
+        operands = [np.array([rng.randint(-9, 9) for _ in range(int(np.prod(shape)))], "int64").reshape(shape)
+                    for shape in shapes]
+        expected = np.einsum(subscripts, *operands)
+        message = mdh.einsum(subscripts, *shapes, dtype=mdh.int64).to_proto().SerializeToString()
+        contents = {name: array.ravel().tolist() for name, array in zip("ABC", operands)}
+        write(tmp_path, f"einsum{number}", ".pb", message, contents, {"out": expected.ravel().tolist()})
+    judge()
+
+
+def test_the_judge_finds_what_is_wrong(judge, tmp_path):
+    def judged(text, values):
+        write(tmp_path, "view", ".mdh", text, {"x": [1, 2]}, {"y": values})
+        judge()
+
+    text = ("view := out_view<int32>( y[5]{}: (i) -> (2*i + 1) ) o md_hom<2>( f, (++) ) o\n"
+            "inp_view<int32>( x: (i) -> (i) ) where f(x) -> y {{ y = x }}")
+    cleared, kept = text.format(""), text.format(" keep")
+    judged(cleared, [0, 1, 0, 2, 0])
+    judged(kept, ["-", 1, "-", 2, "-"])
+    for wrong, values, message in (
+            (cleared, [0, 1, 0, 3, 0], "y.3. is 2, a result, by the interpreter, but 3 is right"),
+            (cleared, [0, 1, "-", 2, 0], "y.2. is 0, cleared, by the interpreter, but left as it is is right"),
+            (kept, ["-", 1, "-", 2, 0], "y.4. is 0, left as it is, by the interpreter, but 0 is right"),
+            (cleared, [0, 1, 0, 2], "y has 5 elements, but 4 values are given"),
+            (cleared, [0, 1, 0, "2;", 0], "'2;' is no value of y"),
+            (cleared.replace("y[", "z["), [], "there are no values of z"),
+            (cleared.replace("++", "+"), [], "view.mdh:1:")):
+        with pytest.raises(AssertionError, match=message):
+            judged(wrong, values)

@@ -1,4 +1,4 @@
-#include "tests/property/text_judge.h"
+#include "tests/texts/text_judge.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // judge_texts --backend NAME FOLDER: what texts of the front ends compute, against values that lie
-// beside them (tests/property/text_judge.h). Prints what is wrong, and a summary. Exit status 1 if
+// beside them (tests/texts/text_judge.h). Prints what is wrong, and a summary. Exit status 1 if
 // something is, 3 if there is no such device.
 //   --backend NAME    openmp or opencl
 //   --processes N     at the same time, 2 unless told; 0: in this process
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/property/block_pairs.h"
-#include "tests/property/text_judge.h"
 #include "tests/property/worker_pool.h"
+#include "tests/texts/text_judge.h"
 
 namespace {
 

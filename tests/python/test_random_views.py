@@ -2,7 +2,7 @@
 compiler, CPython or a plain execution point by point makes of it, by the interpreter, by kernels for OpenMP
 and, of some, for OpenCL; elements that nothing reaches are zero, or left as they are.
 
-MDH_RANDOM_VIEWS=1000 in the environment tries as many of each front end; 10 without it. MDH_TEST_SEED repeats a run.
+MDH_RANDOM_VIEWS=1000 in the environment tries as many of each front end; 4 without it. MDH_TEST_SEED repeats a run.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ np = pytest.importorskip("numpy")
 import random_views  # noqa: E402
 import view_texts  # noqa: E402
 
-COUNT = int(os.environ.get("MDH_RANDOM_VIEWS", "10"))
+COUNT = int(os.environ.get("MDH_RANDOM_VIEWS", "4"))
 SEED = os.environ.get("MDH_TEST_SEED") or str(random.SystemRandom().randrange(10**9))
 OPENCL_ONE_IN = 4
 

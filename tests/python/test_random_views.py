@@ -161,22 +161,23 @@ def test_einsum(judge, tmp_path):
 
 
 def test_the_judge_finds_what_is_wrong(judge, tmp_path):
-    def judged(text, values):
-        write(tmp_path, "view", ".mdh", text, {"x": [1, 2]}, {"y": values})
-        judge()
-
     text = ("view := out_view<int32>( y[5]{}: (i) -> (2*i + 1) ) o md_hom<2>( f, (++) ) o\n"
             "inp_view<int32>( x: (i) -> (i) ) where f(x) -> y {{ y = x }}")
     cleared, kept = text.format(""), text.format(" keep")
-    judged(cleared, [0, 1, 0, 2, 0])
-    judged(kept, ["-", 1, "-", 2, "-"])
-    for wrong, values, message in (
-            (cleared, [0, 1, 0, 3, 0], "y.3. is 2, a result, by the interpreter, but 3 is right"),
-            (cleared, [0, 1, "-", 2, 0], "y.2. is 0, cleared, by the interpreter, but left as it is is right"),
-            (kept, ["-", 1, "-", 2, 0], "y.4. is 0, left as it is, by the interpreter, but 0 is right"),
+    messages = []
+    for number, (one, values, message) in enumerate((
+            (cleared, [0, 1, 0, 2, 0], ""),
+            (kept, ["-", 1, "-", 2, "-"], ""),
+            (cleared, [0, 1, 0, 3, 0], "y[3] is 2, a result, by the interpreter, but 3 is right"),
+            (cleared, [0, 1, "-", 2, 0], "y[2] is 0, cleared, by the interpreter, but left as it is is right"),
+            (kept, ["-", 1, "-", 2, 0], "y[4] is 0, left as it is, by the interpreter, but 0 is right"),
             (cleared, [0, 1, 0, 2], "y has 5 elements, but 4 values are given"),
             (cleared, [0, 1, 0, "2;", 0], "'2;' is no value of y"),
             (cleared.replace("y[", "z["), [], "there are no values of z"),
-            (cleared.replace("++", "+"), [], "view.mdh:1:")):
-        with pytest.raises(AssertionError, match=message):
-            judged(wrong, values)
+            (cleared.replace("++", "+"), [], f"{tmp_path}/view8.mdh:1:"))):
+        write(tmp_path, f"view{number}", ".mdh", one, {"x": [1, 2]}, {"y": values})
+        messages += [f"FAILED: {tmp_path}/view{number}.mdh: {message}"] if message else []
+    with pytest.raises(AssertionError) as error:
+        judge()
+    assert all(message in str(error.value) for message in messages), error.value
+    assert f"9 texts on OpenMP, {len(messages)} failures" in str(error.value)

@@ -32,14 +32,18 @@ bool IsZero(const CNode& value) {
          *inner.value == ScalarValue::Zero(inner.value->type());
 }
 
-// Whether a step's results start at 0 as well: whatever else is combined with 0 is the same.
-bool StartsAtZero(const Expression& expression) {
+// Whether the results that are stored in output number `output` start at 0 as well: whatever else
+// is combined with 0 is the same. A store function may make an output of any result.
+bool StartsAtZero(const Expression& expression, int output) {
   if (!expression.has_reduction() && !expression.has_prefix_sum()) return true;
   const auto& identity = expression.reduction().identity();
-  return identity.has_value() &&
-         std::all_of(identity->begin(), identity->end(), [](const ScalarValue& value) {
-           return value == ScalarValue::Zero(value.type());
-         });
+  if (!identity.has_value()) return false;
+  for (int n = 0; n < static_cast<int>(identity->size()); ++n) {
+    const bool belongs =
+        expression.store() != nullptr || expression.output_access(n).buffer == output;
+    if (belongs && (*identity)[n] != ScalarValue::Zero((*identity)[n].type())) return false;
+  }
+  return true;
 }
 
 class PipelineConversion {
@@ -148,7 +152,7 @@ class PipelineConversion {
       for (size_t n = 0; n < nest.inputs.size(); ++n) add(nest.inputs[n], passed[n].name);
       for (size_t n = 0; n < nest.outputs.size(); ++n) {
         add(nest.outputs[n], nest.expression.outputs()[n].name);
-        MDH_RETURN_IF_ERROR(CheckInitialValue(nest, nest.outputs[n], variables));
+        MDH_RETURN_IF_ERROR(CheckInitialValue(nest, static_cast<int>(n), variables));
       }
     }
     MDH_RETURN_IF_ERROR(Order(annotation_.inputs, variables, "inp", "read", &inputs));
@@ -176,12 +180,15 @@ class PipelineConversion {
   }
 
   // A temporary that is set where it is declared starts at what its nest starts at by itself.
-  Status CheckInitialValue(const ConvertedNest& nest, const NestBuffer& output,
+  Status CheckInitialValue(const ConvertedNest& nest, int number,
                            const std::map<std::string, Variable>& variables) const {
+    const NestBuffer& output = nest.outputs[number];
     if (declared_.count(output.declaration) == 0) return absl::OkStatus();
     MDH_ASSIGN_OR_RETURN(const CVariable* variable, unit_.Variable(output.declaration));
     if (variable == nullptr || variable->initial_value == nullptr) return absl::OkStatus();
-    if (IsZero(*variable->initial_value) && StartsAtZero(nest.expression)) return absl::OkStatus();
+    if (IsZero(*variable->initial_value) && StartsAtZero(nest.expression, number)) {
+      return absl::OkStatus();
+    }
     return ErrorAt(variable->offset,
                    absl::StrCat("'", variables.at(output.declaration).name,
                                 "' lies between nests: results start at the neutral element of "

@@ -13,7 +13,7 @@ import pytest
 
 import mdh
 
-CASES = int(os.environ.get("MDH_VIEWS", "24"))
+CASES = int(os.environ.get("MDH_VIEWS", "16"))
 NAMES = "ijk"
 FORMER = 77
 

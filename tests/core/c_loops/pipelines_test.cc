@@ -7,6 +7,7 @@
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
+#include "gmock/gmock.h"
 #include "tests/core/expect_same.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 
@@ -117,6 +118,26 @@ void f(float *b, const float a[4], const float d[4]) {
   EXPECT_EQ(NamesOf(pipeline), "a:1 d:1 b:2 t:3 s:3");
   EXPECT_EQ(pipeline.name(), "f");
   EXPECT_EQ(pipeline.steps()[1].expression.name(), "f_2");
+}
+
+// Each of the outputs of a nest starts at what its own operation starts at.
+TEST(CPipelinesTest, InitialValuesAreThoseOfTheirResults) {
+  const auto parsed = [](const std::string& declared) {
+    return ErrorMessage(ParsedC(R"(
+void f(const int x[4][5], int y[4]) {
+#pragma mdh
+  {
+    int )" + declared + R"(;
+    for (int i = 0; i < 4; ++i)
+      for (int k = 0; k < 5; ++k) { s[i] += x[i][k]; p[i] *= x[i][k]; }
+    for (int i = 0; i < 4; ++i) y[i] = s[i] + p[i];
+  }
+}
+)"));
+  };
+  EXPECT_EQ(parsed("s[4] = {0}, p[4]"), "no error");
+  EXPECT_THAT(parsed("s[4], p[4] = {0}"),
+              ::testing::HasSubstr("'p' lies between nests: results start at the neutral element"));
 }
 
 // One nest in a block is an expression, and so is a function with one annotation beside a pipeline.

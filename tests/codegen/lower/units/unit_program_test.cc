@@ -17,6 +17,7 @@
 #include "core/text/parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/codegen/passes/pass_evaluator.h"
+#include "tests/sanitized.h"
 
 namespace mdh::unit_program_test {
 namespace {
@@ -75,6 +76,7 @@ UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 4, int
 class UnitProgram : public ::testing::TestWithParam<Case> {};
 
 TEST_P(UnitProgram, ComputesWhatTheInterpreterDoes) {
+  if (!IsTried()) GTEST_SKIP() << kNotTried;
   const LowLevelExpression low_level = Lowered(GetParam());
   const Expression& e = low_level.expression();
   const Result<LoopProgram> lowered = BuildUnitProgram(low_level);

@@ -5,6 +5,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tests/core/decomposition/lowering_case.h"
+#include "tests/drawn.h"
 #include "tests/fresh_seed.h"
 #include "tests/shipped_expression.h"
 #include "tests/tuner/decompositions/space_problems.h"
@@ -39,8 +40,7 @@ int Differences(const std::vector<std::vector<int64_t>>& a,
 // Small sizes: the spaces of usual ones are built by the tests of what they hold.
 TEST_P(MdhSpaceStarts, DefaultsAreMembersOrNearOnes) {
   const SpaceBackend target = backend();
-  Rng rng(FreshSeed());
-  for (const std::string& name : DrawnExpressionNames(MDH_SOURCE_DIR, rng, 16)) {
+  for (const std::string& name : Drawn(ShippedExpressionNames(MDH_SOURCE_DIR), 16)) {
     const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, 6);
     ASSERT_TRUE(expression.ok()) << expression.status();
     const TuningParameters p = DefaultParameters(*expression, target.model, target.device);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/decomposition/low_level_expression.h"
+#include "tests/drawn.h"
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
 #include "tests/tuner/decompositions/space_problems.h"
@@ -61,7 +62,7 @@ class MdhSpaceTest : public ::testing::TestWithParam<int> {};
 TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
   const SpaceBackend target = SpaceBackends()[GetParam()];
   Rng rng(FreshSeed());
-  for (const std::string& name : DrawnExpressionNames(MDH_SOURCE_DIR, rng, 12)) {
+  for (const std::string& name : Drawn(ShippedExpressionNames(MDH_SOURCE_DIR), 12)) {
     for (const int64_t largest_size : {int64_t{6}, INT64_MAX}) {
       SCOPED_TRACE(absl::StrCat(name, " of sizes up to ", largest_size));
       const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, largest_size);

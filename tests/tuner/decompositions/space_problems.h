@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -67,16 +66,6 @@ inline std::vector<std::string> ShippedExpressionNames(const std::string& source
     if (entry.path().extension() == ".mdh") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
-  return names;
-}
-
-// `count` of these in random order; all with MDH_ALL_CASES in the environment.
-template <typename Rng>
-std::vector<std::string> DrawnExpressionNames(const std::string& source_directory, Rng& rng,
-                                              size_t count) {
-  std::vector<std::string> names = ShippedExpressionNames(source_directory);
-  std::shuffle(names.begin(), names.end(), rng);
-  if (std::getenv("MDH_ALL_CASES") == nullptr) names.resize(std::min(count, names.size()));
   return names;
 }
 

@@ -6,14 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/text/parser.h"
 #include "tests/definition_header.h"
-#include "tests/fresh_seed.h"
+#include "tests/drawn.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/run/tuning_loop.h"
 
@@ -24,7 +23,7 @@ constexpr int64_t kPoints = 300'000;
 
 constexpr size_t kGroups = 4;
 
-// Those of one of the groups: a part of it, others in every run, or all with MDH_ALL_CASES.
+// A quarter of those of one of the groups.
 std::vector<std::string> ShippedExpressions(size_t group) {
   std::vector<std::string> all, names;
   for (const auto& entry :
@@ -33,11 +32,7 @@ std::vector<std::string> ShippedExpressions(size_t group) {
   }
   std::sort(all.begin(), all.end());
   for (size_t n = group; n < all.size(); n += kGroups) names.push_back(all[n]);
-  if (std::getenv("MDH_ALL_CASES") != nullptr) return names;
-  std::mt19937_64 random(FreshSeed());
-  std::shuffle(names.begin(), names.end(), random);
-  names.resize((names.size() + 3) / 4);
-  return names;
+  return Drawn(names, (names.size() + 3) / 4);
 }
 
 // The defaults of the sizes, the largest halved (to odd numbers) until the problem is small.

@@ -95,7 +95,7 @@ TEST(StoreFactorTest, RandomContractions) {
     const Result<Expression> parsed = ParseExpression(ToText(stored));
     EXPECT_TRUE(parsed.ok()) << parsed.status() << ToText(stored);
   }
-  EXPECT_GT(with_factor, TriedCases(10));
+  if (!HasSanitizer()) EXPECT_GT(with_factor, 10);
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST(Plan, ProductsOfMatricesMeanTheSameInAllOrders) {
           << ToText(partition.pipeline);
     }
   }
-  EXPECT_GE(reordered, TriedCases(10));
+  if (!HasSanitizer()) EXPECT_GE(reordered, 10);
 }
 
 }  // namespace

@@ -414,7 +414,7 @@ TEST(SplitContraction, RandomProducts) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GE(split, TriedCases(60));
+  if (!HasSanitizer()) EXPECT_GE(split, 60);
 }
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }

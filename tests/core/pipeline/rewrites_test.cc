@@ -414,7 +414,7 @@ TEST(SplitContraction, RandomProducts) {
     }
     if (HasFailure()) return;
   }
-  if (!HasSanitizer()) EXPECT_GE(split, 60);
+  if (!kIsSanitized) EXPECT_GE(split, 60);
 }
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }

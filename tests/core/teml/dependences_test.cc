@@ -147,7 +147,7 @@ TEST(Dependences, AreDecidedExactly) {
     }
     ++(keeps_order ? kept : refused);
   }
-  if (HasSanitizer()) return;  // few cases need not have both
+  if (kIsSanitized) return;  // few cases need not have both
   EXPECT_GT(kept, 50);
   EXPECT_GT(refused, 50);
 }

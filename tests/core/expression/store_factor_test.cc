@@ -95,7 +95,9 @@ TEST(StoreFactorTest, RandomContractions) {
     const Result<Expression> parsed = ParseExpression(ToText(stored));
     EXPECT_TRUE(parsed.ok()) << parsed.status() << ToText(stored);
   }
-  if (!kIsSanitized) EXPECT_GT(with_factor, 10);
+  if (!kIsSanitized) {
+    EXPECT_GT(with_factor, 10);
+  }
 }
 
 }  // namespace

@@ -271,7 +271,9 @@ TEST(Plan, ProductsOfMatricesMeanTheSameInAllOrders) {
           << ToText(partition.pipeline);
     }
   }
-  if (!kIsSanitized) EXPECT_GE(reordered, 10);
+  if (!kIsSanitized) {
+    EXPECT_GE(reordered, 10);
+  }
 }
 
 }  // namespace

@@ -414,7 +414,9 @@ TEST(SplitContraction, RandomProducts) {
     }
     if (HasFailure()) return;
   }
-  if (!kIsSanitized) EXPECT_GE(split, 60);
+  if (!kIsSanitized) {
+    EXPECT_GE(split, 60);
+  }
 }
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }

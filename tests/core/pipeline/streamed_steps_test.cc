@@ -234,7 +234,9 @@ TEST(StreamedSteps, RandomOnesMeanTheSame) {
       EXPECT_EQ(RunInOneChunk(*streamed, inputs), *InterpretPipeline(pipeline, inputs));
     }
   }
-  if (!kIsSanitized) EXPECT_GE(streamed_ones, 40);
+  if (!kIsSanitized) {
+    EXPECT_GE(streamed_ones, 40);
+  }
 }
 
 }  // namespace

@@ -151,8 +151,8 @@ const Case kCases[] = {
      1,
      kCluster},
     {"cluster_of_tiles",
-     MatMul("fp16", "fp16", "I = 70, J = 20, K = 270", "i,k", "k,j"),
-     {64, 16, 1, 4, 4},
+     MatMul("fp16", "fp16", "I = 70, J = 60, K = 270", "i,k", "k,j"),
+     {64, 64, 1, 4, 4},
      1,
      kCluster},
     {"cluster_of_groups",
@@ -160,7 +160,7 @@ const Case kCases[] = {
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
      "inp_view<T,T>( A: (b,i,j,k) -> (b,i,k), B: (b,i,j,k) -> (b,j,k) )\n"
      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
-     {128, 24, 2, 4, 3},
+     {128, 48, 2, 4, 3},
      2,
      kCluster},
     {"packed",

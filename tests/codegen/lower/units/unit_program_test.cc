@@ -151,12 +151,12 @@ const Case kCases[] = {
      1,
      kCluster},
     {"cluster_of_tiles",
-     MatMul("fp16", "fp16", "I = 70, J = 60, K = 270", "i,k", "k,j"),
+     MatMul("fp16", "fp16", "I = 70, J = 60, K = 430", "i,k", "k,j"),
      {64, 64, 1, 4, 4},
      1,
      kCluster},
     {"cluster_of_groups",
-     "e<T = bf16 | B = 2, I = 70, J = 20, K = 200> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "e<T = bf16 | B = 2, I = 70, J = 24, K = 300> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
      "inp_view<T,T>( A: (b,i,j,k) -> (b,i,k), B: (b,i,j,k) -> (b,j,k) )\n"
      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",

@@ -76,7 +76,7 @@ TEST_F(ClientTest, TuneGoesOnWithTheNextDaemon) {
   std::atomic<int64_t> trials = 0;
   Result<v1::TuningRecord> record = absl::UnknownError("");
   std::thread tuning([&] {
-    record = client->Tune(MatMulOfSize(96), {.budget_ns = 4'000'000'000},
+    record = client->Tune(MatMulOfSize(96), {.budget_ns = 2'000'000'000},
                           [&](const v1::TuningProgress& progress) { trials = progress.trials(); });
   });
   EXPECT_TRUE(Eventually([&] { return trials > 0; }));

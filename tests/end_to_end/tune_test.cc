@@ -69,7 +69,7 @@ class TuneTest : public DaemonTest {
 };
 
 TEST_F(TuneTest, WaitsForADaemonThatIsRestarted) {
-  Program tune(MdhWords(OnMatMul("tune", 64, {"--budget", "4s"})));
+  Program tune(MdhWords(OnMatMul("tune", 64, {"--budget", "2s"})));
   EXPECT_TRUE(Eventually([&] {
     const nlohmann::json jobs = MdhJson({"jobs", "--state", "running"});
     return jobs.contains("jobs") && !jobs["jobs"].empty();
@@ -84,7 +84,7 @@ TEST_F(TuneTest, WaitsForADaemonThatIsRestarted) {
 }
 
 TEST_F(TuneTest, TunesAndShowsWhatItFound) {
-  const Ended tuned = Mdh(OnMatMul("tune", 48, {"--budget", "3s"}));
+  const Ended tuned = Mdh(OnMatMul("tune", 48, {"--budget", "1s"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(tuned.out, StartsWith("matmul on "));
   EXPECT_THAT(tuned.out, HasSubstr("of the measured peak of"));
@@ -139,9 +139,9 @@ TEST_F(TuneTest, EverythingIsFoundAfterARestart) {
 }
 
 TEST_F(TuneTest, ForceNeverStoresAWorseResult) {
-  const nlohmann::json first = MdhJson(OnMatMul("tune", 48, {"--budget", "2s"}));
+  const nlohmann::json first = MdhJson(OnMatMul("tune", 48, {"--budget", "1s"}));
   const nlohmann::json second =
-      MdhJson(OnMatMul("tune", 48, {"--budget", "2s", "--seed", "7", "--force"}));
+      MdhJson(OnMatMul("tune", 48, {"--budget", "1s", "--seed", "7", "--force"}));
   EXPECT_EQ(second["job"]["options"]["seed"], "7");
   EXPECT_LE(std::stoll(std::string(second["record"]["time_ns"])),
             std::stoll(std::string(first["record"]["time_ns"])));
@@ -193,7 +193,7 @@ TEST_F(TuneTest, WatchingGivesNumberedStepsUpToTheEnd) {
   const Expression matmul = *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
                                              {{"I", "48"}, {"J", "48"}, {"K", "48"}});
   const Result<v1::CreateTuningJobResponse> created =
-      client->CreateJob(matmul, {.budget_ns = 2'000'000'000});
+      client->CreateJob(matmul, {.budget_ns = 1'000'000'000});
   ASSERT_TRUE(created.ok()) << created.status();
   std::vector<v1::TuningProgress> steps;
   const auto keep = [&](const v1::TuningProgress& step) { steps.push_back(step); };
@@ -218,7 +218,7 @@ TEST_F(TuneTest, TheLibraryTunesLooksUpAndFetches) {
                                              {{"I", "40"}, {"J", "40"}, {"K", "40"}});
   EXPECT_EQ(client->Lookup(matmul).status().code(), absl::StatusCode::kNotFound);
   int steps = 0;
-  const Result<v1::TuningRecord> record = client->Tune(matmul, {.budget_ns = 2'000'000'000},
+  const Result<v1::TuningRecord> record = client->Tune(matmul, {.budget_ns = 1'000'000'000},
                                                        [&](const v1::TuningProgress&) { ++steps; });
   ASSERT_TRUE(record.ok()) << record.status();
   EXPECT_GT(steps, 2);

@@ -52,8 +52,8 @@ void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
   std::printf("%s", Summary(report, *name).c_str());
 }
 
-TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 60); }
-TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 40); }
+TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 40); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 25); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
 TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 40); }
 
@@ -67,10 +67,10 @@ TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 20); }
 
 // One kernel for all steps.
 TEST(PipelinePairsTest, OpenMpComputesWhatTheInterpreterComputes) {
-  JudgeOn(Backend::kOpenMp, 40, Judged::kPipelines);
+  JudgeOn(Backend::kOpenMp, 25, Judged::kPipelines);
 }
 TEST(PipelinePairsTest, OpenClComputesWhatTheInterpreterComputes) {
-  JudgeOn(Backend::kOpenCl, 20, Judged::kPipelines);
+  JudgeOn(Backend::kOpenCl, 12, Judged::kPipelines);
 }
 TEST(PipelinePairsTest, CudaComputesWhatTheInterpreterComputes) {
   JudgeOn(Backend::kCuda, 100, Judged::kPipelines);

@@ -343,13 +343,10 @@ class ThreadOfStage {
     for (int64_t matrix = 0; matrix < s.matrices; ++matrix) {
       std::vector<ScalarValue> values;
       for (int64_t e = 0; e < packed; ++e) {
-        const int64_t pair = packed * (lane % 4) + e;
-        const int64_t row = s.is_transposed ? pair : lane / 4,
-                      column = s.is_transposed ? lane / 4 : pair;
-        // What was never written has no type.
-        const ScalarValue element =
-            Load(s.array, shown[static_cast<size_t>(8 * matrix + row)].at + column);
-        values.push_back(Apply(ScalarOp::kCast, s.type, {element}));
+        int64_t row = lane / 4, column = packed * (lane % 4) + e;
+        if (s.is_transposed) std::swap(row, column);
+        const int64_t at = shown[static_cast<size_t>(8 * matrix + row)].at + column;
+        values.push_back(Apply(ScalarOp::kCast, s.type, {Load(s.array, at)}));  // may have none
       }
       StoreAt(s.to.array, At(s.to.first) + matrix, Packed(values));
     }

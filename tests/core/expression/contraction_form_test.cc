@@ -19,6 +19,7 @@
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_contraction.h"
+#include "tests/sanitized.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh::contraction_form_test {
@@ -361,7 +362,7 @@ void ExpectSame(Rng& rng, const Expression& e, const ContractionForm& form) {
 
 TEST(ContractionFormTest, RandomContractionsAreComputedAsTheyAre) {
   Rng rng(FreshSeed());
-  for (int n = 0; n < 100; ++n) {
+  for (int n = 0; n < TriedCases(100); ++n) {
     const Expression expression = RandomContraction(rng, {.max_points = 2000});
     const Result<ContractionForm> form = FindContractionForm(expression);
     ASSERT_TRUE(form.ok()) << form.status() << ToText(expression);
@@ -376,7 +377,7 @@ TEST(ContractionFormTest, AnyExpression) {
   options.max_points = 500;
   options.prefix_sums = false;
   options.max_operations = 3;
-  for (int n = 0; n < 500; ++n) {
+  for (int n = 0; n < TriedCases(500); ++n) {
     const Expression expression = RandomExpression(rng, options);
     const Result<ContractionForm> form = FindContractionForm(expression);
     if (form.ok()) ExpectGrouped(expression, *form);

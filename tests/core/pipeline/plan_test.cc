@@ -142,11 +142,11 @@ TEST(Plan, ContractionsAreReordered) {
   const Pipeline pipeline = *ParsePipeline(R"(p := pipeline(A, B, v) -> w {
   C = matmul(A, B); t = matvec(C, v); w = tanhs(t)
 }
-matmul := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<64,64,64>( f, (++, ++, +) ) o
+matmul := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<48,48,48>( f, (++, ++, +) ) o
   inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) ) where f(A, B) -> C { C = A * B }
-matvec := out_view<fp32>( w: (i,k) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+matvec := out_view<fp32>( w: (i,k) -> (i) ) o md_hom<48,48>( f, (++, +) ) o
   inp_view<fp32,fp32>( M: (i,k) -> (i,k), v: (i,k) -> (k) ) where f(M, v) -> w { w = M * v }
-tanhs := out_view<fp32>( y: (i) -> (i) ) o md_hom<64>( f, (++) ) o inp_view<fp32>( x: (i) -> (i) )
+tanhs := out_view<fp32>( y: (i) -> (i) ) o md_hom<48>( f, (++) ) o inp_view<fp32>( x: (i) -> (i) )
 where f(x) -> y { y = tanh(x) }
 )");
   const std::vector<Partition> partitions = PlanPartitions(pipeline);
@@ -154,7 +154,7 @@ where f(x) -> y { y = tanh(x) }
                                                            {1, 2, EdgeKind::kEpilogue},
                                                            {1, 1, EdgeKind::kSplit}}));
   EXPECT_EQ(partitions[0].pipeline.steps().size(), 2u);
-  EXPECT_EQ(partitions[0].operations, 2 * 2 * 64 * 64 + 64);
+  EXPECT_EQ(partitions[0].operations, 2 * 2 * 48 * 48 + 48);
   Rng rng(1);
   const std::vector<BufferBytes> inputs = RandomInputs(rng, pipeline);
   const auto expected = InterpretPipeline(pipeline, inputs);
@@ -232,7 +232,7 @@ TEST(Plan, AllPartitionsMeanTheSame) {
 TEST(Plan, ProductsOfMatricesMeanTheSameInAllOrders) {
   Rng rng(FreshSeed());
   int reordered = 0;
-  for (int n = 0; n < 60; ++n) {
+  for (int n = 0; n < TriedCases(60); ++n) {
     struct Matrix {
       std::string name;
       int64_t rows, columns;
@@ -271,7 +271,9 @@ TEST(Plan, ProductsOfMatricesMeanTheSameInAllOrders) {
           << ToText(partition.pipeline);
     }
   }
-  EXPECT_GE(reordered, 10);
+  if (!kIsSanitized) {
+    EXPECT_GE(reordered, 10);
+  }
 }
 
 }  // namespace

@@ -373,7 +373,7 @@ TEST(SplitContraction, Obstacles) {
 TEST(SplitContraction, RandomProducts) {
   Rng rng(FreshSeed());
   int split = 0;
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < TriedCases(200); ++n) {
     const int rank = 2 + static_cast<int>(Below(rng, 4));
     std::vector<std::string> names, sizes, combine, kept, inputs, types, factors;
     for (int d = 0; d < rank; ++d) {
@@ -414,7 +414,9 @@ TEST(SplitContraction, RandomProducts) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GE(split, 60);
+  if (!kIsSanitized) {
+    EXPECT_GE(split, 60);
+  }
 }
 
 TEST(InlineProducer, RandomPipelines) { CheckPairs(InlineProducer, 60, {}); }

@@ -17,6 +17,7 @@
 #include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
 #include "tests/random_scaled.h"
+#include "tests/sanitized.h"
 
 namespace mdh::streamed_steps_test {
 namespace {
@@ -219,7 +220,7 @@ std::vector<BufferBytes> RunInOneChunk(const StreamedSteps& streamed,
 TEST(StreamedSteps, RandomOnesMeanTheSame) {
   Rng rng(FreshSeed());
   int streamed_ones = 0;
-  for (int n = 0; n < 120; ++n) {
+  for (int n = 0; n < TriedCases(120); ++n) {
     const Pipeline pipeline = RandomScaledPipeline(rng);
     const auto inputs = RandomInputs(rng, pipeline);
     for (const JointGroup& group : RandomJointGroups(rng, pipeline)) {
@@ -233,7 +234,9 @@ TEST(StreamedSteps, RandomOnesMeanTheSame) {
       EXPECT_EQ(RunInOneChunk(*streamed, inputs), *InterpretPipeline(pipeline, inputs));
     }
   }
-  EXPECT_GE(streamed_ones, 40);
+  if (!kIsSanitized) {
+    EXPECT_GE(streamed_ones, 40);
+  }
 }
 
 }  // namespace

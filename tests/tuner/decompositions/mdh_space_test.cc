@@ -6,9 +6,9 @@
 
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "core/decomposition/low_level_expression.h"
+#include "tests/drawn.h"
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
 #include "tests/tuner/decompositions/space_problems.h"
@@ -18,17 +18,6 @@ namespace {
 
 constexpr int kSamples = 100;
 constexpr int kJudged = 30;  // other ones in every run
-
-// Name of an expression, number of a backend, and the largest size.
-using Problem = std::tuple<std::string, int, int64_t>;
-
-class MdhSpaceTest : public ::testing::TestWithParam<Problem> {
- protected:
-  SpaceBackend backend() const { return SpaceBackends()[std::get<1>(GetParam())]; }
-  Result<Expression> expression() const {
-    return ShippedExpression(MDH_SOURCE_DIR, std::get<0>(GetParam()), std::get<2>(GetParam()));
-  }
-};
 
 // What is wrong with a configuration of a space; empty if nothing is.
 std::string Judge(const Expression& expression, const SpaceBackend& backend, const MdhSpace& space,
@@ -50,18 +39,14 @@ std::string Judge(const Expression& expression, const SpaceBackend& backend, con
   return "";
 }
 
-TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
-  const auto problem = expression();
-  ASSERT_TRUE(problem.ok()) << problem.status();
-  const SpaceBackend target = backend();
-  const auto space = MdhSpace::Create(*problem, target.model, target.device);
+void ExpectSamplesReadBack(const Expression& expression, const SpaceBackend& target, Rng& rng) {
+  const auto space = MdhSpace::Create(expression, target.model, target.device);
   ASSERT_TRUE(space.ok()) << space.status();
   ASSERT_FALSE(space->space().is_lazy());
-  Rng rng(FreshSeed());
   int failures = 0;
   for (int n = 0; n < kJudged && failures < 3; ++n) {
     const Configuration configuration = space->space().Sample(rng);
-    const std::string wrong = Judge(*problem, target, *space, configuration);
+    const std::string wrong = Judge(expression, target, *space, configuration);
     if (wrong.empty()) continue;
     ++failures;
     ADD_FAILURE() << wrong << "\n"
@@ -69,6 +54,28 @@ TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
                   << space->space().ToText(configuration);
   }
 }
+
+// Its parameter is the number of a backend.
+class MdhSpaceTest : public ::testing::TestWithParam<int> {};
+
+// Expressions of usual and of small sizes.
+TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
+  const SpaceBackend target = SpaceBackends()[GetParam()];
+  Rng rng(FreshSeed());
+  for (const std::string& name : Drawn(ShippedExpressionNames(MDH_SOURCE_DIR), 12)) {
+    for (const int64_t largest_size : {int64_t{6}, INT64_MAX}) {
+      SCOPED_TRACE(absl::StrCat(name, " of sizes up to ", largest_size));
+      const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, largest_size);
+      ASSERT_TRUE(expression.ok()) << expression.status();
+      ExpectSamplesReadBack(*expression, target, rng);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MdhSpaceTest,
+                         ::testing::Range(0, static_cast<int>(SpaceBackends().size())),
+                         [](const auto& info) { return SpaceBackends()[info.param].name; });
 
 void ExpectValidOnAllBackends(const std::string& text) {
   const auto expression = ParseExpression(text, {}, "expression");
@@ -159,7 +166,7 @@ TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
 }
 
 TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
-  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul");
+  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul", 256);
   ASSERT_TRUE(product.ok()) << product.status();
   for (const SpaceBackend& target : SpaceBackends()) {
     const auto space = MdhSpace::Create(*product, target.model, target.device);
@@ -184,12 +191,16 @@ TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoKeptDimensions) {
     const auto space = MdhSpace::Create(sums, target.model, target.device);
     ASSERT_TRUE(space.ok()) << space.status();
     EXPECT_FALSE(space->space().is_lazy()) << target.name;
+    Rng fresh(FreshSeed());
+    for (int n = 0; n < 2 * kSamples; ++n) {
+      const Configuration configuration = space->space().Sample(fresh);
+      ASSERT_EQ(Judge(sums, target, *space, configuration), "")
+          << target.name << " " << ToText(space->Decode(configuration));
+    }
     Rng rng(1);
     std::set<std::vector<int64_t>> tiles;
     for (int n = 0; n < 20 * kSamples; ++n) {
       const Configuration configuration = space->space().Sample(rng);
-      ASSERT_EQ(Judge(sums, target, *space, configuration), "")
-          << target.name << " " << ToText(space->Decode(configuration));
       tiles.insert(space->Decode(configuration).lanes);
     }
     const bool has_tiles = target.name == "CUDA" || target.name == "OpenCL";
@@ -197,20 +208,6 @@ TEST(MdhSpaceLanesTest, TilesOfLanesAreInTheSpacesOfGpusWithTwoKeptDimensions) {
     EXPECT_EQ(tiles, has_tiles ? all : std::set<std::vector<int64_t>>({{}})) << target.name;
   }
 }
-
-std::string NameOf(const ::testing::TestParamInfo<Problem>& info) {
-  const auto& [expression, backend, largest] = info.param;
-  return absl::StrCat(expression, "_", SpaceBackends()[backend].name);
-}
-
-const auto kBackends = ::testing::Range(0, static_cast<int>(SpaceBackends().size()));
-const auto kExpressions = ::testing::ValuesIn(ShippedExpressionNames(MDH_SOURCE_DIR));
-
-INSTANTIATE_TEST_SUITE_P(Usual, MdhSpaceTest,
-                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(INT64_MAX)),
-                         NameOf);
-INSTANTIATE_TEST_SUITE_P(Small, MdhSpaceTest,
-                         ::testing::Combine(kExpressions, kBackends, ::testing::Values(6)), NameOf);
 
 }  // namespace
 }  // namespace mdh::mdh_space_test

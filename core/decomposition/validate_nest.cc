@@ -267,29 +267,12 @@ class Nest {
     return Limit("threads of a warp", shape.Block()[0], limits_.warp_size);
   }
 
-  int64_t PrivateWords() const {
-    int64_t words = 0;
-    if (!results_.AccumulatesInSharedMemory()) {
-      for (const TypedName& result : e_.function().results()) {
-        words += results_.AccumulatorElements() * Words(SizeBytes(result.type));
-      }
-    }
-    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) {
-      for (const int n : inputs_.CopyPlaces(b)) {
-        if (inputs_.InputRegion(b, n) <= inputs_.shared_region()) continue;
-        const NestShape::Box box = inputs_.CopyBox(b, n, /*shared=*/false);
-        words += box.elements() * Words(e_.inputs()[b].type.size_bytes());
-      }
-    }
-    return words;
-  }
-
   Status FastMemory() const {
     const int64_t bytes =
         apart_ ? std::max(inputs_.SharedBytes(), results_.SharedBytes()) : inputs_.SharedBytes();
     MDH_RETURN_IF_ERROR(
         Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block));
-    const int64_t words = PrivateWords();
+    const int64_t words = PrivateWords(inputs_, results_);
     MDH_RETURN_IF_ERROR(Limit("registers of a thread (D3, R3), in words of 32 bits", words,
                               MostPrivateWords(limits_)));
     if (limits_.registers_per_block == 0) return absl::OkStatus();

@@ -89,6 +89,8 @@ class MdhSpaceKind {
   // cores of one layer; and the place of cores among those that run along earlier axes.
   virtual Formula IsOutside(MdhLevel level, MdhLevel other) const = 0;
   virtual Formula AxisOf(MdhLevel level) const = 0;
+  // ScheduleFacts::Registers; nullopt: no formula says it.
+  virtual std::optional<Formula> Registers() const = 0;
   // What the other decisions are about, for whole configurations; nullopt: no formula says it.
   virtual std::optional<Formula> FormulaOf(const Decision& decision) const = 0;
   // Whether AxisOf is right for all configurations.

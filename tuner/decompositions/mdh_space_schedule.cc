@@ -213,6 +213,8 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
       }
       return Product(factors);
     }
+    case Op::kRegisters:
+      return Registers();
     case Op::kAdd:
       return first() + second();
     case Op::kSubtract:

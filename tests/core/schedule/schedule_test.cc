@@ -101,12 +101,19 @@ TEST(ScheduleTest, ProgramsWriteThem) {
 
 TEST(ScheduleTest, LimitsPrintWithFewestParentheses) {
   for (const std::string limit :
-       {"not (tile(L2, k) < 5 or 3 <= 2 * (1 + parts(COR, i))) and threads() % 2 == 0",
+       {"not (tile(L2, k) < 5 or 3 <= 2 * (1 + parts(COR, i))) and threads() % 2 == 0 and "
+        "registers() <= 96",
         "max(tile(L2, k), 7) - (5 - 3) != min(1, 2 / 2)", "(1 < 2) and (2 < 3 or 3 < 4)"}) {
     const std::string text = Canonical("require " + limit + "\n");
     EXPECT_EQ(Canonical(text), text);
   }
   EXPECT_EQ(Canonical("require ((tile(L2,k)) > (5))"), "require 5 < tile(L2, k)\n");
+}
+
+TEST(ScheduleTest, RegistersAreOfModelsThatHaveThem) {
+  EXPECT_THAT(ErrorMessage(Schedule::Parse("require registers() < 8", Product(), OpenMpModel())),
+              HasSubstr("<schedule>:1:9: OpenMP has no layer of registers or lanes"));
+  EXPECT_EQ(Canonical("require registers() < 8", CudaModel()), "require registers() < 8\n");
 }
 
 // One line that allows the configuration, and one that does not.
@@ -133,6 +140,7 @@ TEST(ScheduleTest, AllowsWhatItSays) {
            {"prefetch=0..4", "prefetch=1..4"},
            {"require bytes(A, L2) == 6000", "require bytes(A, L2) < 6000"},
            {"require threads() == 5", "require not (threads() == 5)"},
+           {"require registers() == 6 * 4", "require registers() < 24"},
            {"require 7 / 0 == 1 or 1 < 2 or 1 < 3", "require 7 / 0 == 1"},
            {"separate (i, j)", "for all:\nL1: tile i=60"}}) {
     if (allowed.find("7 / 0") == std::string::npos) {

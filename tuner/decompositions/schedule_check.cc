@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "codegen/choose/default_parameters.h"
+#include "core/schedule/broken_rule.h"
 #include "core/schedule/complete_parameters.h"
 #include "tuner/decompositions/mdh_space.h"
 
@@ -150,6 +151,7 @@ std::string ExampleOf(const MdhSpace& space, const Schedule& schedule) {
 }  // namespace
 
 std::string ScheduleConflict::ToText() const {
+  if (!rule.empty()) return rule;
   std::vector<std::string> numbers;
   for (const int line : lines) numbers.push_back(absl::StrCat(line));
   std::string which = absl::StrJoin(numbers, ", ");
@@ -203,6 +205,12 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     if (check.example.empty()) check.example = ToText(start);
   }
   if (check.count > 0 || !most_ms.has_value()) return check;
+  if (const std::optional<BrokenRule> broken = FindBrokenRule(schedule, device, numerics)) {
+    ScheduleConflict conflict{.rule = ToText(*broken, schedule)};
+    if (broken->decision.has_value()) conflict.lines = {broken->decision->line};
+    check.conflicts = {std::move(conflict)};
+    return check;
+  }
   check.conflicts = {ConflictSearch(device, schedule, numerics, fused, *most_ms).Find()};
   return check;
 }

@@ -32,7 +32,8 @@ int Closeness(const Decision& decision, const ParameterPlace& place) {
       const bool is_output = place.kind == ParameterPlace::Kind::kOutput;
       const bool is_it = decision.buffer >= 0 && decision.is_output == is_output &&
                          IsAny(place.buffer, decision.buffer);
-      return is_it ? 1 : 0;
+      const bool is_where = decision.kind == Kind::kRegions || decision.kind == Kind::kCopy;
+      return !is_it ? 0 : is_where ? 2 : 1;
     }
     case ParameterPlace::Kind::kChoice: {
       const bool is_lanes = decision.kind == Kind::kLanes && place.choice == "lanes";

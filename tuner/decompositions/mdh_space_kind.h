@@ -57,6 +57,9 @@ struct MdhProblem {
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };
 
+// What spaces call the constraint of a decision: "line 5: L2: tile k=128".
+std::string ConstraintName(const Schedule& schedule, const Decision& decision);
+
 // `counts` and those of `pinned` that are at most `most`, ascending.
 std::vector<int64_t> WithPinned(std::vector<int64_t> counts, const std::vector<int64_t>& pinned,
                                 int64_t most);

@@ -10,6 +10,7 @@
 #include "core/decomposition/parameter_place.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/backends.h"
+#include "core/schedule/parameters_as_decisions.h"
 #include "tests/core/schedule/matmul.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_expression.h"
@@ -132,8 +133,8 @@ TEST(BrokenRule, AllOfValidateIsAtALine) {
     const Expression e = RandomExpression(rng, {.max_rank = 3});
     DeviceDescription small = Gpu();
     const auto p = RandomNestParameters(rng, e, model, small, NumericsPolicy::kReassociate);
-    if (!p.has_value() || e.is_empty() || !p->fused.empty()) continue;
-    small.blocks.max_threads_per_block = 1 << (rng() % 4);
+    if (!p.has_value() || e.is_empty() || ScheduleText(*p, e, model).empty()) continue;
+    small.blocks.max_threads_per_block = 32;
     small.blocks.max_grid = {int64_t{1} << (rng() % 3), 1, 1};
     small.blocks.shared_bytes_per_block = 16 << (rng() % 4);
     small.blocks.registers_per_thread = 1 << (rng() % 3);

@@ -85,8 +85,7 @@ constexpr char kFigure22[] = R"(
 constexpr char kFigure23[] = R"(
 1: (de/re)-comp(2,^,^)     (^,^ ; ^)                          (THR.1, THR.2, THR.3)
 2: (de/re)-comp(^,962,218) (^,^ ; ^)                          (FOR.1, FOR.2, FOR.3)
-3: (de/re)-comp(^,962,218) (^,^ ; ^)                          (FOR.1, FOR.2, FOR.3)
-4: (de/re)-comp(1,1,1)     (^,^ ; ^)                          (FOR.1, FOR.2, FOR.3)
+3: (de/re)-comp(1,1,1)     (^,^ ; ^)                          (FOR.1, FOR.2, FOR.3)
 )";
 
 struct FigureCase {
@@ -102,9 +101,17 @@ std::vector<FigureCase> Figures() {
            "THR: tile i=1, j=1; on i=y, j=x\nSHR: tile k=2\n"
            "order DEV.k, SHR.k, REG.k, DEV.i\ninput A: in SM from SHR.k; layout (i, k)\n"
            "input B: in SM from SHR.k; layout (k, j)\noutput C: in RM from DEV.k\n"},
-          {"tvm_opencl", OpenClModel(), kFigure21, ""},
-          {"ppcg_cuda_resnet", CudaModel(), kFigure22, ""},
-          {"pluto_openmp_resnet", OpenMpModel(), kFigure23, ""}};
+          {"tvm_opencl", OpenClModel(), kFigure21,
+           "WG: tile j=8\nGLB: tile j=8, k=128\nWI: tile i=1\nLCL: tile j=8, k=1\n"
+           "order GLB.k, GLB.j, LCL.k, LCL.j, PRV.j\ninput A: in LM from LCL.k; layout (i, k)\n"
+           "input B: in LM from LCL.k; layout (k, j)\noutput C: in PM from GLB.k\n"},
+          {"ppcg_cuda_resnet", CudaModel(), kFigure22,
+           "BLK: tile i=1, j=125; on i=y, j=x\nDEV: tile k=1181\nTHR: tile j=1\nSHR: tile k=1\n"
+           "order DEV.k, SHR.k\ninput A: in SM from SHR.k; layout (i, k)\n"
+           "output C: in RM from SHR.k\n"},
+          {"pluto_openmp_resnet", OpenMpModel(), kFigure23,
+           "COR: tile i=2\nMM: tile j=962, k=218\nL2: tile i=1, j=1, k=1\n"
+           "order MM.j, MM.k, L2.i, L2.j, L2.k\n"}};
 }
 
 // The decompositions of Figures 20 to 23 of the journal's paper, that of Figure 20 in the words of

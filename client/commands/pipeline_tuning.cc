@@ -99,8 +99,10 @@ void PrintTurns(const v1::PipelineTurns& turns) {
              rows);
 }
 
-// Why the first of them that has none has no result.
+// Why the first of them that has none has no result. With a whole kernel all is well: a step that
+// has no record is computed in it as rules say.
 Status ErrorOfJobs(const Ends& ends) {
+  if (ends.whole && ends.whole->has_record()) return ErrorOf(ends.whole->job());
   std::vector<v1::GetTuningJobResponse> all = ends.steps;
   if (ends.whole) all.push_back(*ends.whole);
   for (const v1::GetTuningJobResponse& end : all) {

@@ -193,7 +193,8 @@ class JobQueue {
   // Measures whole kernels of a pipeline. Errors: also Cancelled if all that it has awaited was.
   Result<v1::TuningRecord> MeasureWhole(Job& job, const Pipeline& pipeline)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  bool WasAllCancelled(const v1::TuningJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What it has awaited, as far as that is still known.
+  std::vector<v1::TuningJob> AwaitedOf(const v1::TuningJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether a job that must have ended before it has not.
   bool IsAwaiting(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // `key`: of which the journals of other jobs count, too; null: none.

@@ -1,5 +1,6 @@
 #include "server/jobs/pipeline_jobs.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/pipeline/plan/search_plan.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
+#include "server/jobs/pipeline_search.h"
 #include "server/records/resource_names.h"
 
 namespace mdh {
@@ -18,6 +20,21 @@ namespace {
 constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
 // What is added for the job of the whole.
 constexpr const char* kWholeSuffix = "/all";
+// A shorter search measures the kernel from rules, and little else: the others have the time.
+constexpr int64_t kLeastSearch = 2'000'000'000;
+
+// What of a budget is for the steps.
+int64_t BudgetOfSteps(int64_t budget_ns) { return budget_ns - LeastBudgetOfWhole(budget_ns); }
+
+SearchPlanOptions PlanOptionsOf(const v1::TuningOptions& options) {
+  SearchPlanOptions plan;
+  plan.plan.may_reassociate = options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
+  if (options.budget_ns() > 0) {
+    const int64_t searches = BudgetOfSteps(options.budget_ns()) / kLeastSearch;
+    plan.most_steps = static_cast<int>(std::clamp<int64_t>(searches, 1, plan.most_steps));
+  }
+  return plan;
+}
 
 struct PipelineJobs {
   SearchPlan plan;
@@ -27,8 +44,8 @@ struct PipelineJobs {
 
 Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
                                           const DeviceCatalogue& catalogue) {
-  const bool may_reassociate = request.options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
-  SearchPlan plan = PlanSearch(pipeline, {.plan = {.may_reassociate = may_reassociate}});
+  MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
+  SearchPlan plan = PlanSearch(pipeline, PlanOptionsOf(whole.options));
   if (plan.steps.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
                                                       pipeline.name(), " has an empty dimension"));
@@ -37,13 +54,13 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
     return InvalidField("request_id", absl::StrCat("request_id of a pipeline is longer than ",
                                                    kMaxPipelineRequestIdBytes, " bytes"));
   }
-  MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
   PipelineJobs checked{std::move(plan), {}, whole};
   const std::vector<SearchedStep>& steps = checked.plan.steps;
   if (!request.request_id.empty()) {
     checked.whole.request_id = absl::StrCat(request.request_id, kWholeSuffix);
   }
-  const std::vector<int64_t> budgets = Shares(whole.options.budget_ns(), checked.plan);
+  const std::vector<int64_t> budgets =
+      Shares(BudgetOfSteps(whole.options.budget_ns()), checked.plan);
   const std::vector<int64_t> trials = Shares(whole.options.max_trials(), checked.plan);
   const std::vector<int64_t> device_times =
       Shares(whole.options.max_device_time_ns(), checked.plan);
@@ -77,9 +94,15 @@ void AddPlan(const Pipeline& pipeline, const SearchPlan& plan,
     *response.add_partitions() = ToProto(pipeline, partition);
     texts.push_back(response.partitions().rbegin()->text());
   }
+  const std::string steps =
+      plan.left_out == 0
+          ? absl::StrCat(plan.steps.size(),
+                         plan.steps.size() == 1 ? " distinct step" : " distinct steps")
+          : absl::StrCat("the costliest ", plan.steps.size(), " of ",
+                         plan.steps.size() + static_cast<size_t>(plan.left_out),
+                         " distinct steps, as the budget is short,");
   response.set_note(absl::StrCat(
-      plan.steps.size(), plan.steps.size() == 1 ? " distinct step of " : " distinct steps of ",
-      texts.size(),
+      steps, " of ", texts.size(),
       texts.size() == 1 ? " partition: " : " partitions: ", absl::StrJoin(texts, "; ")));
 }
 

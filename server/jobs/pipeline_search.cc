@@ -21,9 +21,6 @@
 namespace mdh {
 namespace {
 
-// However short the search for the steps was, references of large steps take their time.
-constexpr int64_t kLeastTime = 60'000'000'000;
-
 // The best parameters of a step that are known for the device and compiler of `key`.
 std::optional<KnownStep> FindStepRecord(const Expression& step, const v1::KernelKey& key,
                                         const LookupTable& lookup_table) {
@@ -61,11 +58,10 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
                            return FindStepRecord(step, search.key, tools.lookup_table);
                          },
                          {.numerics = options.numerics.policy, .more = {StepsTogether}}));
-  const int64_t limit_ns = std::max(search.options.budget_ns(), kLeastTime);
-  search.lease.SetDeadline(start_ns + limit_ns);
+  options.abort = AbortCondition::Duration(std::max(LeastBudgetOfWhole(search.options.budget_ns()),
+                                                    search.options.budget_ns() - search.steps_ns));
   Result<PipelineTurns> turns = tools.measure_in_turns(
       search.lease, search.pipeline, std::move(candidates), options, search.cancelled);
-  search.lease.SetDeadline(0);
   if (search.cancelled) return absl::CancelledError("cancelled");
   if (!turns.ok()) return turns.status();
   DeviceLease* const lease = &search.lease;

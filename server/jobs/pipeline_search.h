@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 
 #include "core/base/status.h"
@@ -15,9 +16,14 @@
 
 namespace mdh {
 
+// What of the budget of a pipeline's search is kept for the whole kernels, in nanoseconds; they
+// have what the searches for steps leave, too.
+constexpr int64_t LeastBudgetOfWhole(int64_t budget_ns) { return budget_ns / 2; }
+
 struct PipelineSearch {
   const Pipeline& pipeline;
   const v1::TuningOptions& options;
+  int64_t steps_ns;  // what the searches for its steps took
   const v1::KernelKey& key;
   DeviceLease& lease;
   std::function<void(const SearchStep&)> on_step = {};

@@ -64,7 +64,7 @@ TEST_F(PipelineTest, ATunedPipelineIsOneKernelThatComputes) {
   EXPECT_EQ(early.code, 4);
   EXPECT_THAT(early.err, HasSubstr("there is none for: activation, matmul"));
 
-  const Ended tuned = Mdh(OnLayer("tune", {"--budget", "4s", "--trials", "6"}));
+  const Ended tuned = Mdh(OnLayer("tune", {"--budget", "12s", "--trials", "6"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(tuned.err, HasSubstr("3 distinct steps of 2 partitions"));
   EXPECT_THAT(tuned.err, HasSubstr("step 3 of 3, activation: tuningJobs/3"));

@@ -225,8 +225,10 @@ class FakeTune {
 class FakeTurns {
  public:
   Result<PipelineTurns> operator()(Runner& runner, const Pipeline&,
-                                   std::vector<PipelineCandidate> candidates, const TuningOptions&,
+                                   std::vector<PipelineCandidate> candidates,
+                                   const TuningOptions& options,
                                    const std::atomic<bool>& cancelled) {
+    duration_ns = options.abort.NanosecondsLeft({}).value_or(0);
     ++runs;
     while (is_waiting && !cancelled) absl::SleepFor(absl::Milliseconds(2));
     if (cancelled) return absl::CancelledError("cancelled");
@@ -250,6 +252,7 @@ class FakeTurns {
     return turns;
   }
   std::atomic<int> runs = 0;
+  std::atomic<int64_t> duration_ns = 0;  // that the latest run was given
   std::atomic<bool> is_waiting = false;
   std::atomic<bool> is_failing = false;
 };

@@ -45,6 +45,7 @@ class RecordedRunner final : public Runner {
     submitted_.pop_front();
     return first;
   }
+  void SetDeadline(int64_t deadline_ns) override { deadlines_ns_.push_back(deadline_ns); }
   Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
   void Interrupt() override {}
 
@@ -65,6 +66,7 @@ class RecordedRunner final : public Runner {
 
   DeviceDescription device_;
   int problems_ = 0;
+  std::vector<int64_t> deadlines_ns_;
   uint64_t seed_ = 0;
   std::set<std::string> searched_;
   std::deque<Finished> submitted_;

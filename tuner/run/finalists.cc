@@ -95,6 +95,8 @@ Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
   std::vector<int64_t> search_ns;
   for (const Finalist& finalist : finalists) search_ns.push_back(finalist.search_ns);
   InterleavedTimes times(std::move(search_ns));
+  const bool is_first_look = std::all_of(finalists.begin(), finalists.end(),
+                                         [](const Finalist& f) { return f.search_ns == 0; });
   int64_t measured_since_ns = 0;  // the first round also compiles
   int64_t pause_ns = kFirstPause;
   for (size_t round = 0; round < kMostRounds && !cancelled; ++round) {
@@ -112,10 +114,13 @@ Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
     for (const size_t k : open) kernels.push_back(finalists[k].kernel);
     MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, runner.Measure(kernels, measure));
     if (measured_since_ns == 0) measured_since_ns = NowNs();
-    // At the deadline, or the caller's wish.
-    if (std::any_of(measured.begin(), measured.end(), WasCancelled)) break;
+    // At the deadline, or the caller's wish: part of a round says nothing, unless nothing else
+    // does.
+    const bool is_cut = std::any_of(measured.begin(), measured.end(), WasCancelled);
+    if (is_cut && !(round == 0 && is_first_look)) break;
     if (KnowsDisturbanceRoughly(runner.device())) SpreadDisturbance(measured);
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
+    if (is_cut) break;
   }
   if (measured_since_ns == 0) return absl::CancelledError("cancelled");
   return times;

@@ -1,20 +1,33 @@
 #include "tuner/run/pipeline_turns.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/finalists.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {
+
+// However short the budget is, references of large pipelines take their time.
+constexpr int64_t kLeastForReference = 60'000'000'000;
+// Then the first kernels are compiled and measured.
+constexpr int64_t kLeastForTurns = 3'000'000'000;
 
 int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   const MeasuredPipeline& first = turns.measured.front();
+  if (std::all_of(turns.measured.begin(), turns.measured.end(),
+                  [](const MeasuredPipeline& m) { return WasCancelled(m.measurement); })) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "the budget is too short for '", pipeline.name(), "': no whole kernel was measured"));
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
                    "' is right; that of '",
@@ -37,9 +50,16 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
   runner.SetStepListener([&](ProblemStep step) {
     tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
   });
+  const std::optional<int64_t> duration_ns = options.abort.NanosecondsLeft({});
+  if (duration_ns) runner.SetDeadline(start_ns + std::max(*duration_ns, kLeastForReference));
+  const absl::Cleanup no_deadline = [&] { runner.SetDeadline(0); };
   const Status set = SetNewProblem(runner, pipeline, options);
   runner.SetStepListener(nullptr);
   MDH_RETURN_IF_ERROR(set);
+  if (duration_ns) {
+    runner.SetDeadline(
+        std::max(start_ns + *duration_ns + kMostOverrunNs, NowNs() + kLeastForTurns));
+  }
   std::vector<Finalist> finalists;
   for (const PipelineCandidate& candidate : candidates) {
     finalists.push_back({.kernel = candidate.kernel, .expected_ns = candidate.steps_time_ns()});

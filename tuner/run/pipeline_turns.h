@@ -29,8 +29,11 @@ struct PipelineTurns {
 
 // As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
 // the candidates, the best one is at least as fast as that, as measured. The best is marked as
-// disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure and on_step
-// count. Errors: FailedPrecondition if every kernel fails, saying how; those of MeasureFinalists.
+// disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure, on_step
+// and the duration in `abort` count: what was not measured by then, in the order of the candidates,
+// and kMostOverrunNs more, is left out, but references of large pipelines may take a minute.
+// Errors: DeadlineExceeded if nothing was measured by then; FailedPrecondition if every kernel
+// fails, saying how; those of MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,

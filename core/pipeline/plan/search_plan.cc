@@ -1,6 +1,7 @@
 #include "core/pipeline/plan/search_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -79,6 +80,19 @@ bool HasPoints(const Expression& expression) {
                      [](const Dimension& dimension) { return dimension.size > 0; });
 }
 
+// Leaves the costliest ones, in their order.
+void KeepCostliest(int most_steps, SearchPlan& plan) {
+  const int left_out = static_cast<int>(plan.steps.size()) - most_steps;
+  for (; plan.left_out < left_out; ++plan.left_out) {
+    // Of equal ones the last.
+    plan.steps.erase(std::prev(std::min_element(plan.steps.rbegin(), plan.steps.rend(),
+                                                [](const SearchedStep& a, const SearchedStep& b) {
+                                                  return a.cost < b.cost;
+                                                })
+                                   .base()));
+  }
+}
+
 // Of a step, with its number where several steps have the name.
 std::string NameOfStep(const Pipeline& pipeline, int step) {
   const std::string& name = pipeline.steps()[step].expression.name();
@@ -107,6 +121,7 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
       if (partitions.empty() || partitions.back() != p) partitions.push_back(p);
     }
   }
+  KeepCostliest(options.most_steps, plan);
   return plan;
 }
 

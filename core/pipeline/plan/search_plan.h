@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,13 @@ struct SearchPlan {
   std::vector<Partition> partitions;
   // With different canonical forms, and with points. In the order in which partitions have them.
   std::vector<SearchedStep> steps;
+  int left_out = 0;  // such steps that cost less than all of `steps`
 };
 
 struct SearchPlanOptions {
   PlanOptions plan = {};
   int fused_partitions = 3;  // at most
+  int most_steps = std::numeric_limits<int>::max();
 };
 
 // The same pipeline gives the same plan on every machine.

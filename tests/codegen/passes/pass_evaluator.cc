@@ -346,7 +346,10 @@ class ThreadOfStage {
         const int64_t pair = packed * (lane % 4) + e;
         const int64_t row = s.is_transposed ? pair : lane / 4,
                       column = s.is_transposed ? lane / 4 : pair;
-        values.push_back(Load(s.array, shown[static_cast<size_t>(8 * matrix + row)].at + column));
+        // What was never written has no type.
+        const ScalarValue element =
+            Load(s.array, shown[static_cast<size_t>(8 * matrix + row)].at + column);
+        values.push_back(Apply(ScalarOp::kCast, s.type, {element}));
       }
       StoreAt(s.to.array, At(s.to.first) + matrix, Packed(values));
     }

@@ -1,7 +1,8 @@
 // Plans: which partitions there are, which come first, and that all mean the same.
 #include "core/pipeline/plan/plan.h"
 
-#include <chrono>
+#include <cstdio>
+#include <ctime>
 #include <set>
 #include <string>
 #include <vector>
@@ -179,15 +180,15 @@ activation := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<16,16>( f, (++, ++) )
 }
 
 void ExpectLittleTime(const Pipeline& pipeline, size_t best_steps) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: others do not count
   const std::vector<Partition> partitions = PlanPartitions(pipeline);
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  const double time_ms = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   EXPECT_EQ(partitions.size(), 64u);
   EXPECT_EQ(partitions[0].pipeline.steps().size(), best_steps);
   EXPECT_TRUE(partitions.back().is_unfused());
   // 50 ms where nothing else runs and everything is optimised.
-  EXPECT_LT(time.count(), 500) << "ms";
-  std::printf("%.1f ms\n", time.count());
+  EXPECT_LT(time_ms, kIsSanitized ? 10'000 : 500);
+  std::printf("%.1f ms\n", time_ms);
 }
 
 TEST(Plan, TwelveStepsTakeLittleTime) {

@@ -2,8 +2,10 @@
 #include "core/pipeline/plan/search_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "core/expression/canonical.h"
 #include "core/text/pipeline_parser.h"
@@ -108,6 +110,19 @@ TEST(SearchPlan, OfManyFusedStepsTheFirstAreNamed) {
 
 TEST(SearchPlan, StepsThatComputeNothingAreNotSearched) {
   EXPECT_THAT(PlanSearch(*ParsePipeline(kLayer, {{"M", "0"}})).steps, SizeIs(0));
+}
+
+TEST(SearchPlan, OfManyStepsTheCostliestAreSearched) {
+  const Pipeline pipeline = *ParsePipeline(kProducts);
+  const SearchPlan all = PlanSearch(pipeline), some = PlanSearch(pipeline, {.most_steps = 2});
+  EXPECT_EQ(all.left_out, 0);
+  ASSERT_THAT(some.steps, SizeIs(2));
+  EXPECT_EQ(some.left_out, std::ssize(all.steps) - 2);
+  EXPECT_EQ(some.partitions.size(), all.partitions.size());
+  std::vector<double> costs;
+  for (const SearchedStep& step : all.steps) costs.push_back(step.cost);
+  std::sort(costs.begin(), costs.end(), std::greater<>());
+  for (const SearchedStep& step : some.steps) EXPECT_GE(step.cost, costs[1]);
 }
 
 TEST(SearchPlan, SharesAddUpAndLeaveNoStepWithout) {

@@ -109,16 +109,42 @@ TEST_F(PipelineWholeTest, BeginsWhenTheJobsOfTheStepsHaveEnded) {
   EXPECT_EQ(explained->partition().text(), record->pipeline().kernels(0).partition());
 }
 
-TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
-  Create(3'000'000'000);
+TEST_F(PipelineWholeTest, ABudgetIsForStepsAndWholeKernelsTogether) {
+  const v1::CreateTuningJobResponse created = Create(16'000'000'000);
+  int64_t steps_ns = 0;
+  for (const v1::PipelineStepJob& step : created.step_jobs()) {
+    steps_ns += step.job().options().budget_ns();
+  }
+  EXPECT_LE(steps_ns, 8'000'000'000);
+  EXPECT_GE(steps_ns, 8'000'000'000 - 3);
   ReleaseSteps();
   ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
-  const v1::CreateTuningJobResponse again = Create(3'000'000'000);
+  // What the steps have not used is left for them.
+  EXPECT_GT(turns_.duration_ns, 8'000'000'000);
+  EXPECT_LE(turns_.duration_ns, 16'000'000'000);
+}
+
+TEST_F(PipelineWholeTest, AShortBudgetIsForTheCostliestSteps) {
+  const v1::CreateTuningJobResponse created = Create(1'000'000'000);
+  ASSERT_THAT(created.step_jobs(), SizeIs(1));
+  EXPECT_EQ(created.step_jobs(0).job().options().budget_ns(), 500'000'000);
+  EXPECT_THAT(created.note(), HasSubstr("the costliest 1 of 3 distinct steps, as the budget is "
+                                        "short, of 2 partitions: "));
+  tune_.Release();
+  ASSERT_TRUE(HasState(2, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_TRUE(Record().ok());
+}
+
+TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
+  Create(12'000'000'000);
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const v1::CreateTuningJobResponse again = Create(12'000'000'000);
   EXPECT_EQ(again.whole_job().job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
   EXPECT_THAT(again.whole_job().job().awaited_jobs(), IsEmpty());
   EXPECT_EQ(turns_.runs, 1);
   // More search for the steps may change which kernel is the best.
-  const v1::CreateTuningJobResponse more = Create(6'000'000'000);
+  const v1::CreateTuningJobResponse more = Create(24'000'000'000);
   EXPECT_EQ(more.whole_job().job().state(), v1::TUNING_JOB_STATE_QUEUED);
   ReleaseSteps();
   EXPECT_TRUE(Eventually([&] { return turns_.runs == 2; }));
@@ -126,10 +152,10 @@ TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
 
 TEST_F(PipelineWholeTest, ASecondRequestJoinsAndAwaitsWhatIsNew) {
   turns_.is_waiting = true;
-  Create(3'000'000'000);
+  Create(12'000'000'000);
   ReleaseSteps();
   ASSERT_TRUE(Eventually([&] { return turns_.runs == 1; }));
-  const v1::CreateTuningJobResponse second = Create(6'000'000'000);
+  const v1::CreateTuningJobResponse second = Create(24'000'000'000);
   EXPECT_TRUE(second.whole_job().joined());
   EXPECT_EQ(second.whole_job().job().name(), "tuningJobs/4");
   EXPECT_THAT(second.whole_job().job().awaited_jobs(), SizeIs(6));

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/tuner/recorded_runner.h"
+#include "tuner/process/clock.h"
 #include "tuner/run/trial_history.h"
 
 namespace mdh::pipeline_turns_test {
@@ -37,7 +38,7 @@ class PipelineTurnsTest : public ::testing::Test {
     EXPECT_TRUE(candidates.ok()) << candidates.status();
     return *candidates;
   }
-  // `times`: of the candidates; 0: its result is wrong.
+  // `times`: of the candidates; 0: its result is wrong, -1: the deadline comes first.
   Result<PipelineTurns> Measure(const std::vector<int64_t>& times) {
     std::vector<PipelineCandidate> candidates = Candidates();
     EXPECT_EQ(candidates.size(), times.size());
@@ -47,13 +48,17 @@ class PipelineTurnsTest : public ::testing::Test {
     }
     runner_.answer_ = [time_of](const Kernel& kernel) {
       const int64_t time_ns = time_of.at(IdentityOf(kernel));
-      return time_ns > 0 ? RecordedRunner::Ok(time_ns)
-                         : RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1");
+      return time_ns < 0   ? RecordedRunner::Fail(TrialOutcome::kTimeout, "cancelled")
+             : time_ns > 0 ? RecordedRunner::Ok(time_ns)
+                           : RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1");
     };
     runner_.problems_ = 1;  // kernels come again
-    return MeasureInTurns(runner_, layer_, std::move(candidates), {.patience_ns = 0}, cancelled_);
+    return MeasureInTurns(runner_, layer_, std::move(candidates),
+                          {.abort = AbortCondition::Duration(kDuration), .patience_ns = 0},
+                          cancelled_);
   }
 
+  static constexpr int64_t kDuration = 2'000'000'000;
   const Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
   RecordedRunner runner_;
   std::atomic<bool> cancelled_ = false;
@@ -151,6 +156,27 @@ TEST_F(PipelineTurnsTest, AWrongKernelIsThrownOutAndTheNextIsTaken) {
   EXPECT_TRUE(turns->best().candidate.is_unfused());
   EXPECT_EQ(turns->measured.back().measurement.outcome, TrialOutcome::kWrongResult);
   EXPECT_EQ(Measure({3'000, 0, 0})->unfused_ns, 0);
+}
+
+TEST_F(PipelineTurnsTest, AtTheDeadlineWhatWasMeasuredCounts) {
+  const int64_t start_ns = NowNs();
+  const Result<PipelineTurns> turns = Measure({3'000, 2'000, -1});
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_TRUE(turns->best().candidate.is_unfused());
+  EXPECT_EQ(turns->best().measurement.time_ns(), 2'001);
+  EXPECT_EQ(turns->measured.back().measurement.reason, "cancelled");
+  // For the reference, for the turns, and none for who has the device next.
+  ASSERT_THAT(runner_.deadlines_ns_, SizeIs(3));
+  EXPECT_GE(runner_.deadlines_ns_[0], start_ns + 60'000'000'000);
+  EXPECT_LT(runner_.deadlines_ns_[1], NowNs() + kDuration + kMostOverrunNs);
+  EXPECT_GE(runner_.deadlines_ns_[1], start_ns + kDuration);
+  EXPECT_EQ(runner_.deadlines_ns_[2], 0);
+}
+
+TEST_F(PipelineTurnsTest, WithoutTimeForAnyKernelTheBudgetIsTooShort) {
+  const Status failed = Measure({-1, -1, -1}).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(failed.message(), "the budget is too short for 'layer': no whole kernel was measured");
 }
 
 TEST_F(PipelineTurnsTest, IfAllFailTheErrorSaysHow) {

@@ -32,7 +32,7 @@ struct TuneOptions {
   int64_t budget_ns = 0;       // 0: any result will do; if there is none, 60 s
   int64_t max_trials = 0;      // 0: no limit but the budget
   uint64_t seed = 0;           // 0: the daemon's default, 1
-  std::string technique = "";  // empty: the daemon's default, "annealing"
+  std::string technique = "";  // empty: the daemon's default, "auc_bandit"
   // Policy, and largest relative error of results (0: from the policy).
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
   double tolerance = 0;

@@ -19,8 +19,9 @@
 namespace mdh {
 namespace {
 
-constexpr const char* kTechniques[] = {"annealing", "auc_bandit", "random"};
-constexpr const char* kJudged = "annealing";  // what searches use unless they are asked for another
+constexpr const char* kTechniques[] = {"auc_bandit", "annealing", "random"};
+constexpr const char* kJudged =
+    "auc_bandit";  // what searches use unless they are asked for another
 constexpr int kSearches = 100;
 constexpr double kMostOfFree = 1.0 / 3;
 
@@ -103,6 +104,7 @@ Result<bool> Run(const Options& options) {
   MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
                        ReadTables(options.tables, options.pattern));
   bool is_met = true;
+  std::vector<double> ratios;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const RecordedCosts& table : tables) {
     MDH_ASSIGN_OR_RETURN(const std::vector<Figure> figures, FiguresOf(table));
@@ -112,6 +114,7 @@ Result<bool> Run(const Options& options) {
     std::printf("  %-12s %8s %8s %8s\n", "evaluations", "free", "pinned", "ratio");
     for (const Figure& figure : figures) {
       is_met &= Print(figure);
+      if (figure.technique == kJudged) ratios.push_back(figure.ratio());
       json.push_back({{"table", figure.table},
                       {"technique", figure.technique},
                       {"decisions", figure.decisions},
@@ -120,6 +123,7 @@ Result<bool> Run(const Options& options) {
                       {"pinned", figure.pinned}});
     }
   }
+  std::printf("median of the tables: %.3f\n", Median(ratios));
   if (!options.json.empty()) {
     std::ofstream out(options.json);
     out << json.dump(2) << "\n";

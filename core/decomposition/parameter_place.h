@@ -1,4 +1,5 @@
-// Which tuning parameters an error of Validate is about: schedules map it to their lines.
+// Which tuning parameters an error of Validate is about: schedules map it to their lines. In
+// validate.cc.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,10 @@
 // Validate: which tuning parameters make a decomposition (paper, Section 3.4, appendix C.1).
 #include "core/decomposition/validate.h"
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/expression/one_point.h"
@@ -8,6 +12,35 @@
 namespace mdh {
 
 using Kind = ParameterPlace::Kind;
+
+namespace {
+constexpr char kPlaceUrl[] = "mdh/parameter_place";
+}  // namespace
+
+Status AtParameter(Status status, const ParameterPlace& place) {
+  if (status.ok() || status.GetPayload(kPlaceUrl).has_value()) return status;
+  status.SetPayload(
+      kPlaceUrl, absl::Cord(absl::StrCat(static_cast<int>(place.kind), " ", place.layer, " ",
+                                         place.dimension, " ", place.buffer, " ", place.choice)));
+  return status;
+}
+
+std::optional<ParameterPlace> ParameterPlaceOf(const Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPlaceUrl);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string text(*payload);
+  const std::vector<std::string> fields = absl::StrSplit(text, ' ');
+  int kind = 0;
+  ParameterPlace place{};
+  const bool is_read = fields.size() == 5 && absl::SimpleAtoi(fields[0], &kind) &&
+                       absl::SimpleAtoi(fields[1], &place.layer) &&
+                       absl::SimpleAtoi(fields[2], &place.dimension) &&
+                       absl::SimpleAtoi(fields[3], &place.buffer);
+  if (!is_read) return std::nullopt;
+  place.kind = static_cast<Kind>(kind);
+  place.choice = fields[4];
+  return place;
+}
 
 bool IsPermutation(const std::vector<int>& values, size_t count) {
   std::vector<bool> seen(count, false);

@@ -89,6 +89,17 @@ Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
   return services_->Call(&Kernels::LookupKernel, request);
 }
 
+Result<v1::LookupKernelResponse> Client::LookupScheduled(const Expression& expression,
+                                                         const std::string& schedule,
+                                                         v1::MatchKind weakest_match,
+                                                         const v1::DeviceSelection& device,
+                                                         v1::NumericsPolicy numerics_policy) {
+  auto request = RequestFor<v1::LookupKernelRequest>(expression, device, numerics_policy);
+  request.set_weakest_match(weakest_match);
+  request.set_schedule(schedule);
+  return services_->Call(&Kernels::LookupKernel, request);
+}
+
 Result<v1::LookupKernelResponse> Client::Lookup(const Pipeline& pipeline,
                                                 v1::MatchKind weakest_match,
                                                 const v1::DeviceSelection& device,
@@ -165,9 +176,11 @@ Result<v1::GetKernelResponse> Client::GetKernelAndTune(const ComputationView& co
 Result<v1::GetKernelResponse> Client::GetBestKernel(const ComputationView& computation,
                                                     const v1::DeviceSelection& device,
                                                     v1::MatchKind weakest_match,
-                                                    v1::NumericsPolicy numerics_policy) {
+                                                    v1::NumericsPolicy numerics_policy,
+                                                    const std::string& schedule) {
   auto request = RequestFor<v1::GetKernelRequest>(computation, device, numerics_policy);
   request.set_weakest_match(weakest_match);
+  request.set_schedule(schedule);
   return services_->Call(&Kernels::GetKernel, request);
 }
 

@@ -32,7 +32,7 @@ struct TuneOptions {
   int64_t budget_ns = 0;       // 0: any result will do; if there is none, 60 s
   int64_t max_trials = 0;      // 0: no limit but the budget
   uint64_t seed = 0;           // 0: the daemon's default, 1
-  std::string technique = "";  // empty: the daemon's default, "annealing"
+  std::string technique = "";  // empty: the daemon's default, "auc_bandit"
   // Policy, and largest relative error of results (0: from the policy).
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
   double tolerance = 0;
@@ -86,6 +86,12 @@ class Client {
                                           v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT) {
     return Lookup(KeyOf(expression), weakest_match);
   }
+  // The record of a search that kept to a schedule (core/schedule/grammar.md); empty: of the free
+  // one. Errors: NotFound; InvalidArgument, with the position in the schedule.
+  Result<v1::LookupKernelResponse> LookupScheduled(
+      const Expression& expression, const std::string& schedule,
+      v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT, const v1::DeviceSelection& device = {},
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
   // Of a pipeline: the fastest of its whole kernels that were measured, or if none was the kernel
   // that the records of its steps give; and which steps it is made of. Errors: NotFound, naming
   // steps without records.
@@ -114,11 +120,13 @@ class Client {
   // `name`: of a kernel or of its record. Errors: NotFound.
   Result<v1::Kernel> GetKernel(const std::string& name);
   // The best kernel that is known for an expression on a device; with MATCH_KIND_PREDICTED as the
-  // weakest match there is one for every device, measured or not. Errors: NotFound.
+  // weakest match there is one for every device, measured or not. `schedule`: that it keeps to;
+  // then it was measured. Errors: NotFound.
   Result<v1::GetKernelResponse> GetBestKernel(
       const ComputationView& computation, const v1::DeviceSelection& device,
       v1::MatchKind weakest_match,
-      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
+      v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED,
+      const std::string& schedule = "");
   // The best kernel that is known, at once; unless it was measured for exactly this, a tuning job
   // is created, or joined, in the background. The response says where the kernel comes from.
   // Errors: as GetBestKernel; what keeps the job from being created is in the response.

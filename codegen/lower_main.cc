@@ -29,6 +29,7 @@
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/schedule/broken_rule.h"
 #include "core/schedule/complete_parameters.h"
 #include "core/schedule/schedule.h"
 #include "core/teml/teml.h"
@@ -111,6 +112,9 @@ Result<TuningParameters> ScheduledParameters(const LowerOptions& options,
   if (auto complete = CompleteParameters(schedule, device)) return *std::move(complete);
   for (TuningParameters& p : StartingParameters(expression, model, device)) {
     if (schedule.Allows(p).ok()) return std::move(p);
+  }
+  if (const auto broken = FindBrokenRule(schedule, device)) {
+    return absl::InvalidArgumentError(ToText(*broken, schedule));
   }
   return absl::FailedPreconditionError(
       absl::StrCat(options.schedule,

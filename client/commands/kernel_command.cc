@@ -30,6 +30,11 @@ Result<v1::GetKernelResponse> GetUnmeasured(const GlobalOptions& options,
     return WithExitCode(ExitCode::kUsage,
                         "a kernel that was not measured needs the expression itself");
   }
+  if (!arguments.schedule.file.empty()) {
+    return WithExitCode(ExitCode::kUsage,
+                        "a kernel that was not measured keeps to no schedule: mdh tune --schedule "
+                        "measures one");
+  }
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
   return kernel_arguments.tune

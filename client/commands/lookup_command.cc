@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/commands/format/explain_pipeline.h"
 #include "client/commands/format/record_format.h"
@@ -32,6 +33,9 @@ std::vector<std::string> NamingWords(const LookupArguments& arguments, const std
   }
   if (!arguments.device.text.empty()) add("--device", arguments.device.text);
   if (arguments.compatible) words.emplace_back("--compatible");
+  // Nothing names what came from standard input.
+  const std::string& schedule = arguments.schedule.file;
+  if (!schedule.empty() && schedule != "-") add("--schedule", schedule);
   return words;
 }
 
@@ -130,7 +134,30 @@ void AddLookupArguments(CLI::App& command, LookupArguments& arguments) {
                    "accept results of another compiler or generator version");
   AddNumericsOption(command, arguments.numerics_policy);
   AddDeviceOption(command, arguments.device);
+  AddScheduleOption(command, arguments.schedule,
+                    "file with a schedule: the record of a search that kept to it; -: standard "
+                    "input");
 }
+
+namespace {
+
+Result<v1::LookupKernelResponse> LookupScheduled(Client& client, const LookupArguments& arguments,
+                                                 const std::optional<Computation>& computation,
+                                                 v1::MatchKind weakest) {
+  const auto* const expression = computation ? std::get_if<Expression>(&*computation) : nullptr;
+  if (expression == nullptr) {
+    return WithExitCode(ExitCode::kUsage,
+                        absl::StrCat("--schedule is for an expression, not for a ",
+                                     computation ? "pipeline" : "digest"));
+  }
+  MDH_ASSIGN_OR_RETURN(const std::string schedule, LoadSchedule(arguments.schedule));
+  Result<v1::LookupKernelResponse> found = client.LookupScheduled(
+      *expression, schedule, weakest, arguments.device.selection, arguments.numerics_policy);
+  if (!found.ok()) return InScheduleFile(arguments.schedule, found.status());
+  return found;
+}
+
+}  // namespace
 
 Result<LookupResult> ConnectAndLookup(const GlobalOptions& options,
                                       const LookupArguments& arguments) {
@@ -143,6 +170,11 @@ Result<LookupResult> ConnectAndLookup(const GlobalOptions& options,
   const v1::MatchKind weakest =
       arguments.compatible ? v1::MATCH_KIND_COMPATIBLE : v1::MATCH_KIND_EXACT;
   const v1::DeviceSelection& device = arguments.device.selection;
+  if (!arguments.schedule.file.empty()) {
+    MDH_ASSIGN_OR_RETURN(result.found,
+                         LookupScheduled(*result.client, arguments, computation, weakest));
+    return result;
+  }
   const auto* const pipeline = computation ? std::get_if<Pipeline>(&*computation) : nullptr;
   if (pipeline != nullptr) {
     MDH_ASSIGN_OR_RETURN(

@@ -5,6 +5,7 @@
 #include "client/commands/call/command.h"
 #include "client/commands/call/device_argument.h"
 #include "client/commands/call/expression_arguments.h"
+#include "client/commands/call/schedule_arguments.h"
 
 namespace mdh {
 
@@ -13,6 +14,7 @@ struct LookupArguments {
   bool compatible = false;
   v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED;
   DeviceArgument device = {};
+  ScheduleArguments schedule = {};  // that the search kept to
 };
 
 // How much of a record is shown.

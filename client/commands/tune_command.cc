@@ -38,8 +38,9 @@ struct TuneArguments {
 };
 
 // What finds a job's result.
-LookupArguments LookupOf(const ExpressionArguments& expression, const v1::TuningJob& job) {
-  LookupArguments lookup{.expression = expression};
+LookupArguments LookupOf(const ExpressionArguments& expression, const v1::TuningJob& job,
+                         const ScheduleArguments& schedule = {}) {
+  LookupArguments lookup{.expression = expression, .schedule = schedule};
   const v1::NumericsPolicy policy = job.options().numerics_policy();
   if (policy != v1::NUMERICS_POLICY_REASSOCIATE) lookup.numerics_policy = policy;
   const std::string device =
@@ -55,7 +56,8 @@ Status ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
   if (options.json) {
     PrintJson(ended);
   } else if (ended.has_record()) {
-    PrintRecord(ended.record(), arguments.detail, LookupOf(arguments.expression, job), job.name());
+    PrintRecord(ended.record(), arguments.detail,
+                LookupOf(arguments.expression, job, arguments.schedule), job.name());
   }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
     return absl::CancelledError(absl::StrCat(

@@ -168,6 +168,24 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
   return OriginObstacle(expression, nest, b, n, width);
 }
 
+int64_t PrivateWords(const NestShape& inputs, const NestShape& results) {
+  int64_t words = 0;
+  if (!results.AccumulatesInSharedMemory()) {
+    for (const TypedName& result : results.expression().function().results()) {
+      words += results.AccumulatorElements() * Words(SizeBytes(result.type));
+    }
+  }
+  const std::vector<Buffer>& buffers = inputs.expression().inputs();
+  for (int b = 0; b < std::ssize(buffers); ++b) {
+    for (const int n : inputs.CopyPlaces(b)) {
+      if (inputs.InputRegion(b, n) <= inputs.shared_region()) continue;
+      const NestShape::Box box = inputs.CopyBox(b, n, /*shared=*/false);
+      words += box.elements() * Words(buffers[b].type.size_bytes());
+    }
+  }
+  return words;
+}
+
 bool HasAtomicAdd(const DeviceDescription& device, ScalarType type) {
   if (!device.features.atomic_additions) return false;
   return type == ScalarType::kFloat32 || type == ScalarType::kFloat64 ||

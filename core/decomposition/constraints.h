@@ -82,6 +82,10 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
 // (NVIDIA's take subnormal fp32 for zero then.)
 bool HasAtomicAdd(const DeviceDescription& device, ScalarType type);
 
+// Words of 32 bits of registers that a thread takes for the results of one nest that it keeps and
+// for the copies of inputs of another one, which may be the same.
+int64_t PrivateWords(const NestShape& inputs, const NestShape& results);
+
 // Whether threads of a warp can read each other's registers.
 inline bool HasShuffles(const DeviceDescription& device) { return device.features.shuffles_down; }
 

@@ -1,5 +1,6 @@
 // The parts of Validate (core/decomposition/tuning_parameters.h), each with its constraints and
-// messages: "NAME (WHERE IT IS FROM): VALUE > LIMIT".
+// messages: "NAME (WHERE IT IS FROM): VALUE > LIMIT". Errors have the ParameterPlace that they are
+// about, but for those of models, devices and policies.
 #pragma once
 
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/types/span.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/nest_shape.h"
+#include "core/decomposition/parameter_place.h"
 #include "core/decomposition/tuning_parameters.h"
 
 namespace mdh {

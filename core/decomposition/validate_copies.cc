@@ -20,16 +20,21 @@ class Copies {
   Status Run() const {
     for (int b = 0; b < static_cast<int>(p_.inputs.size()); ++b) {
       MDH_RETURN_IF_ERROR(
-          ValidateRegions(m_, p_.phase, p_.inputs[b].memory,
-                          absl::StrCat("memory regions of ", e_.inputs()[b].name, " (D3)")));
-      MDH_RETURN_IF_ERROR(Ranges(b));
-      if (m_.memory == MemoryKind::kExplicit) MDH_RETURN_IF_ERROR(Explicit(b));
-      MDH_RETURN_IF_ERROR(OfSharedCopies(b));
+          AtParameter(Input(b), {.kind = ParameterPlace::Kind::kInput, .buffer = b}));
     }
     return absl::OkStatus();
   }
 
  private:
+  Status Input(int b) const {
+    MDH_RETURN_IF_ERROR(
+        ValidateRegions(m_, p_.phase, p_.inputs[b].memory,
+                        absl::StrCat("memory regions of ", e_.inputs()[b].name, " (D3)")));
+    MDH_RETURN_IF_ERROR(Ranges(b));
+    if (m_.memory == MemoryKind::kExplicit) MDH_RETURN_IF_ERROR(Explicit(b));
+    return OfSharedCopies(b);
+  }
+
   const std::string& Name(int b) const { return e_.inputs()[b].name; }
 
   Status Ranges(int b) const {

@@ -62,23 +62,37 @@ class Nest {
     if (m_.LayerWith(LayerRole::kCores) < 0) {
       return InvalidParameters("model ", m_.name, " has no layer of cores");
     }
-    MDH_RETURN_IF_ERROR(Parts());
-    MDH_RETURN_IF_ERROR(UnrolledLoops());
+    MDH_RETURN_IF_ERROR(AtParameter(Parts(), Tiles(ParameterPlace::kAny)));
+    MDH_RETURN_IF_ERROR(AtParameter(UnrolledLoops(), Tiles(m_.LayerWith(LayerRole::kRegisters))));
     MDH_RETURN_IF_ERROR(ValidateCopies(inputs_, device_));
     MDH_RETURN_IF_ERROR(ResultRegions());
     MDH_RETURN_IF_ERROR(Identities());
-    MDH_RETURN_IF_ERROR(BlockCombination());
+    MDH_RETURN_IF_ERROR(AtParameter(BlockCombination(), ChoicePlace("combine")));
     MDH_RETURN_IF_ERROR(ValidateNumerics(results_));
     if (m_.memory == MemoryKind::kExplicit) {
-      MDH_RETURN_IF_ERROR(Lanes());
+      MDH_RETURN_IF_ERROR(AtParameter(Lanes(), ChoicePlace("lanes")));
       MDH_RETURN_IF_ERROR(Tables());
       for (const NestShape* nest : nests_) MDH_RETURN_IF_ERROR(Launch(*nest));
       MDH_RETURN_IF_ERROR(FastMemory());
     }
-    return Scratch();
+    return AtParameter(Scratch(), Tiles(0));
   }
 
  private:
+  static ParameterPlace Tiles(int layer) {
+    return {.kind = ParameterPlace::Kind::kTile, .layer = layer};
+  }
+  static ParameterPlace TileOf(MdhLevel level) {
+    return {
+        .kind = ParameterPlace::Kind::kTile, .layer = level.layer, .dimension = level.dimension};
+  }
+  static ParameterPlace ChoicePlace(const char* key) {
+    return {.kind = ParameterPlace::Kind::kChoice, .choice = key};
+  }
+  static ParameterPlace OutputPlace(int b) {
+    return {.kind = ParameterPlace::Kind::kOutput, .buffer = b};
+  }
+
   // So few that products of part counts can be computed below.
   Status Parts() const {
     double parts = 1;
@@ -112,13 +126,15 @@ class Nest {
     for (size_t b = 0; b < p_.outputs.size(); ++b) {
       const MemoryParameters& memory = p_.outputs[b];
       const std::string& buffer = e_.outputs()[b].name;
-      MDH_RETURN_IF_ERROR(
-          ValidateRegions(m_, phase, memory, absl::StrCat("memory regions of ", buffer, " (R3)")));
+      const ParameterPlace place = OutputPlace(static_cast<int>(b));
+      MDH_RETURN_IF_ERROR(AtParameter(
+          ValidateRegions(m_, phase, memory, absl::StrCat("memory regions of ", buffer, " (R3)")),
+          place));
       if (m_.memory != MemoryKind::kExplicit) continue;
-      MDH_RETURN_IF_ERROR(
-          ValidateUserLayouts(memory, absl::StrCat("layouts of ", buffer, " (R4)")));
+      MDH_RETURN_IF_ERROR(AtParameter(
+          ValidateUserLayouts(memory, absl::StrCat("layouts of ", buffer, " (R4)")), place));
       for (int n = 0; n < results_.count(); ++n) {
-        MDH_RETURN_IF_ERROR(SameAsFirst(static_cast<int>(b), n));
+        MDH_RETURN_IF_ERROR(AtParameter(SameAsFirst(static_cast<int>(b), n), place));
       }
     }
     return absl::OkStatus();
@@ -145,8 +161,11 @@ class Nest {
       const bool is_device = level.role == LayerRole::kDevices;
       if (region > (is_device ? 0 : slowest_private)) {
         const bool may_shuffle = level.role == LayerRole::kThreads && HasShuffles(device_);
-        if (!may_shuffle) return MayNotCombine(level, region, is_device ? 0 : slowest_private);
-        MDH_RETURN_IF_ERROR(Shuffle(n));
+        if (!may_shuffle) {
+          return AtParameter(MayNotCombine(level, region, is_device ? 0 : slowest_private),
+                             OutputPlace(0));
+        }
+        MDH_RETURN_IF_ERROR(AtParameter(Shuffle(n), TileOf(level.level)));
       }
     }
     return absl::OkStatus();
@@ -222,11 +241,12 @@ class Nest {
       const NestShape::Level& level = results_.levels()[n];
       if (level.parts == 1 || !results_.is_reduced(n) || !results_.is_parallel(n)) continue;
       if (!results_.MayBeEmpty(n) || e_.reduction().identity()) continue;
-      return InvalidParameters("parallel parts of level ", LevelText(level.level),
-                               " along dimension ", e_.dimensions()[level.level.dimension].name,
-                               " may be empty, which needs an operator with an identity; ",
-                               e_.combine_operators()[level.level.dimension].ToString(),
-                               " has none");
+      return AtParameter(
+          InvalidParameters("parallel parts of level ", LevelText(level.level), " along dimension ",
+                            e_.dimensions()[level.level.dimension].name,
+                            " may be empty, which needs an operator with an identity; ",
+                            e_.combine_operators()[level.level.dimension].ToString(), " has none"),
+          TileOf(level.level));
     }
     return absl::OkStatus();
   }
@@ -255,48 +275,39 @@ class Nest {
   Status Launch(const NestShape& shape) const {
     const char* table =
         m_.kind == DeviceKind::kOpenCl ? "0: number of PEs, Table 4" : "0: number of CCs, Table 2";
-    MDH_RETURN_IF_ERROR(Limit(absl::StrCat("threads per block (", table, ")"),
-                              shape.ThreadsPerBlock(), limits_.max_threads_per_block));
+    const ParameterPlace threads = Tiles(m_.LayerWith(LayerRole::kThreads));
+    MDH_RETURN_IF_ERROR(AtParameter(Limit(absl::StrCat("threads per block (", table, ")"),
+                                          shape.ThreadsPerBlock(), limits_.max_threads_per_block),
+                                    threads));
     for (int axis = 0; axis < 3; ++axis) {
-      MDH_RETURN_IF_ERROR(Limit("threads per block along " + m_.DimensionName(axis),
-                                shape.Block()[axis], limits_.max_block[axis]));
-      MDH_RETURN_IF_ERROR(Limit("blocks of the grid along " + m_.DimensionName(axis),
-                                shape.Grid()[axis], limits_.max_grid[axis]));
+      MDH_RETURN_IF_ERROR(AtParameter(Limit("threads per block along " + m_.DimensionName(axis),
+                                            shape.Block()[axis], limits_.max_block[axis]),
+                                      threads));
+      MDH_RETURN_IF_ERROR(AtParameter(Limit("blocks of the grid along " + m_.DimensionName(axis),
+                                            shape.Grid()[axis], limits_.max_grid[axis]),
+                                      Tiles(m_.LayerWith(LayerRole::kCores))));
     }
     if (m_.LayerWith(LayerRole::kWarps) < 0) return absl::OkStatus();
-    return Limit("threads of a warp", shape.Block()[0], limits_.warp_size);
-  }
-
-  int64_t PrivateWords() const {
-    int64_t words = 0;
-    if (!results_.AccumulatesInSharedMemory()) {
-      for (const TypedName& result : e_.function().results()) {
-        words += results_.AccumulatorElements() * Words(SizeBytes(result.type));
-      }
-    }
-    for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) {
-      for (const int n : inputs_.CopyPlaces(b)) {
-        if (inputs_.InputRegion(b, n) <= inputs_.shared_region()) continue;
-        const NestShape::Box box = inputs_.CopyBox(b, n, /*shared=*/false);
-        words += box.elements() * Words(e_.inputs()[b].type.size_bytes());
-      }
-    }
-    return words;
+    return AtParameter(Limit("threads of a warp", shape.Block()[0], limits_.warp_size), threads);
   }
 
   Status FastMemory() const {
     const int64_t bytes =
         apart_ ? std::max(inputs_.SharedBytes(), results_.SharedBytes()) : inputs_.SharedBytes();
-    MDH_RETURN_IF_ERROR(
-        Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block));
-    const int64_t words = PrivateWords();
-    MDH_RETURN_IF_ERROR(Limit("registers of a thread (D3, R3), in words of 32 bits", words,
-                              MostPrivateWords(limits_)));
+    MDH_RETURN_IF_ERROR(AtParameter(
+        Limit("bytes of shared memory of a block (D3, R3)", bytes, limits_.shared_bytes_per_block),
+        {.kind = ParameterPlace::Kind::kInput}));
+    const int64_t words = PrivateWords(inputs_, results_);
+    MDH_RETURN_IF_ERROR(AtParameter(Limit("registers of a thread (D3, R3), in words of 32 bits",
+                                          words, MostPrivateWords(limits_)),
+                                    OutputPlace(0)));
     if (limits_.registers_per_block == 0) return absl::OkStatus();
     const int64_t threads = std::max(inputs_.ThreadsPerBlock(), results_.ThreadsPerBlock());
-    MDH_RETURN_IF_ERROR(Limit("registers of a block (D3, R3), in words of 32 bits", words * threads,
-                              limits_.registers_per_block));
-    return p_.resident_blocks == 0 ? absl::OkStatus() : Residency(bytes, words);
+    MDH_RETURN_IF_ERROR(AtParameter(Limit("registers of a block (D3, R3), in words of 32 bits",
+                                          words * threads, limits_.registers_per_block),
+                                    Tiles(m_.LayerWith(LayerRole::kThreads))));
+    return p_.resident_blocks == 0 ? absl::OkStatus()
+                                   : AtParameter(Residency(bytes, words), ChoicePlace("resident"));
   }
 
   // All of the blocks that shall be on a multiprocessor have room there.

@@ -16,9 +16,11 @@ class Order {
 
   Status Run() const {
     for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.combine_operators()[d].is_concat()) MDH_RETURN_IF_ERROR(Parts(d));
+      if (e_.combine_operators()[d].is_concat()) continue;
+      MDH_RETURN_IF_ERROR(
+          AtParameter(Parts(d), {.kind = ParameterPlace::Kind::kTile, .layer = 0, .dimension = d}));
     }
-    return Loops();
+    return AtParameter(Loops(), {.kind = ParameterPlace::Kind::kOrder});
   }
 
  private:

@@ -21,11 +21,17 @@ class Validator {
           "model ", m_.name,
           " cannot be lowered to OpenMP: cores must be outermost, around memory");
     }
-    MDH_RETURN_IF_ERROR(LanesAndRegisters());
-    MDH_RETURN_IF_ERROR(Dots());
-    if (p_.numerics != NumericsPolicy::kReassociate) MDH_RETURN_IF_ERROR(Order());
-    for (size_t b = 0; b < p_.inputs.size(); ++b) MDH_RETURN_IF_ERROR(Staging(static_cast<int>(b)));
-    return Scratch();
+    using Kind = ParameterPlace::Kind;
+    MDH_RETURN_IF_ERROR(
+        AtParameter(LanesAndRegisters(), {.kind = Kind::kTile, .layer = InnermostMemoryLayer(m_)}));
+    MDH_RETURN_IF_ERROR(AtParameter(Dots(), {.kind = Kind::kChoice, .choice = "dot"}));
+    if (p_.numerics != NumericsPolicy::kReassociate) {
+      MDH_RETURN_IF_ERROR(AtParameter(Order(), {.kind = Kind::kOrder}));
+    }
+    for (int b = 0; b < std::ssize(p_.inputs); ++b) {
+      MDH_RETURN_IF_ERROR(AtParameter(Staging(b), {.kind = Kind::kInput, .buffer = b}));
+    }
+    return AtParameter(Scratch(), {.kind = Kind::kInput});
   }
 
  private:
@@ -35,20 +41,27 @@ class Validator {
     for (int d = 0; lanes_layer > 0 && d < e_.rank(); ++d) {
       const int64_t lanes = p_.tile[lanes_layer - 1][d];
       if (lanes == 1) continue;
-      if (has_lanes) return InvalidParameters("lanes on more than one dimension");
+      MDH_RETURN_IF_ERROR(AtParameter(
+          LanesAlong(d, lanes, has_lanes),
+          {.kind = ParameterPlace::Kind::kTile, .layer = lanes_layer - 1, .dimension = d}));
       has_lanes = true;
-      if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
-        return InvalidParameters("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
-      }
-      if (e_.is_reduction(d) && !e_.reduction().identity()) {
-        return InvalidParameters("lanes on the reduced dimension ", e_.dimensions()[d].name,
-                                 " need an operator with an identity");
-      }
     }
     if (const int64_t operations = UnrolledOperations(e_, m_, p_);
         operations > kMaxUnrolledOperations) {
       return InvalidParameters("the register tile unrolls to ", operations,
                                " operations, the limit is ", kMaxUnrolledOperations);
+    }
+    return absl::OkStatus();
+  }
+
+  Status LanesAlong(int d, int64_t lanes, bool has_others) const {
+    if (has_others) return InvalidParameters("lanes on more than one dimension");
+    if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
+      return InvalidParameters("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
+    }
+    if (e_.is_reduction(d) && !e_.reduction().identity()) {
+      return InvalidParameters("lanes on the reduced dimension ", e_.dimensions()[d].name,
+                               " need an operator with an identity");
     }
     return absl::OkStatus();
   }
@@ -98,13 +111,16 @@ class Validator {
       const std::string& name = e_.dimensions()[d].name;
       const int64_t part = OrderedPart(e_, p_.numerics, d);
       if (p_.tile[0][d] != part) {
-        return InvalidParameters("numerics=", Name(p_.numerics), " needs parts of ", part,
-                                 " points on the core layer in dimension ", name, ", not ",
-                                 p_.tile[0][d]);
+        return AtParameter(InvalidParameters("numerics=", Name(p_.numerics), " needs parts of ",
+                                             part, " points on the core layer in dimension ", name,
+                                             ", not ", p_.tile[0][d]),
+                           {.kind = ParameterPlace::Kind::kTile, .layer = 0, .dimension = d});
       }
       if (e_.is_reduction(d) && lanes_layer > 0 && p_.tile[lanes_layer - 1][d] > 1) {
-        return InvalidParameters("numerics=", Name(p_.numerics),
-                                 " does not allow lanes on dimension ", name);
+        return AtParameter(
+            InvalidParameters("numerics=", Name(p_.numerics), " does not allow lanes on dimension ",
+                              name),
+            {.kind = ParameterPlace::Kind::kTile, .layer = lanes_layer - 1, .dimension = d});
       }
     }
     return LexicographicOrder();

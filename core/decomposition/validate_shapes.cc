@@ -21,10 +21,9 @@ class Shapes {
         regions_(m.num_memory_layers()) {}
 
   Status Run() const {
-    MDH_RETURN_IF_ERROR(Table("tile (0)", p_.tile));
-    MDH_RETURN_IF_ERROR(Phase(p_.phase, "D1", "D2"));
-    if (p_.scalar_phase) MDH_RETURN_IF_ERROR(Phase(*p_.scalar_phase, "S1", "S2"));
-    if (p_.recomposition_phase) MDH_RETURN_IF_ERROR(Phase(*p_.recomposition_phase, "R1", "R2"));
+    using Kind = ParameterPlace::Kind;
+    MDH_RETURN_IF_ERROR(AtParameter(Table("tile (0)", p_.tile), {.kind = Kind::kTile}));
+    MDH_RETURN_IF_ERROR(AtParameter(Phases(), {.kind = Kind::kOrder}));
     MDH_RETURN_IF_ERROR(Inputs());
     MDH_RETURN_IF_ERROR(Outputs());
     MDH_RETURN_IF_ERROR(Scalars(p_.scalar_inputs, e_.inputs(), "scalar inputs (S3, S4)", "S4"));
@@ -32,6 +31,13 @@ class Shapes {
   }
 
  private:
+  Status Phases() const {
+    MDH_RETURN_IF_ERROR(Phase(p_.phase, "D1", "D2"));
+    if (p_.scalar_phase) MDH_RETURN_IF_ERROR(Phase(*p_.scalar_phase, "S1", "S2"));
+    if (!p_.recomposition_phase) return absl::OkStatus();
+    return Phase(*p_.recomposition_phase, "R1", "R2");
+  }
+
   template <typename T>
   Status Table(const std::string& name, const LevelTable<T>& table) const {
     if (static_cast<int>(table.size()) != layers_) {
@@ -132,17 +138,21 @@ class Shapes {
       return InvalidParameters("there are ", e_.inputs().size(), " inputs, parameters for ",
                                p_.inputs.size());
     }
-    for (size_t b = 0; b < p_.inputs.size(); ++b) {
-      if (p_.lowering == Lowering::kLevels &&
-          p_.inputs[b].stage_layer != InputParameters::kInPlace) {
-        return InvalidParameters("input ", e_.inputs()[b].name, " is packed at layer ",
-                                 p_.inputs[b].stage_layer,
-                                 ", which is for register tiles; level by level, D3 says what is "
-                                 "copied");
-      }
-      MDH_RETURN_IF_ERROR(Memory(p_.inputs[b].memory, e_.inputs()[b], "D3", "D4"));
+    for (int b = 0; b < std::ssize(p_.inputs); ++b) {
+      MDH_RETURN_IF_ERROR(
+          AtParameter(Input(b), {.kind = ParameterPlace::Kind::kInput, .buffer = b}));
     }
     return absl::OkStatus();
+  }
+
+  Status Input(int b) const {
+    if (p_.lowering == Lowering::kLevels && p_.inputs[b].stage_layer != InputParameters::kInPlace) {
+      return InvalidParameters("input ", e_.inputs()[b].name, " is packed at layer ",
+                               p_.inputs[b].stage_layer,
+                               ", which is for register tiles; level by level, D3 says what is "
+                               "copied");
+    }
+    return Memory(p_.inputs[b].memory, e_.inputs()[b], "D3", "D4");
   }
 
   Status Outputs() const {
@@ -150,8 +160,9 @@ class Shapes {
       return InvalidParameters("there are ", e_.outputs().size(), " outputs, parameters for ",
                                p_.outputs.size());
     }
-    for (size_t b = 0; b < p_.outputs.size(); ++b) {
-      MDH_RETURN_IF_ERROR(Memory(p_.outputs[b], e_.outputs()[b], "R3", "R4"));
+    for (int b = 0; b < std::ssize(p_.outputs); ++b) {
+      MDH_RETURN_IF_ERROR(AtParameter(Memory(p_.outputs[b], e_.outputs()[b], "R3", "R4"),
+                                      {.kind = ParameterPlace::Kind::kOutput, .buffer = b}));
     }
     return absl::OkStatus();
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/decomposition/fuse_dimensions.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 namespace {
@@ -273,19 +274,29 @@ class Completion {
 
 }  // namespace
 
+std::vector<TuningParameters> SaidParameters(const Schedule& schedule, const Expression& divided,
+                                             NumericsPolicy numerics) {
+  Completion completion(schedule, divided, PolicyFor(schedule.expression(), numerics));
+  const std::string text = schedule.CanonicalText();
+  std::vector<TuningParameters> said;
+  for (int place = 0; place < completion.places(); ++place) {
+    TuningParameters p = completion.WithThreadsBehind(place);
+    const bool is_decomposition = ValidateShapes(divided, schedule.model(), p).ok() &&
+                                  ValidateExtents(divided, schedule.model(), p).ok();
+    if (!is_decomposition) continue;
+    const Schedule whole = Schedule::Of(p, schedule.expression(), schedule.model());
+    if (whole.CanonicalText() == text) said.push_back(std::move(p));
+  }
+  return said;
+}
+
 std::optional<TuningParameters> CompleteParameters(const Schedule& schedule,
                                                    const DeviceDescription& device,
                                                    NumericsPolicy numerics) {
   const Result<Expression> divided = FuseDimensions(schedule.expression(), schedule.fused());
   if (!divided.ok() || divided->is_empty()) return std::nullopt;
-  const std::string text = schedule.CanonicalText();
-  Completion completion(schedule, *divided, PolicyFor(schedule.expression(), numerics));
-  for (int place = 0; place < completion.places(); ++place) {
-    TuningParameters p = completion.WithThreadsBehind(place);
-    const bool is_valid =
-        Validate(schedule.expression(), schedule.model(), device, p).ok() &&
-        Schedule::Of(p, schedule.expression(), schedule.model()).CanonicalText() == text;
-    if (is_valid) return p;
+  for (TuningParameters& p : SaidParameters(schedule, *divided, numerics)) {
+    if (Validate(schedule.expression(), schedule.model(), device, p).ok()) return std::move(p);
   }
   return std::nullopt;
 }

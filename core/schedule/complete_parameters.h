@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
@@ -15,5 +16,10 @@ namespace mdh {
 std::optional<TuningParameters> CompleteParameters(
     const Schedule& schedule, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+// Those that a schedule says completely, valid or not: one for each place that threads can have
+// among the loops, which is not said. `divided`: the expression as the schedule fuses it.
+std::vector<TuningParameters> SaidParameters(const Schedule& schedule, const Expression& divided,
+                                             NumericsPolicy numerics);
 
 }  // namespace mdh

@@ -11,6 +11,7 @@ ScheduleFacts::ScheduleFacts(const Expression& divided, const SystemModel& model
     : divided_(divided), model_(model), parameters_(parameters), copies_(divided.inputs().size()) {
   const NestShape nest(divided, model, parameters);
   AddLevels(nest);
+  registers_ = model.memory == MemoryKind::kExplicit ? PrivateWords(nest, nest) : WordsOfTile();
   if (model.memory != MemoryKind::kExplicit) return;
   AddCopies(nest);
   accumulates_in_shared_ = nest.AccumulatesInSharedMemory();
@@ -51,6 +52,22 @@ void ScheduleFacts::AddCopies(const NestShape& nest) {
                             nest.LayoutAt(static_cast<int>(b), place)});
     }
   }
+}
+
+// Of the results of a tile of registers; each lane of a reduction has a result of its own, and so
+// has, of independent accumulators, each point.
+int64_t ScheduleFacts::WordsOfTile() const {
+  const std::vector<int64_t>& tile = parameters_.tile[InnermostMemoryLayer(model_)];
+  const int lanes = model_.LayerWith(LayerRole::kLanes);
+  int64_t words = 0;
+  for (const TypedName& result : divided_.function().results()) {
+    words += Words(SizeBytes(result.type));
+  }
+  for (int d = 0; d < divided_.rank(); ++d) {
+    const bool is_one = divided_.is_reduction(d) && !parameters_.independent_accumulators;
+    words *= !is_one ? tile[d] : lanes > 0 ? parameters_.tile[lanes - 1][d] : 1;
+  }
+  return words;
 }
 
 int ScheduleFacts::LoopOf(MdhLevel level) const {

@@ -61,11 +61,13 @@ class ScheduleFacts : public LimitValues {
   int64_t Parts(int layer, int dimension) const override;
   int64_t Bytes(int buffer, int layer) const override;
   int64_t Threads() const override;
+  int64_t Registers() const override { return registers_; }
   const TuningParameters& parameters() const { return parameters_; }
 
  private:
   void AddLevels(const NestShape& nest);
   void AddCopies(const NestShape& nest);
+  int64_t WordsOfTile() const;
 
   const Expression& divided_;
   const SystemModel& model_;
@@ -76,6 +78,7 @@ class ScheduleFacts : public LimitValues {
   std::vector<std::vector<Copy>> copies_;
   bool accumulates_in_shared_ = false;
   bool has_exchanged_layers_ = false;
+  int64_t registers_ = 0;
 };
 
 }  // namespace mdh

@@ -111,6 +111,7 @@ class LimitParser {
       return limit;
     }
     if (cursor_->Accept("bytes")) return Bytes();
+    if (name == "registers") return Registers();
     if (cursor_->Accept("threads")) {
       MDH_RETURN_IF_ERROR(cursor_->Expect("("));
       MDH_RETURN_IF_ERROR(cursor_->Expect(")"));
@@ -123,7 +124,8 @@ class LimitParser {
       return cursor_->ErrorAt(
           cursor_->offset(),
           absl::StrCat("unknown function or size '", name,
-                       "'; there are tile, parts, bytes, threads, min, max and the dimensions"));
+                       "'; there are tile, parts, bytes, threads, registers, min, max and the "
+                       "dimensions"));
     }
     MDH_ASSIGN_OR_RETURN(const int d, names_.Dimension(cursor_));
     return Limit{.number = dimensions[d].size};
@@ -158,6 +160,18 @@ class LimitParser {
     return limit;
   }
 
+  Result<Limit> Registers() {
+    const size_t at = cursor_->offset();
+    MDH_RETURN_IF_ERROR(cursor_->Expect("registers"));
+    MDH_RETURN_IF_ERROR(cursor_->Expect("("));
+    MDH_RETURN_IF_ERROR(cursor_->Expect(")"));
+    const SystemModel& model = names_.model();
+    const bool has_tiles =
+        model.LayerWith(LayerRole::kRegisters) >= 0 || model.LayerWith(LayerRole::kLanes) >= 0;
+    if (names_.is_explicit() || has_tiles) return Limit{.op = Op::kRegisters};
+    return cursor_->ErrorAt(at, absl::StrCat(model.name, " has no layer of registers or lanes"));
+  }
+
   const ScheduleNames& names_;
   ScheduleCursor* cursor_;
   int nesting_ = 0;
@@ -188,6 +202,8 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
                           names.LayerName(limit.layer), ")");
     case Op::kThreads:
       return "threads()";
+    case Op::kRegisters:
+      return "registers()";
     case Op::kMin:
       return several("min");
     case Op::kMax:
@@ -269,6 +285,8 @@ std::optional<int64_t> Evaluate(const Limit& limit, const LimitValues& values) {
       return values.Bytes(limit.buffer, limit.layer);
     case Op::kThreads:
       return values.Threads();
+    case Op::kRegisters:
+      return values.Registers();
     default:
       break;
   }

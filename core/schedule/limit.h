@@ -18,10 +18,11 @@ namespace mdh {
 struct Limit {
   enum class Op : uint8_t {
     kNumber,
-    kTile,     // extent of a part on (layer, dimension)
-    kParts,    // number of parts on (layer, dimension)
-    kBytes,    // of input `buffer` that a part of `layer` needs
-    kThreads,  // of a block; of CPUs, parts of the computation that cores take
+    kTile,       // extent of a part on (layer, dimension)
+    kParts,      // number of parts on (layer, dimension)
+    kBytes,      // of input `buffer` that a part of `layer` needs
+    kThreads,    // of a block; of CPUs, parts of the computation that cores take
+    kRegisters,  // words of 32 bits that a thread keeps in registers
     kAdd,
     kSubtract,
     kMultiply,
@@ -60,6 +61,7 @@ class LimitValues {
   virtual int64_t Parts(int layer, int dimension) const = 0;
   virtual int64_t Bytes(int buffer, int layer) const = 0;
   virtual int64_t Threads() const = 0;
+  virtual int64_t Registers() const = 0;
 };
 
 // nullopt: a division by zero, or numbers beyond 64 bits.

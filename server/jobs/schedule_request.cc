@@ -33,6 +33,17 @@ Result<Schedule> ReadSchedule(const std::string& text, const Expression& express
   return Schedule::Parse(text, expression, TuningModel(device.kind));
 }
 
+// Of a request, where it may be a pipeline's.
+Result<Schedule> ReadField(const std::string& text, const ComputationView& computation,
+                           const DeviceDescription& device) {
+  if (computation.expression() == nullptr) {
+    return InvalidField("schedule", absl::StrCat("schedules are of single expressions, and ",
+                                                 std::string(computation.name()),
+                                                 " is a pipeline; tune its steps by themselves"));
+  }
+  return InField("schedule", ReadSchedule(text, *computation.expression(), device));
+}
+
 std::string ConflictsText(const ScheduleCheck& check) {
   if (check.conflicts.empty()) return "no configuration keeps to the schedule on this device";
   std::vector<std::string> texts;
@@ -125,17 +136,16 @@ Status AddAlternatives(const v1::CheckScheduleRequest& request, const Expression
 
 }  // namespace
 
+Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView& computation,
+                                  const DeviceDescription& device) {
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule, ReadField(text, computation, device));
+  return KeyScheduleOf(schedule);
+}
+
 Result<std::string> TakeSchedule(const ComputationView& computation,
                                  const DeviceDescription& device, v1::TuningOptions& options) {
   if (options.schedule().empty()) return "";
-  if (computation.expression() == nullptr) {
-    return InvalidField("schedule", absl::StrCat("schedules are of single expressions, and ",
-                                                 std::string(computation.name()),
-                                                 " is a pipeline; tune its steps by themselves"));
-  }
-  MDH_ASSIGN_OR_RETURN(
-      const Schedule schedule,
-      InField("schedule", ReadSchedule(options.schedule(), *computation.expression(), device)));
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule, ReadField(options.schedule(), computation, device));
   options.set_schedule(schedule.CanonicalText());
   if (schedule.is_free()) return "";
   MDH_ASSIGN_OR_RETURN(

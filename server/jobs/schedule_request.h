@@ -12,6 +12,12 @@
 
 namespace mdh {
 
+// What keys have of a schedule, in the expression's names, for the device; empty: it is free.
+// Errors: InvalidArgument for the field "schedule": with the position in it, and for schedules of
+// pipelines.
+Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView& computation,
+                                  const DeviceDescription& device);
+
 // Makes the schedule of `options` the canonical one, in the expression's names, and gives that of
 // keys; both are empty if it is free. Errors: InvalidArgument for the field "schedule", with the
 // position in it; for one that leaves nothing to search, with the lines that contradict each other;

@@ -10,6 +10,7 @@
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
+#include "server/jobs/schedule_request.h"
 #include "server/lookup/pipeline_kernel.h"
 #include "server/lookup/record_check.h"
 #include "server/records/kernel_key.h"
@@ -70,6 +71,19 @@ Result<v1::LookupKernelResponse> Parsed(const Result<SerializedReply>& reply) {
   return response;
 }
 
+// Whether also kernels will do that were not measured.
+bool MayBeMade(v1::MatchKind weakest) {
+  return weakest == v1::MATCH_KIND_NEAREST || weakest == v1::MATCH_KIND_PREDICTED;
+}
+
+template <typename Request>
+Status CheckNoSchedule(const Request& request, const Pipeline& pipeline) {
+  if (request.schedule().empty()) return absl::OkStatus();
+  return InvalidField("schedule",
+                      absl::StrCat("schedules are of single expressions, and ", pipeline.name(),
+                                   " is a pipeline; ask for its steps"));
+}
+
 v1::CallStatus ToCallStatus(const Status& error) {
   v1::CallStatus status;
   // The same fields by number.
@@ -78,6 +92,25 @@ v1::CallStatus ToCallStatus(const Status& error) {
 }
 
 }  // namespace
+
+template <typename Request>
+Result<KernelFinder::Computation> KernelFinder::ComputationOf(Expression expression,
+                                                              const Request& request,
+                                                              bool may_be_made) const {
+  Computation computation = Of(std::move(expression), request.numerics_policy());
+  if (request.schedule().empty()) return computation;
+  if (may_be_made) {
+    return InvalidField("schedule",
+                        "kernels that were not measured keep to no schedule: ask for EXACT or "
+                        "COMPATIBLE ones, without tune_in_background");
+  }
+  MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
+                       InField("device", catalogue_.Resolve(request.device())));
+  MDH_ASSIGN_OR_RETURN(
+      *computation.key.mutable_schedule(),
+      KeyScheduleOf(request.schedule(), ComputationView(computation.expression), device));
+  return computation;
+}
 
 Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) const {
   KeyEnvironment environment = lookup_table_.environment();
@@ -91,6 +124,11 @@ Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) 
     request.mutable_key()->set_device_fingerprint(environment.device_fingerprint);
   }
   if (!request.has_expression()) {
+    if (!request.schedule().empty()) {
+      return InvalidField("schedule",
+                          "it has the names of the expression, which the request lacks; keys have "
+                          "a schedule of their own");
+    }
     v1::KernelKey key = request.key();
     return Query{std::move(request), std::nullopt, std::nullopt, std::move(key)};
   }
@@ -100,9 +138,13 @@ Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) 
   MDH_ASSIGN_OR_RETURN(mdh::Computation given,
                        InField("expression", ReadComputation(request.expression(), limits_)));
   if (auto* const pipeline = std::get_if<Pipeline>(&given)) {
+    MDH_RETURN_IF_ERROR(CheckNoSchedule(request, *pipeline));
     return Query{std::move(request), std::nullopt, std::move(*pipeline), {}};
   }
-  Computation computation = Of(std::get<Expression>(std::move(given)), request.numerics_policy());
+  MDH_ASSIGN_OR_RETURN(
+      Computation computation,
+      ComputationOf(std::get<Expression>(std::move(given)), request,
+                    request.has_tune_in_background() || MayBeMade(request.weakest_match())));
   v1::KernelKey key = CompleteKey(computation.key, {environment});
   return Query{std::move(request), std::move(computation), std::nullopt, std::move(key)};
 }
@@ -150,11 +192,17 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
                        .tuning = is_tuning ? &request.tune_in_background() : nullptr,
                        .has_measured_kernel = true,
                        .patience = kPatience};
-  const auto* const pipeline = std::get_if<Pipeline>(&given);
-  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best,
-                       pipeline != nullptr ? Best(*pipeline, asked, requester)
-                                           : Best(Of(std::get<Expression>(given), asked.numerics),
-                                                  asked, requester));
+  const auto answer = [&]() -> Result<v1::LookupKernelResponse> {
+    if (const auto* const pipeline = std::get_if<Pipeline>(&given)) {
+      MDH_RETURN_IF_ERROR(CheckNoSchedule(request, *pipeline));
+      return Best(*pipeline, asked, requester);
+    }
+    MDH_ASSIGN_OR_RETURN(
+        const Computation computation,
+        ComputationOf(std::get<Expression>(given), request, MayBeMade(asked.weakest)));
+    return Best(computation, asked, requester);
+  };
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best, answer());
   v1::GetKernelResponse response;
   response.set_match(best.match());
   response.mutable_record()->Swap(best.mutable_record());
@@ -184,9 +232,7 @@ Result<KernelFinder::Wanted> KernelFinder::On(const Computation& computation,
 Result<v1::LookupKernelResponse> KernelFinder::Best(const Computation& computation,
                                                     const Asked& asked,
                                                     const Requester& requester) const {
-  const bool may_be_made =
-      asked.weakest == v1::MATCH_KIND_NEAREST || asked.weakest == v1::MATCH_KIND_PREDICTED;
-  if (may_be_made && !catalogue_.is_open()) {
+  if (MayBeMade(asked.weakest) && !catalogue_.is_open()) {
     // What is stored is there at once. What is made names a compiler, and a device tunes it.
     if (const Result<Wanted> wanted = On(computation, asked); wanted.ok()) {
       Result<v1::LookupKernelResponse> found = Measured(*wanted, v1::MATCH_KIND_EXACT);
@@ -256,9 +302,7 @@ Result<v1::LookupKernelResponse> KernelFinder::Predicted(const Wanted& wanted) c
 
 Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, const Asked& asked,
                                                     const Requester& requester) const {
-  const bool may_be_made =
-      asked.weakest == v1::MATCH_KIND_NEAREST || asked.weakest == v1::MATCH_KIND_PREDICTED;
-  if (may_be_made) catalogue_.AwaitOpen(asked.patience).IgnoreError();
+  if (MayBeMade(asked.weakest)) catalogue_.AwaitOpen(asked.patience).IgnoreError();
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
   if (!v1::NumericsPolicy_IsValid(asked.numerics)) return NoSuchPolicy(asked.numerics);

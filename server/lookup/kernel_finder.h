@@ -73,6 +73,11 @@ class KernelFinder {
     const v1::KernelKey key;
     const bool has_measured_kernel;
   };
+  // The expression that a request is about, with its schedule. `may_be_made`: whether also what was
+  // not measured will do. Errors: InvalidArgument, Unavailable.
+  template <typename Request>
+  Result<Computation> ComputationOf(Expression expression, const Request& request,
+                                    bool may_be_made) const;
   // Errors: InvalidArgument, Unavailable.
   Result<Wanted> On(const Computation& computation, const Asked& asked) const;
   // Errors: see KernelService.GetKernel.

@@ -2,18 +2,15 @@
 //   search_benchmark --tables FOLDER [--json FILE] [--cases PATTERN]
 // Every search goes on until it has a cost within 5 % of the table's best; the default technique is
 // compared with random search, without replacement.
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "tests/benchmarks/recorded_tables.h"
 #include "tuner/search/recorded_costs.h"
 #include "tuner/search/technique_comparison.h"
 #include "tuner/search/techniques/search_technique.h"
@@ -30,27 +27,6 @@ struct Options {
   std::string pattern = "*";
   std::string json;  // empty: none
 };
-
-Result<std::vector<RecordedCosts>> ReadTables(const Options& options) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options.tables, error)) {
-    if (entry.path().extension() != ".costs") continue;
-    if (fnmatch(options.pattern.c_str(), entry.path().stem().c_str(), 0) == 0) {
-      paths.push_back(entry.path());
-    }
-  }
-  if (paths.empty()) {
-    return absl::NotFoundError("no recorded costs in " + options.tables + " match");
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<RecordedCosts> tables;
-  for (const std::string& path : paths) {
-    MDH_ASSIGN_OR_RETURN(RecordedCosts table, RecordedCosts::Read(path));
-    tables.push_back(std::move(table));
-  }
-  return tables;
-}
 
 // Evaluations to the target; searches go on until they reach it.
 double Evaluations(const TechniqueResult& result, double quantile) {
@@ -94,7 +70,8 @@ bool Print(const std::vector<RecordedCosts>& tables, const std::vector<Technique
 }
 
 Result<bool> Run(const Options& options) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables, ReadTables(options));
+  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
+                       ReadTables(options.tables, options.pattern));
   ComparisonOptions comparison;
   comparison.techniques = SearchTechniqueNames();
   comparison.only_to_target = true;

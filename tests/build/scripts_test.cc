@@ -43,9 +43,9 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(
       group.output,
-      HasSubstr(
-          "bench: error: there is no group 'tpu' (groups: bundle busy cpu "
-          "decompositions defaults dots fusion gpu pytorch search service spaces teml tuning)"));
+      HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy conflicts cpu "
+                "decompositions defaults dots fusion gpu pinned pytorch search service spaces teml "
+                "tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
   EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,

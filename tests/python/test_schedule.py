@@ -89,6 +89,12 @@ def test_the_daemon_checks_and_tunes(client):
     # As it was found, but for what has no effect.
     replayed = client.tune(expression, schedule=again, max_trials=3)
     assert replayed.schedule() == again and replayed.name != tuned.name
+    assert client.lookup(expression, schedule=pinned).tuned.name == tuned.name
+    assert client.best_kernel(expression, schedule="L2: tile k=2*8").tuned.name == tuned.name
+    with pytest.raises(mdh.NotFoundError):
+        client.lookup(expression, schedule="L2: tile k=8")
+    with pytest.raises(mdh.MdhError, match="keep to no schedule"):
+        client.best_kernel(expression, measured=False, schedule=pinned)
     with pytest.raises(mdh.MdhError, match="unknown layer"):
         client.tune(expression, schedule="L9: tile k=16")
 
@@ -118,13 +124,24 @@ def test_commands(mdh, daemon, short_folder):  # noqa: F811
     assert shown == record["schedule"]
     kept = _run(mdh, daemon, "schedule", "show", record["name"], "--keep", "tile")
     assert "tile" in kept and "order" not in kept
+    found = json.loads(_run(mdh, daemon, "--json", "lookup", *matmul, "--schedule", file))
+    assert found["record"]["name"] == record["name"]
+    next_command = f"mdh kernel {matmul[0]} --set I=48 --set J=48 --set K=48 --schedule {file}"
+    assert next_command in _run(mdh, daemon, "lookup", *matmul, "--schedule", file).replace(
+        "\\\n", "").replace("    ", "")
+    written = _run(mdh, daemon, "kernel", *matmul, "--schedule", file, "--output", short_folder)
+    assert record["parameters"].split(";")[1] in (short_folder / "matmul.c").read_text()
+    assert "keeps to no schedule" in _run(mdh, daemon, "kernel", *matmul, "--schedule", file,
+                                          "--unmeasured", code=2)
+    assert "not for a digest" in _run(mdh, daemon, "lookup", "0" * 64, "--schedule", file, code=2)
     file.write_text("L9: tile k=16\n")
-    for command in ("tune", "schedule check", "schedule count"):
+    for command in ("tune", "schedule check", "schedule count", "lookup"):
         error = _run(mdh, daemon, *command.split(), *matmul, "--schedule", file, code=1)
         assert f"{file}:1:1: unknown layer 'L9'" in error
     assert "cannot read" in _run(mdh, daemon, "tune", *matmul, "--schedule", "none.sched", code=3)
     assert "there is no record" in _run(mdh, daemon, "schedule", "show", "records/" + "0" * 32, code=4)
     softmax = EXPRESSIONS / "pipelines" / "interp.mdh"
+    assert "not for a pipeline" in _run(mdh, daemon, "lookup", softmax, "--schedule", file, code=2)
     assert "is a pipeline" in _run(mdh, daemon, "schedule", "check", softmax, code=3)
 
 

@@ -57,6 +57,9 @@ struct MdhProblem {
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };
 
+// What spaces call the constraint of a decision: "line 5: L2: tile k=128".
+std::string ConstraintName(const Schedule& schedule, const Decision& decision);
+
 // `counts` and those of `pinned` that are at most `most`, ascending.
 std::vector<int64_t> WithPinned(std::vector<int64_t> counts, const std::vector<int64_t>& pinned,
                                 int64_t most);
@@ -89,6 +92,8 @@ class MdhSpaceKind {
   // cores of one layer; and the place of cores among those that run along earlier axes.
   virtual Formula IsOutside(MdhLevel level, MdhLevel other) const = 0;
   virtual Formula AxisOf(MdhLevel level) const = 0;
+  // ScheduleFacts::Registers; nullopt: no formula says it.
+  virtual std::optional<Formula> Registers() const = 0;
   // What the other decisions are about, for whole configurations; nullopt: no formula says it.
   virtual std::optional<Formula> FormulaOf(const Decision& decision) const = 0;
   // Whether AxisOf is right for all configurations.

@@ -118,6 +118,8 @@ class NestDecompositions : public MdhSpaceKind {
   Formula IsOutsideInOuter(int d, int other) const;
   Formula AxisOf(MdhLevel level) const override;
   bool HasExactAxes(int layer) const override;
+  std::optional<Formula> Registers() const override;
+  std::optional<Formula> ElementsInRegisters(int b) const;
   std::optional<Formula> FormulaOf(const Decision& decision) const override;
   std::vector<MdhLevel> Loops() const;
   Formula IsActive(MdhLevel level) const { return Parts(level.layer, level.dimension) > 1; }

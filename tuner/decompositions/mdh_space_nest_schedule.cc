@@ -1,7 +1,9 @@
 // Decisions of schedules in spaces of levels: what DecodeOrder, AxesOf, DecodeResults and
 // DecodeInput make of codes, as formulas.
 #include <algorithm>
+#include <set>
 
+#include "core/decomposition/constraints.h"
 #include "tuner/decompositions/mdh_space_nest.h"
 
 namespace mdh {
@@ -137,6 +139,50 @@ Formula NestDecompositions::RegionOfCombination(MdhLevel level) const {
   const int most = level.layer == warps_ ? regions_ - 2 : regions_ - 1;
   return If(builder_.At(results_) == kInDevice || how == kCombineInDevice, 0,
             If(how == kShuffle, most, regions_ - 2));
+}
+
+// ---- Registers ----
+
+// Of a copy in front of the loops of the register layer; nullopt: which elements it leaves out is
+// known only once the parts are.
+std::optional<Formula> NestDecompositions::ElementsInRegisters(int b) const {
+  const Buffer& buffer = e_.inputs()[b];
+  std::vector<Formula> extents = {Formula(1)};
+  for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+    const ConstantRange constants = ConstantsOf(buffer, x);
+    std::set<int64_t> steps;
+    Formula extent = 1;
+    for (int d = 0; d < p_.rank(); ++d) {
+      const int64_t coefficient = buffer.accesses[0].indices[x].coefficients[d];
+      if (coefficient == 0 || p_.size(d) == 1) continue;
+      steps.insert(coefficient);
+      extent = extent + (Parts(registers_, d) - 1);
+    }
+    if (constants.low != constants.high || steps.size() > 1) return std::nullopt;
+    extents.push_back(std::move(extent));
+  }
+  return Product(extents);
+}
+
+std::optional<Formula> NestDecompositions::Registers() const {
+  if (!is_explicit()) return std::nullopt;
+  const Formula results = builder_.At(results_);
+  std::vector<Formula> kept = {Formula(ResultWords())};
+  for (int d = 0; d < p_.rank(); ++d) {
+    if (p_.is_reduced(d)) continue;
+    Formula parts = Parts(registers_, d) * Parts(inner_, d);
+    if (IsKept(d)) parts = parts * If(IsInnermost(), Parts(outer_, d), 1);
+    kept.push_back(If(results == kInDevice, 1, parts));
+  }
+  Formula words = If(results >= kSharedInside, 0, Product(kept));
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!has(inputs_[b].copy)) continue;
+    const std::optional<Formula> elements = ElementsInRegisters(b);
+    if (!elements.has_value()) return std::nullopt;
+    const int64_t each = Words(e_.inputs()[b].type.size_bytes());
+    words = words + If(builder_.At(inputs_[b].copy) >= kPrivate, *elements * each, 0);
+  }
+  return words;
 }
 
 // ---- Copies ----

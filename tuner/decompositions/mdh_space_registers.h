@@ -63,6 +63,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   Formula PartsOf(int layer, int d) const override;
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;
   Formula AxisOf(MdhLevel level) const override;
+  std::optional<Formula> Registers() const override;
   std::optional<Formula> FormulaOf(const Decision& decision) const override;
 
   // ---- Dot instructions (mdh_space_registers_dots.cc) ----

@@ -1,4 +1,5 @@
 // Decisions of schedules in spaces of register tiles.
+#include "core/decomposition/constraints.h"
 #include "tuner/decompositions/mdh_space_registers.h"
 
 namespace mdh {
@@ -34,6 +35,18 @@ Formula RegisterDecompositions::AxisOf(MdhLevel level) const {
     before.push_back(If(PartsOf(other.layer, d) > 1 && IsOutside(other, level), 1, 0));
   }
   return Sum(before);
+}
+
+std::optional<Formula> RegisterDecompositions::Registers() const {
+  int64_t words = 0;
+  for (const TypedName& result : e_.function().results()) words += Words(SizeBytes(result.type));
+  std::vector<Formula> factors = {Formula(words)};
+  for (int d = 0; d < p_.rank(); ++d) {
+    Formula results = TileOf(innermost_, d);
+    if (p_.is_reduced(d)) results = If(ChoiceCode("chains") == 1, results, lanes_of_[d]);
+    factors.push_back(std::move(results));
+  }
+  return Product(factors);
 }
 
 std::optional<Formula> RegisterDecompositions::FormulaOf(const Decision& decision) const {

@@ -15,16 +15,15 @@ using Kind = Decision::Kind;
 
 constexpr size_t kMostNamed = 256;  // values of a range
 
-// "line 5: L2: tile k=128".
-std::string ConstraintName(const Schedule& schedule, const Decision& decision) {
-  const std::string text = schedule.TextOf(decision);
-  return decision.line == 0 ? text : absl::StrCat("line ", decision.line, ": ", text);
-}
-
 // A condition as a number.
 Formula AsNumber(const Formula& condition) { return If(condition, 1, 0); }
 
 }  // namespace
+
+std::string ConstraintName(const Schedule& schedule, const Decision& decision) {
+  const std::string text = schedule.TextOf(decision);
+  return decision.line == 0 ? text : absl::StrCat("line ", decision.line, ": ", text);
+}
 
 std::vector<int64_t> WithPinned(std::vector<int64_t> counts, const std::vector<int64_t>& pinned,
                                 int64_t most) {
@@ -213,6 +212,8 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
       }
       return Product(factors);
     }
+    case Op::kRegisters:
+      return Registers();
     case Op::kAdd:
       return first() + second();
     case Op::kSubtract:

@@ -10,8 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "codegen/choose/default_parameters.h"
+#include "core/schedule/broken_rule.h"
 #include "core/schedule/complete_parameters.h"
 #include "tuner/decompositions/mdh_space.h"
+#include "tuner/decompositions/mdh_space_kind.h"
 
 namespace mdh {
 namespace {
@@ -23,12 +25,11 @@ std::string CountText(const Count& count) {
   return absl::StrFormat("%.1e", count.get_d());
 }
 
-// What stands in quotes in an error of SearchSpace::Create.
-std::string ConstraintIn(absl::string_view message) {
-  const size_t begin = message.find('\'');
-  const size_t end = message.rfind('\'');
-  if (begin == absl::string_view::npos || end == begin) return std::string(message);
-  return std::string(message.substr(begin + 1, end - begin - 1));
+// What a schedule leaves. Which constraint leaves nothing is not asked for.
+Result<MdhSpace> SpaceUnder(const Schedule& schedule, const DeviceDescription& device,
+                            NumericsPolicy numerics, const FusedDimensions& fused) {
+  return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics,
+                          {.names_what_empties = false}, fused, &schedule);
 }
 
 // QuickXplain (Junker, 2004) over the lines of a schedule: which of them leave nothing together.
@@ -42,17 +43,23 @@ class ConflictSearch {
         fused_(fused),
         until_(std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms)) {}
 
+  // Lines without which something is left are in every set that contradicts itself, and most often
+  // they do so alone. With so many others pinned, spaces are small.
   ScheduleConflict Find() {
     std::set<int> lines;
     for (const Decision& decision : schedule_.decisions()) lines.insert(decision.line);
-    const std::vector<int> all(lines.begin(), lines.end());
+    std::vector<int> needed, others;
     ScheduleConflict conflict;
-    conflict.lines = Explain({}, /*has_more=*/false, all);
+    for (const int line : lines) {
+      std::vector<int> without(lines.begin(), lines.end());
+      without.erase(std::find(without.begin(), without.end(), line));
+      (IsNeeded(line, without, &conflict) ? needed : others).push_back(line);
+    }
+    conflict.lines = Explain(needed, /*has_more=*/!needed.empty(), others);
+    conflict.lines.insert(conflict.lines.end(), needed.begin(), needed.end());
     std::sort(conflict.lines.begin(), conflict.lines.end());
     conflict.is_minimal = !is_late_;
-    const Result<MdhSpace> space = SpaceOf(conflict.lines);
-    if (!space.ok()) conflict.constraint = ConstraintIn(space.status().message());
-    SetWithout(&conflict);
+    conflict.constraint = LastOf(conflict.lines);
     return conflict;
   }
 
@@ -69,8 +76,7 @@ class ConflictSearch {
 
   Result<MdhSpace> SpaceOf(const std::vector<int>& lines) const {
     const Schedule part = PartOf(lines);
-    return MdhSpace::Create(schedule_.expression(), schedule_.model(), device_, numerics_, {},
-                            fused_, &part);
+    return SpaceUnder(part, device_, numerics_, fused_);
   }
 
   // Whether something is left: most often something is that was found before.
@@ -81,9 +87,25 @@ class ConflictSearch {
     }
     const Result<MdhSpace> space = SpaceOf(lines);
     if (!space.ok()) return false;
+    Remember(*space);
+    return true;
+  }
+
+  void Remember(const MdhSpace& space) {
     constexpr int kSamples = 16;
-    for (int n = 0; n < kSamples; ++n) {
-      known_.push_back(space->Decode(space->space().Sample(rng_)));
+    for (int n = 0; n < kSamples; ++n) known_.push_back(space.Decode(space.space().Sample(rng_)));
+  }
+
+  // Whether something is left without the line; then how much, if it is more than without others.
+  bool IsNeeded(int line, const std::vector<int>& without, ScheduleConflict* conflict) {
+    if (IsLate()) return false;
+    const Result<MdhSpace> space = SpaceOf(without);
+    if (!space.ok()) return false;
+    Remember(*space);
+    if (!space->space().is_lazy() && space->space().count() > most_) {
+      most_ = space->space().count();
+      conflict->without_line = line;
+      conflict->count_without = CountText(most_);
     }
     return true;
   }
@@ -111,19 +133,19 @@ class ConflictSearch {
     return joined(of_first, of_second);
   }
 
-  // The line without which most remains, as far as there is time to find out.
-  void SetWithout(ScheduleConflict* conflict) {
-    Count most = 0;
-    for (const int line : conflict->lines) {
-      if (IsLate()) return;
-      std::vector<int> others = conflict->lines;
-      others.erase(std::find(others.begin(), others.end(), line));
-      const Result<MdhSpace> space = SpaceOf(others);
-      if (!space.ok() || space->space().is_lazy() || space->space().count() <= most) continue;
-      most = space->space().count();
-      conflict->without_line = line;
-      conflict->count_without = CountText(most);
+  // The decision that leaves nothing together with those before it, as spaces call it: it is of the
+  // last line, as something is left without that.
+  std::string LastOf(const std::vector<int>& lines) const {
+    const Schedule part = PartOf(lines);
+    const std::vector<Decision> decisions(part.decisions().begin(), part.decisions().end());
+    const auto of_last = [&](size_t n) { return decisions[n].line == lines.back(); };
+    size_t n = 0;
+    while (n + 1 < decisions.size() && !of_last(n)) ++n;
+    for (; n + 1 < decisions.size(); ++n) {
+      const Schedule some = schedule_.With({decisions.begin(), decisions.begin() + n + 1});
+      if (!SpaceUnder(some, device_, numerics_, fused_).ok()) break;
     }
+    return ConstraintName(schedule_, decisions[n]);
   }
 
   const DeviceDescription& device_;
@@ -133,6 +155,7 @@ class ConflictSearch {
   const std::chrono::steady_clock::time_point until_;
   bool is_late_ = false;
   std::vector<TuningParameters> known_;
+  Count most_ = 0;  // that is left without a line
   Rng rng_{1};
 };
 
@@ -150,6 +173,7 @@ std::string ExampleOf(const MdhSpace& space, const Schedule& schedule) {
 }  // namespace
 
 std::string ScheduleConflict::ToText() const {
+  if (!rule.empty()) return rule;
   std::vector<std::string> numbers;
   for (const int line : lines) numbers.push_back(absl::StrCat(line));
   std::string which = absl::StrJoin(numbers, ", ");
@@ -187,8 +211,7 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
   const std::vector<TuningParameters> starts =
       StartingParameters(schedule.expression(), schedule.model(), device, numerics);
   const FusedDimensions fused = FusedUnder(schedule, starts);
-  const Result<MdhSpace> space = MdhSpace::Create(schedule.expression(), schedule.model(), device,
-                                                  numerics, {}, fused, &schedule);
+  const Result<MdhSpace> space = SpaceUnder(schedule, device, numerics, fused);
   if (space.ok()) {
     check.is_exact = space->has_exactly_schedule() && !space->space().is_lazy();
     if (!space->space().is_lazy()) check.count = space->space().count();
@@ -203,6 +226,12 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     if (check.example.empty()) check.example = ToText(start);
   }
   if (check.count > 0 || !most_ms.has_value()) return check;
+  if (const std::optional<BrokenRule> broken = FindBrokenRule(schedule, device, numerics)) {
+    ScheduleConflict conflict{.rule = ToText(*broken, schedule)};
+    if (broken->decision.has_value()) conflict.lines = {broken->decision->line};
+    check.conflicts = {std::move(conflict)};
+    return check;
+  }
   check.conflicts = {ConflictSearch(device, schedule, numerics, fused, *most_ms).Find()};
   return check;
 }

@@ -16,13 +16,15 @@ namespace mdh {
 
 // Lines of which none can be left out: without any of them, something remains.
 struct ScheduleConflict {
-  std::vector<int> lines;     // of the schedule's text, ascending
-  bool is_minimal = true;     // else time ran out before all were tried
-  std::string constraint;     // that leaves nothing, as spaces call it
-  int without_line = 0;       // of them, and
-  std::string count_without;  // what remains without it, as people read it: "3.1e9"
+  std::vector<int> lines = {};     // of the schedule's text, ascending
+  bool is_minimal = true;          // else time ran out before all were tried
+  std::string constraint = {};     // that leaves nothing, as spaces call it
+  int without_line = 0;            // of them, and
+  std::string count_without = {};  // what remains without it, as people read it: "3.1e9"
+  // Of Validate, that the line breaks: of schedules that say all. Then there is nothing else.
+  std::string rule = {};
   // "lines 3, 5 and 8 contradict each other under 'CONSTRAINT'; without line 8 there are 3.1e9
-  // configurations".
+  // configurations". "s.sched:5: 'THR: tile i=1' breaks a rule: RULE".
   std::string ToText() const;
 };
 

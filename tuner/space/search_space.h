@@ -43,6 +43,9 @@ struct SpaceOptions {
   int64_t max_bytes = int64_t{256} << 20;
   int threads = 1;  // for construction; the result does not depend on it
   ParameterOrder order = ParameterOrder::kAutomatic;
+  // Whether the error of an empty space names the constraint that emptied it, for which spaces of
+  // some of the constraints are constructed, again and again.
+  bool names_what_empties = true;
 };
 
 // Another value of one parameter.

@@ -46,6 +46,8 @@ bool IsEmpty(const std::vector<TuningParameter>& parameters,
 Status EmptyError(const std::vector<TuningParameter>& parameters,
                   const std::vector<Constraint>& constraints, const SpaceOptions& options,
                   int obstacle) {
+  if (!options.names_what_empties)
+    return absl::FailedPreconditionError("the search space is empty");
   size_t lo = 0;  // so many leave something
   size_t hi = constraints.size();
   while (hi - lo > 1) {

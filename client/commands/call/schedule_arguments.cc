@@ -6,12 +6,8 @@
 
 namespace mdh {
 
-void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments) {
-  command
-      .add_option("--schedule", arguments.file,
-                  "file with a schedule that the kernel must keep to; what it does not say is "
-                  "searched; -: standard input")
-      ->type_name("FILE");
+void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments, const std::string& what) {
+  command.add_option("--schedule", arguments.file, what)->type_name("FILE");
 }
 
 Result<std::string> LoadSchedule(const ScheduleArguments& arguments) {

@@ -13,7 +13,10 @@ struct ScheduleArguments {
   std::string file = {};  // empty: not given
 };
 
-void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments);
+void AddScheduleOption(CLI::App& command, ScheduleArguments& arguments,
+                       const std::string& what =
+                           "file with a schedule that the kernel must keep to; what it does not "
+                           "say is searched; -: standard input");
 
 // Its text; empty if none is given. Errors: NotFound, with ExitCode::kBadExpression.
 Result<std::string> LoadSchedule(const ScheduleArguments& arguments);

@@ -58,9 +58,11 @@ class AsyncClient:
         return await self._run(calls.check(expression))
 
     async def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
-                     device: Device = "", tune_seconds: Optional[float] = None) -> Lookup:
+                     device: Device = "", tune_seconds: Optional[float] = None,
+                     schedule: Union[str, Schedule] = "") -> Lookup:
         """As Client.lookup."""
-        return await self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
+        return await self._run(
+            calls.lookup(expression, exact, numerics, device, tune_seconds, schedule))
 
     async def check_schedule(self, expression: Source, schedule: Union[str, Schedule] = "", *,
                              device: Device = "", numerics: str = "",
@@ -144,10 +146,11 @@ class AsyncClient:
         return known if known is not None else await self._run(calls.kernel(tuned))
 
     async def best_kernel(self, expression: Source, *, device: Device = "", weakest: str = "exact",
-                          numerics: str = "", tune_seconds: Optional[float] = None) -> BestKernel:
+                          numerics: str = "", tune_seconds: Optional[float] = None,
+                          schedule: Union[str, Schedule] = "") -> BestKernel:
         """As Client.best_kernel."""
         return await self._run(
-            calls.best_kernel(expression, device, weakest, numerics, tune_seconds))
+            calls.best_kernel(expression, device, weakest, numerics, tune_seconds, schedule))
 
     async def known_devices(self) -> Dict[str, device_pb2.DeviceDescription]:
         """As Client.known_devices."""

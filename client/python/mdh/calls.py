@@ -56,11 +56,11 @@ def check(expression: Source) -> Call[CheckedExpression]:
 
 
 def lookup(expression: Source, exact: bool, numerics: str, device: Device,
-           tune_seconds: Optional[float]) -> Call[Lookup]:
+           tune_seconds: Optional[float], schedule: Union[str, Schedule]) -> Call[Lookup]:
     kind = kernel_pb2.MATCH_KIND_EXACT if exact else kernel_pb2.MATCH_KIND_COMPATIBLE
     request = kernel_pb2.LookupKernelRequest(
         expression=source(expression), weakest_match=kind, numerics_policy=policy(numerics),
-        device=selection(device))
+        device=selection(device), schedule=str(schedule))
     if tune_seconds is not None:
         request.tune_in_background.options.budget_ns = nanoseconds(tune_seconds, "tune_seconds")
     return Call("KernelService/LookupKernel", request, kernel_pb2.LookupKernelResponse,
@@ -113,10 +113,11 @@ def kernel(tuned: Union[str, TunedKernel, Lookup]) -> Call[Kernel]:
 
 
 def best_kernel(expression: Source, device: Device, weakest: str, numerics: str,
-                tune_seconds: Optional[float]) -> Call[BestKernel]:
+                tune_seconds: Optional[float],
+                schedule: Union[str, Schedule]) -> Call[BestKernel]:
     request = kernel_pb2.GetKernelRequest(
         expression=source(expression), device=selection(device), weakest_match=match_kind(weakest),
-        numerics_policy=policy(numerics))
+        numerics_policy=policy(numerics), schedule=str(schedule))
     if tune_seconds is not None:
         request.tune_in_background.options.budget_ns = nanoseconds(tune_seconds, "tune_seconds")
     return Call("KernelService/GetKernel", request, kernel_pb2.GetKernelResponse,

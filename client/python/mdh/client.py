@@ -97,14 +97,17 @@ class Client:
         return self._run(calls.check(expression))
 
     def lookup(self, expression: Source, *, exact: bool = True, numerics: str = "",
-               device: Device = "", tune_seconds: Optional[float] = None) -> Lookup:
+               device: Device = "", tune_seconds: Optional[float] = None,
+               schedule: Union[str, Schedule] = "") -> Lookup:
         """The record of an expression. Errors: NotFoundError.
 
         `exact`: whether compiler and generator version must agree. `numerics`: as that of tune.
         `device`, `tune_seconds`: as those of best_kernel; with the latter nothing is missed, and
-        parameters that were not measured come with their kernel.
+        parameters that were not measured come with their kernel. `schedule`: the record of a search
+        that kept to it.
         """
-        return self._run(calls.lookup(expression, exact, numerics, device, tune_seconds))
+        return self._run(
+            calls.lookup(expression, exact, numerics, device, tune_seconds, schedule))
 
     def check_schedule(self, expression: Source, schedule: Union[str, Schedule] = "", *,
                        device: Device = "", numerics: str = "", vary: str = "") -> CheckedSchedule:
@@ -221,7 +224,8 @@ class Client:
 
     def best_kernel(self, expression: Source, *, device: Device = "", measured: bool = True,
                     exact: bool = True, weakest: str = "", numerics: str = "",
-                    tune_seconds: Optional[float] = None) -> BestKernel:
+                    tune_seconds: Optional[float] = None,
+                    schedule: Union[str, Schedule] = "") -> BestKernel:
         """The best kernel that is known for an expression on a device. Errors: NotFoundError.
 
         `device`: the name of an attached device as "cuda0", of a known one as "h100" (in full:
@@ -231,11 +235,12 @@ class Client:
         instead of these two: "exact", "compatible", "nearest" (measured there in other sizes) or
         "predicted". `numerics`: as that of tune. `tune_seconds`: unless it was measured for exactly
         this, the daemon tunes so long in the background, and what is known comes at once; 0: the
-        daemon's default.
+        daemon's default. `schedule`: what the kernel keeps to, as that of tune; then it was measured.
         """
         if not weakest:
             weakest = "predicted" if not measured else "exact" if exact else "compatible"
-        return self._run(calls.best_kernel(expression, device, weakest, numerics, tune_seconds))
+        return self._run(
+            calls.best_kernel(expression, device, weakest, numerics, tune_seconds, schedule))
 
     def known_devices(self) -> Dict[str, device_pb2.DeviceDescription]:
         """Devices that kernels can be made for without having them, by name."""

@@ -101,12 +101,19 @@ TEST(ScheduleTest, ProgramsWriteThem) {
 
 TEST(ScheduleTest, LimitsPrintWithFewestParentheses) {
   for (const std::string limit :
-       {"not (tile(L2, k) < 5 or 3 <= 2 * (1 + parts(COR, i))) and threads() % 2 == 0",
+       {"not (tile(L2, k) < 5 or 3 <= 2 * (1 + parts(COR, i))) and threads() % 2 == 0 and "
+        "registers() <= 96",
         "max(tile(L2, k), 7) - (5 - 3) != min(1, 2 / 2)", "(1 < 2) and (2 < 3 or 3 < 4)"}) {
     const std::string text = Canonical("require " + limit + "\n");
     EXPECT_EQ(Canonical(text), text);
   }
   EXPECT_EQ(Canonical("require ((tile(L2,k)) > (5))"), "require 5 < tile(L2, k)\n");
+}
+
+TEST(ScheduleTest, RegistersAreOfModelsThatHaveThem) {
+  EXPECT_THAT(ErrorMessage(Schedule::Parse("require registers() < 8", Product(), OpenMpModel())),
+              HasSubstr("<schedule>:1:9: OpenMP has no layer of registers or lanes"));
+  EXPECT_EQ(Canonical("require registers() < 8", CudaModel()), "require registers() < 8\n");
 }
 
 // One line that allows the configuration, and one that does not.
@@ -133,6 +140,7 @@ TEST(ScheduleTest, AllowsWhatItSays) {
            {"prefetch=0..4", "prefetch=1..4"},
            {"require bytes(A, L2) == 6000", "require bytes(A, L2) < 6000"},
            {"require threads() == 5", "require not (threads() == 5)"},
+           {"require registers() == 6 * 4", "require registers() < 24"},
            {"require 7 / 0 == 1 or 1 < 2 or 1 < 3", "require 7 / 0 == 1"},
            {"separate (i, j)", "for all:\nL1: tile i=60"}}) {
     if (allowed.find("7 / 0") == std::string::npos) {
@@ -171,92 +179,6 @@ std::string Figure(const std::string& name) {
   text
       << std::ifstream(MDH_SOURCE_DIR "/tests/core/decomposition/figures/" + name + ".txt").rdbuf();
   return text.str();
-}
-
-// Listing 5 of MDH's schedule paper.
-constexpr char kListing5[] = R"(// initialization
-0: (de/re)-comp(16,1000,2048)
-   ( A:DM[1,2], B:DM[1,2] ;
-     C:DM[1,2] )
-   ( GPU.y, GPU.x, GPU.z )
-
-// parallelization over CUDA Blocks
-1: (de/re)-comp(8,20,^)
-   ( ^,^ ; ^ )
-   ( BLK.y, BLK.x, BLK.z )
-
-// tiling 1
-6: (de/re)-comp(4,^,^)
-   ( ^,^ ; ^ )
-   ( FOR.1, FOR.2, FOR.3 )
-
-// parallelization over CUDA Threads & utilization of CUDA Register Memory
-2: (de/re)-comp(1,1,^)
-   ( ^,^ ; C:RM[1,2] )
-   ( THR.y, THR.x, THR.z )
-
-// utilization of CUDA Shared Memory
-3: (de/re)-comp(^,^,256)
-   ( A:SM[1,2], B:SM[1,2] ; ^ )
-   ( FOR.2, FOR.3, FOR.1 )
-
-// tiling 2
-4: (de/re)-comp(^,^,2)
-   ( ^,^ ; ^ )
-   ( ^,^,^ )
-
-// tiling 3
-5: (de/re)-comp(^,^,1)
-   ( ^,^ ; ^ )
-   ( ^,^,^ )
-)";
-
-// It is the decomposition of Figure 20 of the journal's paper.
-TEST(ScheduleTest, TheStepsOfThePaperAreLines) {
-  const Expression product = MatMulOf(16, 1000, 2048);
-  const Result<Schedule> schedule = Schedule::Parse(kListing5, product, CudaModel());
-  ASSERT_TRUE(schedule.ok()) << schedule.status();
-  EXPECT_EQ(schedule->CanonicalText(),
-            "BLK: tile i=8, j=20; on i=y, j=x\nDEV: tile i=4, k=256\n"
-            "THR: tile i=1, j=1; on i=y, j=x\nSHR: tile k=2\n"
-            "order DEV.k, SHR.k, REG.k, DEV.i\ninput A: in SM from SHR.k; layout (i, k)\n"
-            "input B: in SM from SHR.k; layout (k, j)\noutput C: in RM from DEV.k\n");
-  const auto figure = ParseTuningParameters(Figure("tvm_cuda"), product);
-  ASSERT_TRUE(figure.ok()) << figure.status();
-  EXPECT_TRUE(schedule->Allows(*figure).ok()) << schedule->Allows(*figure);
-}
-
-TEST(ScheduleTest, StepsMayLeaveSizesOpen) {
-  const Expression product = MatMulOf(300, 200, 100);
-  const Result<Schedule> schedule = Schedule::Parse(
-      "1: (de/re)-comp({60,100},?,^)(^,^;^)(THR.1,THR.2,THR.3)\n"
-      "2: (de/re)-comp(?,100,50)(A:L2[2,1],^;^)(FOR.3,FOR.2,FOR.1)\n"
-      "3: (de/re)-comp(6,4,1)(^,^;^)(?)\n",
-      product, OpenMpSimdRegistersModel());
-  ASSERT_TRUE(schedule.ok()) << schedule.status();
-  EXPECT_EQ(schedule->CanonicalText(),
-            "COR: tile i={60, 100}\nMM: tile j=100, k=50\nL2: tile i=6, j=4, k=1\n"
-            "order MM.k, MM.j, MM.i, L2.k, L2.j, L2.i\ninput A: copy at MM; layout (k, i)\n");
-}
-
-TEST(ScheduleTest, WrongStepsAreRefused) {
-  const auto error = [](const std::string& text) {
-    return ErrorMessage(Schedule::Parse(text, Product(), OpenMpModel(), "s.steps"));
-  };
-  EXPECT_THAT(error("0: (de/re)-comp(3,200,100)(^,^;^)(?)"),
-              HasSubstr("1:17: step 0 has the sizes of the expression: i is 300"));
-  EXPECT_THAT(error("1: (de/re)-comp(3,2)(^,^;^)(?)"), HasSubstr("1:1: a step has 3 sizes"));
-  EXPECT_THAT(error("1: (de/re)-comp(3,2,1)(D:L2;^)(?)"), HasSubstr("unknown input 'D'"));
-  EXPECT_THAT(error("1: (de/re)-comp(3,2,1)(A:SM[1,2];^)(?)"),
-              HasSubstr("unknown memory region 'SM'; OpenMP has MM, L2, L1"));
-  EXPECT_THAT(error("1: (de/re)-comp(3,2,1)(^;^)(GRID.x)"),
-              HasSubstr("unknown tag 'GRID'; there are FOR, COR"));
-  EXPECT_THAT(error("1: (de/re)-comp(3,2,1)(^;^)(FOR.1, THR.2)"),
-              HasSubstr("all tags of a step are of one kind"));
-  EXPECT_THAT(error("1: (de/re)-comp(8,^,^)(^;^)(FOR.1)\n2: (de/re)-comp(4,^,^)(^;^)(THR.1)"),
-              HasSubstr("s.steps:2:1: there is no layer left for this step"));
-  EXPECT_THAT(error("1: (de/re)-comp(8,"), HasSubstr("found the end of the line"));
-  EXPECT_THAT(error("1: step"), HasSubstr("expected '(', found 'step'"));
 }
 
 // Figures 20 to 23 of the journal's paper as schedules.

@@ -101,6 +101,9 @@ where f(x) -> y { y = x / 2 }
   const Status refused = client_->CreateJob(*pipeline, {.schedule = kPinned}).status();
   EXPECT_EQ(FieldOf(refused), "options.schedule");
   EXPECT_THAT(std::string(refused.message()), HasSubstr("two is a pipeline"));
+  const Status missed =
+      client_->GetBestKernel(*pipeline, {}, v1::MATCH_KIND_EXACT, {}, kPinned).status();
+  EXPECT_EQ(FieldOf(missed), "schedule") << missed;
 }
 
 TEST_F(ScheduleServiceTest, JobsAreOfTheirSchedules) {
@@ -165,6 +168,34 @@ TEST_F(ScheduleServiceTest, LookupsByKeyKnowSchedules) {
   const Status missed = client_->Lookup(key).status();
   EXPECT_EQ(missed.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReasonOf(missed), "MISS_REASON_OTHER_SCHEDULE");
+}
+
+TEST_F(ScheduleServiceTest, LookupsByExpressionKnowSchedules) {
+  const Expression product = MatMulExpression(64, 64, 64);
+  FinishJob(Create({})->job().name());
+  tune_.time_ns = 2'000'000;
+  const v1::TuningJob pinned = FinishJob(Create({.schedule = kPinned})->job().name());
+  const auto find = [&](const std::string& schedule) {
+    return client_->LookupScheduled(product, schedule);
+  };
+  const auto own = find("# the same\nL2 : tile k = 4*4");
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(own->record().name(), pinned.record());
+  EXPECT_EQ(find("L2: tile k=?")->record().time_ns(), 1'000'000);
+  EXPECT_EQ(ReasonOf(find("L2: tile k=4").status()), "MISS_REASON_OTHER_SCHEDULE");
+  EXPECT_EQ(FieldOf(find("L9: tile k=16").status()), "schedule");
+  const auto best = [&](v1::MatchKind weakest, const std::string& schedule) {
+    return client_->GetBestKernel(product, {}, weakest, {}, schedule);
+  };
+  const auto kernel = best(v1::MATCH_KIND_COMPATIBLE, kPinned);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->record().name(), pinned.record());
+  EXPECT_EQ(kernel->match(), v1::MATCH_KIND_EXACT);
+  EXPECT_TRUE(absl::IsNotFound(best(v1::MATCH_KIND_EXACT, "L2: tile k=4").status()));
+  // What was not measured keeps to none.
+  EXPECT_EQ(FieldOf(best(v1::MATCH_KIND_PREDICTED, kPinned).status()), "schedule");
+  EXPECT_EQ(FieldOf(client_->LookupScheduled(product, kPinned, v1::MATCH_KIND_NEAREST).status()),
+            "schedule");
 }
 
 TEST_F(ScheduleServiceTest, ResultsFromElsewhereKeepToTheirSchedule) {

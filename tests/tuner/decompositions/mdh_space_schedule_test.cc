@@ -10,6 +10,7 @@
 
 #include "core/decomposition/low_level_expression.h"
 #include "core/schedule/complete_parameters.h"
+#include "core/schedule/facts.h"
 #include "core/schedule/parameters_as_decisions.h"
 #include "core/schedule/schedule.h"
 #include "tests/error_message.h"
@@ -155,6 +156,27 @@ TEST(SchedulesOfRecordsTest, HaveAtMostTwelveLinesForMatMul) {
   }
 }
 
+// Formulas over all that limits can be about, with what the configuration has.
+Decision RandomLimit(const TuningParameters& p, const Schedule& whole, Rng& rng) {
+  using Op = Limit::Op;
+  const auto layer = static_cast<int>(rng() % whole.model().layers.size());
+  const auto d = static_cast<int>(rng() % static_cast<size_t>(whole.expression().rank()));
+  const std::vector<Limit> leaves = {{.op = Op::kTile, .layer = layer, .dimension = d},
+                                     {.op = Op::kParts, .layer = layer, .dimension = d},
+                                     {.op = Op::kBytes, .layer = layer, .buffer = 0},
+                                     {.op = Op::kThreads},
+                                     {.op = Op::kRegisters}};
+  const bool has_registers = whole.model().memory == MemoryKind::kExplicit ||
+                             whole.model().LayerWith(LayerRole::kRegisters) >= 0 ||
+                             whole.model().LayerWith(LayerRole::kLanes) >= 0;
+  const Limit leaf = leaves[rng() % (leaves.size() - (has_registers ? 0 : 1))];
+  const ScheduleFacts facts(whole.expression(), whole.model(), p);
+  Decision decision{.kind = Decision::Kind::kRequire};
+  decision.limit = {.op = rng() % 2 == 0 ? Op::kLessEqual : Op::kEqual,
+                    .operands = {leaf, {.number = *Evaluate(leaf, facts)}}};
+  return decision;
+}
+
 // A few decisions of a configuration, some of which are turned round.
 Schedule RandomPart(const Schedule& whole, Rng& rng) {
   std::vector<Decision> decisions;
@@ -218,7 +240,11 @@ void ExpectFiltered(const Expression& expression, const SpaceBackend& target, Rn
   }
   for (int n = 0; n < 4; ++n) {
     const TuningParameters& p = all[rng() % all.size()];
-    const Schedule more = RandomPart(Schedule::Of(p, expression, target.model), rng);
+    const Schedule whole = Schedule::Of(p, expression, target.model);
+    const Schedule some = RandomPart(whole, rng);
+    std::vector<Decision> added(some.decisions().begin(), some.decisions().end());
+    added.push_back(RandomLimit(p, whole, rng));
+    const Schedule more = whole.With(std::move(added));
     std::vector<Decision> decisions(base.decisions().begin(), base.decisions().end());
     decisions.insert(decisions.end(), more.decisions().begin(), more.decisions().end());
     const Schedule both = base.With(std::move(decisions));

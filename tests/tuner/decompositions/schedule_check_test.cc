@@ -61,6 +61,21 @@ TEST(ScheduleCheckTest, WhatIsCompleteIsOne) {
   EXPECT_EQ(check->count, 1);
 }
 
+TEST(ScheduleCheckTest, WhatIsCompleteAndBreaksARuleNamesItsLine) {
+  TuningParameters p = *ParseTuningParameters(Checked("lanes: along j\n").example);
+  p.tile = {{60, 40, 24}, {60, 40, 24}, {60, 40, 24}, {6, 5, 1}, {1, 5, 1}, {1, 1, 1}};
+  const Schedule broken =
+      Parsed(Schedule::Of(p, Product(), OpenMpSimdRegistersModel()).CanonicalText());
+  const Result<ScheduleCheck> check = CheckSchedule(CpuForSpaces(), broken);
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_EQ(check->count, 0);
+  ASSERT_EQ(check->conflicts.size(), 1u);
+  EXPECT_EQ(check->conflicts[0].lines.size(), 1u);
+  EXPECT_THAT(
+      check->conflicts[0].ToText(),
+      HasSubstr("RM: tile j=5' breaks a rule: lanes must be a power of two up to 64, not 5"));
+}
+
 TEST(ScheduleCheckTest, NamesLinesThatContradictEachOther) {
   const ScheduleCheck check = Checked(
       "L1: tile i=6, j=8\ncores: parts i=2\ninput A: copy never\nlanes: along j\n"

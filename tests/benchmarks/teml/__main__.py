@@ -61,9 +61,13 @@ KERNELS = (
 
 
 class TemlService(Service):
+    def __init__(self, programs: pathlib.Path, device: str):
+        super().__init__(programs, device)
+        self._device = device.replace(":", "")
+
     def tune_file(self, path: pathlib.Path, words: List[str], budget: float) -> Dict[str, Any]:
         """What `mdh tune --json` prints. Errors: ServiceError."""
-        command = ["tune", str(path), "--budget", f"{budget:g}s", *words]
+        command = ["tune", str(path), "--device", self._device, "--budget", f"{budget:g}s", *words]
         ended: Dict[str, Any] = json.loads(self._mdh(command, budget + _AFTER_BUDGET_SECONDS))
         return ended
 
@@ -133,13 +137,16 @@ def _commit() -> str:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="bench teml", description="Tunes the kernels of TeML's evaluation for this machine's CPU, and "
+        prog="bench teml", description="Tunes the kernels of TeML's evaluation, and "
         "beside them replays their loops: the paths of the paper's Table 2, or, where it has none, the "
         "loops as written with the outermost one parallel.")
     parser.add_argument("--cases", default="*", metavar="PATTERN",
                         help="only kernels that match, e.g. 'mm,interp' [all]")
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS",
                         help="of tuning per kernel [60]")
+    parser.add_argument("--device", default="cpu",
+                        help="cpu, opencl:N or cuda:N, where outermost loops that are parallel are shared "
+                        "among the layer of cores [cpu]")
     parser.add_argument("--replay-budget", type=float, default=30.0, metavar="SECONDS",
                         help="of replaying, in which widths of vectors are tried [30]")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
@@ -167,11 +174,12 @@ def _run(options: argparse.Namespace) -> bool:
         return True
     has_file = options.json is not None and options.json.exists()
     results = read_results(options.json) if has_file else Results()
-    service = TemlService(options.programs, "cpu")
+    service = TemlService(options.programs, options.device)
     ran: List[Row] = []
     try:
         device = service.devices()[0]["description"]
-        results.machine = {"cpu": device["model"], "threads": device.get("cores", 0),
+        kind = "cpu" if options.device == "cpu" else "gpu"
+        results.machine = {kind: device["model"], "threads": device.get("cores", 0),
                            "compiler of our kernels": device["compiler"],
                            "host": f"{platform.system()} {platform.machine()}"}
         for kernel in options.kernels:

@@ -33,7 +33,8 @@ int Closeness(const Decision& decision, const ParameterPlace& place) {
       const bool is_it = decision.buffer >= 0 && decision.is_output == is_output &&
                          IsAny(place.buffer, decision.buffer);
       const bool is_where = decision.kind == Kind::kRegions || decision.kind == Kind::kCopy;
-      return !is_it ? 0 : is_where ? 2 : 1;
+      // How much there is of them comes from the extents.
+      return is_it ? (is_where ? 3 : 2) : (is_extent ? 1 : 0);
     }
     case ParameterPlace::Kind::kChoice: {
       const bool is_lanes = decision.kind == Kind::kLanes && place.choice == "lanes";

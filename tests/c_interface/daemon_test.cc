@@ -109,7 +109,7 @@ TEST_F(CInterfaceTest, APipelineIsOneKernel) {
   EXPECT_EQ(z, std::vector<float>(kSize, 6 * kSize));
 
   // Its job is the one that ends last, whose record caches and bundles have.
-  const CJob job = StartJob(client, query, 5'000'000'000, 2);
+  const CJob job = StartJob(client, query, 12'000'000'000, 2);
   EXPECT_THAT(mdh_job_note(job.get()), HasSubstr("distinct steps of 2 partitions"));
   ASSERT_EQ(Ask(mdh_job_wait, job.get(), int64_t{0}, nullptr).code, MDH_OK);
   const CCache cache = MakeHandle<CCache, mdh_cache>(mdh_cache_create, client.get(), size_t{16});

@@ -5,8 +5,6 @@
 // drawn anew for every search.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -24,12 +22,6 @@ constexpr const char* kJudged =
     "auc_bandit";  // what searches use unless they are asked for another
 constexpr int kSearches = 100;
 constexpr double kMostOfFree = 1.0 / 3;
-
-struct Options {
-  std::string tables;
-  std::string pattern = "*";
-  std::string json;  // empty: none
-};
 
 struct Figure {
   std::string table, technique;
@@ -100,9 +92,7 @@ bool Print(const Figure& figure) {
   return is_few || !is_judged;
 }
 
-Result<bool> Run(const Options& options) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
-                       ReadTables(options.tables, options.pattern));
+Result<TableFigures> Run(const std::vector<RecordedCosts>& tables) {
   bool is_met = true;
   std::vector<double> ratios;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -124,35 +114,12 @@ Result<bool> Run(const Options& options) {
     }
   }
   std::printf("median of the tables: %.3f\n", Median(ratios));
-  if (!options.json.empty()) {
-    std::ofstream out(options.json);
-    out << json.dump(2) << "\n";
-    if (!out.flush()) return absl::FailedPreconditionError("cannot write " + options.json);
-  }
-  return is_met;
+  return TableFigures{is_met, json.dump(2) + "\n"};
 }
 
 }  // namespace
 }  // namespace mdh
 
 int main(int argc, char** argv) {
-  mdh::Options options;
-  std::map<std::string, std::string*> values = {
-      {"--tables", &options.tables}, {"--cases", &options.pattern}, {"--json", &options.json}};
-  for (int i = 1; i < argc; i += 2) {
-    const auto value = values.find(argv[i]);
-    if (value == values.end() || i + 1 == argc) {
-      std::fprintf(stderr,
-                   "usage: pinned_benchmark --tables FOLDER [--json FILE] [--cases PATTERN]\n");
-      return 2;
-    }
-    *value->second = argv[i + 1];
-  }
-  const mdh::Result<bool> is_met = mdh::Run(options);
-  if (!is_met.ok()) {
-    std::fprintf(stderr, "pinned_benchmark: error: %s\n",
-                 std::string(is_met.status().message()).c_str());
-    return 1;
-  }
-  return *is_met ? 0 : 1;
+  return mdh::RunOnTables(argc, argv, "pinned_benchmark", mdh::Run);
 }

@@ -3,7 +3,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -91,6 +94,36 @@ Result<RecordedCosts> WithPinned(const RecordedCosts& table,
     return true;
   });
   return RecordedCosts::Create(table.name(), space, std::move(rows));
+}
+
+int RunOnTables(
+    int argc, char** argv, const char* name,
+    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run) {
+  std::string folder, pattern = "*", file;
+  const std::map<std::string, std::string*> values = {
+      {"--tables", &folder}, {"--cases", &pattern}, {"--json", &file}};
+  for (int i = 1; i < argc; i += 2) {
+    const auto value = values.find(argv[i]);
+    if (value == values.end() || i + 1 == argc) {
+      std::fprintf(stderr, "usage: %s --tables FOLDER [--json FILE] [--cases PATTERN]\n", name);
+      return 2;
+    }
+    *value->second = argv[i + 1];
+  }
+  const auto fail = [&](const std::string& why) {
+    std::fprintf(stderr, "%s: error: %s\n", name, why.c_str());
+    return 1;
+  };
+  const Result<std::vector<RecordedCosts>> tables = ReadTables(folder, pattern);
+  if (!tables.ok()) return fail(std::string(tables.status().message()));
+  const Result<TableFigures> figures = run(*tables);
+  if (!figures.ok()) return fail(std::string(figures.status().message()));
+  if (!file.empty()) {
+    std::ofstream out(file);
+    out << figures->json;
+    if (!out.flush()) return fail("cannot write " + file);
+  }
+  return figures->is_met ? 0 : 1;
 }
 
 }  // namespace mdh

@@ -1,6 +1,7 @@
 // Recorded costs of cases, whole or with some decisions made already.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,18 @@ std::vector<std::vector<size_t>> DecisionsOf(const RecordedCosts& table);
 // What is left of a table if these parameters are as in its fastest row: a table of the other
 // parameters.
 Result<RecordedCosts> WithPinned(const RecordedCosts& table, const std::vector<size_t>& parameters);
+
+// What a benchmark on recorded tables prints and says.
+struct TableFigures {
+  bool is_met;       // what is asked of them
+  std::string json;  // the same for programs
+};
+
+// The main function of a program "NAME --tables FOLDER [--json FILE] [--cases PATTERN]": calls
+// `run` with the tables, and writes its JSON. Exit status: 0, all is met; 1, it is not, or an
+// error; 2, wrong usage.
+int RunOnTables(
+    int argc, char** argv, const char* name,
+    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run);
 
 }  // namespace mdh

@@ -4,8 +4,6 @@
 // compared with random search, without replacement.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,12 +19,6 @@ namespace {
 constexpr char kBaseline[] = "random";
 constexpr char kJudged[] = "auc_bandit";
 constexpr double kMostOfBaseline = 1.0 / 3;
-
-struct Options {
-  std::string tables;
-  std::string pattern = "*";
-  std::string json;  // empty: none
-};
 
 // Evaluations to the target; searches go on until they reach it.
 double Evaluations(const TechniqueResult& result, double quantile) {
@@ -69,9 +61,7 @@ bool Print(const std::vector<RecordedCosts>& tables, const std::vector<Technique
   return is_met;
 }
 
-Result<bool> Run(const Options& options) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
-                       ReadTables(options.tables, options.pattern));
+Result<TableFigures> Run(const std::vector<RecordedCosts>& tables) {
   ComparisonOptions comparison;
   comparison.techniques = SearchTechniqueNames();
   comparison.only_to_target = true;
@@ -83,36 +73,12 @@ Result<bool> Run(const Options& options) {
   }
   MDH_ASSIGN_OR_RETURN(const std::vector<TechniqueResult> results,
                        CompareTechniques(tables, comparison));
-  if (!options.json.empty()) {
-    std::ofstream out(options.json);
-    out << ComparisonToJson(results);
-    if (!out.flush()) return absl::FailedPreconditionError("cannot write " + options.json);
-  }
-  return Print(tables, results);
+  return TableFigures{Print(tables, results), ComparisonToJson(results)};
 }
 
 }  // namespace
 }  // namespace mdh
 
 int main(int argc, char** argv) {
-  mdh::Options options;
-  std::map<std::string, std::string*> values = {
-      {"--tables", &options.tables}, {"--cases", &options.pattern}, {"--json", &options.json}};
-  for (int i = 1; i < argc; i += 2) {
-    const auto value = values.find(argv[i]);
-    if (value == values.end() || i + 1 == argc) {
-      std::fprintf(stderr,
-                   "usage: search_benchmark --tables FOLDER [--json FILE] "
-                   "[--cases PATTERN]\n");
-      return 2;
-    }
-    *value->second = argv[i + 1];
-  }
-  const mdh::Result<bool> is_met = mdh::Run(options);
-  if (!is_met.ok()) {
-    std::fprintf(stderr, "search_benchmark: error: %s\n",
-                 std::string(is_met.status().message()).c_str());
-    return 1;
-  }
-  return *is_met ? 0 : 1;
+  return mdh::RunOnTables(argc, argv, "search_benchmark", mdh::Run);
 }

@@ -1,10 +1,7 @@
 // judge_texts --backend NAME FOLDER: what texts of the front ends compute, against values that lie
 // beside them (tests/texts/text_judge.h). Prints what is wrong, and a summary. Exit status 1 if
 // something is, 3 if there is no such device.
-//   --backend NAME    openmp or opencl
-//   --processes N     at the same time, 2 unless told; 0: in this process
-//   --one-in N        only so many of the texts, 1 unless told
-#include <algorithm>
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -24,44 +21,28 @@ struct Options {
   std::string folder;
 };
 
-[[noreturn]] void Usage(const std::string& why) {
-  std::fprintf(stderr,
-               "judge_texts: error: %s\nusage: judge_texts --backend NAME [--processes N] "
-               "[--one-in N] FOLDER\n",
-               why.c_str());
-  std::exit(2);
-}
-
-Options Parse(int argc, char** argv) {
-  Options options;
-  for (int n = 1; n < argc; ++n) {
-    const std::string word = argv[n];
-    if (word.rfind("--", 0) != 0) {
-      options.folder = word;
-      continue;
-    }
-    if (n + 1 == argc) Usage(word + " needs a value");
-    const std::string value = argv[++n];
-    if (word == "--backend") {
-      const auto backend = mdh::BackendNamed(value);
-      if (!backend.ok()) Usage(std::string(backend.status().message()));
-      options.backend.backend = *backend;
-    } else if (word == "--processes") {
-      options.pool.processes = std::atoi(value.c_str());
-    } else if (word == "--one-in") {
-      options.one_in = std::max(std::atoi(value.c_str()), 1);
-    } else {
-      Usage("unknown option '" + word + "'");
-    }
-  }
-  if (options.folder.empty()) Usage("FOLDER is missing");
-  return options;
+// How CLI11 reads --backend.
+std::string SetBackend(const std::string& name, Options& options) {
+  const auto backend = mdh::BackendNamed(name);
+  if (backend.ok()) options.backend.backend = *backend;
+  return std::string(backend.status().message());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options = Parse(argc, argv);
+  Options options;
+  std::string backend;
+  CLI::App app{"Compares what texts of the front ends compute with values that lie beside them."};
+  app.add_option("--backend", backend, "openmp or opencl")
+      ->required()
+      ->check([&](const std::string& name) { return SetBackend(name, options); });
+  app.add_option("--processes", options.pool.processes, "at the same time; 0: in this process")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--one-in", options.one_in, "only so many of the texts")
+      ->check(CLI::PositiveNumber);
+  app.add_option("FOLDER", options.folder, "of the texts")->required();
+  CLI11_PARSE(app, argc, argv);
   const mdh::TemporaryDirectory cache;
   setenv("POCL_CACHE_DIR", cache.path().c_str(), 0);
   const mdh::Result<std::string> name = mdh::FindBackend(options.backend);

@@ -10,49 +10,28 @@
 
 namespace mdh {
 
-// Levels of blocks along reductions, in lexicographic order of their points.
-std::vector<NestResults::SlotLevel> NestResults::SlotLevels() const {
-  std::vector<int> places;
-  for (int n = 0; n < context_.count(); ++n) {
-    if (context_.shape().IsSlot(n) && context_.level(n).parts > 1) places.push_back(n);
-  }
-  // Blocks of a cluster are numbered along x first, as those of the grid (hardware_parts.h).
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
-    return context_.level(a).assigned.dimension < context_.level(b).assigned.dimension;
-  });
-  std::vector<SlotLevel> levels;
-  int64_t stride = 1;
-  for (const int n : places) {
-    levels.push_back({n, stride});
-    stride *= context_.level(n).parts;
-  }
-  std::stable_sort(levels.begin(), levels.end(), [&](const SlotLevel& a, const SlotLevel& b) {
-    const NestShape::Level& first = context_.level(a.place);
-    const NestShape::Level& second = context_.level(b.place);
-    if (first.level.dimension != second.level.dimension) {
-      return first.level.dimension < second.level.dimension;
-    }
-    return first.tile > second.tile;
-  });
-  return levels;
-}
-
 // Number of the block among those that it has results in common with.
 Index NestResults::Slot() const {
-  Index slot(0);
-  for (const SlotLevel& level : SlotLevels()) {
-    slot = slot * context_.level(level.place).parts + context_.Part(level.place);
-  }
-  return slot;
+  return SlotNumber(context_.shape(), [&](int n) { return context_.Part(n); });
 }
 
+// Blocks of a cluster are numbered along x first, as those of the grid (hardware_parts.h).
 Index NestResults::BlockInCluster(const Index& slot) const {
+  const std::vector<int> places = context_.shape().SlotPlaces();
+  const auto stride = [&](int n) {  // of numbers in the cluster, from part to part of that level
+    int64_t blocks = 1;
+    for (const int m : places) {
+      const bool is_inside =
+          context_.level(m).assigned.dimension < context_.level(n).assigned.dimension;
+      if (is_inside) blocks *= context_.level(m).parts;
+    }
+    return blocks;
+  };
   Index block(0);
   int64_t inside = 1;
-  const std::vector<SlotLevel> levels = SlotLevels();
-  for (size_t n = levels.size(); n-- > 0;) {
-    const int64_t parts = context_.level(levels[n].place).parts;
-    block = block + slot / inside % parts * levels[n].stride;
+  for (size_t k = places.size(); k-- > 0;) {
+    const int64_t parts = context_.level(places[k]).parts;
+    block = block + slot / inside % parts * stride(places[k]);
     inside *= parts;
   }
   return block;
@@ -121,7 +100,7 @@ Block NestResults::CombineShown(const Shares& here) {
 Index NestResults::Group() const {
   Index group(0);
   for (int n = 0; n < context_.count(); ++n) {
-    if (context_.level(n).role != LayerRole::kCores || context_.shape().is_reduced(n)) continue;
+    if (!context_.shape().is_core(n) || context_.shape().is_reduced(n)) continue;
     group = group * context_.level(n).parts + context_.Part(n);
   }
   return group;
@@ -130,7 +109,7 @@ Index NestResults::Group() const {
 int64_t NestResults::counter_count() const {
   int64_t groups = 1;
   for (int n = 0; n < context_.count(); ++n) {
-    if (context_.level(n).role != LayerRole::kCores || context_.shape().is_reduced(n)) continue;
+    if (!context_.shape().is_core(n) || context_.shape().is_reduced(n)) continue;
     groups *= context_.level(n).parts;
   }
   return groups;

@@ -35,8 +35,7 @@ NestResults::NestResults(NestContext& context)
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
-  uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
-                 (adds_to_targets && expression().finishes_results());
+  uses_arrays_ = UsesResultArrays(expression(), slots_, adds_to_targets);
   const std::vector<std::string>& outputs = context.output_names();
   targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
                           : OutputTargets(expression(), outputs, context.views());
@@ -86,17 +85,8 @@ void NestResults::DeclareShared(Block* block) const {
 void NestResults::DeclareSlots(Block* block) const {
   if (adds_atomically() && stores_directly_) block->push_back({AwaitStages{}});
   if (slots_ == 1) return;
-  Index slot(0);
-  for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
-    std::vector<int> places;
-    for (int n = 0; n < context_.count(); ++n) {
-      if (context_.shape().IsSlot(n) && context_.level(n).level.dimension == d) places.push_back(n);
-    }
-    std::stable_sort(places.begin(), places.end(),
-                     [&](int a, int b) { return context_.level(a).tile > context_.level(b).tile; });
-    for (const int n : places) slot = slot * context_.level(n).parts + context_.Part(n);
-  }
-  DeclareSlot(expression(), targets_, slot, block);
+  DeclareSlot(
+      context_.shape(), targets_, [&](int n) { return context_.Part(n); }, block);
 }
 
 bool NestResults::HasLoopsOutside(int d) const {

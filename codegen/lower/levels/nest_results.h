@@ -121,11 +121,6 @@ class NestResults {
   std::vector<Condition> OwnerConditions(const std::optional<Shares>& shares) const;
   // How blocks that have results in common combine them
   // (codegen/lower/levels/nest_block_results.cc).
-  struct SlotLevel {
-    int place;
-    int64_t stride;  // of its parts' numbers in the cluster
-  };
-  std::vector<SlotLevel> SlotLevels() const;
   Index Slot() const;
   Index BlockInCluster(const Index& slot) const;
   void CombineInCluster(Block* block);

@@ -63,12 +63,9 @@ void NestResults::CombineInCluster(Block* block) {
 Block NestResults::ShowToCluster(const Shares& all) const {
   const std::string result = context_.names().Unique("result");
   const Index at = In(result, all.results());
-  const std::vector<LoopValue> own = AccumulatorsAt(at);
   Block shown;
-  for (int r = 0; r < results(); ++r) {
-    shown.push_back(
-        {StoreElements{partials_[r], at * context_.threads() + context_.Thread(), own[r], 1}});
-  }
+  ResultTuples::Store(partials_, at * context_.threads() + context_.Thread(), AccumulatorsAt(at),
+                      &shown);
   return Over(result, all.results(), std::move(shown));
 }
 
@@ -158,11 +155,7 @@ std::vector<LoopValue> NestResults::Partial(const Shares& shares, const Index& s
                                             const Index& place) const {
   const int64_t elements = shares.results() * OwnerThreads(shares);
   const Index base = (Group() * context_.shape().Slots() + slot) * elements;
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(MakeLoad(partials_[r], base + place, {type(r), 1}, 1));
-  }
-  return values;
+  return tuples_.Load(partials_, base + place);
 }
 
 void NestResults::CombineInLastBlock(Block* block) {
@@ -188,6 +181,12 @@ void NestResults::CombineInLastBlock(Block* block) {
   block->push_back(When({{Condition::Kind::kFlag, Index(0), Index(0), last}}, std::move(finish)));
 }
 
+std::vector<std::string> NestResults::PartialExchanges() const {
+  std::vector<std::string> names = partials_;
+  for (std::string& name : names) name += "_exchange";
+  return names;
+}
+
 // Threads of the last block that combine one of its results.
 int64_t NestResults::ThreadsForResult() const {
   const Shares shares = SharedOut().value_or(AllOwn());
@@ -202,11 +201,8 @@ Block NestResults::ShowPartials(const Shares& shares) const {
   const int64_t elements = shares.results() * OwnerThreads(shares);
   const Index base = (Group() * context_.shape().Slots() + Slot()) * elements;
   const Index place = base + (at * OwnerThreads(shares) + Owner(shares));
-  const std::vector<LoopValue> own = AccumulatorsAt(at);
   Block shown;
-  for (int r = 0; r < results(); ++r) {
-    shown.push_back({StoreElements{partials_[r], place, own[r], 1}});
-  }
+  ResultTuples::Store(partials_, place, AccumulatorsAt(at), &shown);
   return Over(result, shares.results(), std::move(shown));
 }
 
@@ -240,17 +236,10 @@ Block NestResults::CombineByAll(const Shares& shares) {
   const std::string slot = context_.names().Unique("slot");
   const Index place = results_here == 1 ? Index(0) : context_.Thread() % results_here;
   const Index share = context_.Thread() / results_here;
-  const auto exchange = [&](int r) { return partials_[r] + "_exchange"; };
-  const auto exchanged = [&](const Index& at) {
-    std::vector<LoopValue> values;
-    for (int r = 0; r < results(); ++r)
-      values.push_back(MakeLoad(exchange(r), at, {type(r), 1}, 1));
-    return values;
-  };
+  const std::vector<std::string> exchanges = PartialExchanges();
+  const auto exchanged = [&](const Index& at) { return tuples_.Load(exchanges, at); };
   const auto set = [&](const std::vector<LoopValue>& values, Block* to) {
-    for (int r = 0; r < results(); ++r) {
-      to->push_back({StoreElements{exchange(r), context_.Thread(), values[r], 1}});
-    }
+    ResultTuples::Store(exchanges, context_.Thread(), values, to);
   };
   const auto combine = [&](const std::vector<LoopValue>& left, std::vector<LoopValue> right,
                            Block* to) {
@@ -258,18 +247,13 @@ Block NestResults::CombineByAll(const Shares& shares) {
     return tuples_.NamedSum(left, right, to);
   };
   Block sum, block;
-  std::vector<LoopValue> totals = Partial(shares, share * each, place);
-  std::vector<std::string> names;
-  for (LoopValue& total : totals) {
-    names.push_back(context_.names().Unique("total"));
-    sum.push_back({DeclareValue{names.back(), total, /*is_mutable=*/true}});
-    total = MakeNamed(names.back(), total->type);
-  }
+  const std::vector<LoopValue> totals =
+      tuples_.Variables(Partial(shares, share * each, place), "total", &sum);
   if (each > 1) {
     Block loop;
     const std::vector<LoopValue> sums =
         combine(totals, Partial(shares, Index::Variable(slot), place), &loop);
-    for (int r = 0; r < results(); ++r) loop.push_back({Assign{names[r], sums[r]}});
+    ResultTuples::Assign(totals, sums, &loop);
     Index end = share * each + Index(each);
     if (each * used > slots) end = Min(end, Index(slots));
     sum.push_back(
@@ -298,13 +282,9 @@ Block NestResults::CombineByAll(const Shares& shares) {
 Block NestResults::TakeTotals(const Shares& shares) {
   const std::string result = context_.names().Unique("result");
   const Index at = In(result, shares.results());
-  std::vector<LoopValue> totals;
-  for (int r = 0; r < results(); ++r) {
-    totals.push_back(MakeLoad(partials_[r] + "_exchange", at * OwnerThreads(shares) + Owner(shares),
-                              {type(r), 1}, 1));
-  }
   Block own;
-  SetAccumulatorsAt(at, totals, &own);
+  SetAccumulatorsAt(at, tuples_.Load(PartialExchanges(), at * OwnerThreads(shares) + Owner(shares)),
+                    &own);
   return Over(result, shares.results(), std::move(own));
 }
 

@@ -286,15 +286,15 @@ class NestProgramBuilder : public LevelWalk {
   }
 
   void Finish(const ResultArrays& arrays) override {
-    if (!context_.has_blocks()) return LevelWalk::Finish(arrays);
     if (!Scans() || ScansUseArrays(expression())) {
       AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
     }
     ResultArrays combined = arrays;
     // Other policies say in which order slots are combined.
-    if (arrays.slots > 1 && context_.numerics() == NumericsPolicy::kReassociate) {
+    combined.is_combined = context_.has_blocks() && arrays.slots > 1 &&
+                           context_.numerics() == NumericsPolicy::kReassociate;
+    if (combined.is_combined) {
       program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
-      combined.is_combined = true;
     }
     const size_t first = program_.stages.size();
     if (Scans()) {
@@ -304,7 +304,9 @@ class NestProgramBuilder : public LevelWalk {
     }
     for (size_t s = first; s < program_.stages.size(); ++s) {
       Stage& stage = program_.stages[s];
-      if (stage.launch == LaunchGeometry{}) LaunchFor(SharedItems(stage.body), &stage);
+      if (context_.has_blocks() && stage.launch == LaunchGeometry{}) {
+        LaunchFor(SharedItems(stage.body), &stage);
+      }
     }
   }
 

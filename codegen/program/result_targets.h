@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/program/record_views.h"
+#include "codegen/program/store_function.h"
 #include "core/decomposition/nest_shape.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
@@ -45,6 +46,19 @@ bool UsesResultArrays(const Expression& expression, int64_t slots, bool adds_to_
 
 // Elements of each of these arrays: the product of the sizes of dimensions that are not reduced.
 int64_t ResultArrayElements(const Expression& expression);
+
+// Results in such arrays, as the stages behind the computation find them.
+struct ResultArrays {
+  std::vector<std::string> index_names;  // of loop variables, one per dimension
+  std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
+  std::vector<ResultTarget> outputs;     // what is stored
+  StorePointers store = {};              // what the store function reads
+  // Partial results of a reduction: array n starts at element n * ResultArrayElements.
+  int64_t slots = 1;
+  // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
+  std::vector<int64_t> part = {};
+  bool is_combined = false;  // whether the stages up to now have combined the slots
+};
 
 // Scratch buffers for `slots` of each of `arrays`, one behind the other: one slot for each part of
 // a reduction.

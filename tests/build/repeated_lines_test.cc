@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_path.h"
 
 namespace mdh::repeated_lines_test {
 namespace {
@@ -69,7 +70,7 @@ TEST(RepeatedLines, AreFoundWhateverTheirIndentation) {
 }
 
 TEST(RepeatedLines, AreFew) {
-  const std::filesystem::path root = MDH_SOURCE_DIR;
+  const std::filesystem::path root = SourcePath();
   Runs runs;
   int files = 0;
   for (const char* folder : {"core", "codegen", "tuner", "proto", "server", "client"}) {

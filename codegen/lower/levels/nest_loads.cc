@@ -10,6 +10,7 @@
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
+
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
 }

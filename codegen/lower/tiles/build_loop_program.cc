@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/tiles/staging.h"
 #include "codegen/lower/tiles/tile_function.h"
 #include "codegen/lower/walk/level_walk.h"
@@ -51,8 +52,8 @@ class TileProgramBuilder : public LevelWalk {
     return {plan_.index_names(), plan_.targets(), plan_.outputs(), plan_.store_pointers()};
   }
   void Finish(const ResultArrays& arrays) override {
-    if (!plan_.stores_at_last()) return LevelWalk::Finish(arrays);
     AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
+    if (!plan_.stores_at_last()) AppendFinishingStages(expression(), arrays, &program_);
   }
   Block Views() override { return plan_.views(); }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "codegen/program/record_views.h"
-#include "codegen/program/result_targets.h"
 
 namespace mdh {
 
@@ -24,11 +23,6 @@ LoopProgram LevelWalk::Build() {
   }
   DeclareUsed(Views(), &program_);
   return std::move(program_);
-}
-
-void LevelWalk::Finish(const ResultArrays& arrays) {
-  AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
-  AppendFinishingStages(expression(), arrays, &program_);
 }
 
 Stage LevelWalk::Distribute(Block part) {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/lower/finish/finish_results.h"
 #include "codegen/program/loop_program.h"
+#include "codegen/program/result_targets.h"
 #include "core/decomposition/nest_shape.h"
 
 namespace mdh {
@@ -41,7 +41,7 @@ class LevelWalk {
   virtual bool UsesArrays() const = 0;
   virtual ResultArrays Arrays() = 0;
   // Appends these arrays, and the stages that make outputs of them.
-  virtual void Finish(const ResultArrays& arrays);
+  virtual void Finish(const ResultArrays& arrays) = 0;
   // Pointers to fields of records, of which the program declares what it uses.
   virtual Block Views() = 0;
 

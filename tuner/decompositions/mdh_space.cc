@@ -76,12 +76,15 @@ TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
   return p;
 }
 
-}  // namespace
+// With all parameters and constraints.
+struct MadeKind {
+  std::shared_ptr<const MdhSpaceKind> kind;
+  bool is_exact;  // has_exactly_schedule
+};
 
-Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
-                                  DeviceDescription device, NumericsPolicy asked,
-                                  SpaceOptions options, const FusedDimensions& fused,
-                                  const Schedule* schedule) {
+Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescription device,
+                          NumericsPolicy asked, const FusedDimensions& fused,
+                          const Schedule* schedule) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (schedule != nullptr && !schedule->AllowsFused(fused)) {
     return absl::FailedPreconditionError(
@@ -98,12 +101,37 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
       KindFor({std::move(one), fused, std::move(sizes), std::move(model), std::move(device),
                numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
   const bool is_exact = made->RequireSchedule();
-  const std::shared_ptr<const MdhSpaceKind> kind = std::move(made);
+  return MadeKind{std::move(made), is_exact};
+}
+
+}  // namespace
+
+Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
+                                  DeviceDescription device, NumericsPolicy asked,
+                                  SpaceOptions options, const FusedDimensions& fused,
+                                  const Schedule* schedule) {
+  MDH_ASSIGN_OR_RETURN(MadeKind made, MakeKind(std::move(expression), std::move(model),
+                                               std::move(device), asked, fused, schedule));
   options.order = ParameterOrder::kDeclared;
-  MDH_ASSIGN_OR_RETURN(
-      SearchSpace space,
-      SearchSpace::Create(kind->builder().parameters(), kind->builder().constraints(), options));
-  return MdhSpace(kind, std::move(space), is_exact);
+  const SpaceBuilder& builder = made.kind->builder();
+  MDH_ASSIGN_OR_RETURN(SearchSpace space,
+                       SearchSpace::Create(builder.parameters(), builder.constraints(), options));
+  return MdhSpace(std::move(made.kind), std::move(space), made.is_exact);
+}
+
+Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel model,
+                                           DeviceDescription device, NumericsPolicy asked,
+                                           SpaceOptions options, const FusedDimensions& fused,
+                                           const Schedule* schedule) {
+  MDH_ASSIGN_OR_RETURN(const MadeKind made, MakeKind(std::move(expression), std::move(model),
+                                                     std::move(device), asked, fused, schedule));
+  options.order = ParameterOrder::kDeclared;
+  const SpaceBuilder& builder = made.kind->builder();
+  MDH_ASSIGN_OR_RETURN(const Configuration configuration,
+                       SearchSpace::FindOne(builder.parameters(), builder.constraints(), options));
+  TuningParameters parameters = made.kind->Decode(configuration);
+  parameters.fused = fused;
+  return parameters;
 }
 
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }

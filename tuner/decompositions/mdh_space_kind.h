@@ -46,13 +46,16 @@ struct MdhProblem {
            !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
-  // long ones first, so that the many part counts of those meet few different products.
+  // those that a schedule says most of, so that others meet few states of them and contradictions
+  // show early, then long ones, so that the many part counts of those meet few different products.
   std::vector<int> DimensionsInTurn() const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----
   // Numbers of parts that make the extents of dimension d that it names: their divisors, and the
   // numbers that it names. Levels offer them besides what they have.
   std::vector<int64_t> PinnedCounts(int d) const;
+  // How many of its decisions are about extents, parts or axes of dimension d.
+  int Decisions(int d) const;
   // Values of an option that it names.
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };

@@ -55,6 +55,16 @@ std::vector<int64_t> MdhProblem::PinnedCounts(int d) const {
   return {counts.begin(), counts.end()};
 }
 
+int MdhProblem::Decisions(int d) const {
+  if (!schedule.has_value()) return 0;
+  return static_cast<int>(std::count_if(
+      schedule->decisions().begin(), schedule->decisions().end(), [d](const Decision& decision) {
+        return decision.dimension == d &&
+               (decision.kind == Kind::kTile || decision.kind == Kind::kParts ||
+                decision.kind == Kind::kAxis);
+      }));
+}
+
 std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   std::vector<ChoiceValue> values;
   if (!schedule.has_value()) return values;

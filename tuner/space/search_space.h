@@ -46,6 +46,8 @@ struct SpaceOptions {
   // Whether the error of an empty space names the constraint that emptied it, for which spaces of
   // some of the constraints are constructed, again and again.
   bool names_what_empties = true;
+  // Asked now and then during construction: then Create ends with Cancelled. Empty: never.
+  std::function<bool()> gives_up = {};
 };
 
 // Another value of one parameter.
@@ -67,10 +69,16 @@ class SearchSpace {
  public:
   // Errors: InvalidArgument for repeated or malformed names, unknown names and wrong types in a
   // constraint; FailedPrecondition if no configuration satisfies the constraints, naming the one
-  // that emptied the space; OutOfRange if a constraint overflows, with the values.
+  // that emptied the space; OutOfRange if a constraint overflows, with the values; Cancelled.
   static Result<SearchSpace> Create(std::vector<TuningParameter> parameters,
                                     std::vector<Constraint> constraints,
                                     const SpaceOptions& options = {});
+  // A configuration that satisfies the constraints, mostly long before the space of all of them
+  // were constructed. A constraint that overflows does not hold. Errors: as of Create otherwise,
+  // but FailedPrecondition names nothing; ResourceExhausted if options.max_bytes do not tell.
+  static Result<Configuration> FindOne(const std::vector<TuningParameter>& parameters,
+                                       const std::vector<Constraint>& constraints,
+                                       const SpaceOptions& options = {});
 
   const std::vector<TuningParameter>& parameters() const;
   const std::vector<Constraint>& constraints() const;

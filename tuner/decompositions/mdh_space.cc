@@ -1,7 +1,10 @@
 #include "tuner/decompositions/mdh_space.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/fuse_dimensions.h"
@@ -104,6 +107,32 @@ Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescri
   return MadeKind{std::move(made), is_exact};
 }
 
+// What a schedule settles is known before all else.
+ParameterOrder OrderUnder(const Schedule* schedule) {
+  return schedule == nullptr ? ParameterOrder::kDeclared : ParameterOrder::kSettledFirst;
+}
+
+// FailedPrecondition if the constraints on one group of parameters alone leave nothing, as where
+// lines say different things of one dimension: of few parameters that is known at once.
+Status CheckGroups(const MdhSpaceKind& kind, const SpaceOptions& options) {
+  for (const std::set<std::string>& group : kind.ParameterGroups()) {
+    std::vector<TuningParameter> parameters;
+    for (const TuningParameter& parameter : kind.builder().parameters()) {
+      if (group.count(parameter.name) > 0) parameters.push_back(parameter);
+    }
+    std::vector<Constraint> constraints;
+    for (const Constraint& constraint : kind.builder().constraints()) {
+      const std::vector<std::string> names = constraint.formula.Parameters();
+      const bool is_of_group = std::all_of(names.begin(), names.end(),
+                                           [&](const auto& name) { return group.count(name) > 0; });
+      if (is_of_group) constraints.push_back(constraint);
+    }
+    const Status found = SearchSpace::FindOne(parameters, constraints, options).status();
+    if (absl::IsFailedPrecondition(found)) return found;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
@@ -112,7 +141,7 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
                                   const Schedule* schedule) {
   MDH_ASSIGN_OR_RETURN(MadeKind made, MakeKind(std::move(expression), std::move(model),
                                                std::move(device), asked, fused, schedule));
-  options.order = ParameterOrder::kDeclared;
+  options.order = OrderUnder(schedule);
   const SpaceBuilder& builder = made.kind->builder();
   MDH_ASSIGN_OR_RETURN(SearchSpace space,
                        SearchSpace::Create(builder.parameters(), builder.constraints(), options));
@@ -127,6 +156,7 @@ Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel mo
                                                      std::move(device), asked, fused, schedule));
   options.order = ParameterOrder::kDeclared;
   const SpaceBuilder& builder = made.kind->builder();
+  MDH_RETURN_IF_ERROR(CheckGroups(*made.kind, options));
   MDH_ASSIGN_OR_RETURN(const Configuration configuration,
                        SearchSpace::FindOne(builder.parameters(), builder.constraints(), options));
   TuningParameters parameters = made.kind->Decode(configuration);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -81,6 +83,10 @@ class MdhSpaceKind {
   // The codes that can be read off, any others elsewhere. Expects a table of extents of this rank
   // and as many layers, and parameters for as many inputs.
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
+
+  // Names of parameters by what they are about: for each dimension those that its extents are made
+  // of, then all of no dimension.
+  std::vector<std::set<std::string>> ParameterGroups() const;
 
   // Adds a constraint for each decision of the schedule. Whether these say all of it: else some
   // configurations of the space are not in the schedule.

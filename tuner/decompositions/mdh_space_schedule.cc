@@ -75,6 +75,21 @@ std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   return values;
 }
 
+std::vector<std::set<std::string>> MdhSpaceKind::ParameterGroups() const {
+  std::vector<std::set<std::string>> groups(problem_.rank());
+  std::set<std::string> others;
+  for (const TuningParameter& parameter : builder_.parameters()) others.insert(parameter.name);
+  for (int d = 0; d < problem_.rank(); ++d) {
+    for (int l = 0; l < std::ssize(problem_.model.layers); ++l) {
+      for (const std::string& name : PartsOf(l, d).Parameters()) groups[d].insert(name);
+      for (const std::string& name : TileOf(l, d).Parameters()) groups[d].insert(name);
+    }
+    for (const std::string& name : groups[d]) others.erase(name);
+  }
+  groups.push_back(std::move(others));
+  return groups;
+}
+
 bool MdhSpaceKind::RequireSchedule() {
   bool is_exact = true;
   if (!problem_.schedule.has_value()) return is_exact;

@@ -87,7 +87,7 @@ struct MadeKind {
 
 Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescription device,
                           NumericsPolicy asked, const FusedDimensions& fused,
-                          const Schedule* schedule) {
+                          const Schedule* schedule, bool asks_for_one) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (schedule != nullptr && !schedule->AllowsFused(fused)) {
     return absl::FailedPreconditionError(
@@ -102,14 +102,10 @@ Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescri
   MDH_ASSIGN_OR_RETURN(
       std::unique_ptr<MdhSpaceKind> made,
       KindFor({std::move(one), fused, std::move(sizes), std::move(model), std::move(device),
-               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
+               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule),
+               asks_for_one}));
   const bool is_exact = made->RequireSchedule();
   return MadeKind{std::move(made), is_exact};
-}
-
-// What a schedule settles is known before all else.
-ParameterOrder OrderUnder(const Schedule* schedule) {
-  return schedule == nullptr ? ParameterOrder::kDeclared : ParameterOrder::kSettledFirst;
 }
 
 // FailedPrecondition if the constraints on one group of parameters alone leave nothing, as where
@@ -139,9 +135,10 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
                                   DeviceDescription device, NumericsPolicy asked,
                                   SpaceOptions options, const FusedDimensions& fused,
                                   const Schedule* schedule) {
-  MDH_ASSIGN_OR_RETURN(MadeKind made, MakeKind(std::move(expression), std::move(model),
-                                               std::move(device), asked, fused, schedule));
-  options.order = OrderUnder(schedule);
+  MDH_ASSIGN_OR_RETURN(MadeKind made,
+                       MakeKind(std::move(expression), std::move(model), std::move(device), asked,
+                                fused, schedule, /*asks_for_one=*/false));
+  options.order = ParameterOrder::kDeclared;
   const SpaceBuilder& builder = made.kind->builder();
   MDH_ASSIGN_OR_RETURN(SearchSpace space,
                        SearchSpace::Create(builder.parameters(), builder.constraints(), options));
@@ -152,9 +149,10 @@ Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel mo
                                            DeviceDescription device, NumericsPolicy asked,
                                            SpaceOptions options, const FusedDimensions& fused,
                                            const Schedule* schedule) {
-  MDH_ASSIGN_OR_RETURN(const MadeKind made, MakeKind(std::move(expression), std::move(model),
-                                                     std::move(device), asked, fused, schedule));
-  options.order = ParameterOrder::kDeclared;
+  MDH_ASSIGN_OR_RETURN(const MadeKind made,
+                       MakeKind(std::move(expression), std::move(model), std::move(device), asked,
+                                fused, schedule, /*asks_for_one=*/true));
+  options.order = ParameterOrder::kSettledFirst;
   const SpaceBuilder& builder = made.kind->builder();
   MDH_RETURN_IF_ERROR(CheckGroups(*made.kind, options));
   MDH_ASSIGN_OR_RETURN(const Configuration configuration,

@@ -35,6 +35,9 @@ struct MdhProblem {
   DeviceDescription device;
   NumericsPolicy numerics;
   std::optional<Schedule> schedule = {};  // what is known of its decompositions
+  // Whether any one of them is asked for, and not the space: its order, and so how often orders of
+  // loops occur in it, does not matter then.
+  bool asks_for_one = false;
 
   int rank() const { return expression.rank(); }
   // Dimensions that can be cut: those of more than one point.
@@ -48,8 +51,8 @@ struct MdhProblem {
            !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
-  // those that a schedule says most of, so that others meet few states of them and contradictions
-  // show early, then long ones, so that the many part counts of those meet few different products.
+  // long ones, so that the many part counts of those meet few different products. Where one is
+  // asked for, those first that the schedule says most of, so that contradictions show early.
   std::vector<int> DimensionsInTurn() const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----

@@ -26,6 +26,9 @@ std::string CountText(const Count& count) {
   return absl::StrFormat("%.1e", count.get_d());
 }
 
+// Spaces that need more do not tell in time whether they are empty, nor how large they are.
+constexpr int64_t kQuickBytes = int64_t{32} << 20;
+
 // What a schedule is about, and when it is no longer asked for.
 struct Question {
   const DeviceDescription& device;
@@ -34,15 +37,16 @@ struct Question {
   std::function<bool()> gives_up = {};
 
   // What a schedule leaves. Which constraint leaves nothing is not asked for.
-  Result<MdhSpace> SpaceUnder(const Schedule& schedule) const {
-    return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics,
-                            {.names_what_empties = false, .gives_up = gives_up}, fused, &schedule);
+  Result<MdhSpace> SpaceUnder(const Schedule& schedule, SpaceOptions options = {}) const {
+    options.names_what_empties = false;
+    options.gives_up = gives_up;
+    return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics, options,
+                            fused, &schedule);
   }
   // One of what it leaves.
   Result<TuningParameters> OneUnder(const Schedule& schedule) const {
-    constexpr int64_t kMostBytes = int64_t{64} << 20;
     return MdhSpace::FindOne(schedule.expression(), schedule.model(), device, numerics,
-                             {.max_bytes = kMostBytes, .gives_up = gives_up}, fused, &schedule);
+                             {.max_bytes = kQuickBytes, .gives_up = gives_up}, fused, &schedule);
   }
 };
 
@@ -132,8 +136,9 @@ class ConflictSearch {
     lines.erase(std::find(lines.begin(), lines.end(), line));
     const Schedule part = PartOf(lines);
     if (!question_.OneUnder(part).ok()) return;
-    const Result<MdhSpace> space = question_.SpaceUnder(part);
-    if (!space.ok() || space->space().is_lazy()) return;
+    const Result<MdhSpace> space =
+        question_.SpaceUnder(part, {.max_bytes = kQuickBytes, .may_be_lazy = false});
+    if (!space.ok()) return;
     conflict->without_line = line;
     conflict->count_without = CountText(space->space().count());
   }

@@ -40,8 +40,9 @@ enum class ParameterOrder : uint8_t {
 };
 
 struct SpaceOptions {
-  // What construction and diagram may take; beyond it the space is lazy (is_lazy).
+  // What construction and diagram may take; beyond it the space is lazy (is_lazy), or an error.
   int64_t max_bytes = int64_t{256} << 20;
+  bool may_be_lazy = true;
   int threads = 1;  // for construction; the result does not depend on it
   ParameterOrder order = ParameterOrder::kAutomatic;
   // Whether the error of an empty space names the constraint that emptied it, for which spaces of
@@ -70,7 +71,8 @@ class SearchSpace {
  public:
   // Errors: InvalidArgument for repeated or malformed names, unknown names and wrong types in a
   // constraint; FailedPrecondition if no configuration satisfies the constraints, naming the one
-  // that emptied the space; OutOfRange if a constraint overflows, with the values; Cancelled.
+  // that emptied the space; OutOfRange if a constraint overflows, with the values; Cancelled;
+  // ResourceExhausted for what would be lazy and may not be.
   static Result<SearchSpace> Create(std::vector<TuningParameter> parameters,
                                     std::vector<Constraint> constraints,
                                     const SpaceOptions& options = {});

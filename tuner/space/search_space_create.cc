@@ -68,6 +68,11 @@ Status EmptyError(const std::vector<TuningParameter>& parameters,
 
 Status GivenUpError() { return absl::CancelledError("the search space is not wanted any more"); }
 
+Status TooLargeError(const SpaceOptions& options) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the search space needs more than ", options.max_bytes, " bytes"));
+}
+
 }  // namespace
 
 Result<Configuration> SearchSpace::FindOne(const std::vector<TuningParameter>& parameters,
@@ -83,8 +88,7 @@ Result<Configuration> SearchSpace::FindOne(const std::vector<TuningParameter>& p
     case FoundOne::Outcome::kGivenUp:
       return GivenUpError();
     case FoundOne::Outcome::kUnknown:
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the search space needs more than ", options.max_bytes, " bytes"));
+      return TooLargeError(options);
   }
   Configuration configuration(parameters.size());
   for (size_t level = 0; level < parameters.size(); ++level) {
@@ -121,6 +125,7 @@ Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
     is_empty = !diagram.has_value();
     if (diagram) space->diagram = *std::move(diagram);
   } else if (construction.outcome == Construction::Outcome::kOutOfMemory) {
+    if (!options.may_be_lazy) return TooLargeError(options);
     construction.graph.clear();
     auto lazy = std::make_shared<LazySpace>(std::move(preparation.plan), options.max_bytes);
     if (!lazy->FindFirst(is_empty) && !is_empty) {

@@ -31,8 +31,9 @@ class Descents {
   }
 
   // Whether a completion was found. If not, and it is not exhausted either, there is none.
-  bool Run(int tries) {
+  bool Run(int tries, bool in_order) {
     left_ = tries;
+    in_order_ = in_order;
     return Visit(0, 0);
   }
   bool is_exhausted() const { return left_ <= 0; }
@@ -44,7 +45,7 @@ class Descents {
     if (IsDead(level, state) || --left_ <= 0) return false;
     std::vector<RawEdge> edges;
     Expand(level, state, edges);
-    std::shuffle(edges.begin(), edges.end(), rng_);
+    if (!in_order_) std::shuffle(edges.begin(), edges.end(), rng_);
     for (const RawEdge& edge : edges) {
       positions_[level] = edge.first;
       if (Visit(level + 1, edge.child)) return true;
@@ -77,6 +78,7 @@ class Descents {
   std::vector<uint32_t> positions_;
   std::mt19937_64 rng_{1};
   int left_ = 0;
+  bool in_order_ = false;
 };
 
 }  // namespace
@@ -87,7 +89,8 @@ FoundOne FindOne(const SpacePlan& plan, int64_t max_bytes, const std::function<b
     Descents descents(plan);
     for (int n = 0; n < kDescents; ++n) {
       if (gives_up && gives_up()) return {Outcome::kGivenUp};
-      if (descents.Run(kFirstTries << n)) return {Outcome::kFound, descents.positions()};
+      if (descents.Run(kFirstTries << n, /*in_order=*/n % 2 == 1))
+        return {Outcome::kFound, descents.positions()};
       if (!descents.is_exhausted()) return {Outcome::kEmpty};
     }
   }

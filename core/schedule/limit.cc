@@ -149,10 +149,14 @@ class LimitParser {
     Limit limit{.op = Op::kBytes};
     MDH_RETURN_IF_ERROR(cursor_->Expect("("));
     const size_t at = cursor_->offset();
-    MDH_ASSIGN_OR_RETURN(limit.buffer, names_.Buffer(/*is_output=*/false, cursor_));
-    if (!CanStage(names_.expression().inputs()[limit.buffer])) {
+    const auto& outputs = names_.expression().outputs();
+    limit.is_output = std::any_of(outputs.begin(), outputs.end(), [&](const Buffer& output) {
+      return output.name == cursor_->PeekName();
+    });
+    MDH_ASSIGN_OR_RETURN(limit.buffer, names_.Buffer(limit.is_output, cursor_));
+    if (!CanStage(names_.BufferAt(limit.buffer, limit.is_output))) {
       return cursor_->ErrorAt(at,
-                              "parts of this input are no boxes: its accesses move differently");
+                              "parts of this buffer are no boxes: its accesses move differently");
     }
     MDH_RETURN_IF_ERROR(cursor_->Expect(","));
     MDH_ASSIGN_OR_RETURN(limit.layer, names_.Layer(cursor_));
@@ -198,7 +202,7 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
     case Op::kParts:
       return absl::StrCat("parts", level());
     case Op::kBytes:
-      return absl::StrCat("bytes(", names.BufferAt(limit.buffer, false).name, ", ",
+      return absl::StrCat("bytes(", names.BufferAt(limit.buffer, limit.is_output).name, ", ",
                           names.LayerName(limit.layer), ")");
     case Op::kThreads:
       return "threads()";
@@ -282,7 +286,7 @@ std::optional<int64_t> Evaluate(const Limit& limit, const LimitValues& values) {
     case Op::kParts:
       return values.Parts(limit.layer, limit.dimension);
     case Op::kBytes:
-      return values.Bytes(limit.buffer, limit.layer);
+      return values.Bytes(limit.buffer, limit.is_output, limit.layer);
     case Op::kThreads:
       return values.Threads();
     case Op::kRegisters:

@@ -166,11 +166,13 @@ Decision RandomLimit(const TuningParameters& p, const Schedule& whole, Rng& rng)
   using Op = Limit::Op;
   const auto layer = static_cast<int>(rng() % whole.model().layers.size());
   const auto d = static_cast<int>(rng() % static_cast<size_t>(whole.expression().rank()));
-  const std::vector<Limit> leaves = {{.op = Op::kTile, .layer = layer, .dimension = d},
-                                     {.op = Op::kParts, .layer = layer, .dimension = d},
-                                     {.op = Op::kBytes, .layer = layer, .buffer = 0},
-                                     {.op = Op::kThreads},
-                                     {.op = Op::kRegisters}};
+  const std::vector<Limit> leaves = {
+      {.op = Op::kTile, .layer = layer, .dimension = d},
+      {.op = Op::kParts, .layer = layer, .dimension = d},
+      {.op = Op::kBytes, .layer = layer, .buffer = 0},
+      {.op = Op::kBytes, .layer = layer, .buffer = 0, .is_output = true},
+      {.op = Op::kThreads},
+      {.op = Op::kRegisters}};
   const bool has_registers = whole.model().memory == MemoryKind::kExplicit ||
                              whole.model().LayerWith(LayerRole::kRegisters) >= 0 ||
                              whole.model().LayerWith(LayerRole::kLanes) >= 0;

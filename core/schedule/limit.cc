@@ -149,11 +149,7 @@ class LimitParser {
     Limit limit{.op = Op::kBytes};
     MDH_RETURN_IF_ERROR(cursor_->Expect("("));
     const size_t at = cursor_->offset();
-    const auto& outputs = names_.expression().outputs();
-    limit.is_output = std::any_of(outputs.begin(), outputs.end(), [&](const Buffer& output) {
-      return output.name == cursor_->PeekName();
-    });
-    MDH_ASSIGN_OR_RETURN(limit.buffer, names_.Buffer(limit.is_output, cursor_));
+    MDH_RETURN_IF_ERROR(ReadBuffer(&limit));
     if (!CanStage(names_.BufferAt(limit.buffer, limit.is_output))) {
       return cursor_->ErrorAt(at,
                               "parts of this buffer are no boxes: its accesses move differently");
@@ -162,6 +158,26 @@ class LimitParser {
     MDH_ASSIGN_OR_RETURN(limit.layer, names_.Layer(cursor_));
     MDH_RETURN_IF_ERROR(cursor_->Expect(")"));
     return limit;
+  }
+
+  // An input or an output.
+  Status ReadBuffer(Limit* limit) {
+    const size_t at = cursor_->offset();
+    MDH_ASSIGN_OR_RETURN(const absl::string_view name, cursor_->ExpectName("the name of a buffer"));
+    std::vector<std::string> known;
+    for (const bool is_output : {false, true}) {
+      const Expression& e = names_.expression();
+      const auto& buffers = is_output ? e.outputs() : e.inputs();
+      for (size_t b = 0; b < buffers.size(); ++b) {
+        limit->buffer = static_cast<int>(b);
+        limit->is_output = is_output;
+        if (buffers[b].name == name) return absl::OkStatus();
+        known.push_back(buffers[b].name);
+      }
+    }
+    return cursor_->ErrorAt(
+        at, absl::StrCat("unknown buffer '", name, "'; ", names_.expression().name(), " has ",
+                         absl::StrJoin(known, ", ")));
   }
 
   Result<Limit> Registers() {

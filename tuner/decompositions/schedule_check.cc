@@ -28,6 +28,7 @@ std::string CountText(const Count& count) {
 
 // Spaces that need more do not tell in time whether they are empty, nor how large they are.
 constexpr int64_t kQuickBytes = int64_t{32} << 20;
+constexpr int64_t kCountedBytes = int64_t{12} << 20;
 
 // What a schedule is about, and when it is no longer asked for.
 struct Question {
@@ -137,7 +138,7 @@ class ConflictSearch {
     const Schedule part = PartOf(lines);
     if (!question_.OneUnder(part).ok()) return;
     const Result<MdhSpace> space =
-        question_.SpaceUnder(part, {.max_bytes = kQuickBytes, .may_be_lazy = false});
+        question_.SpaceUnder(part, {.max_bytes = kCountedBytes, .may_be_lazy = false});
     if (!space.ok()) return;
     conflict->without_line = line;
     conflict->count_without = CountText(space->space().count());

@@ -152,7 +152,7 @@ Result<std::string> TakeSchedule(const ComputationView& computation,
       const ScheduleCheck check,
       InField("schedule", CheckSchedule(device, schedule,
                                         static_cast<NumericsPolicy>(options.numerics_policy()))));
-  if (check.count == 0) return InvalidField("schedule", ConflictsText(check));
+  if (!check.conflicts.empty()) return InvalidField("schedule", ConflictsText(check));
   return KeyScheduleOf(schedule);
 }
 

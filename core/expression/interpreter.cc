@@ -327,25 +327,53 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   return outputs;
 }
 
+struct PointInterpreter::State {
+  State(const Expression& of, absl::Span<const std::byte* const> given, Accumulation accumulation)
+      : expression(of),
+        inputs(given.begin(), given.end()),
+        machine(of, inputs, accumulation),
+        combined(DimensionsWith(
+            of, [&](int d) { return !of.combine_operators()[d].is_concat(); })),
+        whole(WholeBox(of)) {}
+
+  const Expression& expression;
+  const std::vector<const std::byte*> inputs;
+  Machine machine;
+  const Odometer combined;
+  const PointBox whole;
+};
+
+PointInterpreter::PointInterpreter(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   Accumulation accumulation)
+    : state_(std::make_unique<State>(expression, inputs, accumulation)) {}
+
+PointInterpreter::~PointInterpreter() = default;
+
+std::vector<ScalarValue> PointInterpreter::ResultsAt(absl::Span<const int64_t> mda_index) {
+  std::vector<int64_t> point(mda_index.begin(), mda_index.end());
+  PointBox box = state_->whole;
+  for (int d = 0; d < state_->expression.rank(); ++d) {
+    if (state_->expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
+  }
+  return state_->machine.Fold(state_->combined, std::move(box), &point);
+}
+
+std::vector<ScalarValue> PointInterpreter::InterpretAt(absl::Span<const int64_t> mda_index) {
+  return StoredValues(state_->expression, state_->inputs, mda_index, ResultsAt(mda_index));
+}
+
 std::vector<ScalarValue> ResultsAt(const Expression& expression,
                                    absl::Span<const std::byte* const> inputs,
                                    absl::Span<const int64_t> mda_index, Accumulation accumulation) {
-  std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  PointBox box = WholeBox(expression);
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
-  }
-  const Odometer combined(DimensionsWith(
-      expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
-  return Machine(expression, inputs, accumulation).Fold(combined, box, &point);
+  return PointInterpreter(expression, inputs, accumulation).ResultsAt(mda_index);
 }
 
 std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,
                                      absl::Span<const int64_t> mda_index,
                                      Accumulation accumulation) {
-  return StoredValues(expression, inputs, mda_index,
-                      ResultsAt(expression, inputs, mda_index, accumulation));
+  return PointInterpreter(expression, inputs, accumulation).InterpretAt(mda_index);
 }
 
 }  // namespace mdh

@@ -27,6 +27,10 @@ namespace mdh {
 
 class Problem;
 
+// Of a time limit this part may pass until a whole reference is there. Making a problem is done
+// twice: for the search, and for the final figures.
+inline constexpr int64_t kPartForReference = 6;
+
 struct ProblemOptions {
   // Contents of all outputs, as a plain kernel computes them from the problem's inputs. Errors:
   // DeadlineExceeded if the call takes longer than `run_limit_ns` (0: no limit).
@@ -65,7 +69,9 @@ class Problem {
   // Of pipelines all steps are computed in these ways, one after the other, and more than once:
   // intermediates kept wide, which is the reference; rounded to their types; and, unless results
   // must be exact, off by as much as kernels of the steps may be. What these change results may
-  // change (ReferenceBuffer::variants). A whole reference that takes too long is DeadlineExceeded.
+  // change (ReferenceBuffer::variants). Where that would take more than a quarter of the time limit
+  // only some results are computed, in these ways (SamplePipeline), in an eighth of it; without a
+  // limit a step that takes too long is DeadlineExceeded.
   //
   // `before`: a problem that is not needed any more. If it is of the same computation its memory is
   // used again, and it tells how long a whole reference takes; else it makes room.
@@ -119,12 +125,17 @@ class Problem {
   Result<std::vector<std::vector<std::byte>>> PlainOutputs(const ProblemOptions& options);
   Status CheckSample(const ProblemOptions& options) const;
   std::vector<const std::byte*> InputPointers() const;
-  double InterpretedPointNs() const;
-  bool is_small() const;
+  // Whether all of it is interpreted quickly.
+  static bool IsSmall(const Expression& expression);
+  bool is_small() const { return IsSmall(expression()); }
   bool has_samples() const;
 
   // In pipeline_problem.cc.
   Status ComputePipelineReferences(const ProblemOptions& options);
+  // Errors: DeadlineExceeded after that, on the clock of NowNs(); 0: never.
+  Status ComputeWholePipeline(const ProblemOptions& options, int64_t deadline_ns);
+  Status ComputePipelineSamples(const ProblemOptions& options);
+  double WholePipelineNs() const;
   // What a step gives of these inputs, which have so many different values, and how results are
   // compared.
   static Result<std::vector<ReferenceBuffer>> ReferencesOfStep(const Expression& step,

@@ -12,6 +12,7 @@
 #include "tuner/measure/results/demanded_points.h"
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
+#include "tuner/measure/sampled_references.h"
 #include "tuner/process/child_process.h"
 #include "tuner/process/clock.h"
 
@@ -79,6 +80,18 @@ std::vector<ReferenceBuffer> FieldsOf(const std::vector<ReferenceBuffer>& refere
   return known;
 }
 
+ReferenceBuffer ZeroOf(const ReferenceBuffer& reference, int64_t element) {
+  ReferenceBuffer zero = {
+      .name = reference.name, .type = reference.type, .bytes = {}, .contents = {}, .fields = {}};
+  zero.variants = {reference.variants.size(), ReferenceVariant{{}, 0}};
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    const ScalarValue value = ScalarValue::Zero(reference.fields[f].type);
+    zero.samples.push_back({element, static_cast<int>(f), value});
+    for (ReferenceVariant& variant : zero.variants) variant.values.push_back(value);
+  }
+  return zero;
+}
+
 }  // namespace
 
 Result<std::vector<ReferenceBuffer>> Problem::ReferencesOfStep(const Expression& step,
@@ -131,19 +144,57 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
   return ComputePipelineSamples(options);
 }
 
+PipelineSampleOptions Problem::PipelineSamplesIn(int64_t time_limit_ns) const {
+  return {.seed = seed_,
+          .accumulation = AccumulationOf(numerics_.policy),
+          .time_limit_ns = time_limit_ns,
+          .distinct = DistinctInputs(std::get<Pipeline>(computation_), distinct_),
+          .tolerance_of = [numerics = numerics_](const Expression& step) {
+            return Problem(step, numerics).Tolerance();
+          }};
+}
+
 Status Problem::ComputePipelineSamples(const ProblemOptions& options) {
-  const auto& pipeline = std::get<Pipeline>(computation_);
   MDH_ASSIGN_OR_RETURN(
       references_,
-      SamplePipeline(pipeline, InputPointers(),
-                     {.seed = options.seed,
-                      .accumulation = AccumulationOf(numerics_.policy),
-                      .time_limit_ns = options.time_limit_ns / kPartForPipelineSamples,
-                      .distinct = DistinctInputs(pipeline, distinct_),
-                      .tolerance_of = [&](const Expression& step) {
-                        return Problem(step, numerics_).Tolerance();
-                      }}));
+      SamplePipeline(std::get<Pipeline>(computation_), InputPointers(),
+                     PipelineSamplesIn(options.time_limit_ns / kPartForPipelineSamples)));
   return absl::OkStatus();
+}
+
+std::pair<const Expression*, int> Problem::WriterOf(size_t output) const {
+  if (!is_of_pipeline()) return {&expression(), static_cast<int>(output)};
+  const auto& pipeline = std::get<Pipeline>(computation_);
+  const int b = pipeline.BuffersOf(Role::kOutput)[output];
+  const PipelineStep& step = pipeline.steps()[pipeline.writer(b)];
+  const auto place = std::find(step.outputs.begin(), step.outputs.end(), b);
+  return {&step.expression, static_cast<int>(place - step.outputs.begin())};
+}
+
+std::optional<ReferenceBuffer> Problem::ComputeElement(size_t output, int64_t element) const {
+  const auto [writer, position] = WriterOf(output);
+  const Result<std::optional<std::vector<int64_t>>> point =
+      OutputPoints(*writer, position).Find(element);
+  if (!point.ok()) return std::nullopt;
+  const Buffer& buffer = writer->outputs()[position];
+  if (!point->has_value()) {
+    // Zero, or what was there.
+    if (!buffer.is_dense() || buffer.keeps_unreached) return std::nullopt;
+    return ZeroOf(references_[output], element);
+  }
+  const int64_t limit_ns = time_limit_ns_ / kPartForPipelineSamples;
+  if (is_of_pipeline()) {
+    Result<ReferenceBuffer> samples =
+        SampleResult(std::get<Pipeline>(computation_), InputPointers(), output, **point,
+                     PipelineSamplesIn(limit_ns));
+    if (!samples.ok() || samples->samples.empty()) return std::nullopt;
+    return *std::move(samples);
+  }
+  const double result_ns =
+      static_cast<double>(ReductionLength(*writer)) * InterpretedPointNs(*writer);
+  if (result_ns > static_cast<double>(limit_ns)) return std::nullopt;
+  return SampleResult(*writer, InputPointers(), position, **point,
+                      AccumulationOf(numerics_.policy));
 }
 
 Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t deadline_ns) {

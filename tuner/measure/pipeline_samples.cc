@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/pipeline/pipeline_interpreter.h"
-#include "tuner/measure/chosen_results.h"
+#include "tuner/measure/results/chosen_results.h"
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/store_amplification.h"
 #include "tuner/measure/trial/guarded_memory.h"
@@ -158,8 +158,33 @@ class Sampling {
         known_(pipeline.steps().size()),
         outputs_(pipeline.BuffersOf(Role::kOutput)) {}
 
+  // As many results as fit into the time.
+  Status Choose() {
+    const int64_t start_ns = NowNs();
+    const int runs = CountRuns();
+    const auto limit_ns = static_cast<double>(options_.time_limit_ns);
+    chosen_.AddUpTo(kPartForTrial * limit_ns);
+    if (chosen_.is_empty()) chosen_.AddUpTo(limit_ns / runs);
+    if (chosen_.is_empty()) return absl::OkStatus();
+    // How many that are shows when few of them are computed.
+    const int64_t chosen_ns = NowNs();
+    MDH_RETURN_IF_ERROR(Run(Intermediates::kRounded, nullptr).status());
+    const int64_t end_ns = NowNs();
+    const double cost_ns = chosen_.demanded().cost_ns();
+    const auto choosing = static_cast<double>(chosen_ns - start_ns) / cost_ns;
+    const auto running = static_cast<double>(end_ns - chosen_ns) / cost_ns;
+    const double left_ns = limit_ns - static_cast<double>(end_ns - start_ns);
+    // What is there is computed again, in each of the runs.
+    chosen_.AddUpTo((left_ns + choosing * cost_ns) / (choosing + running * runs));
+    return absl::OkStatus();
+  }
+
+  void ChooseOne(size_t output, absl::Span<const int64_t> point) {
+    chosen_.Add(output, {point.begin(), point.end()},
+                static_cast<double>(options_.time_limit_ns) / CountRuns());
+  }
+
   Result<std::vector<ReferenceBuffer>> References() {
-    MDH_RETURN_IF_ERROR(Choose());
     MDH_ASSIGN_OR_RETURN(
         const Values rounded, Run(Intermediates::kRounded, [this](int s, PartialRun& run) {
           known_[s] = KnownOf(s, run);
@@ -210,27 +235,7 @@ class Sampling {
     return {writer, static_cast<int>(place - written.begin())};
   }
 
-  // How many results fit into the time shows when few of them are computed.
-  Status Choose() {
-    const int64_t start_ns = NowNs();
-    const int runs = is_narrow_ ? 3 : 2;
-    const auto limit_ns = static_cast<double>(options_.time_limit_ns);
-    chosen_.AddUpTo(kPartForTrial * limit_ns);
-    if (chosen_.is_empty()) chosen_.AddUpTo(limit_ns / runs);
-    if (chosen_.is_empty()) return absl::OkStatus();
-    const int64_t chosen_ns = NowNs();
-    MDH_RETURN_IF_ERROR(Run(Intermediates::kRounded, nullptr).status());
-    const int64_t end_ns = NowNs();
-    const double cost_ns = chosen_.demanded().cost_ns();
-    const auto choosing = static_cast<double>(chosen_ns - start_ns) / cost_ns;
-    const auto running = static_cast<double>(end_ns - chosen_ns) / cost_ns;
-    const double left_ns = limit_ns - static_cast<double>(end_ns - start_ns);
-    // What is there is computed again, in each of the runs.
-    const double most_ns =
-        (left_ns + choosing * cost_ns) / (choosing + static_cast<double>(runs) * running);
-    chosen_.AddUpTo(most_ns);
-    return absl::OkStatus();
-  }
+  int CountRuns() const { return is_narrow_ ? 3 : 2; }
 
   // Values of the results that were chosen.
   Result<Values> Run(Intermediates intermediates,
@@ -352,7 +357,19 @@ bool HasTolerance(const ReferencesOfSteps& references) {
 Result<std::vector<ReferenceBuffer>> SamplePipeline(const Pipeline& pipeline,
                                                     absl::Span<const std::byte* const> inputs,
                                                     const PipelineSampleOptions& options) {
-  return Sampling(pipeline, inputs, options).References();
+  Sampling sampling(pipeline, inputs, options);
+  MDH_RETURN_IF_ERROR(sampling.Choose());
+  return sampling.References();
+}
+
+Result<ReferenceBuffer> SampleResult(const Pipeline& pipeline,
+                                     absl::Span<const std::byte* const> inputs, size_t output,
+                                     absl::Span<const int64_t> point,
+                                     const PipelineSampleOptions& options) {
+  Sampling sampling(pipeline, inputs, options);
+  sampling.ChooseOne(output, point);
+  MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references, sampling.References());
+  return std::move(references[output]);
 }
 
 }  // namespace mdh

@@ -54,4 +54,11 @@ Result<std::vector<ReferenceBuffer>> SamplePipeline(const Pipeline& pipeline,
                                                     absl::Span<const std::byte* const> inputs,
                                                     const PipelineSampleOptions& options);
 
+// The samples of one result of output number `output`: `point` is one of the step that writes it.
+// Without any where that takes longer than the time limit.
+Result<ReferenceBuffer> SampleResult(const Pipeline& pipeline,
+                                     absl::Span<const std::byte* const> inputs, size_t output,
+                                     absl::Span<const int64_t> point,
+                                     const PipelineSampleOptions& options);
+
 }  // namespace mdh

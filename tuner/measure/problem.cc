@@ -165,6 +165,8 @@ Result<std::unique_ptr<Problem>> Problem::Create(Computation computation,
                                                  const ProblemOptions& options,
                                                  std::unique_ptr<Problem> before) {
   std::unique_ptr<Problem> problem(new Problem(std::move(computation), options.numerics));
+  problem->seed_ = options.seed;
+  problem->time_limit_ns_ = options.time_limit_ns;
   MDH_RETURN_IF_ERROR(problem->CheckMemory());
   problem->TakeOver(std::move(before));
   MDH_RETURN_IF_ERROR(problem->MakeMemory());
@@ -369,6 +371,13 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
     run.outputs.push_back({output.name, output.type, output.size_bytes()});
   }
   return run;
+}
+
+Measurement Problem::Judge(const RunRecord& record, const CandidateRun& run) {
+  return witness_.Judge(
+      record, run,
+      [this](size_t output, int64_t element) { return ComputeElement(output, element); },
+      references_);
 }
 
 Status Problem::CheckSample(const ProblemOptions& options) const {

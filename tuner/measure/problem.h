@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,11 +19,13 @@
 #include "core/expression/numerics.h"
 #include "core/kernel/kernel_call.h"
 #include "core/pipeline/computation.h"
+#include "tuner/measure/pipeline_samples.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
 #include "tuner/measure/runner.h"
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/guarded_memory.h"
+#include "tuner/measure/trial/witness.h"
 
 namespace mdh {
 
@@ -90,6 +94,9 @@ class Problem {
 
   // How a kernel for it is called.
   KernelCall CallOf(const Kernel& kernel) const;
+  // As mdh::Judge, of a run of a kernel for this computation. Where results are compared with
+  // samples, kernels are compared with each other as a whole (Witness).
+  Measurement Judge(const RunRecord& record, const CandidateRun& run);
   // A run of a kernel of this computation, compiled to `library`.
   CandidateRun MakeRun(const std::string& library, const std::string& entry, int threads,
                        const MeasureOptions& options) const;
@@ -136,6 +143,11 @@ class Problem {
   Status ComputeWholePipeline(const ProblemOptions& options, int64_t deadline_ns);
   Status ComputePipelineSamples(const ProblemOptions& options);
   double WholePipelineNs() const;
+  PipelineSampleOptions PipelineSamplesIn(int64_t time_limit_ns) const;
+  // What writes an output, and which of its own outputs that is.
+  std::pair<const Expression*, int> WriterOf(size_t output) const;
+  // As Witness::Arbiter.
+  std::optional<ReferenceBuffer> ComputeElement(size_t output, int64_t element) const;
   // What a step gives of these inputs, which have so many different values, and how results are
   // compared.
   static Result<std::vector<ReferenceBuffer>> ReferencesOfStep(const Expression& step,
@@ -152,6 +164,9 @@ class Problem {
   std::vector<double> distinct_;  // values of the inputs, per passed input
   double amplification_ = 1;      // of errors, by the store function
   int64_t least_whole_ns_ = 0;
+  uint64_t seed_ = 1;
+  int64_t time_limit_ns_ = 0;
+  Witness witness_;
 };
 
 // In the order in which they are tried; of a pipeline those of its first step that combines values.

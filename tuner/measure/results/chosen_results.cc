@@ -1,4 +1,4 @@
-#include "tuner/measure/chosen_results.h"
+#include "tuner/measure/results/chosen_results.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Which results of a pipeline are samples.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -23,6 +24,11 @@ class ChosenResults {
   // Adds results until their cost (DemandedPoints::cost_ns) is as large as that, of each output in
   // turn.
   void AddUpTo(double most_ns);
+
+  // Adds one result of an output, if it costs no more than that.
+  void Add(size_t output, const Point& point, double most_ns) {
+    AddOne(outputs_[output], point, most_ns);
+  }
 
   const DemandedPoints& demanded() const { return demanded_; }
   // Per output of the pipeline: points of the step that writes it.

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "core/text/expression_parser.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

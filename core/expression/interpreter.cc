@@ -332,8 +332,7 @@ struct PointInterpreter::State {
       : expression(of),
         inputs(given.begin(), given.end()),
         machine(of, inputs, accumulation),
-        combined(DimensionsWith(
-            of, [&](int d) { return !of.combine_operators()[d].is_concat(); })),
+        combined(DimensionsWith(of, [&](int d) { return !of.combine_operators()[d].is_concat(); })),
         whole(WholeBox(of)) {}
 
   const Expression& expression;

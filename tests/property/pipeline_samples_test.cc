@@ -17,15 +17,15 @@ namespace {
 
 constexpr int64_t kTimeLimitNs = 120'000'000'000;
 
-bool IsAt(const ReferenceBuffer& reference, const ReferenceSample& sample,
-          const ScalarValue& value, const BufferBytes& bytes) {
+bool IsAt(const ReferenceBuffer& reference, const ReferenceSample& sample, const ScalarValue& value,
+          const BufferBytes& bytes) {
   const ReferenceField& field = reference.fields[sample.field];
   std::byte stored[sizeof(uint64_t)];
   value.Store(stored);
-  return std::memcmp(stored,
-                     bytes.data() + sample.element * reference.type.size_bytes() +
-                         field.offset_bytes,
-                     static_cast<size_t>(SizeBytes(field.type))) == 0;
+  return std::memcmp(
+             stored,
+             bytes.data() + sample.element * reference.type.size_bytes() + field.offset_bytes,
+             static_cast<size_t>(SizeBytes(field.type))) == 0;
 }
 
 TEST(PipelineSamplesTest, AreWhatTheInterpreterSays) {

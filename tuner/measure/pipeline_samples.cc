@@ -75,9 +75,8 @@ class PartialRun {
  private:
   Status Allocate(int buffer) {
     const int64_t bytes = pipeline_.buffers()[buffer].elements() * TypeOf(buffer).size_bytes();
-    MDH_ASSIGN_OR_RETURN(memory_[buffer],
-                         GuardedMemory::Create(bytes, GuardedMemory::Zones::kNone,
-                                               GuardedMemory::Sharing::kPrivate));
+    MDH_ASSIGN_OR_RETURN(memory_[buffer], GuardedMemory::Create(bytes, GuardedMemory::Zones::kNone,
+                                                                GuardedMemory::Sharing::kPrivate));
     contents_[buffer] = memory_[buffer].data();
     return absl::OkStatus();
   }
@@ -185,19 +184,17 @@ class Sampling {
   }
 
   Result<std::vector<ReferenceBuffer>> References() {
-    MDH_ASSIGN_OR_RETURN(
-        const Values rounded, Run(Intermediates::kRounded, [this](int s, PartialRun& run) {
-          known_[s] = KnownOf(s, run);
-        }));
+    MDH_ASSIGN_OR_RETURN(const Values rounded,
+                         Run(Intermediates::kRounded,
+                             [this](int s, PartialRun& run) { known_[s] = KnownOf(s, run); }));
     Values wide = rounded;
     if (is_narrow_) {
       MDH_ASSIGN_OR_RETURN(wide, Run(Intermediates::kWide, nullptr));
     }
     std::optional<Values> disturbed;
     if (MayErr()) {
-      MDH_ASSIGN_OR_RETURN(
-          disturbed, Run(Intermediates::kRounded,
-                         [this](int s, PartialRun& run) { AddErrors(s, run); }));
+      MDH_ASSIGN_OR_RETURN(disturbed, Run(Intermediates::kRounded,
+                                          [this](int s, PartialRun& run) { AddErrors(s, run); }));
     }
     std::vector<ReferenceBuffer> references;
     for (size_t n = 0; n < outputs_.size(); ++n) {
@@ -300,9 +297,7 @@ class Sampling {
     return known;
   }
 
-  bool MayErr() const {
-    return pipeline_.steps().size() > 1 && HasTolerance(known_);
-  }
+  bool MayErr() const { return pipeline_.steps().size() > 1 && HasTolerance(known_); }
 
   // Of results that other steps read.
   void AddErrors(int step, PartialRun& run) const {

@@ -37,8 +37,8 @@ struct PipelineSampleOptions {
   uint64_t seed = 1;
   Accumulation accumulation = Accumulation::kWide;
   int64_t time_limit_ns = 0;
-  int64_t most_results = 4096;                           // per output
-  std::vector<std::vector<double>> distinct;             // per step; see MakeReference
+  int64_t most_results = 4096;                            // per output
+  std::vector<std::vector<double>> distinct;              // per step; see MakeReference
   std::function<double(const Expression&)> tolerance_of;  // of a step; see MakeReference
 };
 
@@ -46,8 +46,8 @@ struct PipelineSampleOptions {
 // points, and for each of these others that differ in one dimension, more of them along dimensions
 // in which most of what they are computed from is the same (numbers of one row). What they are
 // computed from is found backwards (DemandedPoints), and only that is interpreted, by all cores:
-// once with wide intermediates, which is the reference, once with rounded ones, and once with errors
-// in them, as Problem says of whole references. No samples at all if not even one fits. One
+// once with wide intermediates, which is the reference, once with rounded ones, and once with
+// errors in them, as Problem says of whole references. No samples at all if not even one fits. One
 // reference per output of the pipeline; `inputs`: one pointer per input of it. Errors:
 // ResourceExhausted if there is no memory.
 Result<std::vector<ReferenceBuffer>> SamplePipeline(const Pipeline& pipeline,

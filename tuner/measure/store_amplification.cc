@@ -61,9 +61,8 @@ double StoreAmplification(const Expression& expression, absl::Span<const std::by
   const double result_ns = options.point_ns * static_cast<double>(ReductionLength(expression));
   const double affordable = static_cast<double>(options.limit_ns) / result_ns;
   if (affordable < kLeastSamples) return kGuess;
-  const std::vector<Sample> samples =
-      Draw(expression, inputs, options,
-           static_cast<int>(std::min<double>(affordable, kMostSamples)));
+  const std::vector<Sample> samples = Draw(
+      expression, inputs, options, static_cast<int>(std::min<double>(affordable, kMostSamples)));
   const size_t outputs = expression.stored().size();
   std::vector<double> changes(samples.size() * outputs, 0);
   for (size_t r = 0; r < expression.function().results().size(); ++r) {

@@ -33,13 +33,12 @@ Status SetProblem(Runner& runner, const Pipeline& pipeline, const TuningOptions&
                   int64_t deadline_ns, const std::atomic<bool>& cancelled) {
   runner.SetDeadline(deadline_ns);
   const Status set = SetNewProblem(runner, pipeline, options);
-  const bool is_late = absl::IsCancelled(set) && !cancelled && deadline_ns > 0 &&
-                       NowNs() > deadline_ns;
+  const bool is_late =
+      absl::IsCancelled(set) && !cancelled && deadline_ns > 0 && NowNs() > deadline_ns;
   if (!is_late && !absl::IsDeadlineExceeded(set)) return set;
-  return absl::DeadlineExceededError(
-      absl::StrCat("the budget is too short for '", pipeline.name(), "': ",
-                   is_late ? "its inputs and what results are compared with were not there"
-                           : set.message()));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the budget is too short for '", pipeline.name(), "': ",
+      is_late ? "its inputs and what results are compared with were not there" : set.message()));
 }
 
 int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -77,9 +76,9 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
   const bool is_small = IsSmall(pipeline);
   const int64_t end_ns = duration_ns ? start_ns + *duration_ns : 0;
   const absl::Cleanup no_deadline = [&] { runner.SetDeadline(0); };
-  const Status set = SetProblem(runner, pipeline, options,
-                                duration_ns && is_small ? end_ns + kExtensionOfSmall : end_ns,
-                                cancelled);
+  const Status set =
+      SetProblem(runner, pipeline, options,
+                 duration_ns && is_small ? end_ns + kExtensionOfSmall : end_ns, cancelled);
   runner.SetStepListener(nullptr);
   MDH_RETURN_IF_ERROR(set);
   if (duration_ns) {

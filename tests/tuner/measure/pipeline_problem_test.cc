@@ -120,10 +120,11 @@ TEST(PipelineProblemTest, WhatTakesTooLongIsAnError) {
 const Bindings kLargeSizes = {{"M", "310"}, {"N", "205"}, {"K", "200"}};
 
 ProblemOptions InAnEighth(int64_t sampling_ns) {
-  return {.time_limit_ns = 8 * sampling_ns,
-          .plain_kernel = [](const Problem&, int64_t) -> Result<std::vector<std::vector<std::byte>>> {
-            return absl::DeadlineExceededError("too slow");
-          }};
+  return {
+      .time_limit_ns = 8 * sampling_ns,
+      .plain_kernel = [](const Problem&, int64_t) -> Result<std::vector<std::vector<std::byte>>> {
+        return absl::DeadlineExceededError("too slow");
+      }};
 }
 
 TEST(PipelineProblemTest, WithALimitOnlySomeResultsAreComputed) {
@@ -179,8 +180,7 @@ TEST(PipelineProblemTest, SamplesSeeWhatIsWrongWhereTheyAre) {
 }
 
 TEST(PipelineProblemTest, WhereNotOneResultFitsNothingIsCompared) {
-  const Pipeline long_sums =
-      *ParsePipeline(kLayer, {{"M", "2"}, {"N", "3"}, {"K", "4000000"}});
+  const Pipeline long_sums = *ParsePipeline(kLayer, {{"M", "2"}, {"N", "3"}, {"K", "4000000"}});
   const auto problem = Problem::Create(long_sums, InAnEighth(100'000'000));
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kNothing);
@@ -188,8 +188,7 @@ TEST(PipelineProblemTest, WhereNotOneResultFitsNothingIsCompared) {
 
 // Few steps of few points are computed as a whole, whatever the limit.
 TEST(PipelineProblemTest, WhatIsSmallIsComputedAsAWhole) {
-  const auto problem =
-      Problem::Create(*ParsePipeline(kLayer), {.time_limit_ns = 1'000'000'000});
+  const auto problem = Problem::Create(*ParsePipeline(kLayer), {.time_limit_ns = 1'000'000'000});
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kWhole);
 }

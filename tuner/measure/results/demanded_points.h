@@ -51,7 +51,7 @@ class DemandedPoints {
     absl::flat_hash_map<int64_t, uint64_t> words_;  // neighbours are needed together
   };
   struct Access {
-    int buffer;              // of the pipeline
+    int buffer;  // of the pipeline
     const Buffer* view;
     int number;              // of its accesses
     std::vector<int> along;  // dimensions that are combined and change what is read

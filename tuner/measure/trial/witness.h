@@ -29,9 +29,10 @@ class Witness {
  private:
   void Keep(const RunRecord& record, const CandidateRun& run);
   bool Compare(size_t output, const std::byte* got, const Arbiter& arbiter,
-               ReferenceBuffer& reference) const;
+               ReferenceBuffer& reference);
 
   std::vector<std::vector<std::byte>> outputs_;
+  int arbitrations_ = 0;
 };
 
 // The first element, from `from` on, at which two results for a sampled buffer of `elements`

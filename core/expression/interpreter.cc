@@ -2,6 +2,7 @@
 #include "core/expression/interpreter.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -327,39 +328,22 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   return outputs;
 }
 
-struct PointInterpreter::State {
-  State(const Expression& of, absl::Span<const std::byte* const> given, Accumulation accumulation)
-      : expression(of),
-        inputs(given.begin(), given.end()),
-        machine(of, inputs, accumulation),
-        combined(DimensionsWith(of, [&](int d) { return !of.combine_operators()[d].is_concat(); })),
-        whole(WholeBox(of)) {}
-
-  const Expression& expression;
-  const std::vector<const std::byte*> inputs;
-  Machine machine;
-  const Odometer combined;
-  const PointBox whole;
-};
-
 PointInterpreter::PointInterpreter(const Expression& expression,
                                    absl::Span<const std::byte* const> inputs,
                                    Accumulation accumulation)
-    : state_(std::make_unique<State>(expression, inputs, accumulation)) {}
-
-PointInterpreter::~PointInterpreter() = default;
-
-std::vector<ScalarValue> PointInterpreter::ResultsAt(absl::Span<const int64_t> mda_index) {
-  std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  PointBox box = state_->whole;
-  for (int d = 0; d < state_->expression.rank(); ++d) {
-    if (state_->expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
-  }
-  return state_->machine.Fold(state_->combined, std::move(box), &point);
-}
-
-std::vector<ScalarValue> PointInterpreter::InterpretAt(absl::Span<const int64_t> mda_index) {
-  return StoredValues(state_->expression, state_->inputs, mda_index, ResultsAt(mda_index));
+    : expression_(expression), inputs_(inputs.begin(), inputs.end()) {
+  // std::function asks for what can be copied.
+  const auto machine = std::make_shared<Machine>(expression, inputs_, accumulation);
+  const Odometer combined(DimensionsWith(
+      expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
+  results_at_ = [this, machine, combined](absl::Span<const int64_t> mda_index) {
+    std::vector<int64_t> point(mda_index.begin(), mda_index.end());
+    PointBox box = WholeBox(expression_);
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (expression_.is_prefix_sum(d)) box.last[d] = mda_index[d];
+    }
+    return machine->Fold(combined, std::move(box), &point);
+  };
 }
 
 std::vector<ScalarValue> ResultsAt(const Expression& expression,

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -70,15 +70,20 @@ class PointInterpreter {
  public:
   PointInterpreter(const Expression& expression, absl::Span<const std::byte* const> inputs,
                    Accumulation accumulation = Accumulation::kWide);
-  ~PointInterpreter();
+  PointInterpreter(const PointInterpreter&) = delete;
 
   // As these functions.
-  std::vector<ScalarValue> ResultsAt(absl::Span<const int64_t> mda_index);
-  std::vector<ScalarValue> InterpretAt(absl::Span<const int64_t> mda_index);
+  std::vector<ScalarValue> ResultsAt(absl::Span<const int64_t> mda_index) {
+    return results_at_(mda_index);
+  }
+  std::vector<ScalarValue> InterpretAt(absl::Span<const int64_t> mda_index) {
+    return StoredValues(expression_, inputs_, mda_index, ResultsAt(mda_index));
+  }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  const Expression& expression_;
+  const std::vector<const std::byte*> inputs_;
+  std::function<std::vector<ScalarValue>(absl::Span<const int64_t>)> results_at_;
 };
 
 }  // namespace mdh

@@ -25,7 +25,7 @@ using Role = PipelineBuffer::Role;
 constexpr double kPlainKernelNs = 450e6;
 // Per byte that a step reads or writes, and per point and operation of what is compiled, on a core.
 constexpr double kByteNs = 2;
-constexpr double kCompiledStepNs = 0.3;
+constexpr double kStepOfPipelineNs = 0.3;
 // Parts of a time limit.
 constexpr int64_t kPartForWholePipeline = 4;
 constexpr int64_t kPartForPipelineSamples = 8;
@@ -128,7 +128,7 @@ double Problem::WholePipelineNs() const {
       continue;
     }
     const auto operations = static_cast<double>(e.function().instructions().size() + 1);
-    run_ns += kPlainKernelNs + points * operations * kCompiledStepNs / cores +
+    run_ns += kPlainKernelNs + points * operations * kStepOfPipelineNs / cores +
               kByteNs * static_cast<double>(BufferBytesOf(e));
   }
   return runs * run_ns;

@@ -17,7 +17,7 @@ namespace {
 
 using Role = PipelineBuffer::Role;
 
-constexpr int64_t kMostAmplificationNs = 10'000'000;
+constexpr int64_t kMostAmplificationOfStepNs = 10'000'000;
 // Of what the interpreter is estimated to take, until a few results have shown how fast it is.
 constexpr double kPartForTrial = 0.125;
 // What a thread interprets before it asks for more.
@@ -281,7 +281,7 @@ class Sampling {
           e, inputs,
           {.seed = options_.seed,
            .point_ns = InterpretedPointNs(e),
-           .limit_ns = kMostAmplificationNs,
+           .limit_ns = kMostAmplificationOfStepNs,
            .known_point = [&](uint64_t random) { return points[random % points.size()]; }});
     }
     std::vector<ReferenceBuffer> known;

@@ -14,18 +14,15 @@
 namespace mdh {
 namespace {
 
-// As of small expressions: nothing of them takes long but a machine that does other things.
-constexpr double kMostPointsOfSmall = 1'000'000;
-constexpr int64_t kExtensionOfSmall = 120'000'000'000;
-// Then the first kernels are compiled and measured.
+// When the problem is there, for the first kernels to be compiled and measured.
 constexpr int64_t kLeastForTurnsOfSmall = 3'000'000'000;
 
-bool IsSmall(const Pipeline& pipeline) {
+bool HasFewPoints(const Pipeline& pipeline) {
   double points = 0;
   for (const PipelineStep& step : pipeline.steps()) {
     points += static_cast<double>(step.expression.points());
   }
-  return points <= kMostPointsOfSmall;
+  return points <= static_cast<double>(kMostPointsOfSmall);
 }
 
 // Errors: those of SetNewProblem, which say that the budget is too short where it is.
@@ -73,7 +70,7 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
     tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
   });
   const std::optional<int64_t> duration_ns = options.abort.NanosecondsLeft({});
-  const bool is_small = IsSmall(pipeline);
+  const bool is_small = HasFewPoints(pipeline);
   const int64_t end_ns = duration_ns ? start_ns + *duration_ns : 0;
   const absl::Cleanup no_deadline = [&] { runner.SetDeadline(0); };
   const Status set =

@@ -226,7 +226,8 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
           const std::vector<int>& outputs = pipeline.steps()[number].outputs;
           for (size_t b = 0; has_errors && b < references.size(); ++b) {
             if (pipeline.Readers(outputs[b]).empty()) continue;
-            AddErrors(NumberOfErrors(options.seed, number, b), references[b]);
+            AddErrors(NumberOfErrors(options.seed, static_cast<int>(number), static_cast<int>(b)),
+                      references[b]);
           }
           ++number;
           return BytesOf(std::move(references));

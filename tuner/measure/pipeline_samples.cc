@@ -23,7 +23,7 @@ constexpr double kPartForTrial = 0.125;
 // What a thread interprets before it asks for more.
 constexpr double kPieceNs = 1e6;
 // Of a step's results so many say how large they are.
-constexpr int64_t kMostForScale = 4096;
+constexpr size_t kMostForScale = 4096;
 
 uint64_t Mixed(uint64_t number) {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
@@ -268,11 +268,10 @@ class Sampling {
   // What results of a step are compared by, as far as those that are needed tell.
   std::vector<ReferenceBuffer> KnownOf(int step, PartialRun& run) const {
     const Expression& e = ExpressionOf(step);
-    const int64_t count = chosen_.demanded().CountOf(step);
+    const std::vector<absl::Span<const int64_t>> all = chosen_.demanded().PointsOf(step);
     std::vector<ChosenResults::Point> points;
-    for (int64_t n = 0; n < count; n += std::max<int64_t>(count / kMostForScale, 1)) {
-      const absl::Span<const int64_t> point = chosen_.demanded().PointOf(step, n);
-      points.emplace_back(point.begin(), point.end());
+    for (size_t n = 0; n < all.size(); n += std::max<size_t>(all.size() / kMostForScale, 1)) {
+      points.emplace_back(all[n].begin(), all[n].end());
     }
     const std::vector<const std::byte*> inputs = run.InputsOf(step);
     double amplification = 1;
@@ -302,15 +301,14 @@ class Sampling {
   // Of results that other steps read.
   void AddErrors(int step, PartialRun& run) const {
     const std::vector<int>& outputs = pipeline_.steps()[step].outputs;
-    for (size_t b = 0; b < outputs.size(); ++b) {
+    for (int b = 0; b < std::ssize(outputs); ++b) {
       if (pipeline_.Readers(outputs[b]).empty()) continue;
-      const uint64_t number = NumberOfErrors(options_.seed, static_cast<size_t>(step), b);
-      for (const int64_t element : chosen_.demanded().ElementsOf(outputs[b])) {
-        for (const ReferenceField& field : known_[step][b].fields) {
-          AddError(field, number ^ static_cast<uint64_t>(element),
-                   run.ElementAt(outputs[b], element));
-        }
-      }
+      const uint64_t number = NumberOfErrors(options_.seed, step, b);
+      VisitWritten(ExpressionOf(step), b, chosen_.demanded().PointsOf(step),
+                   [&](int64_t element, int f) {
+                     AddError(known_[step][b].fields[f], number ^ static_cast<uint64_t>(element),
+                              run.ElementAt(outputs[b], element));
+                   });
     }
   }
 
@@ -335,8 +333,8 @@ void AddError(const ReferenceField& field, uint64_t number, std::byte* element) 
   ScalarValue::Real(field.type, value + (is_larger ? error : -error)).Store(at);
 }
 
-uint64_t NumberOfErrors(uint64_t seed, size_t step, size_t output) {
-  return Mixed(seed + 64 * step + output);
+uint64_t NumberOfErrors(uint64_t seed, int step, int output) {
+  return Mixed(seed + 64 * static_cast<uint64_t>(step) + static_cast<uint64_t>(output));
 }
 
 bool HasTolerance(const ReferencesOfSteps& references) {

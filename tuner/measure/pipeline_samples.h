@@ -25,7 +25,7 @@ void AddError(const ReferenceField& field, uint64_t number, std::byte* element);
 
 // The number of the error that element 0 of an output of a step is given; those of others are
 // numbered by it and theirs, with an exclusive or.
-uint64_t NumberOfErrors(uint64_t seed, size_t step, size_t output);
+uint64_t NumberOfErrors(uint64_t seed, int step, int output);
 
 // What the results of each step are compared by, per output.
 using ReferencesOfSteps = std::vector<std::vector<ReferenceBuffer>>;

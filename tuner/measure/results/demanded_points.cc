@@ -76,6 +76,12 @@ absl::Span<const int64_t> DemandedPoints::PointOf(int step, int64_t n) const {
   return absl::MakeConstSpan(steps_[step].points).subspan(static_cast<size_t>(n) * rank, rank);
 }
 
+std::vector<absl::Span<const int64_t>> DemandedPoints::PointsOf(int step) const {
+  std::vector<absl::Span<const int64_t>> points;
+  for (int64_t n = 0; n < CountOf(step); ++n) points.push_back(PointOf(step, n));
+  return points;
+}
+
 bool DemandedPoints::Add(int step, absl::Span<const int64_t> point, double most_ns) {
   std::vector<size_t> counts, elements;
   for (const NeededStep& needed : steps_) counts.push_back(needed.numbers.members().size());

@@ -35,6 +35,7 @@ class DemandedPoints {
   // The results of a step that are needed, in the order in which they were found.
   int64_t CountOf(int step) const;
   absl::Span<const int64_t> PointOf(int step, int64_t n) const;
+  std::vector<absl::Span<const int64_t>> PointsOf(int step) const;
   // The elements of a buffer that are needed.
   const std::vector<int64_t>& ElementsOf(int buffer) const { return buffers_[buffer].members(); }
 

@@ -20,18 +20,28 @@ namespace {
 constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
 // What is added for the job of the whole.
 constexpr const char* kWholeSuffix = "/all";
-// A shorter search measures the kernel from rules, and little else: the others have the time.
-constexpr int64_t kLeastSearch = 2'000'000'000;
+// What a search for a step may take besides 1.2 times its share, whatever its size.
+constexpr int64_t kOverrunOfSearch = 2'000'000'000;
 
 // What of a budget is for the steps.
 int64_t BudgetOfSteps(int64_t budget_ns) { return budget_ns - LeastBudgetOfWhole(budget_ns); }
+
+// So many that, if all of them take that, the least that whole kernels have is over in time: after
+// 1.2 times the budget and 2 s. Shorter searches would measure the kernel from rules, and little
+// else: the others have the time.
+int64_t MostSearches(int64_t budget_ns) {
+  const int64_t end_ns = budget_ns + budget_ns / 5 + 2'000'000'000;
+  const int64_t whole_ns = BudgetOfWhole(budget_ns, budget_ns) + kMostOverrunNs;
+  const int64_t steps_ns = BudgetOfSteps(budget_ns) + BudgetOfSteps(budget_ns) / 5;
+  return (end_ns - whole_ns - steps_ns) / kOverrunOfSearch;
+}
 
 SearchPlanOptions PlanOptionsOf(const v1::TuningOptions& options) {
   SearchPlanOptions plan;
   plan.plan.may_reassociate = options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
   if (options.budget_ns() > 0) {
-    const int64_t searches = BudgetOfSteps(options.budget_ns()) / kLeastSearch;
-    plan.most_steps = static_cast<int>(std::clamp<int64_t>(searches, 1, plan.most_steps));
+    plan.most_steps = static_cast<int>(
+        std::clamp<int64_t>(MostSearches(options.budget_ns()), 1, plan.most_steps));
   }
   return plan;
 }

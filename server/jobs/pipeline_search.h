@@ -21,7 +21,7 @@ namespace mdh {
 constexpr int64_t LeastBudgetOfWhole(int64_t budget_ns) { return budget_ns / 2; }
 
 // What they have when the searches for steps took so long: all that these have left. Searches may
-// take a little more than they were given, which is taken off here, down to a half.
+// take more than they were given, which is taken off here, down to a half of what is kept.
 constexpr int64_t BudgetOfWhole(int64_t budget_ns, int64_t steps_ns) {
   return std::max(LeastBudgetOfWhole(budget_ns) / 2, budget_ns - steps_ns);
 }

@@ -181,7 +181,7 @@ TEST(PipelineProblemTest, SamplesSeeWhatIsWrongWhereTheyAre) {
 
 TEST(PipelineProblemTest, WhereNotOneResultFitsNothingIsCompared) {
   const Pipeline long_sums = *ParsePipeline(kLayer, {{"M", "2"}, {"N", "3"}, {"K", "4000000"}});
-  const auto problem = Problem::Create(long_sums, InAnEighth(100'000'000));
+  const auto problem = Problem::Create(long_sums, InAnEighth(1'000'000'000));
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kNothing);
 }

@@ -20,6 +20,8 @@ using Role = PipelineBuffer::Role;
 constexpr int64_t kMostAmplificationOfStepNs = 10'000'000;
 // Of what the interpreter is estimated to take, until a few results have shown how fast it is.
 constexpr double kPartForTrial = 0.125;
+// Of the time that is left then: corners, which come first, have more in common than others.
+constexpr double kPartAfterTrial = 0.6;
 // What a thread interprets before it asks for more.
 constexpr double kPieceNs = 1e6;
 // Of a step's results so many say how large they are.
@@ -172,7 +174,7 @@ class Sampling {
     const double cost_ns = chosen_.demanded().cost_ns();
     const auto choosing = static_cast<double>(chosen_ns - start_ns) / cost_ns;
     const auto running = static_cast<double>(end_ns - chosen_ns) / cost_ns;
-    const double left_ns = limit_ns - static_cast<double>(end_ns - start_ns);
+    const double left_ns = kPartAfterTrial * (limit_ns - static_cast<double>(end_ns - start_ns));
     // What is there is computed again, in each of the runs.
     chosen_.AddUpTo((left_ns + choosing * cost_ns) / (choosing + running * runs));
     return absl::OkStatus();

@@ -43,8 +43,8 @@ struct PipelineSampleOptions {
 };
 
 // Chosen results, as many as fit into the time: corners of the outputs' index spaces, random
-// points, and for each of these others that differ in one dimension, more of them along dimensions
-// in which most of what they are computed from is the same (numbers of one row). What they are
+// points, and for each of these others that differ in one dimension, along dimensions in which most
+// of what they are computed from is the same (numbers of one row). What they are
 // computed from is found backwards (DemandedPoints), and only that is interpreted, by all cores:
 // once with wide intermediates, which is the reference, once with rounded ones, and once with
 // errors in them, as Problem says of whole references. No samples at all if not even one fits. One

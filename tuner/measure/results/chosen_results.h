@@ -38,7 +38,8 @@ class ChosenResults {
  private:
   struct Output {
     int step;
-    std::vector<int> kept;  // dimensions of the step with more than one index
+    std::vector<int> kept;           // dimensions of the step with more than one index
+    std::vector<bool> is_dear = {};  // per one of these: another index costs as much as any point
     int64_t corners = 0, drawn = 0;
     int refused = 0;
     std::set<Point> met = {};

@@ -8,8 +8,8 @@ namespace mdh {
 namespace {
 
 constexpr size_t kMostKeptOfCorners = 6;
-// Points that cost more than this part of the one from which they differ in a dimension are dear
-// along it; else there are so many.
+// Where points cost more than this part of one that has nothing in common with others, they are
+// dear along the dimension in which they differ; else there are so many.
 constexpr double kCheapPart = 0.25;
 constexpr int kCheapPoints = 15;
 // What is too expensive is tried so often: points of prefix sums differ.
@@ -92,7 +92,8 @@ void ChosenResults::AddFamily(Output& output, double most_ns) {
   const Point base = NextBase(output);
   const double before_ns = demanded_.cost_ns();
   if (!AddOne(output, base, most_ns)) return;
-  const double base_ns = demanded_.cost_ns() - before_ns;
+  // Some have what they need already.
+  output.point_ns = std::max(output.point_ns, demanded_.cost_ns() - before_ns);
   // Numbers of a row mostly lie along the last dimension.
   for (size_t k = output.kept.size(); k-- > 0;) {
     for (int n = 0; n < kCheapPoints && !output.is_dear[k]; ++n) {
@@ -100,7 +101,7 @@ void ChosenResults::AddFamily(Output& output, double most_ns) {
       other[output.kept[k]] = RandomIndex(output, output.kept[k]);
       const double without_ns = demanded_.cost_ns();
       if (!AddOne(output, other, most_ns)) break;
-      output.is_dear[k] = demanded_.cost_ns() - without_ns > kCheapPart * base_ns;
+      output.is_dear[k] = demanded_.cost_ns() - without_ns > kCheapPart * output.point_ns;
     }
   }
 }

@@ -40,6 +40,7 @@ class ChosenResults {
     int step;
     std::vector<int> kept;           // dimensions of the step with more than one index
     std::vector<bool> is_dear = {};  // per one of these: another index costs as much as any point
+    double point_ns = 0;             // what one point costs, at most
     int64_t corners = 0, drawn = 0;
     int refused = 0;
     std::set<Point> met = {};

@@ -17,14 +17,6 @@ namespace {
 // When the problem is there, for the first kernels to be compiled and measured.
 constexpr int64_t kLeastForTurnsOfSmall = 3'000'000'000;
 
-bool HasFewPoints(const Pipeline& pipeline) {
-  double points = 0;
-  for (const PipelineStep& step : pipeline.steps()) {
-    points += static_cast<double>(step.expression.points());
-  }
-  return points <= static_cast<double>(kMostPointsOfSmall);
-}
-
 // Errors: those of SetNewProblem, which say that the budget is too short where it is.
 Status SetProblem(Runner& runner, const Pipeline& pipeline, const TuningOptions& options,
                   int64_t deadline_ns, const std::atomic<bool>& cancelled) {
@@ -56,6 +48,14 @@ Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
 }
 
 }  // namespace
+
+bool HasFewPoints(const Pipeline& pipeline) {
+  double points = 0;
+  for (const PipelineStep& step : pipeline.steps()) {
+    points += static_cast<double>(step.expression.points());
+  }
+  return points <= static_cast<double>(kMostPointsOfSmall);
+}
 
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,

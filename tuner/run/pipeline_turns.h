@@ -27,6 +27,9 @@ struct PipelineTurns {
   const MeasuredPipeline& best() const { return measured.front(); }
 };
 
+// Whether it has at most kMostPointsOfSmall points, in all of its steps together.
+bool HasFewPoints(const Pipeline& pipeline);
+
 // As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
 // the candidates, the best one is at least as fast as that, as measured. The best is marked as
 // disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure, on_step

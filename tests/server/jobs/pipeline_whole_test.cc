@@ -136,15 +136,15 @@ TEST_F(PipelineWholeTest, AShortBudgetIsForTheCostliestSteps) {
 }
 
 TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
-  Create(16'000'000'000);
+  Create(12'000'000'000);
   ReleaseSteps();
   ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
-  const v1::CreateTuningJobResponse again = Create(16'000'000'000);
+  const v1::CreateTuningJobResponse again = Create(12'000'000'000);
   EXPECT_EQ(again.whole_job().job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
   EXPECT_THAT(again.whole_job().job().awaited_jobs(), IsEmpty());
   EXPECT_EQ(turns_.runs, 1);
   // More search for the steps may change which kernel is the best.
-  const v1::CreateTuningJobResponse more = Create(32'000'000'000);
+  const v1::CreateTuningJobResponse more = Create(24'000'000'000);
   EXPECT_EQ(more.whole_job().job().state(), v1::TUNING_JOB_STATE_QUEUED);
   ReleaseSteps();
   EXPECT_TRUE(Eventually([&] { return turns_.runs == 2; }));
@@ -152,10 +152,10 @@ TEST_F(PipelineWholeTest, WhatIsKnownIsNotMeasuredAgain) {
 
 TEST_F(PipelineWholeTest, ASecondRequestJoinsAndAwaitsWhatIsNew) {
   turns_.is_waiting = true;
-  Create(16'000'000'000);
+  Create(12'000'000'000);
   ReleaseSteps();
   ASSERT_TRUE(Eventually([&] { return turns_.runs == 1; }));
-  const v1::CreateTuningJobResponse second = Create(32'000'000'000);
+  const v1::CreateTuningJobResponse second = Create(24'000'000'000);
   EXPECT_TRUE(second.whole_job().joined());
   EXPECT_EQ(second.whole_job().job().name(), "tuningJobs/4");
   EXPECT_THAT(second.whole_job().job().awaited_jobs(), SizeIs(6));

@@ -99,6 +99,7 @@ void ChosenResults::AddFamily(Output& output, double most_ns) {
     for (int n = 0; n < kCheapPoints && !output.is_dear[k]; ++n) {
       Point other = base;
       other[output.kept[k]] = RandomIndex(output, output.kept[k]);
+      if (output.met.count(other) != 0) continue;
       const double without_ns = demanded_.cost_ns();
       if (!AddOne(output, other, most_ns)) break;
       output.is_dear[k] = demanded_.cost_ns() - without_ns > kCheapPart * output.point_ns;

@@ -2,6 +2,7 @@
 #include "core/expression/interpreter.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -327,25 +328,35 @@ Result<std::vector<BufferBytes>> Interpret(const Expression& expression,
   return outputs;
 }
 
+PointInterpreter::PointInterpreter(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   Accumulation accumulation)
+    : expression_(expression), inputs_(inputs.begin(), inputs.end()) {
+  // std::function asks for what can be copied.
+  const auto machine = std::make_shared<Machine>(expression, inputs_, accumulation);
+  const Odometer combined(DimensionsWith(
+      expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
+  results_at_ = [this, machine, combined](absl::Span<const int64_t> mda_index) {
+    std::vector<int64_t> point(mda_index.begin(), mda_index.end());
+    PointBox box = WholeBox(expression_);
+    for (int d = 0; d < expression_.rank(); ++d) {
+      if (expression_.is_prefix_sum(d)) box.last[d] = mda_index[d];
+    }
+    return machine->Fold(combined, std::move(box), &point);
+  };
+}
+
 std::vector<ScalarValue> ResultsAt(const Expression& expression,
                                    absl::Span<const std::byte* const> inputs,
                                    absl::Span<const int64_t> mda_index, Accumulation accumulation) {
-  std::vector<int64_t> point(mda_index.begin(), mda_index.end());
-  PointBox box = WholeBox(expression);
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (expression.is_prefix_sum(d)) box.last[d] = mda_index[d];
-  }
-  const Odometer combined(DimensionsWith(
-      expression, [&](int d) { return !expression.combine_operators()[d].is_concat(); }));
-  return Machine(expression, inputs, accumulation).Fold(combined, box, &point);
+  return PointInterpreter(expression, inputs, accumulation).ResultsAt(mda_index);
 }
 
 std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,
                                      absl::Span<const int64_t> mda_index,
                                      Accumulation accumulation) {
-  return StoredValues(expression, inputs, mda_index,
-                      ResultsAt(expression, inputs, mda_index, accumulation));
+  return PointInterpreter(expression, inputs, accumulation).InterpretAt(mda_index);
 }
 
 }  // namespace mdh

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -62,5 +63,27 @@ std::vector<ScalarValue> InterpretAt(const Expression& expression,
                                      absl::Span<const std::byte* const> inputs,
                                      absl::Span<const int64_t> mda_index,
                                      Accumulation accumulation = Accumulation::kWide);
+
+// InterpretAt for many points of one expression, which is prepared once. Refers to the expression
+// and to the contents of the inputs, which may change meanwhile. Not thread-safe.
+class PointInterpreter {
+ public:
+  PointInterpreter(const Expression& expression, absl::Span<const std::byte* const> inputs,
+                   Accumulation accumulation = Accumulation::kWide);
+  PointInterpreter(const PointInterpreter&) = delete;
+
+  // As these functions.
+  std::vector<ScalarValue> ResultsAt(absl::Span<const int64_t> mda_index) {
+    return results_at_(mda_index);
+  }
+  std::vector<ScalarValue> InterpretAt(absl::Span<const int64_t> mda_index) {
+    return StoredValues(expression_, inputs_, mda_index, ResultsAt(mda_index));
+  }
+
+ private:
+  const Expression& expression_;
+  const std::vector<const std::byte*> inputs_;
+  std::function<std::vector<ScalarValue>(absl::Span<const int64_t>)> results_at_;
+};
 
 }  // namespace mdh

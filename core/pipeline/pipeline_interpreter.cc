@@ -13,15 +13,8 @@ namespace {
 
 using Role = PipelineBuffer::Role;
 
-ScalarType WideType(ScalarType type) { return IsFloatingPoint(type) ? ScalarType::kFloat64 : type; }
-
-ElementType WideType(const ElementType& type) {
-  if (!type.is_record()) return WideType(type.scalar());
-  std::vector<TypedName> fields;
-  for (const ElementType::Field& field : type.fields()) {
-    fields.push_back({field.name, WideType(field.type)});
-  }
-  return *ElementType::Record(std::move(fields));
+ScalarType WideScalar(ScalarType type) {
+  return IsFloatingPoint(type) ? ScalarType::kFloat64 : type;
 }
 
 void WidenBuffer(Buffer* buffer) {
@@ -52,7 +45,17 @@ CombineOperator WideOperator(const CombineOperator& combine) {
   return combine.is_prefix_sum() ? wide.AsPrefixSum() : wide;
 }
 
-// The step with everything that is floating-point in fp64.
+}  // namespace
+
+ElementType WideType(const ElementType& type) {
+  if (!type.is_record()) return WideScalar(type.scalar());
+  std::vector<TypedName> fields;
+  for (const ElementType::Field& field : type.fields()) {
+    fields.push_back({field.name, WideScalar(field.type)});
+  }
+  return *ElementType::Record(std::move(fields));
+}
+
 Expression WideStep(const Expression& expression) {
   ExpressionSpec spec = expression.spec();
   for (std::vector<Buffer>* buffers : BuffersOf(&spec)) {
@@ -64,6 +67,19 @@ Expression WideStep(const Expression& expression) {
   return Expression::Unchecked(std::move(spec));
 }
 
+void ConvertElement(const std::byte* from, const ElementType& from_type, const ElementType& to_type,
+                    std::byte* to) {
+  for (size_t f = 0; f < to_type.fields().size(); ++f) {
+    const ElementType::Field& at = from_type.fields()[f];
+    const ScalarValue value = ScalarValue::Load(at.type, from + at.offset_bytes);
+    const ScalarType type = to_type.fields()[f].type;
+    (value.type() == type ? value : Apply(ScalarOp::kCast, type, {value}))
+        .Store(to + to_type.fields()[f].offset_bytes);
+  }
+}
+
+namespace {
+
 // The elements of a buffer in another type with the same fields.
 BufferBytes ConvertedElements(const BufferBytes& bytes, const ElementType& from,
                               const ElementType& to) {
@@ -71,14 +87,8 @@ BufferBytes ConvertedElements(const BufferBytes& bytes, const ElementType& from,
   const size_t elements = bytes.size() / from.size_bytes();
   BufferBytes converted(elements * to.size_bytes());
   for (size_t e = 0; e < elements; ++e) {
-    for (size_t f = 0; f < to.fields().size(); ++f) {
-      const ScalarValue value =
-          ScalarValue::Load(from.fields()[f].type,
-                            bytes.data() + e * from.size_bytes() + from.fields()[f].offset_bytes);
-      const ScalarType type = to.fields()[f].type;
-      (value.type() == type ? value : Apply(ScalarOp::kCast, type, {value}))
-          .Store(converted.data() + e * to.size_bytes() + to.fields()[f].offset_bytes);
-    }
+    ConvertElement(bytes.data() + e * from.size_bytes(), from, to,
+                   converted.data() + e * to.size_bytes());
   }
   return converted;
 }

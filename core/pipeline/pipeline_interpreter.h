@@ -37,6 +37,13 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              absl::Span<const BufferBytes> inputs,
                                              Intermediates intermediates, const RunStep& run);
 
+// What kWide makes of a step and of the types of buffers: everything floating-point in fp64.
+Expression WideStep(const Expression& expression);
+ElementType WideType(const ElementType& type);
+// One element in another type with the same fields.
+void ConvertElement(const std::byte* from, const ElementType& from_type, const ElementType& to_type,
+                    std::byte* to);
+
 // Whether anything in it is floating-point and narrower than fp64: else both runs are the same.
 bool HasNarrowReals(const Pipeline& pipeline);
 

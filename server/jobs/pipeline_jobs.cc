@@ -12,6 +12,7 @@
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/pipeline_search.h"
 #include "server/records/resource_names.h"
+#include "tuner/run/pipeline_turns.h"
 
 namespace mdh {
 namespace {
@@ -22,16 +23,28 @@ constexpr size_t kMaxPipelineRequestIdBytes = kMaxRequestIdBytes - 4;
 constexpr const char* kWholeSuffix = "/all";
 // A shorter search measures the kernel from rules, and little else: the others have the time.
 constexpr int64_t kLeastSearch = 2'000'000'000;
+// What a search for a large step may take besides 1.2 times its share.
+constexpr int64_t kOverrunOfSearch = 2'000'000'000;
 
 // What of a budget is for the steps.
 int64_t BudgetOfSteps(int64_t budget_ns) { return budget_ns - LeastBudgetOfWhole(budget_ns); }
 
-SearchPlanOptions PlanOptionsOf(const v1::TuningOptions& options) {
+// Of large ones so many that, if all of them take that, the least that whole kernels have is over
+// in time: after 1.2 times the budget and 2 s.
+int64_t MostSearches(const Pipeline& pipeline, int64_t budget_ns) {
+  const int64_t of_steps_ns = BudgetOfSteps(budget_ns);
+  if (HasFewPoints(pipeline)) return of_steps_ns / kLeastSearch;
+  const int64_t end_ns = budget_ns + budget_ns / 5 + 2'000'000'000;
+  const int64_t whole_ns = BudgetOfWhole(budget_ns, budget_ns) + kMostOverrunNs;
+  return (end_ns - whole_ns - (of_steps_ns + of_steps_ns / 5)) / kOverrunOfSearch;
+}
+
+SearchPlanOptions PlanOptionsOf(const Pipeline& pipeline, const v1::TuningOptions& options) {
   SearchPlanOptions plan;
   plan.plan.may_reassociate = options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
   if (options.budget_ns() > 0) {
-    const int64_t searches = BudgetOfSteps(options.budget_ns()) / kLeastSearch;
-    plan.most_steps = static_cast<int>(std::clamp<int64_t>(searches, 1, plan.most_steps));
+    plan.most_steps = static_cast<int>(
+        std::clamp<int64_t>(MostSearches(pipeline, options.budget_ns()), 1, plan.most_steps));
   }
   return plan;
 }
@@ -45,7 +58,7 @@ struct PipelineJobs {
 Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
                                           const DeviceCatalogue& catalogue) {
   MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
-  SearchPlan plan = PlanSearch(pipeline, PlanOptionsOf(whole.options));
+  SearchPlan plan = PlanSearch(pipeline, PlanOptionsOf(pipeline, whole.options));
   if (plan.steps.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
                                                       pipeline.name(), " has an empty dimension"));

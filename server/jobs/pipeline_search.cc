@@ -58,8 +58,8 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
                            return FindStepRecord(step, search.key, tools.lookup_table);
                          },
                          {.numerics = options.numerics.policy, .more = {StepsTogether}}));
-  options.abort = AbortCondition::Duration(std::max(LeastBudgetOfWhole(search.options.budget_ns()),
-                                                    search.options.budget_ns() - search.steps_ns));
+  options.abort =
+      AbortCondition::Duration(BudgetOfWhole(search.options.budget_ns(), search.steps_ns));
   Result<PipelineTurns> turns = tools.measure_in_turns(
       search.lease, search.pipeline, std::move(candidates), options, search.cancelled);
   if (search.cancelled) return absl::CancelledError("cancelled");

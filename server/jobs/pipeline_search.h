@@ -2,6 +2,7 @@
 // record of the pipeline.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -16,9 +17,14 @@
 
 namespace mdh {
 
-// What of the budget of a pipeline's search is kept for the whole kernels, in nanoseconds; they
-// have what the searches for steps leave, too.
+// What of the budget of a pipeline's search is kept for the whole kernels, in nanoseconds.
 constexpr int64_t LeastBudgetOfWhole(int64_t budget_ns) { return budget_ns / 2; }
+
+// What they have when the searches for steps took so long: all that these have left. Searches may
+// take more than they were given, which is taken off here, down to a half of what is kept.
+constexpr int64_t BudgetOfWhole(int64_t budget_ns, int64_t steps_ns) {
+  return std::max(LeastBudgetOfWhole(budget_ns) / 2, budget_ns - steps_ns);
+}
 
 struct PipelineSearch {
   const Pipeline& pipeline;

@@ -112,7 +112,7 @@ class CpuHarness final : public Harness {
       run.cores = measured_cores_;
       run.placement = placement_;
       MDH_ASSIGN_OR_RETURN(const RunRecord record, RunAlone(run));
-      measurement = Judge(record, run, problem_->references());
+      measurement = problem_->Judge(record, run);
     }
     measurement.compile_ns = compiled.compile_ns;
     return measurement;

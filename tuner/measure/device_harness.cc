@@ -317,7 +317,7 @@ class DeviceHarness final : public Harness {
     if (!execution.ok()) return execution.status();
     if (execution->failure && is_lost) return Died(*execution->failure);
     if (execution->failure) return *execution->failure;
-    Measurement measurement = Judge(execution->record, run, problem_->references());
+    Measurement measurement = problem_->Judge(execution->record, run);
     measurement.calls_per_time = execution->details.calls_per_time;
     measurement.registers_per_thread = execution->details.registers_per_thread;
     measurement.local_bytes_per_thread = execution->details.local_bytes_per_thread;

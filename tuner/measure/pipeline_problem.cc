@@ -1,25 +1,34 @@
 // References of pipelines: their steps one after the other, and how far results may be off by what
 // is between them.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"
+#include "tuner/measure/pipeline_samples.h"
 #include "tuner/measure/problem.h"
+#include "tuner/measure/results/demanded_points.h"
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
+#include "tuner/measure/sampled_references.h"
+#include "tuner/process/child_process.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {
 
 using Role = PipelineBuffer::Role;
 
-// How often what rounding intermediates, or errors in them, change may be found in results: errors
-// add up in other ways than those that were tried.
-constexpr double kSlackOfRounding = 4;  // as IsRightValue
-constexpr double kSlackOfErrors = 2;
+// What computing a step with all its points takes beside the points: a compiler, a process.
+constexpr double kPlainKernelNs = 450e6;
+// Per byte that a step reads or writes, and per point and operation of what is compiled, on a core.
+constexpr double kByteNs = 2;
+constexpr double kStepOfPipelineNs = 0.3;
+// Parts of a time limit.
+constexpr int64_t kPartForWholePipeline = 4;
+constexpr int64_t kPartForPipelineSamples = 8;
 
 std::vector<BufferBytes> BytesOf(std::vector<ReferenceBuffer> references) {
   std::vector<BufferBytes> bytes;
@@ -27,36 +36,19 @@ std::vector<BufferBytes> BytesOf(std::vector<ReferenceBuffer> references) {
   return bytes;
 }
 
-// What each step of a pipeline is known to compare its results by, of the run before.
-using ReferencesOfSteps = std::vector<std::vector<ReferenceBuffer>>;
-
-// Numbers the errors that results of steps are given.
-uint64_t Mixed(uint64_t number) {
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-  return number ^ (number >> 31);
-}
-
-// Every value as far off as a kernel's may be, this way or that.
-void AddErrors(uint64_t seed, ReferenceBuffer& reference) {
-  for (const ReferenceField& field : reference.fields) {
-    if (!IsFloatingPoint(field.type) || field.tolerance <= 0) continue;
-    const auto add = [&](int64_t e) {
+// Every value as far off as a kernel's may be.
+void AddErrors(uint64_t number, ReferenceBuffer& reference) {
+  ForRanges(reference.elements(), [&](int64_t /*piece*/, int64_t begin, int64_t end) {
+    for (int64_t e = begin; e < end; ++e) {
       const bool is_result = reference.contents.empty() ||
                              reference.contents[static_cast<size_t>(e)] == ElementContent::kResult;
-      if (!is_result) return;
-      std::byte* const at =
-          reference.bytes.data() + e * reference.type.size_bytes() + field.offset_bytes;
-      const double value = ScalarValue::Load(field.type, at).as_double();
-      if (!std::isfinite(value)) return;
-      const double error = field.tolerance * std::max(std::abs(value), field.rms);
-      const bool is_larger = (Mixed(seed ^ static_cast<uint64_t>(e)) & 1) != 0;
-      ScalarValue::Real(field.type, value + (is_larger ? error : -error)).Store(at);
-    };
-    ForRanges(reference.elements(), [&](int64_t /*piece*/, int64_t begin, int64_t end) {
-      for (int64_t e = begin; e < end; ++e) add(e);
-    });
-  }
+      for (const ReferenceField& field : reference.fields) {
+        if (!is_result) continue;
+        AddError(field, number ^ static_cast<uint64_t>(e),
+                 reference.bytes.data() + e * reference.type.size_bytes());
+      }
+    }
+  });
 }
 
 // Per step how many different values its passed inputs have, where the pipeline's have so many.
@@ -73,6 +65,31 @@ std::vector<std::vector<double>> DistinctInputs(const Pipeline& pipeline,
     for (size_t b = 0; b < results.size(); ++b) of_buffers[step.outputs[b]] = results[b];
   }
   return distinct;
+}
+
+// What results are compared by, without what they are.
+std::vector<ReferenceBuffer> FieldsOf(const std::vector<ReferenceBuffer>& references) {
+  std::vector<ReferenceBuffer> known;
+  for (const ReferenceBuffer& reference : references) {
+    known.push_back({.name = reference.name,
+                     .type = reference.type,
+                     .bytes = {},
+                     .contents = {},
+                     .fields = reference.fields});
+  }
+  return known;
+}
+
+ReferenceBuffer ZeroOf(const ReferenceBuffer& reference, int64_t element) {
+  ReferenceBuffer zero = {
+      .name = reference.name, .type = reference.type, .bytes = {}, .contents = {}, .fields = {}};
+  zero.variants = {reference.variants.size(), ReferenceVariant{{}, 0}};
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    const ScalarValue value = ScalarValue::Zero(reference.fields[f].type);
+    zero.samples.push_back({element, static_cast<int>(f), value});
+    for (ReferenceVariant& variant : zero.variants) variant.values.push_back(value);
+  }
+  return zero;
 }
 
 }  // namespace
@@ -97,7 +114,90 @@ Result<std::vector<ReferenceBuffer>> Problem::ReferencesOfStep(const Expression&
   return std::move(problem.references_);
 }
 
+// Roughly, and rather too much than too little.
+double Problem::WholePipelineNs() const {
+  const auto& pipeline = std::get<Pipeline>(computation_);
+  const double runs = HasNarrowReals(pipeline) ? 3 : 2;
+  const auto cores = static_cast<double>(AllowedCores().size());
+  double run_ns = 0;
+  for (const PipelineStep& step : pipeline.steps()) {
+    const Expression& e = step.expression;
+    const auto points = static_cast<double>(e.points());
+    if (IsSmall(e)) {
+      run_ns += points * InterpretedPointNs(e);
+      continue;
+    }
+    const auto operations = static_cast<double>(e.function().instructions().size() + 1);
+    run_ns += kPlainKernelNs + points * operations * kStepOfPipelineNs / cores +
+              kByteNs * static_cast<double>(BufferBytesOf(e));
+  }
+  return runs * run_ns;
+}
+
 Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
+  const int64_t limit_ns = options.time_limit_ns / kPartForWholePipeline;
+  if (limit_ns == 0) return ComputeWholePipeline(options, 0);
+  if (WholePipelineNs() <= static_cast<double>(limit_ns)) {
+    const Status whole = ComputeWholePipeline(options, NowNs() + limit_ns);
+    if (!absl::IsDeadlineExceeded(whole)) return whole;
+  }
+  return ComputePipelineSamples(options);
+}
+
+PipelineSampleOptions Problem::PipelineSamplesIn(int64_t time_limit_ns) const {
+  return {.seed = seed_,
+          .accumulation = AccumulationOf(numerics_.policy),
+          .time_limit_ns = time_limit_ns,
+          .distinct = DistinctInputs(std::get<Pipeline>(computation_), distinct_),
+          .tolerance_of = [numerics = numerics_](const Expression& step) {
+            return Problem(step, numerics).Tolerance();
+          }};
+}
+
+Status Problem::ComputePipelineSamples(const ProblemOptions& options) {
+  MDH_ASSIGN_OR_RETURN(
+      references_,
+      SamplePipeline(std::get<Pipeline>(computation_), InputPointers(),
+                     PipelineSamplesIn(options.time_limit_ns / kPartForPipelineSamples)));
+  return absl::OkStatus();
+}
+
+std::pair<const Expression*, int> Problem::WriterOf(size_t output) const {
+  if (!is_of_pipeline()) return {&expression(), static_cast<int>(output)};
+  const auto& pipeline = std::get<Pipeline>(computation_);
+  const int b = pipeline.BuffersOf(Role::kOutput)[output];
+  const PipelineStep& step = pipeline.steps()[pipeline.writer(b)];
+  const auto place = std::find(step.outputs.begin(), step.outputs.end(), b);
+  return {&step.expression, static_cast<int>(place - step.outputs.begin())};
+}
+
+std::optional<ReferenceBuffer> Problem::ComputeElement(size_t output, int64_t element) const {
+  const auto [writer, position] = WriterOf(output);
+  const Result<std::optional<std::vector<int64_t>>> point =
+      OutputPoints(*writer, position).Find(element);
+  if (!point.ok()) return std::nullopt;
+  const Buffer& buffer = writer->outputs()[position];
+  if (!point->has_value()) {
+    // Zero, or what was there.
+    if (!buffer.is_dense() || buffer.keeps_unreached) return std::nullopt;
+    return ZeroOf(references_[output], element);
+  }
+  const int64_t limit_ns = time_limit_ns_ / kPartForPipelineSamples;
+  if (is_of_pipeline()) {
+    Result<ReferenceBuffer> samples =
+        SampleResult(std::get<Pipeline>(computation_), InputPointers(), output, **point,
+                     PipelineSamplesIn(limit_ns));
+    if (!samples.ok() || samples->samples.empty()) return std::nullopt;
+    return *std::move(samples);
+  }
+  const double result_ns =
+      static_cast<double>(ReductionLength(*writer)) * InterpretedPointNs(*writer);
+  if (result_ns > static_cast<double>(limit_ns)) return std::nullopt;
+  return SampleResult(*writer, InputPointers(), position, **point,
+                      AccumulationOf(numerics_.policy));
+}
+
+Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t deadline_ns) {
   const auto& pipeline = std::get<Pipeline>(computation_);
   std::vector<BufferBytes> inputs;
   for (const GuardedMemory& input : inputs_) {
@@ -113,13 +213,21 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
         pipeline, inputs, intermediates,
         [&](const Expression& step,
             absl::Span<const BufferBytes> given) -> Result<std::vector<BufferBytes>> {
+          if (deadline_ns > 0) {
+            const int64_t left_ns = deadline_ns - NowNs();
+            if (left_ns <= 0) return absl::DeadlineExceededError("the time is over");
+            of_step.time_limit_ns = left_ns * kPartForReference;
+          }
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
                                ReferencesOfStep(step, given, distinct[number], numerics_, of_step));
-          if (intermediates == Intermediates::kRounded && !has_errors) known.push_back(references);
+          if (intermediates == Intermediates::kRounded && !has_errors) {
+            known.push_back(FieldsOf(references));
+          }
           const std::vector<int>& outputs = pipeline.steps()[number].outputs;
           for (size_t b = 0; has_errors && b < references.size(); ++b) {
             if (pipeline.Readers(outputs[b]).empty()) continue;
-            AddErrors(Mixed(options.seed + 64 * number + b), references[b]);
+            AddErrors(NumberOfErrors(options.seed, static_cast<int>(number), static_cast<int>(b)),
+                      references[b]);
           }
           ++number;
           return BytesOf(std::move(references));
@@ -136,13 +244,7 @@ Status Problem::ComputePipelineReferences(const ProblemOptions& options) {
     of_step.check_sample = false;
     if (!is_narrow) wide = rounded;
     std::vector<BufferBytes> disturbed;
-    const bool may_err = std::any_of(known.begin(), known.end(), [](const auto& references) {
-      return std::any_of(references.begin(), references.end(), [](const ReferenceBuffer& one) {
-        return std::any_of(one.fields.begin(), one.fields.end(),
-                           [](const ReferenceField& field) { return field.tolerance > 0; });
-      });
-    });
-    if (may_err && pipeline.steps().size() > 1) {
+    if (HasTolerance(known) && pipeline.steps().size() > 1) {
       MDH_ASSIGN_OR_RETURN(disturbed, run(Intermediates::kRounded, true));
     }
     references_.clear();

@@ -13,6 +13,7 @@
 #include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
+#include "tuner/measure/results/demanded_points.h"
 #include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
@@ -26,15 +27,12 @@ constexpr int64_t kMostInterpretedPoints = 1'000'000;
 constexpr double kMostInterpretedNs = 1e9;
 constexpr double kMostSamplingNs = 200e6;
 constexpr int kSampledPoints = 64;
-// Of one access, operation or combination.
-constexpr double kInterpretedStepNs = 25;
 // Of a compiled one on a core, at least as a rule; more than some cores wait for memory anyway.
 constexpr double kCompiledStepNs = 0.2;
 constexpr size_t kMostCoresThatHelp = 16;
 constexpr int64_t kCompilingNs = 500'000'000;
-// Parts of a time limit. Making a problem is done twice: for the search, and for the final figures.
+// Parts of a time limit.
 constexpr int64_t kPartForDrawing = 2;
-constexpr int64_t kPartForReference = 6;
 constexpr int64_t kPartForSamples = 12;
 constexpr int64_t kMostAmplificationNs = 50'000'000;
 
@@ -167,6 +165,8 @@ Result<std::unique_ptr<Problem>> Problem::Create(Computation computation,
                                                  const ProblemOptions& options,
                                                  std::unique_ptr<Problem> before) {
   std::unique_ptr<Problem> problem(new Problem(std::move(computation), options.numerics));
+  problem->seed_ = options.seed;
+  problem->time_limit_ns_ = options.time_limit_ns;
   MDH_RETURN_IF_ERROR(problem->CheckMemory());
   problem->TakeOver(std::move(before));
   MDH_RETURN_IF_ERROR(problem->MakeMemory());
@@ -248,22 +248,16 @@ double Problem::Tolerance() const {
   return is_exact ? 0 : kDefaultTolerance;
 }
 
-bool Problem::is_small() const {
-  return expression().points() <= kMostInterpretedPoints &&
-         static_cast<double>(expression().points()) * InterpretedPointNs() <= kMostInterpretedNs;
+bool Problem::IsSmall(const Expression& expression) {
+  const auto points = static_cast<double>(expression.points());
+  return expression.points() <= kMostInterpretedPoints &&
+         points * InterpretedPointNs(expression) <= kMostInterpretedNs;
 }
 
 bool Problem::has_samples() const {
   return std::any_of(references_.begin(), references_.end(), [](const ReferenceBuffer& reference) {
     return reference.check != ResultCheck::kWhole;
   });
-}
-
-// Roughly.
-double Problem::InterpretedPointNs() const {
-  const auto instructions = static_cast<double>(expression().function().instructions().size());
-  const auto inputs = static_cast<double>(expression().inputs().size());
-  return kInterpretedStepNs * (instructions + inputs + 1);
 }
 
 std::vector<const std::byte*> Problem::InputPointers() const {
@@ -307,8 +301,10 @@ Status Problem::ComputeReferences(const ProblemOptions& options) {
 }
 
 Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
-  amplification_ = StoreAmplification(expression(), InputPointers(), options.seed,
-                                      InterpretedPointNs(), kMostAmplificationNs);
+  amplification_ = StoreAmplification(expression(), InputPointers(),
+                                      {.seed = options.seed,
+                                       .point_ns = InterpretedPointNs(expression()),
+                                       .limit_ns = kMostAmplificationNs});
   Result<std::vector<std::vector<std::byte>>> bytes =
       is_small() ? Interpreted() : PlainOutputs(options);
   if (!bytes.ok()) return bytes.status();
@@ -344,7 +340,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::PlainOutputs(const ProblemO
 Status Problem::ComputeSamples(const ProblemOptions& options) {
   const SampleOptions sampling = {.seed = options.seed,
                                   .accumulation = AccumulationOf(numerics_.policy),
-                                  .point_ns = InterpretedPointNs(),
+                                  .point_ns = InterpretedPointNs(expression()),
                                   .time_limit_ns = options.time_limit_ns / kPartForSamples,
                                   .distinct = distinct_};
   references_ =
@@ -377,12 +373,20 @@ CandidateRun Problem::MakeRun(const std::string& library, const std::string& ent
   return run;
 }
 
+Measurement Problem::Judge(const RunRecord& record, const CandidateRun& run) {
+  return witness_.Judge(
+      record, run,
+      [this](size_t output, int64_t element) { return ComputeElement(output, element); },
+      references_);
+}
+
 Status Problem::CheckSample(const ProblemOptions& options) const {
   const double result_ns =
-      static_cast<double>(ReductionLength(expression())) * InterpretedPointNs();
-  const double limit_ns = options.time_limit_ns > 0
-                              ? static_cast<double>(options.time_limit_ns) / kPartForSamples
-                              : kMostSamplingNs;
+      static_cast<double>(ReductionLength(expression())) * InterpretedPointNs(expression());
+  const double limit_ns =
+      options.time_limit_ns > 0
+          ? std::min(kMostSamplingNs, static_cast<double>(options.time_limit_ns) / kPartForSamples)
+          : kMostSamplingNs;
   const auto affordable = static_cast<int64_t>(std::min(limit_ns / result_ns, 1e9));
   if (affordable == 0 && options.time_limit_ns > 0) return absl::OkStatus();
   std::mt19937_64 rng(options.seed);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,15 +19,21 @@
 #include "core/expression/numerics.h"
 #include "core/kernel/kernel_call.h"
 #include "core/pipeline/computation.h"
+#include "tuner/measure/pipeline_samples.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
 #include "tuner/measure/runner.h"
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/guarded_memory.h"
+#include "tuner/measure/trial/witness.h"
 
 namespace mdh {
 
 class Problem;
+
+// Of a time limit this part may pass until a whole reference is there. Making a problem is done
+// twice: for the search, and for the final figures.
+inline constexpr int64_t kPartForReference = 6;
 
 struct ProblemOptions {
   // Contents of all outputs, as a plain kernel computes them from the problem's inputs. Errors:
@@ -65,7 +73,9 @@ class Problem {
   // Of pipelines all steps are computed in these ways, one after the other, and more than once:
   // intermediates kept wide, which is the reference; rounded to their types; and, unless results
   // must be exact, off by as much as kernels of the steps may be. What these change results may
-  // change (ReferenceBuffer::variants). A whole reference that takes too long is DeadlineExceeded.
+  // change (ReferenceBuffer::variants). Where that would take more than a quarter of the time limit
+  // only some results are computed, in these ways (SamplePipeline), in an eighth of it; without a
+  // limit a step that takes too long is DeadlineExceeded.
   //
   // `before`: a problem that is not needed any more. If it is of the same computation its memory is
   // used again, and it tells how long a whole reference takes; else it makes room.
@@ -84,6 +94,9 @@ class Problem {
 
   // How a kernel for it is called.
   KernelCall CallOf(const Kernel& kernel) const;
+  // As mdh::Judge, of a run of a kernel for this computation. Where results are compared with
+  // samples, kernels are compared with each other as a whole (Witness).
+  Measurement Judge(const RunRecord& record, const CandidateRun& run);
   // A run of a kernel of this computation, compiled to `library`.
   CandidateRun MakeRun(const std::string& library, const std::string& entry, int threads,
                        const MeasureOptions& options) const;
@@ -119,12 +132,22 @@ class Problem {
   Result<std::vector<std::vector<std::byte>>> PlainOutputs(const ProblemOptions& options);
   Status CheckSample(const ProblemOptions& options) const;
   std::vector<const std::byte*> InputPointers() const;
-  double InterpretedPointNs() const;
-  bool is_small() const;
+  // Whether all of it is interpreted quickly.
+  static bool IsSmall(const Expression& expression);
+  bool is_small() const { return IsSmall(expression()); }
   bool has_samples() const;
 
   // In pipeline_problem.cc.
   Status ComputePipelineReferences(const ProblemOptions& options);
+  // Errors: DeadlineExceeded after that, on the clock of NowNs(); 0: never.
+  Status ComputeWholePipeline(const ProblemOptions& options, int64_t deadline_ns);
+  Status ComputePipelineSamples(const ProblemOptions& options);
+  double WholePipelineNs() const;
+  PipelineSampleOptions PipelineSamplesIn(int64_t time_limit_ns) const;
+  // What writes an output, and which of its own outputs that is.
+  std::pair<const Expression*, int> WriterOf(size_t output) const;
+  // As Witness::Arbiter.
+  std::optional<ReferenceBuffer> ComputeElement(size_t output, int64_t element) const;
   // What a step gives of these inputs, which have so many different values, and how results are
   // compared.
   static Result<std::vector<ReferenceBuffer>> ReferencesOfStep(const Expression& step,
@@ -141,6 +164,9 @@ class Problem {
   std::vector<double> distinct_;  // values of the inputs, per passed input
   double amplification_ = 1;      // of errors, by the store function
   int64_t least_whole_ns_ = 0;
+  uint64_t seed_ = 1;
+  int64_t time_limit_ns_ = 0;
+  Witness witness_;
 };
 
 // In the order in which they are tried; of a pipeline those of its first step that combines values.

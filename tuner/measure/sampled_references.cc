@@ -113,4 +113,18 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
   return references;
 }
 
+ReferenceBuffer SampleResult(const Expression& expression,
+                             absl::Span<const std::byte* const> inputs, int output,
+                             absl::Span<const int64_t> point, Accumulation accumulation) {
+  const std::vector<ScalarValue> values = InterpretAt(expression, inputs, point, accumulation);
+  std::vector<ReferenceSample> samples;
+  for (size_t r = 0; r < values.size(); ++r) {
+    const Expression::AccessRef at = expression.output_access(static_cast<int>(r));
+    if (at.buffer != output) continue;
+    const Buffer& buffer = expression.outputs()[output];
+    samples.push_back({buffer.ElementAt(at.access, point), at.field, values[r]});
+  }
+  return MakeSampledReference(expression, output, std::move(samples));
+}
+
 }  // namespace mdh

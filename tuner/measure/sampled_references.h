@@ -30,4 +30,9 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
                                               const SampleOptions& options, double tolerance,
                                               double amplification = 1);
 
+// The samples of one output that one point gives.
+ReferenceBuffer SampleResult(const Expression& expression,
+                             absl::Span<const std::byte* const> inputs, int output,
+                             absl::Span<const int64_t> point, Accumulation accumulation);
+
 }  // namespace mdh

@@ -33,15 +33,20 @@ double RootMeanSquare(const std::vector<Sample>& samples, Values Sample::*values
 }
 
 std::vector<Sample> Draw(const Expression& expression, absl::Span<const std::byte* const> inputs,
-                         uint64_t seed, int count) {
-  std::mt19937_64 rng(seed);
+                         const AmplificationOptions& options, int count) {
+  std::mt19937_64 rng(options.seed);
+  PointInterpreter interpreter(expression, inputs);
   std::vector<Sample> samples;
   for (int n = 0; n < count; ++n) {
     Sample sample;
-    for (const Dimension& dimension : expression.dimensions()) {
-      sample.point.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(dimension.size)));
+    if (options.known_point) {
+      sample.point = options.known_point(rng());
+    } else {
+      for (const Dimension& dimension : expression.dimensions()) {
+        sample.point.push_back(static_cast<int64_t>(rng() % static_cast<uint64_t>(dimension.size)));
+      }
     }
-    sample.results = ResultsAt(expression, inputs, sample.point);
+    sample.results = interpreter.ResultsAt(sample.point);
     sample.stored = StoredValues(expression, inputs, sample.point, sample.results);
     samples.push_back(std::move(sample));
   }
@@ -51,13 +56,13 @@ std::vector<Sample> Draw(const Expression& expression, absl::Span<const std::byt
 }  // namespace
 
 double StoreAmplification(const Expression& expression, absl::Span<const std::byte* const> inputs,
-                          uint64_t seed, double point_ns, int64_t limit_ns) {
+                          const AmplificationOptions& options) {
   if (expression.store() == nullptr || expression.is_empty()) return 1;
-  const double result_ns = point_ns * static_cast<double>(ReductionLength(expression));
-  const double affordable = static_cast<double>(limit_ns) / result_ns;
+  const double result_ns = options.point_ns * static_cast<double>(ReductionLength(expression));
+  const double affordable = static_cast<double>(options.limit_ns) / result_ns;
   if (affordable < kLeastSamples) return kGuess;
-  const std::vector<Sample> samples =
-      Draw(expression, inputs, seed, static_cast<int>(std::min<double>(affordable, kMostSamples)));
+  const std::vector<Sample> samples = Draw(
+      expression, inputs, options, static_cast<int>(std::min<double>(affordable, kMostSamples)));
   const size_t outputs = expression.stored().size();
   std::vector<double> changes(samples.size() * outputs, 0);
   for (size_t r = 0; r < expression.function().results().size(); ++r) {

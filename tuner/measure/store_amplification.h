@@ -4,19 +4,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
 
+struct AmplificationOptions {
+  uint64_t seed = 1;
+  double point_ns = 100;  // what the interpreter takes for a point of the MDA
+  int64_t limit_ns = 0;   // where not even a few results are computed in that time: a guess
+  // A point at which the inputs are known, by a random number; empty: they are everywhere.
+  std::function<std::vector<int64_t>(uint64_t random)> known_point = {};
+};
+
 // The largest relative error of what is stored, in units of the relative error of a result of f, at
 // some random points; at least 1, which it is without a store function. Errors count relative to
 // the value or, if that is larger, to the root mean square of all
-// (tuner/measure/results/comparison.h). `point_ns`: what the interpreter takes for a point of the
-// MDA; where not even a few results are computed within `limit_ns`, a guess. `inputs`: one pointer
-// per passed input.
+// (tuner/measure/results/comparison.h). `inputs`: one pointer per passed input.
 double StoreAmplification(const Expression& expression, absl::Span<const std::byte* const> inputs,
-                          uint64_t seed, double point_ns, int64_t limit_ns);
+                          const AmplificationOptions& options);
 
 }  // namespace mdh

@@ -14,10 +14,21 @@
 namespace mdh {
 namespace {
 
-// However short the budget is, references of large pipelines take their time.
-constexpr int64_t kLeastForReference = 60'000'000'000;
-// Then the first kernels are compiled and measured.
-constexpr int64_t kLeastForTurns = 3'000'000'000;
+// When the problem is there, for the first kernels to be compiled and measured.
+constexpr int64_t kLeastForTurnsOfSmall = 3'000'000'000;
+
+// Errors: those of SetNewProblem, which say that the budget is too short where it is.
+Status SetProblem(Runner& runner, const Pipeline& pipeline, const TuningOptions& options,
+                  int64_t deadline_ns, const std::atomic<bool>& cancelled) {
+  runner.SetDeadline(deadline_ns);
+  const Status set = SetNewProblem(runner, pipeline, options);
+  const bool is_late =
+      absl::IsCancelled(set) && !cancelled && deadline_ns > 0 && NowNs() > deadline_ns;
+  if (!is_late && !absl::IsDeadlineExceeded(set)) return set;
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the budget is too short for '", pipeline.name(), "': ",
+      is_late ? "its inputs and what results are compared with were not there" : set.message()));
+}
 
 int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
@@ -38,6 +49,14 @@ Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
 
 }  // namespace
 
+bool HasFewPoints(const Pipeline& pipeline) {
+  double points = 0;
+  for (const PipelineStep& step : pipeline.steps()) {
+    points += static_cast<double>(step.expression.points());
+  }
+  return points <= static_cast<double>(kMostPointsOfSmall);
+}
+
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,
@@ -51,14 +70,17 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
     tell(step == ProblemStep::kInputs ? SearchPhase::kInputs : SearchPhase::kReference);
   });
   const std::optional<int64_t> duration_ns = options.abort.NanosecondsLeft({});
-  if (duration_ns) runner.SetDeadline(start_ns + std::max(*duration_ns, kLeastForReference));
+  const bool is_small = HasFewPoints(pipeline);
+  const int64_t end_ns = duration_ns ? start_ns + *duration_ns : 0;
   const absl::Cleanup no_deadline = [&] { runner.SetDeadline(0); };
-  const Status set = SetNewProblem(runner, pipeline, options);
+  const Status set =
+      SetProblem(runner, pipeline, options,
+                 duration_ns && is_small ? end_ns + kExtensionOfSmall : end_ns, cancelled);
   runner.SetStepListener(nullptr);
   MDH_RETURN_IF_ERROR(set);
   if (duration_ns) {
-    runner.SetDeadline(
-        std::max(start_ns + *duration_ns + kMostOverrunNs, NowNs() + kLeastForTurns));
+    const int64_t least_ns = is_small ? NowNs() + kLeastForTurnsOfSmall : 0;
+    runner.SetDeadline(std::max(end_ns + kMostOverrunNs, least_ns));
   }
   std::vector<Finalist> finalists;
   for (const PipelineCandidate& candidate : candidates) {

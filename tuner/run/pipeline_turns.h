@@ -27,13 +27,17 @@ struct PipelineTurns {
   const MeasuredPipeline& best() const { return measured.front(); }
 };
 
+// Whether it has at most kMostPointsOfSmall points, in all of its steps together.
+bool HasFewPoints(const Pipeline& pipeline);
+
 // As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
 // the candidates, the best one is at least as fast as that, as measured. The best is marked as
 // disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure, on_step
 // and the duration in `abort` count: what was not measured by then, in the order of the candidates,
-// and kMostOverrunNs more, is left out, but references of large pipelines may take a minute.
-// Errors: DeadlineExceeded if nothing was measured by then; FailedPrecondition if every kernel
-// fails, saying how; those of MeasureFinalists.
+// and kMostOverrunNs more, is left out; of large pipelines results are compared with samples where
+// more takes too long (Problem::Create). Small ones, of at most 1e6 points, wait longer for a
+// machine that does other things. Errors: DeadlineExceeded if nothing was measured by then;
+// FailedPrecondition if every kernel fails, saying how; those of MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,

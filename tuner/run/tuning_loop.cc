@@ -37,8 +37,6 @@ constexpr size_t kFinalists = 3;
 constexpr size_t kKept = 2;
 // Of the time of the search, for patience at the end (TuningOptions).
 constexpr int64_t kPatiencePart = 10;
-constexpr int64_t kMostPointsOfSmall = 1'000'000;
-constexpr int64_t kExtensionOfSmall = 120'000'000'000;
 
 class TuningRun {
  public:

@@ -114,6 +114,10 @@ struct TuningResult {
 // How much longer than a Duration a search may take, whatever the size of the problem: a fifth, and
 // this. Less than two seconds, so that starting it and storing its result fit in as well.
 inline constexpr int64_t kMostOverrunNs = 1'600'000'000;
+// Of a problem of so few points nothing takes long but a machine that does other things: until
+// there is a first result it has so much more time.
+inline constexpr int64_t kMostPointsOfSmall = 1'000'000;
+inline constexpr int64_t kExtensionOfSmall = 120'000'000'000;
 
 // Called after every trial, from the thread that called Tune. `best_ns` is the fastest call of the
 // best configuration, 0 before the first valid trial; `elapsed_ns` counts from the start of Tune.

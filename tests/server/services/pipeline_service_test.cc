@@ -63,6 +63,16 @@ class PipelineServiceTest : public ServiceTest {
   const Pipeline layer_ = *ParsePipeline(kLayer);
 };
 
+// Each search for a large step may take two seconds more.
+TEST_F(PipelineServiceTest, OfLargePipelinesFewerStepsAreSearched) {
+  const Pipeline large = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
+  const Result<v1::CreateTuningJobResponse> created =
+      client_->CreateJob(large, {.budget_ns = 12'000'000'000});
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_THAT(created->step_jobs(), SizeIs(2));
+  EXPECT_THAT(created->note(), HasSubstr("the costliest 2 of 3 distinct steps"));
+}
+
 TEST_F(PipelineServiceTest, EveryDistinctStepOfThePartitionsHasAJob) {
   const Result<v1::CreateTuningJobResponse> created =
       client_->CreateJob(layer_, {.budget_ns = 12'000'000'000, .max_trials = 2});

@@ -1,5 +1,7 @@
 // What kernels of pipelines are compared with.
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/text/pipeline_parser.h"
@@ -112,6 +114,83 @@ TEST(PipelineProblemTest, WhatTakesTooLongIsAnError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("pipeline 'layer' are compared with cannot be computed in time"));
+}
+
+// Of 12 million points in the product alone.
+const Bindings kLargeSizes = {{"M", "310"}, {"N", "205"}, {"K", "200"}};
+
+ProblemOptions InAnEighth(int64_t sampling_ns) {
+  return {
+      .time_limit_ns = 8 * sampling_ns,
+      .plain_kernel = [](const Problem&, int64_t) -> Result<std::vector<std::vector<std::byte>>> {
+        return absl::DeadlineExceededError("too slow");
+      }};
+}
+
+TEST(PipelineProblemTest, WithALimitOnlySomeResultsAreComputed) {
+  const Pipeline large = *ParsePipeline(kLayer, kLargeSizes);
+  const auto problem = Problem::Create(large, InAnEighth(150'000'000));
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  ASSERT_EQ((*problem)->references().size(), 1u);
+  const ReferenceBuffer& reference = (*problem)->references()[0];
+  EXPECT_EQ(reference.name, "y");
+  EXPECT_EQ(reference.check, ResultCheck::kSamples);
+  EXPECT_GT(reference.samples.size(), 20u);
+  // Corners are among them.
+  for (const int64_t corner : {0, 204, 309 * 205, 310 * 205 - 1}) {
+    EXPECT_TRUE(std::any_of(reference.samples.begin(), reference.samples.end(),
+                            [&](const ReferenceSample& s) { return s.element == corner; }))
+        << corner;
+  }
+  EXPECT_EQ(reference.variants.size(), 2u);
+}
+
+// What a kernel that is wrong at few points gives: seen at samples, and nowhere else.
+TEST(PipelineProblemTest, SamplesSeeWhatIsWrongWhereTheyAre) {
+  const Pipeline large = *ParsePipeline(kLayer, kLargeSizes);
+  const auto problem = *Problem::Create(large, InAnEighth(150'000'000));
+  const ReferenceBuffer& reference = problem->references()[0];
+  BufferBytes right(310 * 205 * sizeof(float));
+  for (const ReferenceSample& sample : reference.samples) {
+    ElementOf(right, static_cast<size_t>(sample.element)) =
+        static_cast<float>(sample.value.as_double());
+  }
+  EXPECT_TRUE(IsRight(reference, right));
+  std::set<int64_t> sampled;
+  for (const ReferenceSample& sample : reference.samples) {
+    sampled.insert(sample.element);
+    BufferBytes wrong = right;
+    ElementOf(wrong, static_cast<size_t>(sample.element)) += 2;
+    const auto mismatch = FirstMismatch(reference, wrong.data(), std::byte{0xa5});
+    ASSERT_TRUE(mismatch.has_value()) << sample.element;
+    EXPECT_EQ(mismatch->element, sample.element);
+  }
+  // A whole row, a whole column, every 64th element: each has samples in it.
+  const auto spoil = [&](auto is_spoiled) {
+    BufferBytes wrong = right;
+    for (int64_t e = 0; e < 310 * 205; ++e) {
+      if (is_spoiled(e)) ElementOf(wrong, static_cast<size_t>(e)) += 2;
+    }
+    return wrong;
+  };
+  EXPECT_FALSE(IsRight(reference, spoil([](int64_t e) { return e / 205 == 309; })));
+  EXPECT_FALSE(IsRight(reference, spoil([](int64_t e) { return e % 205 == 204; })));
+  EXPECT_FALSE(IsRight(reference, spoil([](int64_t e) { return e / 205 >= 288; })));
+  EXPECT_TRUE(IsRight(reference, spoil([&](int64_t e) { return sampled.count(e) == 0; })));
+}
+
+TEST(PipelineProblemTest, WhereNotOneResultFitsNothingIsCompared) {
+  const Pipeline long_sums = *ParsePipeline(kLayer, {{"M", "2"}, {"N", "3"}, {"K", "4000000"}});
+  const auto problem = Problem::Create(long_sums, InAnEighth(1'000'000'000));
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kNothing);
+}
+
+// Few steps of few points are computed as a whole, whatever the limit.
+TEST(PipelineProblemTest, WhatIsSmallIsComputedAsAWhole) {
+  const auto problem = Problem::Create(*ParsePipeline(kLayer), {.time_limit_ns = 1'000'000'000});
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ((*problem)->references()[0].check, ResultCheck::kWhole);
 }
 
 TEST(PipelineProblemTest, DistributionsAreThoseOfTheFirstReduction) {

@@ -49,12 +49,14 @@ bool IsClose(const ReferenceField& field, const ScalarValue& expected, const Sca
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms);
 }
 
-// Whether a value is as near to the reference as one of its variants explains.
-bool IsExplained(const ReferenceBuffer& reference, const ReferenceField& field, int64_t element,
-                 const ScalarValue& expected, const ScalarValue& got) {
+// Whether a value is as near to the reference as one of its variants explains. `other`: the value
+// of a variant in its place.
+template <typename Other>
+bool IsExplained(const ReferenceBuffer& reference, const ReferenceField& field,
+                 const ScalarValue& expected, const ScalarValue& got, const Other& other_of) {
   double explained = 0;
   for (const ReferenceVariant& variant : reference.variants) {
-    const ScalarValue other = ValueAt(reference, field, variant.bytes.data(), element);
+    const ScalarValue other = other_of(variant);
     if (IsClose(field, other, got)) return true;
     explained =
         std::max(explained, variant.slack * std::abs(other.as_double() - expected.as_double()));
@@ -89,7 +91,10 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   }
   const ScalarValue right = ScalarValue::Load(field.type, expected);
   const ScalarValue value = ScalarValue::Load(field.type, is);
-  return IsClose(field, right, value) || IsExplained(reference, field, element, right, value);
+  return IsClose(field, right, value) ||
+         IsExplained(reference, field, right, value, [&](const ReferenceVariant& variant) {
+           return ValueAt(reference, field, variant.bytes.data(), element);
+         });
 }
 
 // Whether the buffer is nothing but an array of T: the common case, which is worth a loop of its
@@ -268,25 +273,57 @@ void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBu
 }
 
 // A bool must be 0 or 1, not just true.
-bool IsSampleRight(const ReferenceField& field, const ScalarValue& expected, const std::byte* got) {
-  if (IsFloatingPoint(field.type) || field.rounds) {
-    return IsClose(field, expected, ScalarValue::Load(field.type, got));
-  }
+bool IsStoredAs(const ScalarValue& value, ScalarType type, const std::byte* got) {
   std::byte stored[sizeof(uint64_t)];
-  expected.Store(stored);
-  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(field.type))) == 0;
+  value.Store(stored);
+  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(type))) == 0;
+}
+
+bool IsSampleRight(const ReferenceBuffer& reference, size_t number, const std::byte* buffer) {
+  const ReferenceSample& sample = reference.samples[number];
+  const ReferenceField& field = reference.fields[sample.field];
+  const std::byte* const is = At(reference, field, buffer, sample.element);
+  if (!IsFloatingPoint(field.type) && !field.rounds) {
+    return IsStoredAs(sample.value, field.type, is) ||
+           std::any_of(reference.variants.begin(), reference.variants.end(),
+                       [&](const ReferenceVariant& variant) {
+                         return IsStoredAs(variant.values[number], field.type, is);
+                       });
+  }
+  const ScalarValue got = ScalarValue::Load(field.type, is);
+  return IsClose(field, sample.value, got) ||
+         IsExplained(reference, field, sample.value, got,
+                     [&](const ReferenceVariant& variant) { return variant.values[number]; });
 }
 
 std::optional<Mismatch> FirstMismatchOfSamples(const ReferenceBuffer& reference,
                                                const std::byte* got) {
-  for (const ReferenceSample& sample : reference.samples) {
-    const ReferenceField& field = reference.fields[sample.field];
-    if (IsSampleRight(field, sample.value, At(reference, field, got, sample.element))) continue;
-    return Mismatch{sample.element, reference.type.fields()[sample.field].name,
-                    sample.value.ToString(),
-                    ValueAt(reference, field, got, sample.element).ToString()};
+  for (size_t n = 0; n < reference.samples.size(); ++n) {
+    if (IsSampleRight(reference, n, got)) continue;
+    const ReferenceSample& sample = reference.samples[n];
+    return Mismatch{
+        sample.element, reference.type.fields()[sample.field].name, sample.value.ToString(),
+        ValueAt(reference, reference.fields[sample.field], got, sample.element).ToString()};
   }
   return std::nullopt;
+}
+
+// Calls visit(x, y) for some values of a field in the reference and in a variant.
+template <typename Visit>
+void VisitPairs(const ReferenceBuffer& reference, size_t f, const ReferenceVariant& variant,
+                const Visit& visit) {
+  const ReferenceField& field = reference.fields[f];
+  for (size_t n = 0; n < reference.samples.size(); ++n) {
+    const ReferenceSample& sample = reference.samples[n];
+    if (sample.field != static_cast<int>(f)) continue;
+    visit(sample.value.as_double(), variant.values[n].as_double());
+  }
+  const int64_t step = std::max<int64_t>(reference.elements() / kMostOfVariant, 1);
+  for (int64_t e = 0; e < reference.elements(); e += step) {
+    if (!IsResult(reference, e)) continue;
+    visit(ValueAt(reference, field, reference.bytes.data(), e).as_double(),
+          ValueAt(reference, field, variant.bytes.data(), e).as_double());
+  }
 }
 
 // Whether every field has the same value in all samples, or the only one is zero.
@@ -344,17 +381,14 @@ ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
 }
 
 void AddVariant(ReferenceVariant variant, ReferenceBuffer& reference) {
-  for (ReferenceField& field : reference.fields) {
+  for (size_t f = 0; f < reference.fields.size(); ++f) {
+    ReferenceField& field = reference.fields[f];
     if (!IsFloatingPoint(field.type)) continue;
-    const int64_t step = std::max<int64_t>(reference.elements() / kMostOfVariant, 1);
     std::vector<double> changes;  // as `tolerance`
-    for (int64_t e = 0; e < reference.elements(); e += step) {
-      if (!IsResult(reference, e)) continue;
-      const double x = ValueAt(reference, field, reference.bytes.data(), e).as_double();
-      const double y = ValueAt(reference, field, variant.bytes.data(), e).as_double();
+    VisitPairs(reference, f, variant, [&](double x, double y) {
       const double change = std::abs(y - x) / std::max(std::abs(x), field.rms);
       if (std::isfinite(change)) changes.push_back(change);
-    }
+    });
     if (changes.empty()) continue;
     const auto most = changes.begin() + static_cast<std::ptrdiff_t>(
                                             kNearlyAll * static_cast<double>(changes.size() - 1));

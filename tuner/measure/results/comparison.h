@@ -59,9 +59,10 @@ struct ReferenceSample {
 // Another right value of every element, where there is not only one: of pipelines, whose
 // intermediates may be rounded or not.
 struct ReferenceVariant {
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> bytes;  // where the whole buffer is known
   // So many times what it differs from the reference a value may do, too.
   double slack;
+  std::vector<ScalarValue> values = {};  // else: one per sample of the reference
 };
 
 struct ReferenceBuffer {
@@ -107,7 +108,8 @@ ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      absl::Span<const double> distinct = {});
 
 // What it changes in nearly all elements counts for every element, as the variant of one of them
-// may be the reference by chance. Expects a whole reference, and as many bytes as it has.
+// may be the reference by chance. Expects as many bytes, or values of samples, as the reference
+// has.
 void AddVariant(ReferenceVariant variant, ReferenceBuffer& reference);
 
 struct Mismatch {

@@ -23,13 +23,14 @@ int64_t CountAllowedCores() {
 
 }  // namespace
 
-void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t)>& work) {
-  const int64_t pieces = CountRanges(count);
+void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t)>& work,
+               int64_t elements) {
+  const int64_t pieces = CountRanges(count, elements);
   std::atomic<int64_t> next{0};
   const auto run = [&] {
     for (int64_t piece = next++; piece < pieces; piece = next++) {
-      const int64_t begin = piece * kRangeElements;
-      work(piece, begin, std::min(count, begin + kRangeElements));
+      const int64_t begin = piece * elements;
+      work(piece, begin, std::min(count, begin + elements));
     }
   };
   std::vector<std::thread> threads;

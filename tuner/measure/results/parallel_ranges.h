@@ -10,9 +10,12 @@ namespace mdh {
 inline constexpr int64_t kRangeElements = int64_t{1} << 20;
 
 // Calls work(piece, begin, end) for the pieces of [0, count), several at a time, in threads that
-// end before this function does. Up to a piece, in the caller's thread.
-void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t)>& work);
+// end before this function does. Up to a piece, in the caller's thread. `elements`: of a piece.
+void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t)>& work,
+               int64_t elements = kRangeElements);
 
-inline int64_t CountRanges(int64_t count) { return (count + kRangeElements - 1) / kRangeElements; }
+inline int64_t CountRanges(int64_t count, int64_t elements = kRangeElements) {
+  return (count + elements - 1) / elements;
+}
 
 }  // namespace mdh

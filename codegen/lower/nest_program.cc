@@ -317,8 +317,7 @@ class NestProgramBuilder {
       AppendResultArrays(expression(), results_.targets(), slots, program);
     }
     // Other policies say in which order slots are combined.
-    const bool may_reorder =
-        context_.has_blocks() && context_.numerics() == NumericsPolicy::kReassociate;
+    const bool may_reorder = context_.has_blocks() && Reassociates(context_.numerics());
     const bool in_blocks = may_reorder && slots > 1;
     const ResultArrays arrays = {
         .index_names = context_.index_names(),

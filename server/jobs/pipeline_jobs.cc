@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/expression/numerics.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
@@ -28,7 +29,7 @@ int64_t BudgetOfSteps(int64_t budget_ns) { return budget_ns - LeastBudgetOfWhole
 
 SearchPlanOptions PlanOptionsOf(const v1::TuningOptions& options) {
   SearchPlanOptions plan;
-  plan.plan.may_reassociate = options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
+  plan.plan.may_reassociate = Reassociates(static_cast<NumericsPolicy>(options.numerics_policy()));
   if (options.budget_ns() > 0) {
     const int64_t searches = BudgetOfSteps(options.budget_ns()) / kLeastSearch;
     plan.most_steps = static_cast<int>(std::clamp<int64_t>(searches, 1, plan.most_steps));

@@ -57,14 +57,19 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   return worst;
 }
 
-// The input that A of a contraction reads first; -1 if there is none, or f itself rounds products.
-int FineInput(const Expression& expression) {
-  const Result<ContractionForm> form = FindContractionForm(expression);
-  if (!form.ok() || IsStorageOnly(form->product)) return -1;
-  for (const int parameter : form->a.parameters) {
+// The input that an operand of a contraction reads first; -1: none.
+int FirstInput(const Expression& expression, const ContractionOperand& operand) {
+  for (const int parameter : operand.parameters) {
     if (!expression.is_index(parameter)) return expression.input_access(parameter).buffer;
   }
   return -1;
+}
+
+// That of A; -1 if there is none, or f itself rounds products.
+int FineInput(const Expression& expression) {
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok() || IsStorageOnly(form->product)) return -1;
+  return FirstInput(expression, form->a);
 }
 
 }  // namespace
@@ -123,6 +128,11 @@ Problem::Problem(Computation computation, const Numerics& numerics)
       outputs_.push_back({output.name, output.type, output.elements(), 1});
     }
     if (const int fine = FineInput(*expression); fine >= 0) passed_inputs_[fine].is_fine = true;
+    // Parts of both operands are seen then.
+    if (ProductsOf(PolicyFor(*expression, numerics.policy)) != Products::kExact) {
+      const int of_b = FirstInput(*expression, FindContractionForm(*expression)->b);
+      if (of_b >= 0) passed_inputs_[of_b].is_fine = true;
+    }
     return;
   }
   const auto& pipeline = std::get<Pipeline>(computation_);
@@ -315,7 +325,7 @@ Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_, distinct_));
+                                        Tolerance(), amplification_, distinct_, numerics_.policy));
   }
   return absl::OkStatus();
 }
@@ -346,7 +356,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(),
                                   .time_limit_ns = options.time_limit_ns / kPartForSamples,
-                                  .distinct = distinct_};
+                                  .distinct = distinct_,
+                                  .numerics = numerics_.policy};
   references_ =
       SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();

@@ -1,8 +1,11 @@
-// Elements of less than 4 bytes in registers, as matrix units have them: the first one lowest.
+// Elements of less than 4 bytes in registers, as matrix units have them: the first one lowest; and
+// what units make of fp32.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/scalar/scalar_value.h"
@@ -25,5 +28,15 @@ inline ScalarValue Unpacked(const ScalarValue& held, ScalarType type, int64_t nu
   held.Store(bytes.data());
   return ScalarValue::Load(type, bytes.data() + number * SizeBytes(type));
 }
+
+// fp32 with 10 bits of fraction: `half` of a last place is added before the others are cut off. A
+// value of another type is itself.
+inline ScalarValue CutToTf32(const ScalarValue& value, uint32_t half = 0) {
+  constexpr uint32_t kCutOff = (1u << 13) - 1;
+  if (value.type() != ScalarType::kFloat32) return value;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value.as_double()));
+  return ScalarValue::Real(ScalarType::kFloat32, std::bit_cast<float>((bits + half) & ~kCutOff));
+}
+inline ScalarValue RoundedToTf32(const ScalarValue& value) { return CutToTf32(value, 1u << 12); }
 
 }  // namespace mdh

@@ -153,6 +153,16 @@ std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
+// Operands become what the unit takes where they are packed, or in registers of warps.
+std::string ConversionObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (!plan.is_converted() || u.packed == PackedOperands::kBoth) return "";
+  if (u.has_warps() && !plan.has_parts()) return "";
+  return absl::StrCat("packed: ",
+                      plan.has_parts() ? "parts of bf16 are of operands that are"
+                                       : "units of groups take tf32 of operands that are",
+                      " packed both");
+}
+
 std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
                                const DeviceDescription& device) {
   const std::string tiles =
@@ -167,16 +177,6 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
     return absl::StrCat("parts: ", u.parts, " is not in 1..", kMostUnitParts);
   }
   return "";
-}
-
-// Operands become what the unit takes where they are packed, or in registers of warps.
-std::string ConversionObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (!plan.is_converted() || u.packed == PackedOperands::kBoth) return "";
-  if (u.has_warps() && !plan.has_parts()) return "";
-  return absl::StrCat("packed: ",
-                      plan.has_parts() ? "parts of bf16 are of operands that are"
-                                       : "units of groups take tf32 of operands that are",
-                      " packed both");
 }
 
 // Rows across k have as many points as a stage has; of bytes warps take rows along k only.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/units/unit_copies.h"
+#include "core/expression/dependences.h"
 
 namespace mdh {
 

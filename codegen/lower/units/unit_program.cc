@@ -24,7 +24,7 @@ class UnitProgramBuilder {
          {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
-    if (plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
+    if (context_.plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
   }
 
   LoopProgram Build() {

@@ -57,24 +57,20 @@ Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   return worst;
 }
 
-// The input that an operand of a contraction reads first; -1: none.
-int FirstInput(const Expression& expression, const ContractionOperand& operand) {
-  for (const int parameter : operand.parameters) {
+// The input that A of a contraction reads first; -1 if there is none, or f itself rounds products.
+int FineInput(const Expression& expression) {
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok() || IsStorageOnly(form->product)) return -1;
+  for (const int parameter : form->a.parameters) {
     if (!expression.is_index(parameter)) return expression.input_access(parameter).buffer;
   }
   return -1;
 }
 
-// That of A; -1 if there is none, or f itself rounds products.
-int FineInput(const Expression& expression) {
-  const Result<ContractionForm> form = FindContractionForm(expression);
-  if (!form.ok() || IsStorageOnly(form->product)) return -1;
-  return FirstInput(expression, form->a);
-}
-
 }  // namespace
 
-std::vector<InputDistribution> DistributionsFor(const ComputationView& computation) {
+std::vector<InputDistribution> DistributionsFor(const ComputationView& computation,
+                                                NumericsPolicy numerics) {
   std::vector<InputDistribution> order(std::begin(kAllDistributions), std::end(kAllDistributions));
   const Expression* combining = nullptr;
   const auto consider = [&](const Expression& expression) {
@@ -90,8 +86,9 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
     case PointWiseKind::kAdd:
-      // One of the inputs of a contraction is fine beside quarters.
-      if (computation.expression() == nullptr || FineInput(*combining) < 0) {
+      // One of the inputs of a contraction is fine beside quarters, which have no small parts.
+      if (computation.expression() == nullptr || FineInput(*combining) < 0 ||
+          ProductsOf(PolicyFor(*combining, numerics)) != Products::kExact) {
         first = InputDistribution::kSigned;
       }
       break;
@@ -128,11 +125,6 @@ Problem::Problem(Computation computation, const Numerics& numerics)
       outputs_.push_back({output.name, output.type, output.elements(), 1});
     }
     if (const int fine = FineInput(*expression); fine >= 0) passed_inputs_[fine].is_fine = true;
-    // Parts of both operands are seen then.
-    if (ProductsOf(PolicyFor(*expression, numerics.policy)) != Products::kExact) {
-      const int of_b = FirstInput(*expression, FindContractionForm(*expression)->b);
-      if (of_b >= 0) passed_inputs_[of_b].is_fine = true;
-    }
     return;
   }
   const auto& pipeline = std::get<Pipeline>(computation_);
@@ -205,7 +197,7 @@ Status Problem::MakeMemory() {
 }
 
 Status Problem::Draw(const ProblemOptions& options) {
-  std::vector<InputDistribution> distributions = DistributionsFor(computation_);
+  std::vector<InputDistribution> distributions = DistributionsFor(computation_, numerics_.policy);
   if (passed_inputs_.empty()) distributions.resize(1);
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];

@@ -159,8 +159,8 @@ std::vector<double> PartsOf(double value, int count) {
 // Whether products that unit and policy make pass as those of `judged`; without number `left_out`.
 bool PassesProducts(NumericsPolicy made, NumericsPolicy judged, int64_t depth, int left_out = -1) {
   using enum ScalarType;
-  const Operands operands = {Drawn(InputDistribution::kFine, kFloat32, kSide * depth, 8),
-                             Drawn(InputDistribution::kFine, kFloat32, kSide * depth, 9)};
+  const Operands operands = {Drawn(InputDistribution::kSigned, kFloat32, kSide * depth, 8),
+                             Drawn(InputDistribution::kSigned, kFloat32, kSide * depth, 9)};
   const Products products = ProductsOf(made);
   const auto product = [&](double a, double b) {
     if (products == Products::kTf32) return Rounded(a, 10) * Rounded(b, 10);

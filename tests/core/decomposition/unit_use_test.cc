@@ -39,13 +39,13 @@ TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
 
 TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {
   const std::optional<UnitUse> three =
-      UseOf("; unit=64:64:1:3:1; packs=ab; numerics=bf16x3", "fp32");
+      UseOf("; unit=64:64:1:3:1; packs=both; numerics=bf16x3", "fp32");
   ASSERT_TRUE(three.has_value());
   EXPECT_EQ(three->flops_per_s, 2.0 * 2048 / 3 * 100 * 1e9);
   EXPECT_EQ(three->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
             "operands; 3 products of parts for one of fp32");
-  const std::optional<UnitUse> tf32 = UseOf("; unit=64:64:1:3:1; packs=ab; numerics=tf32", "fp32");
+  const std::optional<UnitUse> tf32 = UseOf("; unit=64:64:1:3:1; packs=both; numerics=tf32", "fp32");
   ASSERT_TRUE(tf32.has_value());
   EXPECT_EQ(tf32->instruction.name, "wgmma.m64n64k8.tf32");
   EXPECT_EQ(tf32->flops_per_s, 2.0 * 1024 * 100 * 1e9);

@@ -170,15 +170,15 @@ TEST(ValidateUnitTest, ProductsOfSingles) {
   const auto groups = [&](const std::string& unit, const std::string& more, int capability = 90) {
     return Error(singles, unit, more, capability);
   };
-  EXPECT_EQ(groups("128:256:2:4:1", "; packs=ab; numerics=tf32"), "");
-  EXPECT_EQ(groups("128:48:2:4:1", "; packs=ab; numerics=tf32"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=tf32"), "");
+  EXPECT_EQ(groups("128:48:2:4:1", "; packs=both; numerics=tf32"), "");
   EXPECT_EQ(groups("128:256:2:4:1", "; packs=a; numerics=tf32"),
             "unit: packed: units of groups take tf32 of operands that are packed both");
-  EXPECT_EQ(groups("128:256:2:4:1", "; packs=ab; numerics=bf16x3"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=bf16x3"), "");
   EXPECT_EQ(groups("128:256:2:4:1", "; numerics=bf16x3"),
             "unit: packed: parts of bf16 are of operands that are packed both");
-  EXPECT_EQ(groups("128:128:2:4:1", "; packs=ab; numerics=bf16x6"), "");
-  EXPECT_EQ(groups("128:256:2:4:1", "; packs=ab; numerics=bf16x6"),
+  EXPECT_EQ(groups("128:128:2:4:1", "; packs=both; numerics=bf16x6"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=bf16x6"),
             "unit: sums of a thread: 256 > 200");
   const auto warps = [&](const std::string& of_warps, const std::string& more,
                          int capability = 80) {
@@ -186,7 +186,7 @@ TEST(ValidateUnitTest, ProductsOfSingles) {
   };
   EXPECT_EQ(warps("128:128:2:2:3:1:16:8", "; numerics=tf32"), "");
   EXPECT_EQ(warps("128:128:2:2:3:1:16:8", "; packs=b; numerics=tf32"), "");
-  EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; packs=ab; numerics=bf16x3"), "");
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; packs=both; numerics=bf16x3"), "");
   EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; packs=b; numerics=bf16x3"),
             "warps: packed: parts of bf16 are of operands that are packed both");
   EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; numerics=tf32"),

@@ -8,13 +8,14 @@
 #include <string>
 
 #include "core/text/parser.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 
 // File `name` of client/expressions with these sizes and types; a test that names no such file
 // fails.
 inline Expression Shipped(const std::string& name, const Bindings& bindings = {}) {
-  std::ifstream file(std::string(MDH_SOURCE_DIR) + "/client/expressions/" + name);
+  std::ifstream file(SourcePath("client/expressions/") + name);
   std::stringstream text;
   text << file.rdbuf();
   Result<Expression> expression = ParseExpression(text.str(), bindings, name);

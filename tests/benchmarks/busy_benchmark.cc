@@ -24,6 +24,7 @@
 #include "core/decomposition/low_level_expression.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
+#include "tests/source_path.h"
 #include "tests/tuner/busy_loops.h"
 #include "tuner/measure/runner.h"
 #include "tuner/run/finalists.h"
@@ -38,7 +39,7 @@ constexpr BusyTimes kTimes[] = {BusyTimes::kAlways, BusyTimes::kBursts, BusyTime
                                 BusyTimes::kAtLast, BusyTimes::kNever};
 
 struct Options {
-  std::string runner, device = "cpu", expressions = MDH_SOURCE_DIR "/client/expressions";
+  std::string runner, device = "cpu", expressions = SourcePath("client/expressions");
   double budget_s = 3;
   int jobs = 40, starts = 40;
 };

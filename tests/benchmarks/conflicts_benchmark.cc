@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/schedule_check.h"
@@ -77,10 +78,10 @@ Schedule Mixed(const MdhSpace& space, const Expression& expression, const System
 Figures Measure(const SpaceBackend& backend, int count) {
   Figures figures{.backend = backend.name};
   Rng rng(1);
-  const std::vector<std::string> names = ShippedExpressionNames(MDH_SOURCE_DIR);
+  const std::vector<std::string> names = ShippedExpressionNames(SourcePath());
   while (std::ssize(figures.ms) < count) {
     const std::string& name = names[rng() % names.size()];
-    const Expression expression = OrFail(ShippedExpression(MDH_SOURCE_DIR, name));
+    const Expression expression = OrFail(ShippedExpression(SourcePath(), name));
     const MdhSpace space = OrFail(MdhSpace::Create(expression, backend.model, backend.device));
     for (int n = 0; n < 4 && std::ssize(figures.ms) < count; ++n) {
       const Schedule mixed = Mixed(space, expression, backend.model, rng);

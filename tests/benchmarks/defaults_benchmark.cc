@@ -18,6 +18,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/benchmarks/benchmark_case.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 namespace {
@@ -37,7 +38,7 @@ struct NamedExpression {
 };
 
 std::vector<NamedExpression> Expressions(const std::string& pattern) {
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions/";
+  const std::string folder = SourcePath("client/expressions/");
   std::vector<NamedExpression> all;
   const auto add = [&](const std::string& name, const std::string& file, const Bindings& bindings) {
     if (fnmatch(pattern.c_str(), name.c_str(), 0) != 0) return;
@@ -50,7 +51,7 @@ std::vector<NamedExpression> Expressions(const std::string& pattern) {
   }
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) add(file.substr(0, file.rfind('.')), file, {});
-  const std::string cases = std::string(MDH_SOURCE_DIR) + "/tests/benchmarks/cases.json";
+  const std::string cases = SourcePath("tests/benchmarks/cases.json");
   for (const BenchmarkCase& one : OrFail(LoadCases(cases, "*"))) {
     add(one.id, one.expression, one.bindings);
   }

@@ -17,6 +17,7 @@
 #include "tests/benchmarks/interleave.h"
 #include "tests/benchmarks/loaded_library.h"
 #include "tests/benchmarks/peers.h"
+#include "tests/source_path.h"
 
 namespace mdh::figure_test {
 namespace {
@@ -24,10 +25,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr char kCases[] = MDH_SOURCE_DIR "/tests/benchmarks/cases.json";
+const std::string kCases = SourcePath("tests/benchmarks/cases.json");
 
 Result<Expression> ExpressionOf(const BenchmarkCase& one) {
-  const std::string path = std::string(MDH_SOURCE_DIR "/client/expressions/") + one.expression;
+  const std::string path = SourcePath("client/expressions/") + one.expression;
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return ParseExpression(text, one.bindings, path);
 }

@@ -17,6 +17,7 @@
 #include "codegen/generate_kernel.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 namespace {
@@ -33,7 +34,7 @@ T OrFail(Result<T> result) {
 }
 
 Expression Shipped(const std::string& name, const Bindings& bindings) {
-  const std::string path = std::string(MDH_SOURCE_DIR) + "/client/expressions/" + name + ".mdh";
+  const std::string path = SourcePath("client/expressions/") + name + ".mdh";
   std::ifstream stream(path);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   return OrFail(ParseExpression(text, bindings, path));

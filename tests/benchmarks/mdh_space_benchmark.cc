@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
@@ -147,10 +148,10 @@ int Run(int argc, char** argv) {
   std::printf("%-18s %-14s %10s %8s %8s %9s %9s %9s %10s\n", "expression", "backend", "parameters",
               "10^count", "nodes", "build ms", "KiB", "sample us", "nearest ms");
   std::vector<Figures> all;
-  for (const std::string& name : ShippedExpressionNames(MDH_SOURCE_DIR)) {
+  for (const std::string& name : ShippedExpressionNames(SourcePath())) {
     for (const SpaceBackend& backend : SpaceBackends()) {
       if (fnmatch(pattern.c_str(), (name + " " + backend.name).c_str(), 0) != 0) continue;
-      all.push_back(Measure(name, OrFail(ShippedExpression(MDH_SOURCE_DIR, name)), backend));
+      all.push_back(Measure(name, OrFail(ShippedExpression(SourcePath(), name)), backend));
       Print(all.back());
     }
   }

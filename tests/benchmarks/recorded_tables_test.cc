@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_path.h"
 
 namespace mdh::recorded_tables_test {
 namespace {
@@ -33,11 +34,11 @@ TEST(RecordedTables, PinnedOnesHaveTheRowsThatAgreeWithTheFastest) {
 }
 
 TEST(RecordedTables, AreReadByName) {
-  const auto tables = ReadTables(MDH_SOURCE_DIR "/tests/benchmarks/recorded", "mat*");
+  const auto tables = ReadTables(SourcePath("tests/benchmarks/recorded"), "mat*");
   ASSERT_TRUE(tables.ok()) << tables.status();
   ASSERT_EQ(tables->size(), 3U);
   EXPECT_EQ((*tables)[2].name(), "matvec_4096");
-  EXPECT_FALSE(ReadTables(MDH_SOURCE_DIR "/tests/benchmarks/recorded", "none*").ok());
+  EXPECT_FALSE(ReadTables(SourcePath("tests/benchmarks/recorded"), "none*").ok());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_path.h"
 
 namespace mdh::arrows_test {
 namespace {
@@ -131,7 +132,7 @@ TEST(Arrows, FindsWhatIsForbidden) {
 }
 
 TEST(Arrows, EveryIncludeFollowsAnArrow) {
-  const std::filesystem::path root = MDH_SOURCE_DIR;
+  const std::filesystem::path root = SourcePath();
   int files = 0;
   std::vector<std::string> found;
   for (const char* folder : {"core", "codegen", "tuner", "proto", "server", "client"}) {
@@ -159,7 +160,7 @@ std::vector<std::string> Lines(const std::filesystem::path& path) {
 
 // What a target links, transitively: the build writes one name a line.
 std::vector<std::string> LinkClosure(const std::string& target) {
-  return Lines(absl::StrCat(MDH_BINARY_DIR, "/tests/links/", target, ".txt"));
+  return Lines(absl::StrCat(BuildPath("tests/links/"), target, ".txt"));
 }
 
 void ExpectLinksOnly(const std::string& target, const std::vector<std::string_view>& allowed) {
@@ -170,7 +171,7 @@ void ExpectLinksOnly(const std::string& target, const std::vector<std::string_vi
 
 // Folders that are libraries, by path; the build writes them.
 std::vector<std::string> Folders() {
-  return Lines(std::filesystem::path(MDH_BINARY_DIR) / "tests" / "folders.txt");
+  return Lines(std::filesystem::path(BuildPath("tests/folders.txt")));
 }
 
 std::string LibraryOf(const std::string& folder) {
@@ -185,7 +186,7 @@ std::map<std::string, std::set<std::string>> IncludedFolders() {
   std::map<std::string, std::set<std::string>> included;
   for (const std::string& folder : folders) {
     for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(MDH_SOURCE_DIR) / folder)) {
+         std::filesystem::directory_iterator(std::filesystem::path(SourcePath()) / folder)) {
       const std::string name = entry.path().filename().string();
       if (!name.ends_with(".h") && (!name.ends_with(".cc") || name.ends_with("main.cc"))) continue;
       std::istringstream lines(ReadFile(entry.path()));
@@ -238,7 +239,7 @@ TEST(Arrows, HousesAreNotHigh) {
 
 // Folders with tests, of which not all are libraries.
 std::vector<std::string> TestFolders() {
-  const std::filesystem::path root = MDH_SOURCE_DIR;
+  const std::filesystem::path root = SourcePath();
   std::vector<std::string> folders = {"tests"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "tests")) {
     if (!entry.is_directory()) continue;
@@ -255,7 +256,7 @@ TEST(Arrows, FoldersAndFilesAreSmall) {
   for (const std::string& folder : folders) {
     int files = 0;
     for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(MDH_SOURCE_DIR) / folder)) {
+         std::filesystem::directory_iterator(std::filesystem::path(SourcePath()) / folder)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cc") continue;
       ++files;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_path.h"
 
 namespace mdh::names_test {
 namespace {
@@ -47,7 +48,7 @@ TEST(Names, FindsDefinitions) {
 }
 
 TEST(Names, OfTypesAreUnique) {
-  const std::filesystem::path root = MDH_SOURCE_DIR;
+  const std::filesystem::path root = SourcePath();
   std::map<std::string, std::string> headers;  // by type
   std::vector<std::string> twice;
   for (const char* folder : {"core", "codegen", "tuner", "proto", "server", "client"}) {

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_path.h"
 
 namespace mdh::scripts_test {
 namespace {
@@ -18,7 +19,7 @@ struct ScriptEnd {
 };
 
 ScriptEnd RunScript(const std::string& words) {
-  FILE* pipe = popen((MDH_SOURCE_DIR "/deploy/" + words + " 2>&1 </dev/null").c_str(), "r");
+  FILE* pipe = popen((SourcePath("deploy/") + words + " 2>&1 </dev/null").c_str(), "r");
   std::string output;
   char buffer[4096];
   while (const size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) {

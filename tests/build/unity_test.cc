@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/build/source_names.h"
+#include "tests/source_path.h"
 
 namespace mdh::unity_test {
 namespace {
@@ -72,7 +73,7 @@ std::vector<SourceFile> HeadersOf(const std::vector<SourceFile>& sources) {
   const auto follow = [&](const std::string& text) {
     for (std::sregex_iterator i(text.begin(), text.end(), *include), end; i != end; ++i) {
       const std::string path = (*i)[1].str();
-      const std::filesystem::path file = std::filesystem::path(MDH_SOURCE_DIR) / path;
+      const std::filesystem::path file = std::filesystem::path(SourcePath()) / path;
       if (!std::filesystem::exists(file) || !known.insert(path).second) continue;
       headers.push_back({path, ReadFile(file)});
     }
@@ -89,7 +90,7 @@ std::vector<SourceFile> SourcesOf(const std::filesystem::path& list) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_TRUE(std::filesystem::exists(line)) << line << ", of " << list;
     const std::filesystem::path path = line;
-    sources.push_back({path.lexically_proximate(MDH_SOURCE_DIR).generic_string(), ReadFile(path)});
+    sources.push_back({path.lexically_proximate(SourcePath()).generic_string(), ReadFile(path)});
   }
   return sources;
 }
@@ -124,7 +125,7 @@ TEST(Unity, FindsTypesOfHeadersThatHideFunctions) {
 
 TEST(Unity, SourcesHaveNoNamesInCommon) {
   int libraries = 0, sources = 0;
-  for (const auto& list : std::filesystem::directory_iterator(MDH_BINARY_DIR "/tests/unity")) {
+  for (const auto& list : std::filesystem::directory_iterator(BuildPath("tests/unity"))) {
     const std::vector<SourceFile> files = SourcesOf(list.path());
     ++libraries;
     sources += static_cast<int>(files.size());

@@ -6,12 +6,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/c_interface/c_interface_fixture.h"
+#include "tests/source_path.h"
 
 namespace mdh::library_test {
 namespace {
 
-const std::string kHeader = std::string(MDH_SOURCE_DIR) + "/client/c/mdh.h";
-const std::string kLibrary = std::string(MDH_BINARY_DIR) + "/client/c/libmdh.so";
+const std::string kHeader = SourcePath("client/c/mdh.h");
+const std::string kLibrary = BuildPath("client/c/libmdh.so");
 
 // The functions that the header declares.
 std::set<std::string> Declared() {

@@ -16,12 +16,13 @@
 #include "tests/cases/case_check.h"
 #include "tests/property/block_pairs.h"
 #include "tests/property/worker_pool.h"
+#include "tests/source_path.h"
 
 namespace {
 
 struct Words {
   mdh::BackendOptions backend;
-  mdh::CaseOptions options = {.folder = MDH_SOURCE_DIR, .max_points = 20'000};
+  mdh::CaseOptions options = {.folder = mdh::SourcePath(), .max_points = 20'000};
   std::string pattern = "*";
   int processes = 2;
 };

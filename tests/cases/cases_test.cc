@@ -12,6 +12,7 @@
 #include "tests/error_message.h"
 #include "tests/property/block_pairs.h"
 #include "tests/random_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::cases_test {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-CaseOptions Reduced() { return {.folder = MDH_SOURCE_DIR, .max_points = 20'000, .samples = 300}; }
+CaseOptions Reduced() { return {.folder = SourcePath(), .max_points = 20'000, .samples = 300}; }
 
 void CheckAllOn(Backend kind, size_t count) {
   BackendOptions backend;
@@ -27,7 +28,7 @@ void CheckAllOn(Backend kind, size_t count) {
   if (const auto name = FindBackend(backend); !name.ok()) GTEST_SKIP() << name.status().message();
   const TemporaryDirectory cache;
   setenv("POCL_CACHE_DIR", cache.path().c_str(), 1);
-  const auto cases = LoadCheckedCases(MDH_SOURCE_DIR, kind, "*");
+  const auto cases = LoadCheckedCases(SourcePath(), kind, "*");
   ASSERT_TRUE(cases.ok()) << cases.status().message();
   EXPECT_THAT(*cases, SizeIs(count));
   const Status status = CheckCases(
@@ -41,7 +42,7 @@ TEST(CasesTest, AreRightOnOpenCl) { CheckAllOn(Backend::kOpenCl, 46); }
 TEST(CasesTest, AreRightOnCuda) { CheckAllOn(Backend::kCuda, 48); }
 
 TEST(CasesTest, SaysThatNoCaseMatches) {
-  EXPECT_THAT(ErrorMessage(LoadCheckedCases(MDH_SOURCE_DIR, Backend::kCuda, "no*")),
+  EXPECT_THAT(ErrorMessage(LoadCheckedCases(SourcePath(), Backend::kCuda, "no*")),
               HasSubstr("no case matches 'no*'"));
   EXPECT_THAT(ErrorMessage(LoadCheckedCases("/nowhere", Backend::kCuda, "*")),
               HasSubstr("/nowhere/tests/cases/cases.json cannot be read"));
@@ -49,7 +50,7 @@ TEST(CasesTest, SaysThatNoCaseMatches) {
 
 Expression Shipped(const std::string& name, const Bindings& bindings) {
   return *ParseExpression(
-      *ReadTextFile(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name, ".mdh")), bindings);
+      *ReadTextFile(absl::StrCat(SourcePath("client/expressions/"), name, ".mdh")), bindings);
 }
 
 const DeviceDescription& Gpu() {

@@ -10,10 +10,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/source_path.h"
+
 namespace mdh {
 
 inline void ExpectGoldenFile(const std::string& name, const std::string& text) {
-  const std::string path = std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name;
+  const std::string path = SourcePath("tests/codegen/golden/") + name;
   if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << text;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/source_path.h"
 
 namespace mdh::lower_program_test {
 namespace {
@@ -27,7 +28,7 @@ struct Ended {
 };
 
 Ended MdhLower(const std::string& arguments) {
-  const std::string command = std::string(MDH_BINARY_DIR) + "/bin/mdh-lower " + arguments + " 2>&1";
+  const std::string command = BuildPath("bin/mdh-lower ") + arguments + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   Ended ended{-1, ""};
   std::array<char, 4096> chunk;
@@ -40,8 +41,8 @@ Ended MdhLower(const std::string& arguments) {
 }
 
 std::string MatMul(const std::string& arguments) {
-  return std::string(MDH_SOURCE_DIR) + "/client/expressions/matmul.mdh --set I=100 --set J=64 " +
-         "--set K=30 " + arguments;
+  return SourcePath("client/expressions/matmul.mdh --set I=100 --set J=64 ") + "--set K=30 " +
+         arguments;
 }
 
 TEST(LowerProgramTest, PrintsEveryStage) {

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/pipeline/row_pipelines.h"
 #include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/source_path.h"
 
 namespace mdh::pipeline_defaults_test {
 namespace {
@@ -55,7 +56,7 @@ TEST(PipelineDefaults, RowsOfBlocksAreKeptOnChip) {
 }
 
 TEST(PipelineDefaults, AttentionStreamsButInTheOrderOfItsSums) {
-  std::ifstream file(MDH_SOURCE_DIR "/client/expressions/pipelines/attention.mdh");
+  std::ifstream file(SourcePath("client/expressions/pipelines/attention.mdh"));
   std::stringstream contents;
   contents << file.rdbuf();
   const std::string text = contents.str();

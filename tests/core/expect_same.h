@@ -11,11 +11,12 @@
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 
 inline std::string ReadFileOf(const std::string& path) {
-  std::ifstream file(std::string(MDH_SOURCE_DIR) + "/" + path);
+  std::ifstream file(SourcePath(path));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 
@@ -18,7 +19,7 @@ namespace mdh {
 // it; returns how many there are. MDH_UPDATE_GOLDEN=1 in the environment rewrites the errors.
 template <typename ErrorOf>
 int CheckGoldenErrors(const std::string& name, const ErrorOf& error_of) {
-  const std::string path = absl::StrCat(MDH_SOURCE_DIR, "/tests/core/golden/", name);
+  const std::string path = absl::StrCat(SourcePath("tests/core/golden/"), name);
   std::stringstream content;
   content << std::ifstream(path).rdbuf();
   const std::vector<std::string> parts = absl::StrSplit(content.str(), "==== ");

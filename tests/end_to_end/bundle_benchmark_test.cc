@@ -1,6 +1,7 @@
 // The benchmark of bundles still runs: C++ and C, on a small bundle.
 #include "gmock/gmock.h"
 #include "tests/end_to_end/programs.h"
+#include "tests/source_path.h"
 
 namespace mdh::bundle_benchmark_test {
 namespace {
@@ -10,10 +11,9 @@ using ::testing::HasSubstr;
 TEST(BundleBenchmarkTest, ATryGivesFiguresAndAPage) {
   const TemporaryDirectory directory;
   const std::string json = directory.File("bundle.json");
-  const Ended ended = RunProgram({ProgramPath("bundle_benchmark"), "--programs",
-                                  std::string(MDH_BINARY_DIR) + "/bin", "--expressions",
-                                  std::string(MDH_SOURCE_DIR) + "/client/expressions", "--json",
-                                  json, "--fact", "cpu=this", "--quick"});
+  const Ended ended = RunProgram({ProgramPath("bundle_benchmark"), "--programs", BuildPath("bin"),
+                                  "--expressions", SourcePath("client/expressions"), "--json", json,
+                                  "--fact", "cpu=this", "--quick"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("C++, found"));
   EXPECT_THAT(ended.out, HasSubstr("C, found, from the text of the expression"));

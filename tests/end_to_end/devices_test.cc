@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/source_path.h"
 
 namespace mdh::devices_test {
 namespace {
@@ -82,7 +83,7 @@ TEST_F(DevicesTest, KernelsForDevicesThatAreNotThereAreMarked) {
   EXPECT_THAT(std::string(launch["device"]), HasSubstr("cuda 'NVIDIA H100"));
   EXPECT_THAT(ReadFile(folder + "/matmul.cu"), HasSubstr("__global__"));
   // The same device, described in a file.
-  const std::string file = std::string(MDH_SOURCE_DIR) + "/deploy/devices/h100.json";
+  const std::string file = SourcePath("deploy/devices/h100.json");
   const std::string other = directory_.File("f");
   EXPECT_EQ(Mdh(OnMatMul("kernel", 256, {"--device", file, "--output", other})).code, 0);
   EXPECT_EQ(ReadFile(other + "/matmul.cu"), ReadFile(folder + "/matmul.cu"));
@@ -93,7 +94,7 @@ TEST_F(DevicesTest, KernelsForDevicesThatAreNotThereAreMarked) {
 TEST_F(DevicesTest, KernelsForAmdsGpusAreInHip) {
   StartDaemon({"--devices", "cpu"}, kNoOpenCl);
   const std::string folder = directory_.File("k");
-  const std::string file = std::string(MDH_SOURCE_DIR) + "/deploy/devices/mi250.json";
+  const std::string file = SourcePath("deploy/devices/mi250.json");
   const Ended written = Mdh(OnMatMul("kernel", 256, {"--device", file, "--output", folder}));
   EXPECT_EQ(written.code, 0) << written.err;
   EXPECT_THAT(written.out, HasSubstr("not measured on this device: made from rules\n"));

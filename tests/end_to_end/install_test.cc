@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/source_path.h"
 
 namespace mdh::install_test {
 namespace {
@@ -14,14 +15,14 @@ class InstallTest : public DaemonTest {
  protected:
   std::string Prefix() const { return directory_.File("prefix"); }
   std::string Example(const std::string& name) const {
-    return std::string(MDH_SOURCE_DIR) + "/client/examples/embed/" + name;
+    return SourcePath("client/examples/embed/") + name;
   }
   static void ExpectRuns(const std::vector<std::string>& words,
                          const std::vector<std::string>& environment = {}) {
     const Ended ended = RunProgram(words, environment);
     EXPECT_EQ(ended.code, 0) << words[0] << "\n" << ended.out << ended.err;
   }
-  void Install() const { ExpectRuns({"cmake", "--install", MDH_BINARY_DIR, "--prefix", Prefix()}); }
+  void Install() const { ExpectRuns({"cmake", "--install", BuildPath(), "--prefix", Prefix()}); }
   // The folder of a library, which depends on the distribution.
   std::string FolderOf(const std::string& name) const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(Prefix())) {

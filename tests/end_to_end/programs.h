@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/server/eventually.h"
 #include "tests/server/temporary_directory.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 
@@ -25,12 +26,10 @@ inline std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-inline std::string ProgramPath(const std::string& name) {
-  return std::string(MDH_BINARY_DIR) + "/bin/" + name;
-}
+inline std::string ProgramPath(const std::string& name) { return BuildPath("bin/") + name; }
 
 inline std::string ExpressionPath(const std::string& name) {
-  return std::string(MDH_SOURCE_DIR) + "/client/expressions/" + name;
+  return SourcePath("client/expressions/") + name;
 }
 
 // A process whose standard output and error go to files. Killed with its test, if it still runs

@@ -2,6 +2,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/programs.h"
+#include "tests/source_path.h"
 
 namespace mdh::service_benchmark_test {
 namespace {
@@ -13,8 +14,8 @@ TEST(ServiceBenchmark, MeasuresEveryCase) {
   const std::string json = directory.File("service.json");
   const Ended ended =
       RunProgram({ProgramPath("service_benchmark"), "--programs", ProgramPath(""), "--expressions",
-                  std::string(MDH_SOURCE_DIR) + "/client/expressions", "--quick", "--cases",
-                  "lookups,cache,many", "--json", json, "--fact", "cpu=any"});
+                  SourcePath("client/expressions"), "--quick", "--cases", "lookups,cache,many",
+                  "--json", json, "--fact", "cpu=any"});
   ASSERT_EQ(ended.code, 0) << ended.err;
   for (const char* name : {"one at a time, p50", "64 at a time, rate", "batch of 100",
                            "hit of the client's cache", "2000 records, start"}) {

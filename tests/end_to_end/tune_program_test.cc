@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "mdh/v1/program.pb.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
+#include "tests/source_path.h"
 
 namespace mdh::tune_program_test {
 namespace {
@@ -150,7 +151,7 @@ TEST_F(TuneProgramTest, SeveralEvaluationsAtATimeDoNotChangeTheTrials) {
 
 TEST_F(TuneProgramTest, KernelsThroughTheDaemon) {
   StartDaemon();
-  const std::string example = std::string(MDH_SOURCE_DIR) + "/client/examples/saxpy_opencl.json";
+  const std::string example = SourcePath("client/examples/saxpy_opencl.json");
   const Ended tuned = Mdh({"tune-program", example, "--trials", "12", "--json"});
   if (tuned.code == 1 && tuned.err.find("the program cannot be run") != std::string::npos) {
     ASSERT_THAT(tuned.err, HasSubstr("there is no ")) << "everything but a missing driver is wrong";
@@ -165,7 +166,7 @@ TEST_F(TuneProgramTest, KernelsThroughTheDaemon) {
 }
 
 TEST_F(TuneProgramTest, TheExampleInC) {
-  const std::string example = std::string(MDH_SOURCE_DIR) + "/client/examples/matmul.yaml";
+  const std::string example = SourcePath("client/examples/matmul.yaml");
   const nlohmann::json found = MdhJson({"tune-program", example, "--trials", "4", "--local"});
   EXPECT_EQ(found["failed_trials"], 0) << found["commonest_failure"];
 }

@@ -8,12 +8,13 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 namespace {
 
 Expression Shipped(const std::string& name, const Bindings& bindings) {
-  std::ifstream file(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name, ".mdh"));
+  std::ifstream file(absl::StrCat(SourcePath("client/expressions/"), name, ".mdh"));
   std::stringstream text;
   text << file.rdbuf();
   Result<Expression> expression = ParseExpression(text.str(), bindings, name);

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/fresh_seed.h"
 #include "tests/property/judged_case.h"
+#include "tests/source_path.h"
 
 namespace mdh::block_keyed_test {
 namespace {
@@ -50,7 +51,7 @@ where f(w, x, bin) -> (p: uint32, q: uint32, r: int32) {
 
 std::vector<JudgedCase> Cases() {
   const auto shipped = [](const char* name) {
-    std::ifstream file(absl::StrCat(MDH_SOURCE_DIR, "/client/expressions/", name));
+    std::ifstream file(absl::StrCat(SourcePath("client/expressions/"), name));
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
   const auto largest = [](const char* op, const char* none) {

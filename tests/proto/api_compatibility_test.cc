@@ -14,6 +14,7 @@
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "tests/proto/api_changes.h"
+#include "tests/source_path.h"
 
 namespace mdh::api_compatibility_test {
 namespace {
@@ -35,7 +36,7 @@ FileDescriptorSet Compiled() {
 }
 
 FileDescriptorSet Released() {
-  const std::string path = MDH_SOURCE_DIR "/tests/proto/released/mdh.v1.binpb";
+  const std::string path = SourcePath("tests/proto/released/mdh.v1.binpb");
   if (std::getenv("MDH_UPDATE_RELEASED_API") != nullptr) {
     std::ofstream(path, std::ios::binary) << Compiled().SerializeAsString();
   }

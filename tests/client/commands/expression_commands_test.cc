@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "proto/expression_conversion.h"
 #include "tests/core/pipeline/sample_pipelines.h"
+#include "tests/source_path.h"
 
 namespace mdh::expression_commands_test {
 namespace {
@@ -49,7 +50,7 @@ Ended Mdh(std::vector<std::string> words) {
   return {code, ::testing::internal::GetCapturedStdout(), ::testing::internal::GetCapturedStderr()};
 }
 
-const char* const kMatMul = MDH_SOURCE_DIR "/client/expressions/matmul.mdh";
+const std::string kMatMul = SourcePath("client/expressions/matmul.mdh");
 
 TEST(ExpressionCommands, PrintWritesEveryFormat) {
   const Ended text = Mdh({"print", kMatMul, "--set", "I=8"});
@@ -117,7 +118,7 @@ TEST(ExpressionCommands, EinsumTakesShapesAndTypes) {
 }
 
 TEST(ExpressionCommands, TakeTemlPrograms) {
-  const std::string folder = MDH_SOURCE_DIR "/client/expressions/teml/";
+  const std::string folder = SourcePath("client/expressions/teml/");
   const Ended printed = Mdh({"print", folder + "mm.teml", "I=8", "--set", "type=fp32"});
   ASSERT_EQ(printed.code, ExitCode::kOk) << printed.err;
   EXPECT_THAT(printed.out, StartsWith("mm :=\n  out_view<fp32>( C[8, 1024]: (i1,i2,k)"));

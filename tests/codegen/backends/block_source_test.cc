@@ -12,6 +12,7 @@
 #include "tests/codegen/golden_file.h"
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::block_source_test {
 namespace {
@@ -49,8 +50,7 @@ constexpr char kScan[] =
     "assign=(1,1)|(2,1)|(3,1)|(4,1)|(5,1); results=0|2|1|2|2";
 
 std::string Figure(const std::string& name) {
-  return ReadFile(std::string(MDH_SOURCE_DIR) + "/tests/core/decomposition/figures/" + name +
-                  ".txt");
+  return ReadFile(SourcePath("tests/core/decomposition/figures/") + name + ".txt");
 }
 
 // Figures 20 and 21: TVM's decompositions of a matrix product.

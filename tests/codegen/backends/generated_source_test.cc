@@ -14,6 +14,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/kernel.h"
 #include "core/text/parser.h"
+#include "tests/source_path.h"
 
 namespace mdh::generated_source_test {
 namespace {
@@ -40,7 +41,7 @@ std::string ReadText(const std::string& path) {
 }
 
 void ExpectGolden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name;
+  const std::string path = SourcePath("tests/codegen/golden/") + name;
   if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path) << text;

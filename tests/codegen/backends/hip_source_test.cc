@@ -21,6 +21,7 @@
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/server/temporary_directory.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh {
 namespace {
@@ -36,8 +37,7 @@ const SystemModel& Hip() {
 
 std::vector<std::string> ShippedNames() {
   std::set<std::string> names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(MDH_SOURCE_DIR) + "/client/expressions")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("client/expressions"))) {
     if (entry.path().extension() == ".mdh") names.insert(entry.path().filename());
   }
   return {names.begin(), names.end()};
@@ -80,7 +80,7 @@ class HipUnit {
     const std::string log = directory.File("log");
     const std::string command = absl::StrCat(
         "clang -x hip --offload-arch=", isa, " -nogpuinc -nogpulib --cuda-device-only -std=c++17 ",
-        "-w ", how, " -I ", MDH_SOURCE_DIR, "/tests/codegen/hip ", directory.File("unit.hip"), " >",
+        "-w ", how, " -I ", SourcePath(), "/tests/codegen/hip ", directory.File("unit.hip"), " >",
         log, " 2>&1");
     const int code = std::system(command.c_str());
     std::stringstream text;

@@ -17,6 +17,7 @@
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/print/scalar_cases.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 #include "tuner/device/cuda/nvrtc.h"
 
 namespace mdh::nvrtc_compile_test {
@@ -75,7 +76,7 @@ TEST_F(NvrtcCompileTest, AllScalarOperations) {
 
 TEST_F(NvrtcCompileTest, GoldenUnits) {
   int units = 0;
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden";
+  const std::string folder = SourcePath("tests/codegen/golden");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".cu" || entry.path().stem() == "scalar") continue;
     std::ifstream in(entry.path());
@@ -89,7 +90,7 @@ TEST_F(NvrtcCompileTest, GoldenUnits) {
 
 // Sixteen bytes are one instruction; nothing is read before the wait and the barrier.
 TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
-  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/async_copies.cu");
+  std::ifstream in(SourcePath("tests/codegen/golden/async_copies.cu"));
   std::stringstream source;
   source << in.rdbuf();
   const std::string ptx = Ptx(source.str(), 80);
@@ -104,7 +105,7 @@ TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
 // Sums stay in registers: the assembler has nothing to say of functions that make it wait for
 // multiplications, and nothing is spilled.
 TEST_F(NvrtcCompileTest, MatrixUnitsKeepSumsInRegisters) {
-  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/unit_matmul.cu");
+  std::ifstream in(SourcePath("tests/codegen/golden/unit_matmul.cu"));
   std::stringstream source;
   source << in.rdbuf();
   const auto report = nvrtc_->CompileWithReport(source.str(), "k.cu", 90,
@@ -144,7 +145,7 @@ TEST_F(NvrtcCompileTest, StagesThatStartEarlyWaitBeforeTheyTouchMemory) {
 }
 
 std::string GoldenSource(const std::string& name) {
-  std::ifstream in(std::string(MDH_SOURCE_DIR) + "/tests/codegen/golden/" + name);
+  std::ifstream in(SourcePath("tests/codegen/golden/") + name);
   std::stringstream source;
   source << in.rdbuf();
   return source.str();

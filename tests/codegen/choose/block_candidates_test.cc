@@ -12,6 +12,7 @@
 
 #include "codegen/choose/default_parameters.h"
 #include "tests/codegen/choose/sample_designs.h"
+#include "tests/source_path.h"
 
 namespace mdh::block_candidates_test {
 namespace {
@@ -50,7 +51,7 @@ TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
 }
 
 TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  const std::string folder = SourcePath("client/expressions");
   int with_candidates = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".mdh") continue;

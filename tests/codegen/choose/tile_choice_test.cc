@@ -9,6 +9,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::tile_choice_test {
 namespace {
@@ -111,7 +112,7 @@ TEST(TileChoiceTest, WithoutLanesThereAreNone) {
 TEST(StartingParametersTest, AreValidAndDifferentForAllShippedExpressions) {
   const SystemModel model = OpenMpSimdRegistersModel();
   const DeviceDescription device = Avx2Device();
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  const std::string folder = SourcePath("client/expressions");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".mdh") continue;
     const Expression expression = Shipped(entry.path().filename(), {});

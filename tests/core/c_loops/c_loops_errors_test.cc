@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "core/c_loops/c_loops.h"
 #include "tests/core/expect_same.h"
+#include "tests/source_path.h"
 
 namespace mdh::c_loops_errors_test {
 namespace {
@@ -50,7 +51,7 @@ TEST(CLoopsErrorsTest, GoldenTexts) {
     if (updates) continue;
     EXPECT_EQ(error, one.error) << one.title << "\n" << one.text;
   }
-  if (updates) std::ofstream(absl::StrCat(MDH_SOURCE_DIR, "/", kGoldenFile)) << updated;
+  if (updates) std::ofstream(SourcePath(kGoldenFile)) << updated;
 }
 
 constexpr char kMatvec[] = R"(#ifndef I

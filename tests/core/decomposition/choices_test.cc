@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/text/parser.h"
+#include "tests/source_path.h"
 
 namespace mdh::choices_test {
 namespace {
@@ -39,7 +40,7 @@ std::string ParseError(const std::string& field) {
 
 // As versions before this table printed them: records, databases and bundles hold such texts.
 TEST(ChoicesTest, TextsOfEarlierVersionsReadBackToTheLetter) {
-  std::ifstream file(MDH_SOURCE_DIR "/tests/core/decomposition/parameter_texts.txt");
+  std::ifstream file(SourcePath("tests/core/decomposition/parameter_texts.txt"));
   int texts = 0;
   for (std::string text; std::getline(file, text); ++texts) {
     const Result<TuningParameters> parameters = ParseTuningParameters(text);

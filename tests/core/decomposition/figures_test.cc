@@ -19,12 +19,13 @@
 #include "tests/core/decomposition/low_level_interpreter.h"
 #include "tests/core/decomposition/lowering_case.h"
 #include "tests/random_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::figures_test {
 namespace {
 
 std::string Folder(const std::string& name) {
-  return absl::StrCat(MDH_SOURCE_DIR, "/tests/core/decomposition/", name, "/");
+  return absl::StrCat(SourcePath("tests/core/decomposition/"), name, "/");
 }
 
 Result<LowLevelExpression> LowerText(const std::string& text, const Expression& expression) {

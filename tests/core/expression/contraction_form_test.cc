@@ -21,6 +21,7 @@
 #include "tests/random_contraction.h"
 #include "tests/sanitized.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::contraction_form_test {
 namespace {
@@ -101,7 +102,7 @@ sum_and_max.mdh: f has 2 results, not one
 TEST(ContractionFormTest, ShippedExpressions) {
   std::string list;
   std::set<std::string> names;
-  const std::filesystem::path folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  const std::filesystem::path folder = SourcePath("client/expressions");
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() == ".mdh") names.insert(file.path().filename());
   }

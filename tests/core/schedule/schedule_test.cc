@@ -13,6 +13,7 @@
 #include "core/schedule/schedule_builder.h"
 #include "tests/core/schedule/matmul.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 
 namespace mdh::schedule_test {
 namespace {
@@ -176,8 +177,7 @@ TEST(ScheduleTest, FoundParametersAreCompleteSchedules) {
 
 std::string Figure(const std::string& name) {
   std::stringstream text;
-  text
-      << std::ifstream(MDH_SOURCE_DIR "/tests/core/decomposition/figures/" + name + ".txt").rdbuf();
+  text << std::ifstream(SourcePath("tests/core/decomposition/figures/") + name + ".txt").rdbuf();
   return text.str();
 }
 

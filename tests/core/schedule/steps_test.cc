@@ -11,6 +11,7 @@
 #include "core/schedule/schedule.h"
 #include "tests/core/schedule/matmul.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 
 namespace mdh::steps_test {
 namespace {
@@ -24,8 +25,7 @@ const Expression& Product() {
 
 std::string Figure(const std::string& name) {
   std::stringstream text;
-  text
-      << std::ifstream(MDH_SOURCE_DIR "/tests/core/decomposition/figures/" + name + ".txt").rdbuf();
+  text << std::ifstream(SourcePath("tests/core/decomposition/figures/") + name + ".txt").rdbuf();
   return text.str();
 }
 

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/expect_same.h"
 #include "tests/core/teml/teml_judge.h"
+#include "tests/source_path.h"
 
 namespace mdh::teml_kernels_test {
 namespace {
@@ -203,7 +204,7 @@ TEST(TemlKernels, PathsOfTable2MeanTheSame) {
   int paths = 0;
   for (const Kernel& kernel : kKernels) {
     const std::string file = "table2/" + kernel.name;
-    if (!std::filesystem::exists(MDH_SOURCE_DIR + ("/" + kFolder) + file + ".teml")) continue;
+    if (!std::filesystem::exists(SourcePath(kFolder + file + ".teml"))) continue;
     ExpectPlainLoops(file, kernel);
     EXPECT_EQ(Digest(*ToPipeline(ShippedProgram(file, {}), "a")),
               Digest(*ToPipeline(ShippedProgram(kernel.name, {}), "b")))

@@ -9,6 +9,7 @@
 #include "core/expression/canonical.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
+#include "tests/source_path.h"
 
 namespace mdh::shipped_expressions_test {
 namespace {
@@ -20,8 +21,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return text.str();
 }
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(MDH_SOURCE_DIR) / "client" / "expressions";
+const std::filesystem::path kFolder = std::filesystem::path(SourcePath("client/expressions"));
 
 Expression Shipped(const std::string& name, const Bindings& bindings = {}) {
   const Result<Expression> expression =

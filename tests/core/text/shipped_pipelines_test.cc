@@ -8,6 +8,7 @@
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "tests/core/expect_same.h"
+#include "tests/source_path.h"
 
 namespace mdh::shipped_pipelines_test {
 namespace {
@@ -23,8 +24,7 @@ Pipeline Shipped(const std::string& name, const Bindings& bindings = {}) {
 
 TEST(ShippedPipelinesTest, AllParseAndPrintBack) {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(MDH_SOURCE_DIR) + "/" + kFolder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath(kFolder))) {
     const Pipeline pipeline = Shipped(entry.path().stem());
     EXPECT_EQ(pipeline.name(), entry.path().stem());
     const std::string text = ToText(pipeline);

@@ -26,6 +26,7 @@
 #include "tests/server/matmul_expression.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
+#include "tests/source_path.h"
 
 namespace mdh::access_control_test {
 namespace {
@@ -41,7 +42,7 @@ std::string TokenOf(Role role) {
 // The full names of all methods of all services of mdh.v1.
 std::vector<std::string> AllMethods() {
   std::vector<std::string> methods;
-  for (const auto& entry : std::filesystem::directory_iterator(MDH_SOURCE_DIR "/proto/mdh/v1")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("proto/mdh/v1"))) {
     const auto* file = google::protobuf::DescriptorPool::generated_pool()->FindFileByName(
         absl::StrCat("mdh/v1/", entry.path().filename().string()));
     if (file == nullptr) continue;  // messages of other programs; no service of this one

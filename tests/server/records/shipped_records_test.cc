@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
 #include "server/store/bundle.h"
+#include "tests/source_path.h"
 #include "tuner/device/cuda/cuda_program.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/spill_limit.h"
@@ -39,7 +40,7 @@ Result<RecordKernel> Regenerate(const v1::TuningRecord& record) {
 
 std::vector<v1::TuningRecord> ShippedRecords() {
   std::vector<v1::TuningRecord> records;
-  for (const auto& entry : std::filesystem::directory_iterator(MDH_SOURCE_DIR "/deploy/records")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("deploy/records"))) {
     std::ifstream file(entry.path(), std::ios::binary);
     std::stringstream bytes;
     bytes << file.rdbuf();

@@ -9,6 +9,7 @@
 #include "proto/bundle_writer.h"
 #include "proto/error_details.h"
 #include "tests/server/old_bundle.h"
+#include "tests/source_path.h"
 
 namespace mdh::bundle_test {
 namespace {
@@ -64,7 +65,7 @@ TEST(BundleTest, TheVersionBeforeIsRead) {
 // They come with the product; a daemon takes them over by `mdh admin import`.
 TEST(BundleTest, TheShippedRecordsAreComplete) {
   int bundles = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(MDH_SOURCE_DIR "/deploy/records")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("deploy/records"))) {
     std::ifstream file(entry.path(), std::ios::binary);
     std::stringstream bytes;
     bytes << file.rdbuf();

@@ -3,6 +3,7 @@
 
 #include "core/decomposition/low_level_expression.h"
 #include "tests/core/decomposition/lowering_case.h"
+#include "tests/source_path.h"
 #include "tuner/decompositions/mdh_space.h"
 
 namespace mdh::mdh_space_figures_test {
@@ -19,8 +20,7 @@ TEST_P(MdhSpaceFigures, AreMembers) {
   const Published& figure = GetParam();
   const Expression expression = MatMul(figure.i, figure.j, figure.k);
   const auto p = ParseTuningParameters(
-      ReadFile(
-          absl::StrCat(MDH_SOURCE_DIR, "/tests/core/decomposition/figures/", figure.file, ".txt")),
+      ReadFile(absl::StrCat(SourcePath("tests/core/decomposition/figures/"), figure.file, ".txt")),
       expression);
   ASSERT_TRUE(p.ok()) << p.status();
   const auto model = SystemModelNamed(p->system_model);

@@ -17,6 +17,7 @@
 #include "tests/fresh_seed.h"
 #include "tests/random_expression.h"
 #include "tests/random_parameters.h"
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/mdh_space_kind.h"
@@ -57,10 +58,10 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSame) {
   const int expressions = asked == nullptr ? 2 : 20,
             judged = (asked == nullptr ? 80 : std::atoi(asked)) / expressions;
   Rng rng(FreshSeed());
-  const std::vector<std::string> names = ShippedExpressionNames(MDH_SOURCE_DIR);
+  const std::vector<std::string> names = ShippedExpressionNames(SourcePath());
   for (int k = 0; k < expressions; ++k) {
     const std::string& name = names[rng() % names.size()];
-    const Result<Expression> expression = ShippedExpression(MDH_SOURCE_DIR, name, 24);
+    const Result<Expression> expression = ShippedExpression(SourcePath(), name, 24);
     ASSERT_TRUE(expression.ok()) << expression.status();
     for (const SpaceBackend& target : SpaceBackends()) {
       const auto space = MdhSpace::Create(*expression, target.model, target.device);
@@ -143,7 +144,7 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSameAsAnyConfiguration) {
 }
 
 TEST(SchedulesOfRecordsTest, HaveAtMostTwelveLinesForMatMul) {
-  const Expression product = *ShippedExpression(MDH_SOURCE_DIR, "matmul", 48);
+  const Expression product = *ShippedExpression(SourcePath(), "matmul", 48);
   Rng rng(FreshSeed());
   for (const SpaceBackend& target : SpaceBackends()) {
     const auto space = MdhSpace::Create(product, target.model, target.device);

@@ -8,6 +8,7 @@
 #include "tests/drawn.h"
 #include "tests/fresh_seed.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
@@ -40,8 +41,8 @@ int Differences(const std::vector<std::vector<int64_t>>& a,
 // Small sizes: the spaces of usual ones are built by the tests of what they hold.
 TEST_P(MdhSpaceStarts, DefaultsAreMembersOrNearOnes) {
   const SpaceBackend target = backend();
-  for (const std::string& name : Drawn(ShippedExpressionNames(MDH_SOURCE_DIR), 16)) {
-    const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, 6);
+  for (const std::string& name : Drawn(ShippedExpressionNames(SourcePath()), 16)) {
+    const auto expression = ShippedExpression(SourcePath(), name, 6);
     ASSERT_TRUE(expression.ok()) << expression.status();
     const TuningParameters p = DefaultParameters(*expression, target.model, target.device);
     const auto space = MdhSpace::Create(*expression, target.model, target.device,
@@ -70,7 +71,7 @@ TEST_P(MdhSpaceStarts, DefaultsAreMembersOrNearOnes) {
 // Rows of three channels are searched as rows, whatever the configuration was found for.
 TEST_P(MdhSpaceStarts, OtherFusedDimensionsAreRepaired) {
   const SpaceBackend target = backend();
-  const Expression expression = *ShippedExpression(MDH_SOURCE_DIR, "ccsdt_gdab_efgc", 6);
+  const Expression expression = *ShippedExpression(SourcePath(), "ccsdt_gdab_efgc", 6);
   const FusedDimensions groups = {{0, 1}, {4, 5}};
   const auto apart = MdhSpace::Create(expression, target.model, target.device);
   const auto fused = MdhSpace::Create(expression, target.model, target.device,

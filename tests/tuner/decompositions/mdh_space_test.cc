@@ -11,6 +11,7 @@
 #include "tests/drawn.h"
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 
 namespace mdh::mdh_space_test {
@@ -62,10 +63,10 @@ class MdhSpaceTest : public ::testing::TestWithParam<int> {};
 TEST_P(MdhSpaceTest, HoldsValidDecompositionsThatReadBack) {
   const SpaceBackend target = SpaceBackends()[GetParam()];
   Rng rng(FreshSeed());
-  for (const std::string& name : Drawn(ShippedExpressionNames(MDH_SOURCE_DIR), 12)) {
+  for (const std::string& name : Drawn(ShippedExpressionNames(SourcePath()), 12)) {
     for (const int64_t largest_size : {int64_t{6}, INT64_MAX}) {
       SCOPED_TRACE(absl::StrCat(name, " of sizes up to ", largest_size));
-      const auto expression = ShippedExpression(MDH_SOURCE_DIR, name, largest_size);
+      const auto expression = ShippedExpression(SourcePath(), name, largest_size);
       ASSERT_TRUE(expression.ok()) << expression.status();
       ExpectSamplesReadBack(*expression, target, rng);
       if (HasFatalFailure()) return;
@@ -124,7 +125,7 @@ int AtomicSamples(const Expression& expression, const SpaceBackend& target) {
 
 // On every CPU, with every policy.
 TEST(MdhSpaceThreadsTest, OneThreadIsInTheSpacesOfCpusForOnePart) {
-  const Expression product = *ShippedExpression(MDH_SOURCE_DIR, "matmul", 16);
+  const Expression product = *ShippedExpression(SourcePath(), "matmul", 16);
   for (const SystemModel& model : {OpenMpSimdRegistersModel(), OpenMpModel()}) {
     for (const int cores : {1, 2, 16}) {
       DeviceDescription device;
@@ -166,7 +167,7 @@ TEST(MdhSpaceAtomicsTest, AreInTheSpacesOfCuda) {
 }
 
 TEST(MdhSpaceResidencyTest, NumbersOfResidentBlocksAreInTheSpacesOfCuda) {
-  const auto product = ShippedExpression(MDH_SOURCE_DIR, "matmul", 256);
+  const auto product = ShippedExpression(SourcePath(), "matmul", 256);
   ASSERT_TRUE(product.ok()) << product.status();
   for (const SpaceBackend& target : SpaceBackends()) {
     const auto space = MdhSpace::Create(*product, target.model, target.device);

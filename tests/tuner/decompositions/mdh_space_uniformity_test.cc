@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
 
@@ -180,8 +181,7 @@ std::vector<Configuration> SamplesOf(const SearchSpace& space, Rng& rng) {
 }
 
 Result<MdhSpace> CudaSpace(const std::string& name, int64_t largest_size) {
-  MDH_ASSIGN_OR_RETURN(Expression expression,
-                       ShippedExpression(MDH_SOURCE_DIR, name, largest_size));
+  MDH_ASSIGN_OR_RETURN(Expression expression, ShippedExpression(SourcePath(), name, largest_size));
   return MdhSpace::Create(std::move(expression), CudaModel(), *DescribeCudaArchitecture(90));
 }
 

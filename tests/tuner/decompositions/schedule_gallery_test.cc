@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/schedule_check.h"
 
@@ -14,13 +15,13 @@ namespace {
 
 TEST(ScheduleGallery, LeavesSomethingToSearch) {
   std::stringstream page;
-  page << std::ifstream(MDH_SOURCE_DIR "/deploy/docs/schedule-gallery.md").rdbuf();
+  page << std::ifstream(SourcePath("deploy/docs/schedule-gallery.md")).rdbuf();
   const std::string text = page.str();
   const std::regex block("```sched expression=(\\S+) model=(\\S+) file=\\S+\n([^`]*)```");
   int schedules = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), block), end; at != end; ++at) {
     const std::smatch& match = *at;
-    const Result<Expression> expression = ShippedExpression(MDH_SOURCE_DIR, match[1]);
+    const Result<Expression> expression = ShippedExpression(SourcePath(), match[1]);
     ASSERT_TRUE(expression.ok()) << expression.status();
     const SystemModel model = *SystemModelNamed(match[2].str());
     const auto schedule = Schedule::Parse(match[3].str(), *expression, model, match[1].str());

@@ -7,13 +7,14 @@
 
 #include "core/decomposition/nest_shape.h"
 #include "tests/shipped_expression.h"
+#include "tests/source_path.h"
 
 namespace mdh::plain_kernel_test {
 namespace {
 
 TEST(PlainKernel, IsThereForEveryShippedExpression) {
   const DeviceDescription device = *DescribeCudaArchitecture(90);
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/expressions";
+  const std::string folder = SourcePath("client/expressions");
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".mdh") continue;
     const Result<TuningParameters> parameters =

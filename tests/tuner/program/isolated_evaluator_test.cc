@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "tests/source_path.h"
 #include "tests/tuner/program/program_fixture.h"
 
 namespace mdh::isolated_evaluator_test {
@@ -20,7 +21,7 @@ using ::testing::StartsWith;
 class IsolatedEvaluatorTest : public ::testing::Test {
  protected:
   WorkerCommand Worker() const {
-    return {std::string(MDH_BINARY_DIR) + "/bin/mdh-evaluator", {}, directory_.path().string()};
+    return {BuildPath("bin/mdh-evaluator"), {}, directory_.path().string()};
   }
   void Start(const std::string& spec) {
     auto evaluator = IsolatedEvaluator::Create(SpecFrom(spec), "/", Worker());

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 #include "tests/tuner/program/program_fixture.h"
 
 namespace mdh::program_file_test {
@@ -45,7 +46,7 @@ class ProgramFileTest : public ::testing::Test {
 };
 
 TEST_F(ProgramFileTest, ReadsTheExamples) {
-  const std::string folder = std::string(MDH_SOURCE_DIR) + "/client/examples/";
+  const std::string folder = SourcePath("client/examples/");
   for (const char* name : {"matmul.yaml", "saxpy_opencl.json", "saxpy_cuda.yaml"}) {
     const auto file = ReadProgramFile(folder + name);
     ASSERT_TRUE(file.ok()) << file.status().message();

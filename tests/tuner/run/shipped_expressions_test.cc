@@ -13,6 +13,7 @@
 #include "core/text/parser.h"
 #include "tests/definition_header.h"
 #include "tests/drawn.h"
+#include "tests/source_path.h"
 #include "tests/tuner/runner_fixture.h"
 #include "tuner/run/tuning_loop.h"
 
@@ -26,8 +27,7 @@ constexpr size_t kGroups = 4;
 // A quarter of those of one of the groups.
 std::vector<std::string> ShippedExpressions(size_t group) {
   std::vector<std::string> all, names;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(MDH_SOURCE_DIR "/client/expressions")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("client/expressions"))) {
     if (entry.path().extension() == ".mdh") all.push_back(entry.path().stem().string());
   }
   std::sort(all.begin(), all.end());
@@ -64,7 +64,7 @@ class ShippedExpression : public RunnerTest, public ::testing::WithParamInterfac
 };
 
 void ShippedExpression::ExpectRightKernel(const std::string& name) {
-  std::ifstream file(MDH_SOURCE_DIR "/client/expressions/" + name + ".mdh");
+  std::ifstream file(SourcePath("client/expressions/") + name + ".mdh");
   std::stringstream text;
   text << file.rdbuf();
   const Result<Expression> expression = LoadSmall(text.str());

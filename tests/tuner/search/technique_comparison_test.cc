@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/source_path.h"
 #include "tests/tuner/search/recorded_spaces.h"
 
 namespace mdh::technique_comparison_test {
@@ -35,7 +36,7 @@ TechniqueResult ThreeTraces() {
 }
 
 void ExpectGoldenFile(const std::string& name, const std::string& text) {
-  const std::string path = std::string(MDH_SOURCE_DIR) + "/tests/tuner/search/golden/" + name;
+  const std::string path = SourcePath("tests/tuner/search/golden/") + name;
   if (std::getenv("MDH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
   std::ifstream in(path);
   const std::string golden{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/temporary_directory.h"
+#include "tests/source_path.h"
 
 namespace mdh::device_argument_test {
 namespace {
@@ -32,7 +33,7 @@ TEST(DeviceArgument, OtherNamesAreKnownDevices) {
 }
 
 TEST(DeviceArgument, FilesDescribeDevices) {
-  const std::string shipped = std::string(MDH_SOURCE_DIR) + "/deploy/devices/t4.json";
+  const std::string shipped = SourcePath("deploy/devices/t4.json");
   const auto device = ParseDeviceArgument(shipped);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_FALSE(device->is_attached);

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
 #include "tests/server/temporary_directory.h"
+#include "tests/source_path.h"
 #include "tuner/device/cuda/nvrtc.h"
 #include "tuner/measure/compile/compilers.h"
 
@@ -66,7 +67,7 @@ class JoinGoldenUnits : public ::testing::Test {
   // Golden kernels, each twice.
   static std::vector<std::string> Units(const std::string& extension) {
     std::vector<std::string> units;
-    const std::string folder = absl::StrCat(MDH_SOURCE_DIR, "/tests/codegen/golden");
+    const std::string folder = SourcePath("tests/codegen/golden");
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const bool is_kernel =
           entry.path().extension() == extension && entry.path().stem() != "scalar";

@@ -164,7 +164,9 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   const bool is_designed = BackendOf(device.kind).has_blocks && Reassociates(numerics);
   std::optional<TuningParameters> designed;
   if (is_designed) designed = DesignPart(part, model, device, threads, in_part);
-  return designed ? *designed : DefaultParameters(part, model, device, numerics);
+  if (!designed) return DefaultParameters(part, model, device, numerics);
+  designed->numerics = numerics;
+  return *designed;
 }
 
 // As DefaultParameters; at most so many threads of a block compute a part.

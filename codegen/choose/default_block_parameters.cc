@@ -335,7 +335,10 @@ TuningParameters ParametersWithoutKeys(const Expression& expression, const Syste
   if (Reassociates(numerics)) {
     std::vector<BlockCandidate> candidates = BlockCandidates(
         expression, model, device, {.evaluations_in_all = MostEvaluations(expression)});
-    if (!candidates.empty()) return std::move(candidates.front().parameters);
+    if (!candidates.empty()) {
+      candidates.front().parameters.numerics = numerics;
+      return std::move(candidates.front().parameters);
+    }
   }
   TuningParameters p;
   for (const BlockRules::Simplicity simplicity :

@@ -37,26 +37,27 @@ struct Case {
 
 std::string MatMul(const std::string& sizes, const std::string& a, const std::string& b) {
   return absl::Substitute(
-      "e<$0> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "e<T = fp32 | $0> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<I,J,K>( f, (++, ++, +) ) "
+      "o\n"
       "inp_view<fp32,fp32>( A: (i,j,k) -> ($1), B: (i,j,k) -> ($2) )\n"
       "where f(A, B) -> C { C = A * B }\n",
       sizes, a, b);
 }
 
 constexpr char kBatches[] =
-    "e<B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+    "e<T = fp32 | B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
     "inp_view<fp32,fp32>( A: (b,i,j,k) -> (k,b,i), B: (b,i,j,k) -> (b,j,k) )\n"
     "where f(A, B) -> C { C = A * B }\n";
 constexpr char kConvolution[] =
-    "e<N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
+    "e<T = fp32 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
     "out_view<fp32>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
     "inp_view<fp32,fp32>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
     "                     w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
     "where f(x, w) -> y { y = x * w }\n";
 constexpr char kDense[] =
-    "e<I = 50, J = 24, K = 64> := out_view<fp16>( y: (i,j,k) -> (i,j) ) o\n"
+    "e<T = fp32 | I = 50, J = 24, K = 64> := out_view<fp16>( y: (i,j,k) -> (i,j) ) o\n"
     "md_hom<I,J,K>( f, (++, ++, +), store s<fp32>( bias: (i,j,k) -> (j) ) ) o\n"
     "inp_view<fp32,fp32>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
     "where f(x, w) -> c { c = x * w }, s(c, bias) -> y { y = fp16(max(c + bias, 0)) }\n";

@@ -101,7 +101,7 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
                                 "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
                                 "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
                                 "      \"$5\"\n"
-                                "      \"}, %$6, %$7, p, 1, 1, $8, $9;}\"\n",
+                                "      \"}, %$6, %$7, p, 1, 1$8;}\"\n",
                                 kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
                                 across) +
                    absl::StrCat("      : ", operands,

@@ -60,7 +60,7 @@ constexpr char kDense[] =
     "e<T = fp32 | I = 50, J = 24, K = 64> := out_view<fp16>( y: (i,j,k) -> (i,j) ) o\n"
     "md_hom<I,J,K>( f, (++, ++, +), store s<fp32>( bias: (i,j,k) -> (j) ) ) o\n"
     "inp_view<fp32,fp32>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (j,k) )\n"
-    "where f(x, w) -> c { c = x * w }, s(c, bias) -> y { y = fp16(max(c + bias, 0)) }\n";
+    "where f(x, w) -> (c: fp32) { c = x * w }, s(c, bias) -> y { y = fp16(max(c + bias, 0)) }\n";
 
 LowLevelExpression Lowered(const Case& c, int capability = 90) {
   const Expression expression = *ParseExpression(c.text);

@@ -111,9 +111,9 @@ double ProductError(Products products) {
     case Products::kTf32:
       return std::ldexp(1.001, -10);
     case Products::kBf16x3:
-      return std::ldexp(3.02, -18);
+      return std::ldexp(2.02, -16);
     case Products::kBf16x6:
-      return std::ldexp(4.03, -27);
+      return std::ldexp(3.02, -25);
     case Products::kExact:
       break;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/units/unit_copies.h"
+#include "core/base/round.h"
 #include "core/expression/dependences.h"
 
 namespace mdh {
@@ -54,17 +55,24 @@ int64_t UnitCopies::EmitConversion(LoopProgram* program, Block* block) {
   const int64_t piece = context_.piece_elements();
   const int64_t row_pieces = plan_.packed_row / (plan_.is_across ? 1 : sections) / piece;
   const int64_t rows = plan_.is_across ? plan.section_k : axis_.points;
-  const int64_t pieces = plan.batches * rows * row_pieces;
-  program->scratch.push_back({source_, context_.element(), pieces * sections * piece, false});
+  program->scratch.push_back(
+      {source_, context_.element(), plan.batches * rows * row_pieces * sections * piece, false});
   const std::string item = context_.names().Unique("item");
-  const Index number = Index::Variable(item);
-  // Neighbouring threads have neighbours in memory.
+  // Neighbouring threads have neighbours in memory: in a row, or 8 rows at 4 pieces, so that what
+  // they read and what they write are 32 bytes at least.
   const bool is_transposed = in_memory_.is_across != plan_.is_across;
-  const Index row = is_transposed ? number % rows : number / row_pieces % rows;
-  const Index in_row = (is_transposed ? number / rows % row_pieces : number % row_pieces) * piece;
+  const int64_t near_rows = is_transposed ? 8 : 1, near_pieces = is_transposed ? 4 : row_pieces;
+  const int64_t row_blocks = CeilDivide(rows, near_rows),
+                piece_blocks = CeilDivide(row_pieces, near_pieces);
+  const int64_t of_batch = row_blocks * piece_blocks * near_rows * near_pieces;
+  const Index number = Index::Variable(item), block_number = number / (near_rows * near_pieces);
+  const Index row = block_number % row_blocks * near_rows + number % near_rows;
+  const Index in_pieces =
+      block_number / row_blocks % piece_blocks * near_pieces + number / near_rows % near_pieces;
+  const Index in_row = in_pieces * piece;
   Block body;
   const std::string batch = context_.names().Unique("batch");
-  body.push_back({DeclareIndex{batch, number / (rows * row_pieces)}});
+  body.push_back({DeclareIndex{batch, number / of_batch}});
   const std::string values =
       EmitSource(Index::Variable(batch), row, in_row, is_transposed ? 1 : in_memory_.width, &body);
   const std::vector<std::string> parts = EmitParts(values, &body);
@@ -81,8 +89,13 @@ int64_t UnitCopies::EmitConversion(LoopProgram* program, Block* block) {
     body.push_back({StoreElements{source_, first + in_row, MakeLoad(part, Index(0), type, 1), 1}});
     ++section;
   }
-  block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
-  return pieces;
+  std::vector<Condition> exists;
+  if (rows % near_rows != 0) exists.push_back(Less(row, Index(rows)));
+  if (row_pieces % near_pieces != 0) exists.push_back(Less(in_pieces, Index(row_pieces)));
+  if (!exists.empty()) body = {When(std::move(exists), std::move(body))};
+  const int64_t items = plan.batches * of_batch;
+  block->push_back({ShareLoop{item, items, ShareBlock(std::move(body))}});
+  return items;
 }
 
 // A piece's values, `width` of which are neighbours in memory: the name of an array.

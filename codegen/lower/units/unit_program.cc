@@ -72,7 +72,7 @@ class UnitProgramBuilder {
     } else {
       EmitStages(&body);
     }
-    if (!totals_.empty()) body.push_back(AddToTotals(context_.sums));
+    if (!totals_.empty()) body.push_back(TakeTotals());
     results_.Emit({.staging = StagingArray(), .shown = ShownArray()}, &body);
     stage.body = std::move(body);
     return stage;
@@ -208,7 +208,7 @@ class UnitProgramBuilder {
     if (!totals_.empty()) {
       Block promote = {AddToTotals(totals_)};
       promote.push_back(SetToZero(context_.sums));
-      body.push_back(When(IsPromoted(), std::move(promote)));
+      body.push_back(When(IsPromoted(Index::Variable(stage_)), std::move(promote)));
     }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForCopies{0}});
@@ -229,7 +229,8 @@ class UnitProgramBuilder {
     Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
     body.push_back({WaitForMultiplies{1}});
     if (!totals_.empty()) {
-      body.push_back(When(IsPromoted(), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
+      body.push_back(When(IsPromoted(Index::Variable(stage_)),
+                          {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
     }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForMultiplies{0}});
@@ -261,9 +262,20 @@ class UnitProgramBuilder {
                     {{StoreElements{to, Index::Variable(sum), std::move(total), 1}}});
   }
 
+  // Behind the last stage, whose sums may have been added to the totals.
+  Statement TakeTotals() {
+    const std::string sum = context_.names().Unique("sum");
+    LoopValue total = MakeLoad(totals_, Index::Variable(sum), {plan().sum, 1}, 1);
+    Block take = {
+        Unrolled(sum, UnitSums(unit()),
+                 {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}})};
+    Block add = {AddToTotals(context_.sums)};
+    return {If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
+               ShareBlock(std::move(add))}};
+  }
+
   // Whether the sums are added to the totals at the end of the stage.
-  std::vector<Condition> IsPromoted() const {
-    const Index stage = Index::Variable(stage_);
+  std::vector<Condition> IsPromoted(const Index& stage) const {
     return {Less(Index(plan().promoted_stages() - 2), stage % plan().promoted_stages()),
             Less(Index(plan().first_promoted() - 1), FirstStage() + stage)};
   }

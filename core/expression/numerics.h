@@ -89,9 +89,9 @@ absl::Span<const ProductOfParts> ProductsOfParts(Products products);
 // The largest error of a product a * b, relative to |a * b|, but for where parts are subnormal.
 //   tf32: operands are off by 2^-11 each, and (1 + 2^-11)^2 - 1 < 2^-10 + 2^-22 <= 1.001 * 2^-10.
 //   bf16x3: of x in [1, 2) the first part, of 8 bits, leaves 2^-8 at most, half of its last place,
-//   the second one 2^-17 of that, the third one 2^-26. Left out are 2^-8 * 2^-8, and what is left of
+//   the second one 2^-17 of that, the third one 2^-26. Left out are 2^-8 * 2^-8 and what is left of
 //   both operands, 2 * 2^-17, with factors of 1 + 2^-8 at most: below 2.02 * 2^-16.
-//   bf16x6: left out are products of parts 1 and 2, twice 2^-8 * 2^-17, of parts 2 and 2, 2^-34, and
+//   bf16x6: left out are products of parts 1 and 2, twice 2^-8 * 2^-17, of parts 2, 2^-34, and
 //   what is left of both operands, 2 * 2^-26: below 3.02 * 2^-25.
 double ProductError(Products products);
 

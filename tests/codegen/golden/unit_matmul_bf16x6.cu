@@ -278,7 +278,7 @@ mdh_e_1(const float* __restrict__ A, const float* __restrict__ B, float* __restr
   __syncthreads();
   #pragma unroll
   for (int sum_2 = 0; sum_2 < 64; sum_2++) {
-    sums[sum_2] = totals[sum_2] + sums[sum_2];
+    sums[sum_2] = totals[sum_2];
   }
   #pragma unroll
   for (int eight = 0; eight < 16; eight++) {

@@ -143,12 +143,12 @@ mdh_e_0(const float* __restrict__ A, const float* __restrict__ B, float* __restr
   }
   for (int item_1 = thread; item_1 < 262144; item_1 += threads) {
     float values_1[4];
-    values_1[0] = B[(item_1 & 1023) + (item_1 >> 10) * 4 * 1024];
-    values_1[1] = B[(item_1 & 1023) + ((item_1 >> 10) * 4 + 1) * 1024];
-    values_1[2] = B[(item_1 & 1023) + ((item_1 >> 10) * 4 + 2) * 1024];
-    values_1[3] = B[(item_1 & 1023) + ((item_1 >> 10) * 4 + 3) * 1024];
+    values_1[0] = B[((item_1 >> 5) & 127) * 8 + (item_1 & 7) + (((item_1 >> 5) >> 7) * 4 + ((item_1 >> 3) & 3)) * 4 * 1024];
+    values_1[1] = B[((item_1 >> 5) & 127) * 8 + (item_1 & 7) + ((((item_1 >> 5) >> 7) * 4 + ((item_1 >> 3) & 3)) * 4 + 1) * 1024];
+    values_1[2] = B[((item_1 >> 5) & 127) * 8 + (item_1 & 7) + ((((item_1 >> 5) >> 7) * 4 + ((item_1 >> 3) & 3)) * 4 + 2) * 1024];
+    values_1[3] = B[((item_1 >> 5) & 127) * 8 + (item_1 & 7) + ((((item_1 >> 5) >> 7) * 4 + ((item_1 >> 3) & 3)) * 4 + 3) * 1024];
     mdh_round_to_tf32_x4(values_1);
-    *(float4*)&B_packed[(item_1 & 1023) * 1024 + (item_1 >> 10) * 4] = gather_float4(values_1, 1);
+    *(float4*)&B_packed[(((item_1 >> 5) & 127) * 8 + (item_1 & 7)) * 1024 + (((item_1 >> 5) >> 7) * 4 + ((item_1 >> 3) & 3)) * 4] = gather_float4(values_1, 1);
   }
 }
 

@@ -1,5 +1,6 @@
 // What tuning gives while others use the machine:
 //   busy_benchmark --runner PROGRAM [--device cpu] [--budget SECONDS] [--jobs N] [--starts N]
+//                  [--cases PART_OF_NAME]
 // Tunes matrix products of 64 to 1024, log-sum-exp and a sum, each beside two busy loops: always,
 // in bursts, at first, at last, and never. Once these have ended, the winner is compared in turns
 // with the default and with what the same budget finds on the quiet machine. Then peaks are
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "codegen/choose/default_parameters.h"
@@ -42,6 +44,7 @@ struct Options {
   std::string runner, device = "cpu", expressions = SourcePath("client/expressions");
   double budget_s = 3;
   int jobs = 40, starts = 40;
+  std::string cases;
 };
 
 struct Case {
@@ -49,13 +52,15 @@ struct Case {
   Bindings sizes;
 };
 
-std::vector<Case> Cases() {
+// Those whose name has `part` in it.
+std::vector<Case> Cases(const std::string& part) {
   std::vector<Case> cases;
   for (const char* const n : {"64", "128", "256", "512", "1024"}) {
     cases.push_back({absl::StrCat("matmul ", n), "matmul", {{"I", n}, {"J", n}, {"K", n}}});
   }
   cases.push_back({"softmax 1024 x 1000", "softmax_stats", {{"I", "1024"}, {"K", "1000"}}});
   cases.push_back({"dot 10^6", "dot", {{"K", "1000000"}}});
+  std::erase_if(cases, [&](const Case& one) { return !absl::StrContains(one.name, part); });
   return cases;
 }
 
@@ -74,7 +79,8 @@ class BusyBenchmark {
     MDH_RETURN_IF_ERROR(runner_->Peaks().status());
     absl::PrintF("%-20s %-10s %10s %10s %7s %7s %7s  %s\n", "case", "busy", "stored", "again",
                  "ratio", "of best", "default", "notes");
-    const std::vector<Case> cases = Cases();
+    const std::vector<Case> cases = Cases(options_.cases);
+    if (cases.empty()) return absl::InvalidArgumentError("no case has such a name");
     for (int job = 0; job < options_.jobs; ++job) {
       const Case& one = cases[static_cast<size_t>(job) % cases.size()];
       const size_t round = static_cast<size_t>(job) / cases.size();
@@ -216,6 +222,7 @@ int Main(int argc, char** argv) {
   app.add_option("--budget", options.budget_s, "seconds of tuning");
   app.add_option("--jobs", options.jobs, "how many searches");
   app.add_option("--starts", options.starts, "how often peaks are measured");
+  app.add_option("--cases", options.cases, "only those whose name has this in it");
   app.add_option("--expressions", options.expressions, "folder of the expressions");
   CLI11_PARSE(app, argc, argv);
   std::string directory = (std::filesystem::temp_directory_path() / "mdh-busy-XXXXXX").string();

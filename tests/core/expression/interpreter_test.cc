@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/text/parser.h"
-#include "tests/buffer_values.h"
+#include "tests/core/buffer_values.h"
 #include "tests/error_message.h"
 #include "tests/random_expression.h"
 #include "tests/sanitized.h"

@@ -9,7 +9,7 @@
 #include "core/expression/touched_elements.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
-#include "tests/buffer_values.h"
+#include "tests/core/buffer_values.h"
 
 namespace mdh::store_function_test {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/text/parser.h"
 #include "core/text/pipeline_parser.h"
 #include "gtest/gtest.h"
-#include "tests/buffer_values.h"
+#include "tests/core/buffer_values.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/error_message.h"
 #include "tests/random_pipeline.h"

@@ -9,7 +9,7 @@
 
 #include "core/pipeline/pipeline_interpreter.h"
 #include "core/teml/teml.h"
-#include "tests/buffer_values.h"
+#include "tests/core/buffer_values.h"
 #include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {

@@ -143,7 +143,8 @@ class Performance {
     if (response_.outcome() == 0) response_.set_outcome(static_cast<int>(TrialOutcome::kOk));
     response_.mutable_times_ns()->Add(rule_.times_ns().begin(), rule_.times_ns().end());
     response_.set_calls_per_time(batch_);
-    response_.set_is_disturbed(were_cores_shared || opened_.device->IsHeldBack());
+    response_.set_is_disturbed(were_cores_shared || rule_.is_disturbed() ||
+                               opened_.device->IsHeldBack());
     return std::move(response_);
   }
 
@@ -210,7 +211,10 @@ class Performance {
     if (opened_.flush != nullptr && is_cold()) {
       MDH_RETURN_IF_ERROR(opened_.flush->Fill(static_cast<std::byte>(++flushes_)));
     }
+    const bool is_first = longest_ns_ == 0;  // which may take long
+    if (computes_on_host()) watch_.Begin(std::llround(is_first ? kLongCall : longest_ns_));
     MDH_ASSIGN_OR_RETURN(const double all_ns, program_->Time(sets, calls));
+    was_disturbed_ = computes_on_host() && watch_.WasDisturbed(std::llround(all_ns));
     // No clock is exact enough for nothing at all.
     return std::max(all_ns / static_cast<double>(calls), 1.0);
   }
@@ -218,8 +222,10 @@ class Performance {
   // Whether the threads of this process are the device.
   bool computes_on_host() const { return RunsOnHost(opened_.device->description()); }
 
+  // Of the latest calls.
   void Record(double time_ns, int64_t calls) {
-    rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)));
+    rule_.Record(std::llround(time_ns), std::llround(time_ns * static_cast<double>(calls)),
+                 was_disturbed_);
     longest_ns_ = std::max(longest_ns_, time_ns * static_cast<double>(calls));
   }
 
@@ -275,12 +281,14 @@ class Performance {
   // Whether the kernel is far slower than the best. May call it again to find out; sets the size
   // of batches.
   Result<bool> IsHopeless(double first_ns) {
+    bool were_disturbed = was_disturbed_;  // all calls so far
     const auto outlook = [&](double call_ns, int64_t batch) {
-      return OutlookAfterFirstCalls(options_, call_ns, batch);
+      return OutlookAfterFirstCalls(options_, call_ns, batch, were_disturbed);
     };
     if (is_long_) return outlook(first_ns, 1) == Outlook::kHopeless;
     if (options_.max_repeats <= 0) return true;
     MDH_ASSIGN_OR_RETURN(const double second_ns, Time(1));
+    were_disturbed = were_disturbed && was_disturbed_;
     const int64_t batch = CallsOfBatch(second_ns);
     const Outlook after_two = outlook(std::min(first_ns, second_ns), batch);
     if (after_two == Outlook::kHopeless) {
@@ -291,6 +299,7 @@ class Performance {
     if (after_two == Outlook::kOpen) return false;
     MDH_ASSIGN_OR_RETURN(const double time_ns, Time(batch_));
     Record(time_ns, batch_);
+    were_disturbed = was_disturbed_;
     return outlook(time_ns, 1) == Outlook::kHopeless;
   }
 
@@ -392,6 +401,8 @@ class Performance {
   int64_t batch_ = 1;
   int64_t start_ns_ = 0;
   double longest_ns_ = 0;
+  DisturbanceWatch watch_{BetweenCalls::kSleep};
+  bool was_disturbed_ = false;  // the latest calls
   bool is_long_ = false;
   bool is_promising_ = true;
   int flushes_ = 0;

@@ -12,10 +12,14 @@ namespace {
 constexpr double kSlower = 1.05;
 // and one that is this much slower has no chance to be taken for the best.
 constexpr double kPromising = 1.1;
+// A call that others disturb may take so many times as long as it does alone.
+constexpr double kMostDisturbance = 10;
 
 }  // namespace
 
-Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch) {
+Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch,
+                               bool was_disturbed) {
+  if (was_disturbed) call_ns /= kMostDisturbance;
   const double limit_ns = options.slow_factor * static_cast<double>(options.best_so_far_ns);
   if (options.best_so_far_ns <= 0 || call_ns <= limit_ns) return Outlook::kOpen;
   return batch > 1 && call_ns <= limit_ns + kMostLaunchTime ? Outlook::kUnknown

@@ -15,9 +15,11 @@ enum class Outlook {
   kUnknown,   // it seems so, but a call on its own takes longer than one of a batch
 };
 // `call_ns`: of one call on its own, up to kMostLaunchTime of which is not the kernel's; `batch`:
-// calls that are timed together from then on, 1 if that makes no difference.
+// calls that are timed together from then on, 1 if that makes no difference; a call that others
+// disturbed must have taken more than they can explain.
 inline constexpr double kMostLaunchTime = 20e3;  // nanoseconds
-Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch);
+Outlook OutlookAfterFirstCalls(const MeasureOptions& options, double call_ns, int64_t batch,
+                               bool was_disturbed = false);
 
 // Follows the timed calls of one kernel; MeasureOptions says what is enough.
 class StoppingRule {

@@ -14,20 +14,27 @@ struct ThreadTimes {
   int64_t queued_ns = 0;
 };
 
+// What the threads of a process do between two calls of a kernel.
+enum class BetweenCalls {
+  kSpin,   // they leave their cores only to others, as those of OpenMP: every switch tells of some
+  kSleep,  // as those of OpenCL's drivers for CPUs, which wait a moment whenever they wake up
+};
+
 // A call during which no thread lost its core tells how fast a kernel is; of any other one the time
-// also tells how busy the machine was. Threads that wait actively, as those of a kernel do, leave
-// their cores only to others: then every switch counts as a disturbance. In calls of a
-// millisecond or more there is always some work of the system, and what counts is how long threads
-// stood in the queues of cores. Where the system does not say that (no
-// /proc/self/task/*/schedstat), switches alone count.
+// also tells how busy the machine was. In calls of a millisecond or more there is always some work
+// of the system, and what counts is how long threads stood in the queues of cores. Where the system
+// does not say that (no /proc/self/task/*/schedstat), switches alone count; those of threads that
+// sleep say nothing.
 class DisturbanceWatch {
  public:
+  explicit DisturbanceWatch(BetweenCalls threads = BetweenCalls::kSpin) : threads_(threads) {}
   // From now on. `expected_ns`: how long what is timed will take, as far as one knows.
   void Begin(int64_t expected_ns);
   // Whether something that has taken `duration_ns` since Begin was disturbed.
   bool WasDisturbed(int64_t duration_ns) const;
 
  private:
+  BetweenCalls threads_;
   int64_t switches_ = 0;
   std::optional<ThreadTimes> begin_;  // nullopt: not looked at
 };

@@ -39,9 +39,6 @@ using ScratchBytes = int64_t (*)(int);
 
 constexpr int64_t kMuchMemory = 64 << 20;
 
-// A call that others disturb may take so many times as long as it does alone.
-constexpr double kMostDisturbance = 10;
-
 // For the signal handler only; set in the forked child, which runs one kernel and ends.
 RunControl* g_control = nullptr;
 
@@ -262,11 +259,9 @@ class Execution {
     return IsFarSlower(second);
   }
 
-  // Whether the latest call was far slower than the best one's. One that was disturbed must have
-  // taken more than others can explain.
+  // Whether the latest call was far slower than the best one's.
   bool IsFarSlower(int64_t call_ns) const {
-    const double disturbance = was_disturbed_ ? kMostDisturbance : 1;
-    return OutlookAfterFirstCalls(run_.options, static_cast<double>(call_ns) / disturbance, 1) ==
+    return OutlookAfterFirstCalls(run_.options, static_cast<double>(call_ns), 1, was_disturbed_) ==
            Outlook::kHopeless;
   }
 

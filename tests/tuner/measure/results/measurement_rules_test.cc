@@ -125,6 +125,15 @@ TEST(OutlookAfterFirstCalls, LaunchingTakesTimeThatIsNotTheKernels) {
   EXPECT_EQ(OutlookAfterFirstCalls(options, 31e3, 20), Outlook::kHopeless);
 }
 
+TEST(OutlookAfterFirstCalls, ACallThatOthersDisturbedMustHaveTakenMoreThanTheyExplain) {
+  MeasureOptions options;
+  options.best_so_far_ns = 8'000'000;
+  options.slow_factor = 1.25;
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 11e6, 1), Outlook::kHopeless);
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 11e6, 1, /*was_disturbed=*/true), Outlook::kOpen);
+  EXPECT_EQ(OutlookAfterFirstCalls(options, 110e6, 1, /*was_disturbed=*/true), Outlook::kHopeless);
+}
+
 TEST(MedianInterval, IsThatOfTheBinomialDistribution) {
   std::vector<int64_t> times;
   for (int64_t t = 1; t <= 100; ++t) times.push_back(t);

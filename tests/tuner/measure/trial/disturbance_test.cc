@@ -48,13 +48,23 @@ class OneCore {
 TEST(DisturbanceTest, AnotherProcessOnTheSameCoreIsNoticed) {
   if (!TimesOfThreads()) GTEST_SKIP() << "this system has no /proc/self/task/*/schedstat";
   const OneCore shared;
-  DisturbanceWatch calls;
+  DisturbanceWatch calls, awakenings(BetweenCalls::kSleep);
   SharedCoresWatch cores;
   calls.Begin(/*expected_ns=*/200'000'000);
+  awakenings.Begin(/*expected_ns=*/200'000'000);
   cores.Begin();
   Compute(std::chrono::milliseconds(200));
   EXPECT_TRUE(calls.WasDisturbed(200'000'000));
+  EXPECT_TRUE(awakenings.WasDisturbed(200'000'000));
   EXPECT_TRUE(cores.WereShared());
+}
+
+TEST(DisturbanceTest, SwitchesOfThreadsThatSleepSayNothing) {
+  DisturbanceWatch awakenings(BetweenCalls::kSleep);
+  awakenings.Begin(/*expected_ns=*/0);
+  const OneCore shared;
+  Compute(std::chrono::milliseconds(50));
+  EXPECT_FALSE(awakenings.WasDisturbed(50'000'000));
 }
 
 TEST(DisturbanceTest, NothingIsSharedBeforeItBegins) {

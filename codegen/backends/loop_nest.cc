@@ -284,8 +284,7 @@ class LoopNestBuilder {
     for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
       indices.push_back(At(index));
     }
-    return LoadInsideValue(buffer, inputs_[p], ref.field, indices,
-                           std::vector<int64_t>(indices.size(), 0), 1);
+    return LoadInsideValue(buffer, inputs_[p], ref.field, indices);
   }
 
   std::vector<LoopValue> Values(Block& block) {

@@ -14,6 +14,7 @@
 #include "codegen/lower/nest_phases.h"
 #include "codegen/lower/scan/scan_in_registers.h"
 #include "codegen/lower/units/unit_program.h"
+#include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
@@ -36,80 +37,63 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
-class NestProgramBuilder {
+// Level by level: every level is the number of a core's part, or a loop over numbers of parts.
+class NestProgramBuilder : public LevelWalk {
  public:
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
                      const DeviceDescription& device)
-      : context_(low_level, std::move(plan), device.features),
+      : LevelWalk(low_level.shape()),
+        context_(low_level, std::move(plan), device.features),
         scan_(context_.has_blocks()
                   ? ScanOf({expression(), device, LoweringTarget::kBlocks}, low_level.parameters())
                   : ScanParameters()),
         loads_(context_),
         results_(context_),
-        place_(context_.shape().AccumulatorPlace()) {}
-
-  LoopProgram Build() {
-    LoopProgram program;
-    if (results_.adds_atomically()) program.stages.push_back(ZeroStage());
-    if (results_.has_last_block()) {
-      program.scratch = results_.Scratch();
-      program.stages.push_back(ZeroCountersStage());
-    }
-    if (!Scans() || !ScansEvaluate(expression())) program.stages.push_back(Compute());
-    if (results_.uses_arrays()) Finish(&program);
-    DeclareUsed(context_.views().Declarations(), &program);
-    return program;
-  }
+        place_(shape().AccumulatorPlace()) {}
 
  private:
-  const Expression& expression() const { return context_.expression(); }
-  bool IsBlock(int n) const { return context_.level(n).role == LayerRole::kCores; }
+  // ---- Blocks and threads ----
 
-  // The loop nest of all phases.
-  Stage Compute() {
-    Stage stage;
-    stage.comment = context_.has_blocks() ? "Every block computes its part."
-                                          : "Compute, each thread its share of the parts.";
-    if (context_.has_blocks()) {
-      stage.launch = {context_.shape().Grid(), context_.shape().Block()};
-      stage.resident_blocks = context_.low_level().parameters().resident_blocks;
-      if (results_.has_clusters()) stage.cluster = context_.shape().Cluster();
-    }
-    Block nest;
-    if (context_.has_blocks()) nest = DeclareHardwareParts(context_, NeedsThreadNumber());
-    Block inside;
-    results_.DeclareSlots(&inside);
-    EmitParts(&inside);
-    context_.has_blocks() ? Append(std::move(inside), &nest) : ShareParts(std::move(inside), &nest);
+  void Prepare() override {
+    if (results_.adds_atomically()) program_.stages.push_back(ZeroStage());
+    if (!results_.has_last_block()) return;
+    program_.scratch = results_.Scratch();
+    program_.stages.push_back(ZeroCountersStage());
+  }
+  bool Computes() const override { return !Scans() || !ScansEvaluate(expression()); }
+  Block Views() override { return context_.views().Declarations(); }
+
+  // Without blocks, threads share the parts of the core layer.
+  Stage Distribute(Block part) override {
+    if (!context_.has_blocks()) return LevelWalk::Distribute(std::move(part));
+    Stage stage{"Every block computes its part.", {}, {shape().Grid(), shape().Block()}};
+    stage.resident_blocks = context_.low_level().parameters().resident_blocks;
+    if (results_.has_clusters()) stage.cluster = shape().Cluster();
     loads_.DeclareShared(&stage.body);
     results_.DeclareShared(&stage.body);
-    Append(std::move(nest), &stage.body);
+    Append(std::move(part), &stage.body);
     return stage;
   }
 
-  // ---- Blocks and threads ----
+  void DeclareParts(Block* block) override {
+    if (context_.has_blocks()) {
+      return Append(DeclareHardwareParts(context_, NeedsThreadNumber()), block);
+    }
+    std::vector<int> places = CorePlaces();
+    std::reverse(places.begin(), places.end());
+    context_.DeclareParts(places, Index::Variable("part"), block);
+  }
 
-  bool NeedsThreadNumber() const {
+  void DeclareSlots(Block* block) override { results_.DeclareSlots(block); }
+
+  bool HasSharedCopies() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
-    return context_.shape().AccumulatesInSharedMemory() || results_.cooperates() ||
-           std::any_of(copies.begin(), copies.end(),
+    return std::any_of(copies.begin(), copies.end(),
                        [](const NestCopy& copy) { return copy.is_shared; });
   }
 
-  // Without blocks: threads share the parts of the core layer.
-  void ShareParts(Block inside, Block* block) {
-    std::vector<int> places;
-    for (int n = context_.count(); n-- > 0;) {
-      if (IsBlock(n) && context_.level(n).parts > 1) places.push_back(n);
-    }
-    Block body;
-    const int64_t parts = context_.DeclareParts(places, Index::Variable("part"), &body);
-    Append(std::move(inside), &body);
-    if (parts == 1) {
-      block->push_back(ByFirstThread(std::move(body)));
-    } else {
-      block->push_back({ShareLoop{"part", parts, ShareBlock(std::move(body))}});
-    }
+  bool NeedsThreadNumber() const {
+    return shape().AccumulatesInSharedMemory() || results_.cooperates() || HasSharedCopies();
   }
 
   // ---- Whole parts and the partial ones at the end of dimensions ----
@@ -132,20 +116,17 @@ class NestProgramBuilder {
   }
 
   bool HasBarriers() const {
-    const std::vector<NestCopy>& copies = context_.plan().copies;
     return context_.threads() > 1 &&
-           (context_.shape().SharedReductionThreads() > 1 || results_.cooperates() ||
-            std::any_of(copies.begin(), copies.end(),
-                        [](const NestCopy& copy) { return copy.is_shared; }));
+           (shape().SharedReductionThreads() > 1 || results_.cooperates() || HasSharedCopies());
   }
 
   // Blocks whose parts are whole run without guards, unless these are so few that a second version
   // of the code would only make it longer to fetch.
-  void EmitParts(Block* block) {
+  void EmitPart(Block* block) override {
     std::vector<int> cut;
     for (int n = 0; n < context_.count(); ++n) {
       const int d = context_.level(n).level.dimension;
-      if (!IsBlock(n) || !CutsDimension(n)) continue;
+      if (!shape().is_core(n) || !CutsDimension(n)) continue;
       if (!MayBeBeyond(d) || !loads_.HardlyDependsOn(d)) cut.push_back(n);
     }
     if (cut.empty() || (HasBarriers() && !context_.features().branches_around_barriers)) {
@@ -175,23 +156,22 @@ class NestProgramBuilder {
     return false;
   }
 
-  void EmitLevel(int n, Block* block) {
-    const bool copies = loads_.HasCopies(n, /*shared=*/true);
-    const bool waits = copies && context_.threads() > 1;
-    if (copies) loads_.EmitCopies(n, /*shared=*/true, block);
-    if (waits) block->push_back({Barrier{}});
+  // Whether threads wait for each other around what they have copied together.
+  bool Waits(int n) const { return context_.threads() > 1 && loads_.HasCopies(n, /*shared=*/true); }
+
+  void Enter(int n, Block* block) override {
+    loads_.EmitCopies(n, /*shared=*/true, block);
+    if (Waits(n)) block->push_back({Barrier{}});
     loads_.EmitCopies(n, /*shared=*/false, block);
     if (n == place_) results_.Begin(block);
-    if (n == context_.count()) {
-      EmitPoint(block);
-    } else if (context_.is_sequential(n)) {
-      EmitLoop(n, block);
-    } else {
-      EmitLevel(n + 1, block);
-    }
-    if (n == place_) results_.End(block);
-    if (waits && IsInLoop(n)) block->push_back({Barrier{}});
   }
+
+  void Leave(int n, Block* block) override {
+    if (n == place_) results_.End(block);
+    if (Waits(n) && IsInLoop(n)) block->push_back({Barrier{}});
+  }
+
+  bool HasLoop(int n) const override { return context_.is_sequential(n); }
 
   // Whether the loop can stop at the end of the dimension, in place of guards inside: single points
   // of a reduction, no array that registers hold is indexed by it, and no barrier is inside.
@@ -208,7 +188,7 @@ class NestProgramBuilder {
     return place_ <= n;
   }
 
-  void EmitLoop(int n, Block* block) {
+  void EmitLoop(int n, Block* block) override {
     const int d = context_.level(n).level.dimension;
     const bool is_unrolled = context_.unrolls() && context_.level(n).role == LayerRole::kRegisters;
     Index end(context_.level(n).parts);
@@ -245,7 +225,7 @@ class NestProgramBuilder {
            !loads_.ReadsInPlace(d);
   }
 
-  void EmitPoint(Block* block) {
+  void EmitInnermost(Block* block) override {
     Block body;
     std::vector<LoopValue> values = EmitFunction(
         expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
@@ -297,45 +277,33 @@ class NestProgramBuilder {
 
   bool Scans() const { return scan_.threads > 0; }
 
-  // Points of one part along each dimension: those of the core layer.
-  std::vector<int64_t> CoreParts() const {
-    std::vector<int64_t> parts;
-    for (int d = 0; d < expression().rank(); ++d) {
-      parts.push_back(context_.size(d));
-      for (int n = 0; n < context_.count(); ++n) {
-        if (IsBlock(n) && context_.level(n).level.dimension == d) {
-          parts.back() = std::min(parts.back(), context_.level(n).tile);
-        }
-      }
-    }
-    return parts;
+  bool UsesArrays() const override { return results_.uses_arrays(); }
+  ResultArrays Arrays() override {
+    return {.index_names = context_.index_names(),
+            .arrays = results_.targets(),
+            .outputs = OutputTargets(expression(), context_.output_names(), context_.views()),
+            .store = context_.StorePointers()};
   }
 
-  void Finish(LoopProgram* program) {
-    const int64_t slots = context_.shape().Slots();
+  void Finish(const ResultArrays& arrays) override {
     if (!Scans() || ScansUseArrays(expression())) {
-      AppendResultArrays(expression(), results_.targets(), slots, program);
+      AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
     }
+    ResultArrays combined = arrays;
     // Other policies say in which order slots are combined.
-    const bool may_reorder = context_.has_blocks() && Reassociates(context_.numerics());
-    const bool in_blocks = may_reorder && slots > 1;
-    const ResultArrays arrays = {
-        .index_names = context_.index_names(),
-        .arrays = results_.targets(),
-        .outputs = OutputTargets(expression(), context_.output_names(), context_.views()),
-        .store = context_.StorePointers(),
-        .slots = slots,
-        .part = CoreParts(),
-        .is_combined = in_blocks};
-    if (in_blocks) program->stages.push_back(CombineSlotsInBlocks(expression(), arrays));
-    const size_t first = program->stages.size();
-    if (Scans()) {
-      AppendRegisterScans(context_, scan_, arrays, program);
-    } else {
-      AppendFinishingStages(expression(), arrays, program);
+    combined.is_combined =
+        context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
+    if (combined.is_combined) {
+      program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     }
-    for (size_t s = first; s < program->stages.size(); ++s) {
-      Stage& stage = program->stages[s];
+    const size_t first = program_.stages.size();
+    if (Scans()) {
+      AppendRegisterScans(context_, scan_, combined, &program_);
+    } else {
+      AppendFinishingStages(expression(), combined, &program_);
+    }
+    for (size_t s = first; s < program_.stages.size(); ++s) {
+      Stage& stage = program_.stages[s];
       if (context_.has_blocks() && stage.launch == LaunchGeometry{}) {
         LaunchFor(SharedItems(stage.body), &stage);
       }

@@ -2,6 +2,11 @@
 
 namespace mdh {
 
+Index DigitAt(const Index& number, int64_t stride, int64_t values, int64_t count) {
+  if (values == 1) return Index(0);
+  return stride * values == count ? number / stride : number / stride % values;
+}
+
 std::vector<Index> DeclarePoint(const Expression& expression, const std::vector<int>& dimensions,
                                 Index number, const std::vector<std::string>& names, Block* block) {
   int64_t points = 1;

@@ -29,6 +29,10 @@ class Digits {
   int64_t left_;  // values of what is behind the digits that were taken
 };
 
+// The digit of a number below `count` that has so many values and stays the same for `stride`
+// numbers that follow each other.
+Index DigitAt(const Index& number, int64_t stride, int64_t values, int64_t count);
+
 // Declares the indices of the point with that number among those along `dimensions`, of which the
 // last varies fastest. Gives the indices of all dimensions: 0 where there is one point, and along
 // others. `names`: by dimension.

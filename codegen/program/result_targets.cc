@@ -52,6 +52,11 @@ std::vector<ResultTarget> ArrayTargets(const Expression& expression,
   return targets;
 }
 
+bool UsesResultArrays(const Expression& expression, int64_t slots, bool adds_to_targets) {
+  return expression.has_prefix_sum() || slots > 1 ||
+         (adds_to_targets && expression.finishes_results());
+}
+
 int64_t ResultArrayElements(const Expression& expression) { return expression.result_points(); }
 
 void AppendResultArrays(const Expression& expression, const std::vector<ResultTarget>& arrays,
@@ -62,12 +67,20 @@ void AppendResultArrays(const Expression& expression, const std::vector<ResultTa
   }
 }
 
-void DeclareSlot(const Expression& expression, const std::vector<ResultTarget>& arrays,
-                 const Index& slot, Block* block) {
-  block->push_back({DeclareIndex{"slot", slot}});
+Index SlotNumber(const NestShape& shape, const std::function<Index(int place)>& part) {
+  Index slot(0);
+  for (const int n : shape.SlotPlaces()) slot = slot * shape.levels()[n].parts + part(n);
+  return slot;
+}
+
+void DeclareSlot(const NestShape& shape, const std::vector<ResultTarget>& arrays,
+                 const std::function<Index(int place)>& part, Block* block) {
+  if (shape.Slots() == 1) return;
+  block->push_back({DeclareIndex{"slot", SlotNumber(shape, part)}});
+  const Index first = Index::Variable("slot") * ResultArrayElements(shape.expression());
   for (const ResultTarget& array : arrays) {
-    block->push_back({DeclarePointer{array.pointer + "_slot", array.type, false, array.pointer,
-                                     Index::Variable("slot") * ResultArrayElements(expression)}});
+    block->push_back(
+        {DeclarePointer{array.pointer + "_slot", array.type, false, array.pointer, first}});
   }
 }
 

@@ -2,10 +2,14 @@
 // in arrays of their own.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "codegen/program/record_views.h"
+#include "codegen/program/store_function.h"
+#include "core/decomposition/nest_shape.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 
@@ -35,17 +39,38 @@ std::vector<ResultTarget> OutputTargets(const Expression& expression,
 std::vector<ResultTarget> ArrayTargets(const Expression& expression,
                                        const std::vector<std::string>& outputs);
 
+// Whether results are in such arrays until stages behind make outputs of them: where they have
+// several slots (NestShape::Slots), are those of prefix sums, or, if `adds_to_targets`, loops of
+// reductions run around what is added to them, and outputs are other values than those.
+bool UsesResultArrays(const Expression& expression, int64_t slots, bool adds_to_targets);
+
 // Elements of each of these arrays: the product of the sizes of dimensions that are not reduced.
 int64_t ResultArrayElements(const Expression& expression);
+
+// Results in such arrays, as the stages behind the computation find them.
+struct ResultArrays {
+  std::vector<std::string> index_names;  // of loop variables, one per dimension
+  std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
+  std::vector<ResultTarget> outputs;     // what is stored
+  StorePointers store = {};              // what the store function reads
+  // Partial results of a reduction: array n starts at element n * ResultArrayElements.
+  int64_t slots = 1;
+  // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
+  std::vector<int64_t> part = {};
+  bool is_combined = false;  // whether the stages up to now have combined the slots
+};
 
 // Scratch buffers for `slots` of each of `arrays`, one behind the other: one slot for each part of
 // a reduction.
 void AppendResultArrays(const Expression& expression, const std::vector<ResultTarget>& arrays,
                         int64_t slots, LoopProgram* program);
 
-// Declares "slot", and of each array the pointer NAME_slot to that slot.
-void DeclareSlot(const Expression& expression, const std::vector<ResultTarget>& arrays,
-                 const Index& slot, Block* block);
+// The slot of what is at hand, by the numbers of the parts at its levels (NestShape::SlotPlaces).
+Index SlotNumber(const NestShape& shape, const std::function<Index(int place)>& part);
+
+// Declares "slot", and of each array the pointer NAME_slot to that slot, if there are several.
+void DeclareSlot(const NestShape& shape, const std::vector<ResultTarget>& arrays,
+                 const std::function<Index(int place)>& part, Block* block);
 
 // Whether accumulators may start from the neutral element: exactly, it is neutral for all values
 // only if it is that of a named operation.

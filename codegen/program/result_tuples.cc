@@ -6,6 +6,25 @@
 
 namespace mdh {
 
+void ResultTuples::Declare(const Names& arrays, int64_t elements, MemorySpace space,
+                           Block* block) const {
+  for (int r = 0; r < count(); ++r) {
+    block->push_back({DeclareArray{arrays[r], type(r), elements, space}});
+  }
+}
+
+ResultTuples::Values ResultTuples::Load(const Names& arrays, const Index& at) const {
+  Values values;
+  for (int r = 0; r < count(); ++r) values.push_back(MakeLoad(arrays[r], at, {type(r), 1}, 1));
+  return values;
+}
+
+void ResultTuples::Store(const Names& arrays, const Index& at, const Values& values, Block* block) {
+  for (size_t r = 0; r < values.size(); ++r) {
+    block->push_back({StoreElements{arrays[r], at, values[r], 1}});
+  }
+}
+
 ResultTuples::Values ResultTuples::Declared(Values values, const std::string& stem,
                                             bool are_mutable, Block* block) {
   for (size_t r = 0; r < values.size(); ++r) {
@@ -38,6 +57,14 @@ ResultTuples::Values ResultTuples::Combined(const Values& left, const Values& ri
 ResultTuples::Values ResultTuples::NamedSum(const Values& left, const Values& right, Block* block) {
   return Named(EmitCombination(expression_.reduction(), left, right, names_, *block), style_.sum,
                block);
+}
+
+std::vector<Condition> CombinesInTree(const Index& rank, int64_t distance, int64_t count) {
+  std::vector<Condition> conditions = {IsZero(rank % (2 * distance))};
+  if (count % (2 * distance) != 0) {  // the last one may have no partner
+    conditions.push_back(Less(rank + Index(distance), Index(count)));
+  }
+  return conditions;
 }
 
 }  // namespace mdh

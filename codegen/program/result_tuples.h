@@ -2,6 +2,7 @@
 // slots of blocks, scans) does with them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ class ResultTuples {
   ResultTuples(const Expression& expression, NameAllocator& names)
       : ResultTuples(expression, names, Style()) {}
 
+  // What a result is computed with, in registers and in arrays of partial results.
+  ScalarType type(int r) const { return RegisterType(expression_.function().results()[r].type); }
+  int count() const { return static_cast<int>(expression_.function().results().size()); }
+
+  // Arrays, one per result, and their elements at `at`.
+  void Declare(const Names& arrays, int64_t elements, MemorySpace space, Block* block) const;
+  Values Load(const Names& arrays, const Index& at) const;
+  static void Store(const Names& arrays, const Index& at, const Values& values, Block* block);
+
   // The values in constants of their own, so that each is computed once, here.
   Values Named(Values values, const std::string& stem, Block* block);
   // Variables that start from the values.
@@ -47,5 +57,9 @@ class ResultTuples {
   NameAllocator& names_;
   const Style style_;
 };
+
+// A tree of combinations over `count` ranks that are neighbours: whether in this step, one with a
+// power of two as `distance`, a rank combines what it has with what `distance` ranks further is.
+std::vector<Condition> CombinesInTree(const Index& rank, int64_t distance, int64_t count);
 
 }  // namespace mdh

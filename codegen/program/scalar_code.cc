@@ -69,9 +69,9 @@ LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int
   return AsComputed(MakeLoad(std::move(pointer), std::move(offset), stored, stride));
 }
 
-LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                          const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
-                          int lanes) {
+LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, int field,
+                            const std::vector<Index>& indices,
+                            const std::vector<int64_t>& lane_steps, int lanes) {
   const ElementType::Field& at = buffer.type.fields()[field];
   const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
   const std::vector<int64_t> strides = buffer.strides();
@@ -80,9 +80,16 @@ LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int 
     load.outside = buffer.boundary.values[field];
   }
   for (size_t x = 0; x < indices.size(); ++x) {
-    load.dimensions.push_back({indices[x], lane_steps[x], buffer.extents[x], strides[x] * scale});
+    const int64_t step = lane_steps.empty() ? 0 : lane_steps[x];
+    load.dimensions.push_back({indices[x], step, buffer.extents[x], strides[x] * scale});
   }
-  return AsComputed(std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)}));
+  return std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
+}
+
+LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
+                          const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
+                          int lanes) {
+  return AsComputed(LoadInsideElement(buffer, pointer, field, indices, lane_steps, lanes));
 }
 
 LoopValue StoredValue(LoopValue value, ScalarType stored) {

@@ -40,12 +40,15 @@ LoopValue AsComputed(LoopValue loaded);
 LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int64_t stride);
 LoopValue StoredValue(LoopValue value, ScalarType stored);
 
-// The element that an access reads from a buffer with a boundary, as a value to compute with.
-// `pointer`: to elements of the field's type; `indices`: one per buffer dimension, of lane 0;
-// `lane_steps`: what the next lane adds.
+// The element that an access reads from a buffer with a boundary, and the same as a value to
+// compute with. `pointer`: to elements of the field's type; `indices`: one per buffer dimension, of
+// lane 0; `lane_steps`: what the next lane adds, nothing if it is empty.
+LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, int field,
+                            const std::vector<Index>& indices,
+                            const std::vector<int64_t>& lane_steps = {}, int lanes = 1);
 LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                          const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
-                          int lanes);
+                          const std::vector<Index>& indices,
+                          const std::vector<int64_t>& lane_steps = {}, int lanes = 1);
 
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called

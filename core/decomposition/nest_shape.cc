@@ -42,8 +42,15 @@ bool NestShape::is_thread(int n) const {
 }
 
 bool NestShape::is_parallel(int n) const {
-  return is_thread(n) || levels_[n].role == LayerRole::kCores ||
-         levels_[n].role == LayerRole::kDevices;
+  return is_thread(n) || is_core(n) || levels_[n].role == LayerRole::kDevices;
+}
+
+int64_t NestShape::CorePart(int d) const {
+  int64_t part = expression_->dimensions()[d].size;
+  for (int n = 0; n < count(); ++n) {
+    if (is_core(n) && levels_[n].level.dimension == d) part = std::min(part, levels_[n].tile);
+  }
+  return part;
 }
 
 bool NestShape::IsGuarded(int d) const {
@@ -159,7 +166,7 @@ std::array<int64_t, 3> NestShape::Grid() const {
 std::array<int64_t, 3> NestShape::Cluster() const {
   std::array<int64_t, 3> cluster = {1, 1, 1};
   for (int n = 0; n < count(); ++n) {
-    if (levels_[n].role != LayerRole::kCores || !is_reduced(n)) continue;
+    if (!is_core(n) || !is_reduced(n)) continue;
     cluster[std::min(levels_[n].assigned.dimension, 2)] *= levels_[n].parts;
   }
   return cluster;
@@ -198,6 +205,19 @@ int64_t NestShape::PartsOf(bool (NestShape::*has)(int n) const) const {
 
 bool NestShape::IsSlot(int n) const {
   return is_reduced(n) && is_parallel(n) && (!is_thread(n) || OutputRegion(0, n) < shared_region());
+}
+
+std::vector<int> NestShape::SlotPlaces() const {
+  std::vector<int> places;
+  for (int n = 0; n < count(); ++n) {
+    if (IsSlot(n) && levels_[n].parts > 1) places.push_back(n);
+  }
+  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+    const Level &first = levels_[a], &second = levels_[b];
+    return std::pair(first.level.dimension, -first.tile) <
+           std::pair(second.level.dimension, -second.tile);
+  });
+  return places;
 }
 
 bool NestShape::IsSharedReduction(int n) const {

@@ -40,6 +40,9 @@ class NestShape {
   bool is_parallel(int n) const;  // blocks, warps or threads
   bool is_thread(int n) const;    // warps or threads
   bool is_reduced(int n) const { return expression_->is_reduction(levels_[n].level.dimension); }
+  bool is_core(int n) const { return levels_[n].role == LayerRole::kCores; }
+  // Points of one part of the core levels along dimension d: all of them, if it is not cut there.
+  int64_t CorePart(int d) const;
 
   // Whether some point of the parts along dimension d lies outside of its size.
   bool IsGuarded(int d) const;
@@ -91,6 +94,8 @@ class NestShape {
   // R3 is the outermost region.
   int64_t Slots() const { return PartsOf(&NestShape::IsSlot); }
   bool IsSlot(int n) const;
+  // The levels of these parts that have several, in the lexicographic order of their points.
+  std::vector<int> SlotPlaces() const;
   bool IsSharedReduction(int n) const;
   bool IsShuffled(int n) const;
   // Threads of a block that combine their results in shared memory, and by shuffles.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
 #include "core/decomposition/validate.h"
@@ -13,7 +12,11 @@ namespace {
 class Validator {
  public:
   Validator(const NestShape& nest, const DeviceDescription& device)
-      : e_(nest.expression()), m_(nest.model()), device_(device), p_(nest.parameters()) {}
+      : nest_(nest),
+        e_(nest.expression()),
+        m_(nest.model()),
+        device_(device),
+        p_(nest.parameters()) {}
 
   Status Run() const {
     if (m_.LayerWith(LayerRole::kCores) != 0 || InnermostMemoryLayer(m_) < 1) {
@@ -211,12 +214,9 @@ class Validator {
       }
       (input.stage_layer == InputParameters::kWholeBuffer ? shared_bytes : thread_bytes) += bytes;
     }
-    double slots = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.is_reduction(d)) continue;
-      slots *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p_.tile[0][d]));
+    if (nest_.Slots() > 1 || e_.has_prefix_sum()) {
+      shared_bytes += static_cast<double>(nest_.Slots()) * ResultArrayBytes(e_);
     }
-    if (slots > 1 || e_.has_prefix_sum()) shared_bytes += slots * ResultArrayBytes(e_);
     if (thread_bytes > MostStagedBytes(device_)) {
       return InvalidParameters("packed copies take ", thread_bytes,
                                " bytes a thread, more than 4 times its caches");
@@ -228,6 +228,7 @@ class Validator {
     return absl::OkStatus();
   }
 
+  const NestShape& nest_;
   const Expression& e_;
   const SystemModel& m_;
   const DeviceDescription& device_;

@@ -63,18 +63,15 @@ class SlotCombiner {
  private:
   using Values = ResultTuples::Values;
 
-  int count() const { return static_cast<int>(results_.arrays.size()); }
-  LoopValueType TypeOf(int r) const { return {RegisterType(results_.arrays[r].type), 1}; }
   Index Item() const { return Index::Variable(block_) * shares_.items + Lane(); }
   Index Lane() const { return shares_.items == 1 ? Index(0) : Index::Variable(lane_); }
 
   void DeclareExchanges(Block* block) {
-    for (int r = 0; r < count(); ++r) {
-      exchanges_.push_back(names_.Unique(absl::StrCat(results_.arrays[r].pointer, "_exchange")));
-      if (shares_.shares == 1) continue;
-      block->push_back({DeclareArray{exchanges_[r], TypeOf(r).scalar,
-                                     shares_.items * shares_.shares, MemorySpace::kShared}});
+    for (const ResultTarget& array : results_.arrays) {
+      exchanges_.push_back(names_.Unique(array.pointer + "_exchange"));
     }
+    if (shares_.shares == 1) return;
+    tuples_.Declare(exchanges_, shares_.items * shares_.shares, MemorySpace::kShared, block);
   }
 
   // Threads beyond the last result read it, too, and store nothing.
@@ -118,28 +115,13 @@ class SlotCombiner {
     if (shares_.shares == 1) return;
     const Index share = Index::Variable(share_);
     const Index own = share * shares_.items + Lane();
-    const auto exchange = [&](Block* to) {
-      for (int r = 0; r < count(); ++r) {
-        to->push_back({StoreElements{exchanges_[r], own, totals[r], 1}});
-      }
-    };
-    exchange(block);
+    ResultTuples::Store(exchanges_, own, totals, block);
     for (int64_t distance = 1; distance < shares_.shares; distance *= 2) {
       block->push_back({Barrier{}});
       Block step;
-      Values right;
-      for (int r = 0; r < count(); ++r) {
-        right.push_back(
-            MakeLoad(exchanges_[r], own + Index(distance * shares_.items), TypeOf(r), 1));
-      }
-      CombineInto(totals, std::move(right), &step);
-      exchange(&step);
-      std::vector<Condition> combines;
-      combines.push_back(IsZero(share % (2 * distance)));
-      if (shares_.shares % (2 * distance) != 0) {  // the last one may have no partner
-        combines.push_back(Less(share + Index(distance), Index(shares_.shares)));
-      }
-      block->push_back(When(combines, std::move(step)));
+      CombineInto(totals, tuples_.Load(exchanges_, own + Index(distance * shares_.items)), &step);
+      ResultTuples::Store(exchanges_, own, totals, &step);
+      block->push_back(When(CombinesInTree(share, distance, shares_.shares), std::move(step)));
     }
   }
 

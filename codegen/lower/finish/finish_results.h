@@ -8,22 +8,9 @@
 
 #include "codegen/program/loop_program.h"
 #include "codegen/program/result_targets.h"
-#include "codegen/program/store_function.h"
 #include "core/expression/expression.h"
 
 namespace mdh {
-
-struct ResultArrays {
-  std::vector<std::string> index_names;  // of loop variables, one per dimension
-  std::vector<ResultTarget> arrays;      // one per result; scratch buffers of that name exist
-  std::vector<ResultTarget> outputs;     // what is stored
-  StorePointers store = {};              // what the store function reads
-  // Partial results of a reduction: array n starts at element n * ResultArrayElements.
-  int64_t slots = 1;
-  // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
-  std::vector<int64_t> part = {};
-  bool is_combined = false;  // whether the stages up to now have combined the slots
-};
 
 // Appends to the block what stores values in targets at a point, one index per dimension.
 void StoreResults(const std::vector<ResultTarget>& targets, const std::vector<Index>& at,

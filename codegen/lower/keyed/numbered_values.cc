@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/levels/nest_loads.h"
 #include "codegen/program/scalar_code.h"
 
 namespace mdh {
@@ -155,7 +154,7 @@ LoopValue NumberedValues::Value(int parameter, const Index& number) {
   for (const AffineIndex& index : buffer.accesses[ref.access].indices) {
     indices.push_back(IndexAtPoint(expression, points_, index, number));
   }
-  return AsComputed(InsideValue(buffer, pointer, ref.field, indices));
+  return LoadInsideValue(buffer, pointer, ref.field, indices);
 }
 
 std::vector<LoopValue> NumberedValues::At(const Run& run, const Index& first, int lane,

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/program/digits.h"
 
 namespace mdh {
 namespace {
@@ -73,11 +74,11 @@ class HardwareParts {
     }
     if (stride == 1) return;
     block_.push_back({DeclareIndex{"tid", thread}});
-    int64_t divisor = 1;
+    int64_t inside = 1;
     const auto digit = [&](int64_t count) {
-      const Index quotient = Index::Variable("tid") / divisor;
-      divisor *= count;
-      return count == 1 ? Index(0) : divisor == stride ? quotient : quotient % count;
+      const Index of_thread = DigitAt(Index::Variable("tid"), inside, count, stride);
+      inside *= count;
+      return of_thread;
     };
     std::vector<Index> in_tile;
     for (const int n : places) in_tile.push_back(digit(context_.shape().Lanes(n)));

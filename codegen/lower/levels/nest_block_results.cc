@@ -10,49 +10,28 @@
 
 namespace mdh {
 
-// Levels of blocks along reductions, in lexicographic order of their points.
-std::vector<NestResults::SlotLevel> NestResults::SlotLevels() const {
-  std::vector<int> places;
-  for (int n = 0; n < context_.count(); ++n) {
-    if (context_.shape().IsSlot(n) && context_.level(n).parts > 1) places.push_back(n);
-  }
-  // Blocks of a cluster are numbered along x first, as those of the grid (hardware_parts.h).
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
-    return context_.level(a).assigned.dimension < context_.level(b).assigned.dimension;
-  });
-  std::vector<SlotLevel> levels;
-  int64_t stride = 1;
-  for (const int n : places) {
-    levels.push_back({n, stride});
-    stride *= context_.level(n).parts;
-  }
-  std::stable_sort(levels.begin(), levels.end(), [&](const SlotLevel& a, const SlotLevel& b) {
-    const NestShape::Level& first = context_.level(a.place);
-    const NestShape::Level& second = context_.level(b.place);
-    if (first.level.dimension != second.level.dimension) {
-      return first.level.dimension < second.level.dimension;
-    }
-    return first.tile > second.tile;
-  });
-  return levels;
-}
-
 // Number of the block among those that it has results in common with.
 Index NestResults::Slot() const {
-  Index slot(0);
-  for (const SlotLevel& level : SlotLevels()) {
-    slot = slot * context_.level(level.place).parts + context_.Part(level.place);
-  }
-  return slot;
+  return SlotNumber(context_.shape(), [&](int n) { return context_.Part(n); });
 }
 
+// Blocks of a cluster are numbered along x first, as those of the grid (hardware_parts.h).
 Index NestResults::BlockInCluster(const Index& slot) const {
+  const std::vector<int> places = context_.shape().SlotPlaces();
+  const auto stride = [&](int n) {  // of numbers in the cluster, from part to part of that level
+    int64_t blocks = 1;
+    for (const int m : places) {
+      const bool is_inside =
+          context_.level(m).assigned.dimension < context_.level(n).assigned.dimension;
+      if (is_inside) blocks *= context_.level(m).parts;
+    }
+    return blocks;
+  };
   Index block(0);
   int64_t inside = 1;
-  const std::vector<SlotLevel> levels = SlotLevels();
-  for (size_t n = levels.size(); n-- > 0;) {
-    const int64_t parts = context_.level(levels[n].place).parts;
-    block = block + slot / inside % parts * levels[n].stride;
+  for (size_t k = places.size(); k-- > 0;) {
+    const int64_t parts = context_.level(places[k]).parts;
+    block = block + slot / inside % parts * stride(places[k]);
     inside *= parts;
   }
   return block;
@@ -84,12 +63,9 @@ void NestResults::CombineInCluster(Block* block) {
 Block NestResults::ShowToCluster(const Shares& all) const {
   const std::string result = context_.names().Unique("result");
   const Index at = In(result, all.results());
-  const std::vector<LoopValue> own = AccumulatorsAt(at);
   Block shown;
-  for (int r = 0; r < results(); ++r) {
-    shown.push_back(
-        {StoreElements{partials_[r], at * context_.threads() + context_.Thread(), own[r], 1}});
-  }
+  ResultTuples::Store(partials_, at * context_.threads() + context_.Thread(), AccumulatorsAt(at),
+                      &shown);
   return Over(result, all.results(), std::move(shown));
 }
 
@@ -121,7 +97,7 @@ Block NestResults::CombineShown(const Shares& here) {
 Index NestResults::Group() const {
   Index group(0);
   for (int n = 0; n < context_.count(); ++n) {
-    if (context_.level(n).role != LayerRole::kCores || context_.shape().is_reduced(n)) continue;
+    if (!context_.shape().is_core(n) || context_.shape().is_reduced(n)) continue;
     group = group * context_.level(n).parts + context_.Part(n);
   }
   return group;
@@ -130,7 +106,7 @@ Index NestResults::Group() const {
 int64_t NestResults::counter_count() const {
   int64_t groups = 1;
   for (int n = 0; n < context_.count(); ++n) {
-    if (context_.level(n).role != LayerRole::kCores || context_.shape().is_reduced(n)) continue;
+    if (!context_.shape().is_core(n) || context_.shape().is_reduced(n)) continue;
     groups *= context_.level(n).parts;
   }
   return groups;
@@ -179,11 +155,7 @@ std::vector<LoopValue> NestResults::Partial(const Shares& shares, const Index& s
                                             const Index& place) const {
   const int64_t elements = shares.results() * OwnerThreads(shares);
   const Index base = (Group() * context_.shape().Slots() + slot) * elements;
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(MakeLoad(partials_[r], base + place, {type(r), 1}, 1));
-  }
-  return values;
+  return tuples_.Load(partials_, base + place);
 }
 
 void NestResults::CombineInLastBlock(Block* block) {
@@ -209,6 +181,12 @@ void NestResults::CombineInLastBlock(Block* block) {
   block->push_back(When({{Condition::Kind::kFlag, Index(0), Index(0), last}}, std::move(finish)));
 }
 
+std::vector<std::string> NestResults::PartialExchanges() const {
+  std::vector<std::string> names = partials_;
+  for (std::string& name : names) name += "_exchange";
+  return names;
+}
+
 // Threads of the last block that combine one of its results.
 int64_t NestResults::ThreadsForResult() const {
   const Shares shares = SharedOut().value_or(AllOwn());
@@ -223,11 +201,8 @@ Block NestResults::ShowPartials(const Shares& shares) const {
   const int64_t elements = shares.results() * OwnerThreads(shares);
   const Index base = (Group() * context_.shape().Slots() + Slot()) * elements;
   const Index place = base + (at * OwnerThreads(shares) + Owner(shares));
-  const std::vector<LoopValue> own = AccumulatorsAt(at);
   Block shown;
-  for (int r = 0; r < results(); ++r) {
-    shown.push_back({StoreElements{partials_[r], place, own[r], 1}});
-  }
+  ResultTuples::Store(partials_, place, AccumulatorsAt(at), &shown);
   return Over(result, shares.results(), std::move(shown));
 }
 
@@ -261,17 +236,10 @@ Block NestResults::CombineByAll(const Shares& shares) {
   const std::string slot = context_.names().Unique("slot");
   const Index place = results_here == 1 ? Index(0) : context_.Thread() % results_here;
   const Index share = context_.Thread() / results_here;
-  const auto exchange = [&](int r) { return partials_[r] + "_exchange"; };
-  const auto exchanged = [&](const Index& at) {
-    std::vector<LoopValue> values;
-    for (int r = 0; r < results(); ++r)
-      values.push_back(MakeLoad(exchange(r), at, {type(r), 1}, 1));
-    return values;
-  };
+  const std::vector<std::string> exchanges = PartialExchanges();
+  const auto exchanged = [&](const Index& at) { return tuples_.Load(exchanges, at); };
   const auto set = [&](const std::vector<LoopValue>& values, Block* to) {
-    for (int r = 0; r < results(); ++r) {
-      to->push_back({StoreElements{exchange(r), context_.Thread(), values[r], 1}});
-    }
+    ResultTuples::Store(exchanges, context_.Thread(), values, to);
   };
   const auto combine = [&](const std::vector<LoopValue>& left, std::vector<LoopValue> right,
                            Block* to) {
@@ -279,18 +247,13 @@ Block NestResults::CombineByAll(const Shares& shares) {
     return tuples_.NamedSum(left, right, to);
   };
   Block sum, block;
-  std::vector<LoopValue> totals = Partial(shares, share * each, place);
-  std::vector<std::string> names;
-  for (LoopValue& total : totals) {
-    names.push_back(context_.names().Unique("total"));
-    sum.push_back({DeclareValue{names.back(), total, /*is_mutable=*/true}});
-    total = MakeNamed(names.back(), total->type);
-  }
+  const std::vector<LoopValue> totals =
+      tuples_.Variables(Partial(shares, share * each, place), "total", &sum);
   if (each > 1) {
     Block loop;
     const std::vector<LoopValue> sums =
         combine(totals, Partial(shares, Index::Variable(slot), place), &loop);
-    for (int r = 0; r < results(); ++r) loop.push_back({Assign{names[r], sums[r]}});
+    ResultTuples::Assign(totals, sums, &loop);
     Index end = share * each + Index(each);
     if (each * used > slots) end = Min(end, Index(slots));
     sum.push_back(
@@ -319,13 +282,9 @@ Block NestResults::CombineByAll(const Shares& shares) {
 Block NestResults::TakeTotals(const Shares& shares) {
   const std::string result = context_.names().Unique("result");
   const Index at = In(result, shares.results());
-  std::vector<LoopValue> totals;
-  for (int r = 0; r < results(); ++r) {
-    totals.push_back(MakeLoad(partials_[r] + "_exchange", at * OwnerThreads(shares) + Owner(shares),
-                              {type(r), 1}, 1));
-  }
   Block own;
-  SetAccumulatorsAt(at, totals, &own);
+  SetAccumulatorsAt(at, tuples_.Load(PartialExchanges(), at * OwnerThreads(shares) + Owner(shares)),
+                    &own);
   return Over(result, shares.results(), std::move(own));
 }
 

@@ -5,34 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
-namespace {
-
-// Strides in elements of the buffer's fields of that type.
-std::vector<int64_t> FieldStrides(const Buffer& buffer, const ElementType::Field& field) {
-  std::vector<int64_t> strides = buffer.strides();
-  for (int64_t& stride : strides) stride *= buffer.type.size_bytes() / SizeBytes(field.type);
-  return strides;
-}
-
-}  // namespace
-
-LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                      const std::vector<Index>& indices) {
-  const ElementType::Field& at = buffer.type.fields()[field];
-  LoadInside load{pointer, {}, at.offset_bytes / SizeBytes(at.type), std::nullopt};
-  if (buffer.boundary.kind == Boundary::Kind::kConstant) {
-    load.outside = buffer.boundary.values[field];
-  }
-  const std::vector<int64_t> strides = FieldStrides(buffer, at);
-  for (size_t x = 0; x < indices.size(); ++x) {
-    load.dimensions.push_back({indices[x], 0, buffer.extents[x], strides[x]});
-  }
-  return std::make_shared<ValueNode>(ValueNode{{at.type, 1}, std::move(load)});
-}
 
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
@@ -190,7 +167,7 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
   } else {
     const Element element = ElementAt(copy, positions);
     if (buffer.boundary.kind != Boundary::Kind::kNone) {
-      value = InsideValue(buffer, context_.input_name(copy.input), 0, element.indices);
+      value = LoadInsideElement(buffer, context_.input_name(copy.input), 0, element.indices);
     } else {
       // Threads of blocks rather read some other element for a point that does not exist than
       // branch: what they compute of it goes nowhere.
@@ -361,7 +338,7 @@ LoopValue NestLoads::Load(int parameter) {
       }
       indices.push_back(at);
     }
-    return AsComputed(InsideValue(buffer, pointer, ref.field, indices));
+    return LoadInsideValue(buffer, pointer, ref.field, indices);
   }
   const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
   const Index offset = context_.Sum([&](int n) {

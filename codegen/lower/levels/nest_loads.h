@@ -8,11 +8,6 @@
 
 namespace mdh {
 
-// The element at `indices` of a buffer with a boundary, of which `pointer` points to such fields,
-// as it is stored.
-LoopValue InsideValue(const Buffer& buffer, const std::string& pointer, int field,
-                      const std::vector<Index>& indices);
-
 // Refers to `context`.
 class NestLoads {
  public:

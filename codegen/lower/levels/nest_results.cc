@@ -35,8 +35,7 @@ NestResults::NestResults(NestContext& context)
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
-  uses_arrays_ = expression().has_prefix_sum() || slots_ > 1 ||
-                 (adds_to_targets && expression().finishes_results());
+  uses_arrays_ = UsesResultArrays(expression(), slots_, adds_to_targets);
   const std::vector<std::string>& outputs = context.output_names();
   targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
                           : OutputTargets(expression(), outputs, context.views());
@@ -86,17 +85,8 @@ void NestResults::DeclareShared(Block* block) const {
 void NestResults::DeclareSlots(Block* block) const {
   if (adds_atomically() && stores_directly_) block->push_back({AwaitStages{}});
   if (slots_ == 1) return;
-  Index slot(0);
-  for (int d = 0; d < expression().rank(); ++d) {  // in lexicographic order of the points
-    std::vector<int> places;
-    for (int n = 0; n < context_.count(); ++n) {
-      if (context_.shape().IsSlot(n) && context_.level(n).level.dimension == d) places.push_back(n);
-    }
-    std::stable_sort(places.begin(), places.end(),
-                     [&](int a, int b) { return context_.level(a).tile > context_.level(b).tile; });
-    for (const int n : places) slot = slot * context_.level(n).parts + context_.Part(n);
-  }
-  DeclareSlot(expression(), targets_, slot, block);
+  DeclareSlot(
+      context_.shape(), targets_, [&](int n) { return context_.Part(n); }, block);
 }
 
 bool NestResults::HasLoopsOutside(int d) const {
@@ -122,11 +112,9 @@ LoopValue NestResults::Accumulator(int r) const {
 
 // Those of result number `number` of the thread.
 std::vector<LoopValue> NestResults::AccumulatorsAt(const Index& number) const {
+  if (!is_scalar_) return tuples_.Load(accumulators_, OwnOffset(number));
   std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(is_scalar_ ? MakeNamed(accumulators_[r], {type(r), 1})
-                                : MakeLoad(accumulators_[r], OwnOffset(number), {type(r), 1}, 1));
-  }
+  for (int r = 0; r < results(); ++r) values.push_back(Accumulator(r));
   return values;
 }
 
@@ -141,13 +129,8 @@ void NestResults::SetAccumulatorsAt(const Index& number, const std::vector<LoopV
 
 void NestResults::SetAccumulatorsTo(const Index& offset, const std::vector<LoopValue>& values,
                                     Block* block) {
-  for (int r = 0; r < results(); ++r) {
-    if (is_scalar_) {
-      block->push_back({Assign{accumulators_[r], values[r]}});
-    } else {
-      block->push_back({StoreElements{accumulators_[r], offset, values[r], 1}});
-    }
-  }
+  if (!is_scalar_) return ResultTuples::Store(accumulators_, offset, values, block);
+  for (int r = 0; r < results(); ++r) block->push_back({Assign{accumulators_[r], values[r]}});
 }
 
 // accumulators = left (+) right, all at once.
@@ -179,16 +162,14 @@ void NestResults::Begin(Block* block) {
     start.push_back(MakeLiteral(starts ? (*expression().reduction().identity())[r]
                                        : ScalarValue::Zero(scalar)));
   }
-  for (int r = 0; r < results(); ++r) {
-    if (is_scalar_) {
+  if (is_scalar_) {
+    for (int r = 0; r < results(); ++r) {
       block->push_back({DeclareValue{accumulators_[r], start[r], /*is_mutable=*/true}});
-    } else if (!is_shared_) {
-      block->push_back(
-          {DeclareArray{accumulators_[r], type(r), context_.shape().AccumulatorElements(),
-                        MemorySpace::kPrivate}});
     }
+    return;
   }
-  if (is_scalar_ || !starts) return;
+  if (!is_shared_) tuples_.Declare(accumulators_, elements, MemorySpace::kPrivate, block);
+  if (!starts) return;
   Block body;
   SetAccumulators(start, &body);
   Append(OverAccumulators(std::move(body)), block);
@@ -248,28 +229,13 @@ NestResults::ThreadGroup NestResults::GroupOfThread() const {
   return group;
 }
 
-std::vector<LoopValue> NestResults::Exchanged(const Index& at) const {
-  std::vector<LoopValue> values;
-  for (int r = 0; r < results(); ++r) {
-    values.push_back(MakeLoad(exchanges_[r], at, {type(r), 1}, 1));
-  }
-  return values;
-}
-
-void NestResults::StoreExchanged(const Index& at, const std::vector<LoopValue>& values,
-                                 Block* block) const {
-  for (int r = 0; r < results(); ++r) {
-    block->push_back({StoreElements{exchanges_[r], at, values[r], 1}});
-  }
-}
-
 // exchanged[own] = exchanged[own] (+) exchanged[own + distance]
 Block NestResults::CombineExchanged(const Index& own, int64_t distance) {
   Block step;
-  const std::vector<LoopValue> left = tuples_.Named(Exchanged(own), "here", &step);
+  const std::vector<LoopValue> left = tuples_.Named(tuples_.Load(exchanges_, own), "here", &step);
   const std::vector<LoopValue> right =
-      tuples_.Named(Exchanged(own + Index(distance)), "there", &step);
-  StoreExchanged(own, tuples_.Combined(left, right, &step), &step);
+      tuples_.Named(tuples_.Load(exchanges_, own + Index(distance)), "there", &step);
+  ResultTuples::Store(exchanges_, own, tuples_.Combined(left, right, &step), &step);
   return step;
 }
 
@@ -296,20 +262,16 @@ void NestResults::CombineShared(Block* block) {
   const int64_t groups = context_.threads() / threads;
   const Index own = group.rank * groups + group.number + in_batch * context_.threads();
   Block body, from, to;
-  StoreExchanged(own, AccumulatorsAt(number), &from);
+  ResultTuples::Store(exchanges_, own, AccumulatorsAt(number), &from);
   loop(result, at_once, std::move(from), &body);
   body.push_back({Barrier{}});
   for (int64_t distance = 1; distance < threads; distance *= 2) {
     Block steps;
     loop(result, at_once, CombineExchanged(own, distance * groups), &steps);
-    std::vector<Condition> combines = {IsZero(group.rank % (2 * distance))};
-    if (threads % (2 * distance) != 0) {  // the last one may have no partner
-      combines.push_back(Less(group.rank + Index(distance), Index(threads)));
-    }
-    body.push_back(When(combines, std::move(steps)));
+    body.push_back(When(CombinesInTree(group.rank, distance, threads), std::move(steps)));
     body.push_back({Barrier{}});
   }
-  SetAccumulatorsAt(number, Exchanged(own), &to);
+  SetAccumulatorsAt(number, tuples_.Load(exchanges_, own), &to);
   loop(result, at_once, std::move(to), &body);
   block->push_back(
       {Comment{absl::StrCat("Re-composition: ", threads, " threads, through shared memory.")}});

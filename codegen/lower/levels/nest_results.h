@@ -56,8 +56,8 @@ class NestResults {
 
  private:
   const Expression& expression() const { return context_.expression(); }
-  int results() const { return static_cast<int>(expression().function().results().size()); }
-  ScalarType type(int r) const { return RegisterType(expression().function().results()[r].type); }
+  int results() const { return tuples_.count(); }
+  ScalarType type(int r) const { return tuples_.type(r); }
   bool IsAccumulated(int n) const;    // a sequential level whose parts are combined here
   bool HasIndex(int n) const;         // a sequential level that accumulators have an index of
   bool HasLoopsOutside(int d) const;  // loops around the accumulators
@@ -81,8 +81,6 @@ class NestResults {
     Index number{0}, rank{0};
   };
   ThreadGroup GroupOfThread() const;
-  std::vector<LoopValue> Exchanged(const Index& at) const;
-  void StoreExchanged(const Index& at, const std::vector<LoopValue>& values, Block* block) const;
   Block CombineExchanged(const Index& own, int64_t distance);
   void CombineShuffled(Block* block);
   void CombineShared(Block* block);
@@ -121,11 +119,6 @@ class NestResults {
   std::vector<Condition> OwnerConditions(const std::optional<Shares>& shares) const;
   // How blocks that have results in common combine them
   // (codegen/lower/levels/nest_block_results.cc).
-  struct SlotLevel {
-    int place;
-    int64_t stride;  // of its parts' numbers in the cluster
-  };
-  std::vector<SlotLevel> SlotLevels() const;
   Index Slot() const;
   Index BlockInCluster(const Index& slot) const;
   void CombineInCluster(Block* block);
@@ -137,6 +130,8 @@ class NestResults {
   Index Owner(const Shares& shares) const;
   Block ShowPartials(const Shares& shares) const;
   Block CombineByOwners(const Shares& shares);
+  // Shared arrays through which threads of the last block combine what all blocks have left.
+  std::vector<std::string> PartialExchanges() const;
   int64_t ThreadsForResult() const;
   Block CombineByAll(const Shares& shares);
   Block TakeTotals(const Shares& shares);

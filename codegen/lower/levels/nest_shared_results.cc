@@ -87,19 +87,19 @@ void NestResults::CombineSharedOut(const Shares& shares, Block* block) {
   const Index in_batch = In(result, shares.at_once);
   const Index batch_at = In(batch, shares.batches);
   Block body, shown, first, next, combined;
-  StoreExchanged(place(group.rank, in_batch), AccumulatorsAt(batch_at * shares.at_once + in_batch),
-                 &shown);
+  ResultTuples::Store(exchanges_, place(group.rank, in_batch),
+                      AccumulatorsAt(batch_at * shares.at_once + in_batch), &shown);
   Append(Over(result, shares.at_once, std::move(shown)), &body);
   body.push_back({Barrier{}});
   const int64_t count = shares.own * shares.unit;
   const Index mine = In(result, count);
   const Index number = (shares.owners == 1 ? Index(0) : group.rank * count) + mine;
   const Index to = batch_at * count + mine;
-  SetAccumulatorsAt(to, Exchanged(place(Index(0), number)), &first);
+  SetAccumulatorsAt(to, tuples_.Load(exchanges_, place(Index(0), number)), &first);
   Append(Over(result, count, std::move(first)), &combined);
   const std::vector<LoopValue> left = tuples_.Named(AccumulatorsAt(to), "here", &next);
-  const std::vector<LoopValue> right =
-      tuples_.Named(Exchanged(place(Index::Variable(other), number)), "there", &next);
+  const std::vector<LoopValue> right = tuples_.Named(
+      tuples_.Load(exchanges_, place(Index::Variable(other), number)), "there", &next);
   SetAccumulatorsAt(to, tuples_.Combined(left, right, &next), &next);
   Block others = Over(result, count, std::move(next));
   combined.push_back({For{other, Index(1), Index(threads), 1, false, ShareBlock(std::move(others)),

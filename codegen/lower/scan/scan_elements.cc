@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/levels/nest_loads.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -114,7 +114,7 @@ LoopValue LineValues::Value(size_t operand, const Index& element, int number) co
             for (const LineIndex& index : inside.indices) {
               indices.push_back(index.At(element));
             }
-            return AsComputed(InsideValue(*inside.buffer, inside.pointer, inside.field, indices));
+            return LoadInsideValue(*inside.buffer, inside.pointer, inside.field, indices);
           }},
       operands_[operand]);
 }

@@ -44,11 +44,7 @@ ScanTile::ScanTile(NestContext& context, const ScanNames& names, const Options& 
       cut_(options.cut),
       from_end_(options.from_end),
       shuffles_(context.features().shuffles_up),
-      threads_(cut_.lines * cut_.line_threads()) {
-  for (const TypedName& result : context.expression().function().results()) {
-    types_.push_back(RegisterType(result.type));
-  }
-}
+      threads_(cut_.lines * cut_.line_threads()) {}
 
 // ---- Threads ----
 
@@ -110,25 +106,7 @@ void ScanTile::When(const std::vector<Condition>& conditions, Block then, Block*
   block->push_back(mdh::When(conditions, std::move(then)));
 }
 
-// ---- Values ----
-
-ScanTile::Values ScanTile::Load(const Names& arrays, const Index& at) const {
-  Values values;
-  for (int r = 0; r < count(); ++r) values.push_back(MakeLoad(arrays[r], at, {types_[r], 1}, 1));
-  return values;
-}
-
-void ScanTile::Store(const Names& arrays, const Index& at, const Values& values,
-                     Block* block) const {
-  for (int r = 0; r < count(); ++r) block->push_back({StoreElements{arrays[r], at, values[r], 1}});
-}
-
-void ScanTile::Declare(const Names& arrays, int64_t elements, MemorySpace space) {
-  Block* block = space == MemorySpace::kShared ? &shared_ : &body_;
-  for (int r = 0; r < count(); ++r) {
-    block->push_back({DeclareArray{arrays[r], types_[r], elements, space}});
-  }
-}
+// ---- Loops ----
 
 // Unrolled: arrays of a thread are registers.
 void ScanTile::ForAll(const std::string& variable, const Index& begin, int64_t count, Block body,
@@ -187,8 +165,8 @@ void ScanTile::StoreOwn(const std::vector<LineElements>& arrays, bool is_streami
   if (finish) values = finish(first + in_run, values, &singles);
   for (int r = 0; r < std::ssize(arrays); ++r) {
     const LineElements& array = arrays[r];
-    if (!finish && has_runs && array.MovesRun(cut_.run) && array.type == types_[r]) {
-      const LoopValueType type{types_[r], static_cast<int>(cut_.run)};
+    if (!finish && has_runs && array.MovesRun(cut_.run) && array.type == tuples_.type(r)) {
+      const LoopValueType type{tuples_.type(r), static_cast<int>(cut_.run)};
       runs.push_back(
           {StoreElements{array.pointer, array.offset.At(first),
                          MakeLoad(names_.own[r], Number(Index(0)), type, 1), 1, is_streaming}});

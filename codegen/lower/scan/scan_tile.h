@@ -65,10 +65,9 @@ class ScanTile {
   Stage Finish(std::string comment) &&;
 
  private:
-  using Values = std::vector<LoopValue>;
+  using Values = ResultTuples::Values;
   using Names = ScanNames::OfResults;
 
-  int count() const { return static_cast<int>(types_.size()); }
   static void When(const std::vector<Condition>& conditions, Block then, Block* block);
   Index Lane() const { return cut_.lanes == 1 ? Index(0) : Index::Variable(names_.lane); }
   Index Group() const { return cut_.groups == 1 ? Index(0) : Index::Variable(names_.group); }
@@ -81,12 +80,16 @@ class ScanTile {
   // Of the thread's own elements.
   Index Number(const Index& in_run) const { return Round() * cut_.run + in_run; }
 
-  Values Load(const Names& arrays, const Index& at) const;
-  void Store(const Names& arrays, const Index& at, const Values& values, Block* block) const;
   void ForAll(const std::string& variable, const Index& begin, int64_t count, Block body,
               Block* block) const;
   void ForRounds(Block body, Block* block) const;
-  void Declare(const Names& arrays, int64_t elements, MemorySpace space);
+  Values Load(const Names& arrays, const Index& at) const { return tuples_.Load(arrays, at); }
+  static void Store(const Names& arrays, const Index& at, const Values& values, Block* block) {
+    ResultTuples::Store(arrays, at, values, block);
+  }
+  void Declare(const Names& arrays, int64_t elements, MemorySpace space) {
+    tuples_.Declare(arrays, elements, space, space == MemorySpace::kShared ? &shared_ : &body_);
+  }
 
   void SumRuns(bool keeps);
   void SumThread();
@@ -110,7 +113,6 @@ class ScanTile {
   const ScanCut cut_;
   const bool from_end_, shuffles_;
   const int64_t threads_;
-  std::vector<ScalarType> types_;
   Block shared_, body_;
 };
 

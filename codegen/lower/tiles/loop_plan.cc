@@ -43,9 +43,6 @@ void LoopPlan::PlanLoops() {
   for (int l = 0; l < layers; ++l) {
     if (model.layers[l].role == LayerRole::kMemory) innermost_memory = l;
   }
-  const int cores = model.LayerWith(LayerRole::kCores);
-  core_tile_ = p.tile[cores];
-  core_order_ = OrderOfLayer(p.phase, cores);
   register_tile_ = p.tile[innermost_memory];
   if (const int lanes = model.LayerWith(LayerRole::kLanes); lanes > 0) {
     for (int d = 0; d < rank(); ++d) {
@@ -60,21 +57,19 @@ void LoopPlan::PlanLoops() {
     narrow_reduction_.reset();
   dot_ = DotOf(expression(), p);
   if (dot_) dot_sides_ = SidesOf(expression(), *dot_, vector_dimension_);
-  std::vector<int64_t> enclosing = core_tile_;
-  for (int l = 0; l < layers; ++l) {
-    if (model.layers[l].role != LayerRole::kMemory) continue;
-    for (const int d : OrderOfLayer(p.phase, l)) {
-      const bool innermost = l == innermost_memory;
-      if (innermost && is_reduction(d) && p.accumulate_in == AccumulateIn::kRegisters) {
-        inner_reductions_.push_back(d);
-        continue;
-      }
-      if (p.tile[l][d] == enclosing[d] && (!innermost || size(d) % p.tile[l][d] == 0)) continue;
-      const std::string suffix =
-          innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
-      outer_loops_.push_back({l, d, p.tile[l][d], absl::StrCat(names_.indices[d], suffix)});
+  for (int n = 0; n < shape().count(); ++n) {
+    const NestShape::Level& level = shape().levels()[n];
+    if (level.role != LayerRole::kMemory) continue;
+    const auto [l, d] = level.level;
+    const bool innermost = l == innermost_memory;
+    if (innermost && is_reduction(d) && p.accumulate_in == AccumulateIn::kRegisters) {
+      inner_reductions_.push_back(d);
+      continue;
     }
-    enclosing = p.tile[l];
+    if (level.parts == 1 && (!innermost || size(d) % level.tile == 0)) continue;
+    const std::string suffix =
+        innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
+    outer_loops_.push_back({n, l, d, level.tile, absl::StrCat(names_.indices[d], suffix)});
   }
 }
 
@@ -97,7 +92,7 @@ void LoopPlan::PlanStaging() {
                     .type = buffer.type.scalar(),
                     .elements = 1,
                     .layout = input.layout,
-                    .ready_after = 0};
+                    .place = 0};
     for (size_t x = 0; x < buffer.extents.size() && !whole; ++x) {
       copy.extents[x] = Footprint(buffer, static_cast<int>(x), p.tile[input.stage_layer]);
     }
@@ -120,10 +115,9 @@ void LoopPlan::PlanStaging() {
       stride *= CeilDivide(copy.extents[x], x == copy.group_dimension ? copy.group : step);
     }
     copy.elements = stride;
-    for (size_t n = 0; n < outer_loops_.size() && !whole; ++n) {
-      if (outer_loops_[n].layer <= copy.layer && buffer.DependsOn(outer_loops_[n].dimension)) {
-        copy.ready_after = n + 1;
-      }
+    for (const PlannedLoop& loop : outer_loops_) {
+      const bool changes_it = loop.layer <= copy.layer && buffer.DependsOn(loop.dimension);
+      if (changes_it && !whole) copy.place = loop.place + 1;
     }
     staged_.push_back(std::move(copy));
   }
@@ -146,10 +140,9 @@ void LoopPlan::PlanResults() {
   const bool in_outputs =
       std::any_of(outer_loops_.begin(), outer_loops_.end(),
                   [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
-  uses_result_arrays_ = expression().has_prefix_sum() || reduction_parts() > 1 ||
-                        (in_outputs && expression().finishes_results());
+  uses_result_arrays_ = UsesResultArrays(expression(), shape().Slots(), in_outputs);
   stores_at_last_ = expression().store() != nullptr && in_outputs &&
-                    !expression().has_prefix_sum() && reduction_parts() == 1;
+                    !expression().has_prefix_sum() && shape().Slots() == 1;
   arrays_ = ArrayTargets(expression(), names_.outputs);
 }
 
@@ -184,7 +177,7 @@ std::vector<LastTile> LoopPlan::LastTilesOf(int d) const {
 // Whether the tile of the last `points` points of dimension d finds all of them in what the core
 // has, and stores the values that are there already.
 bool LoopPlan::CanBeginEarlier(int d, int64_t points) const {
-  if (LastPart(size(d), core_tile_[d]) < points) return false;
+  if (LastPart(size(d), shape().CorePart(d)) < points) return false;
   for (const PlannedLoop& loop : outer_loops_) {
     if (is_reduction(loop.dimension)) return false;
   }
@@ -199,7 +192,7 @@ bool LoopPlan::CanBeginEarlier(int d, int64_t points) const {
 
 // Whether the part that ends dimension d has a whole tile beside the points that are left over.
 bool LoopPlan::HasRoomForTwo(int d) const {
-  int64_t part = core_tile_[d];
+  int64_t part = shape().CorePart(d);
   for (const PlannedLoop& loop : outer_loops_) {
     if (loop.dimension == d && loop.variable != names_.indices[d]) part = loop.step;
   }
@@ -210,18 +203,11 @@ bool LoopPlan::HasRoomForTwo(int d) const {
   return LastPart(size(d), part) > register_tile_[d];
 }
 
-int64_t LoopPlan::total_core_parts() const {
-  int64_t parts = 1;
-  for (int d = 0; d < rank(); ++d) parts *= core_parts(d);
-  return parts;
-}
-
-int64_t LoopPlan::reduction_parts() const {
-  int64_t parts = 1;
-  for (int d = 0; d < rank(); ++d) {
-    if (is_reduction(d)) parts *= core_parts(d);
+const PlannedLoop* LoopPlan::LoopAt(int place) const {
+  for (const PlannedLoop& loop : outer_loops_) {
+    if (loop.place == place) return &loop;
   }
-  return parts;
+  return nullptr;
 }
 
 bool LoopPlan::is_inner_reduction(int d) const {

@@ -26,6 +26,7 @@ struct DimensionRange {
 
 // One sequential loop: parts of `step` points of one dimension.
 struct PlannedLoop {
+  int place;  // of its level (NestShape::levels)
   int layer;
   int dimension;
   int64_t step;
@@ -66,7 +67,7 @@ struct StagedCopy {
   int group_dimension = -1;
   int64_t elements;
   std::vector<int> layout;  // order of the buffer's dimensions, outermost first
-  size_t ready_after;       // number of planned loops that enclose the copying
+  int place;                // in front of that level it is made (NestShape::levels)
 };
 
 // Immutable after construction; plain facts, no statements.
@@ -80,16 +81,14 @@ class LoopPlan {
   int64_t size(int d) const { return expression().dimensions()[d].size; }
   bool is_reduction(int d) const { return expression().is_reduction(d); }
 
-  // Core layer: parts of core_tile(d) points, core_parts(d) of them, nested in core_order().
-  int64_t core_tile(int d) const { return core_tile_[d]; }
-  int64_t core_parts(int d) const { return CeilDivide(size(d), core_tile_[d]); }
-  const std::vector<int>& core_order() const { return core_order_; }
-  int64_t total_core_parts() const;
-  // Product of the parts along reduced dimensions: 1, or results are combined in a second stage.
-  int64_t reduction_parts() const;
+  const NestShape& shape() const { return low_level_.shape(); }
+
+  // Parts of the core levels along d.
+  int64_t core_parts(int d) const { return CeilDivide(size(d), shape().CorePart(d)); }
 
   // Loops around the register tile, outermost first, without those of one part.
   const std::vector<PlannedLoop>& outer_loops() const { return outer_loops_; }
+  const PlannedLoop* LoopAt(int place) const;  // that of the level; nullptr: it has none
   // Reduced dimensions whose innermost loops run inside the register tile, outermost first.
   const std::vector<int>& inner_reductions() const { return inner_reductions_; }
   bool is_inner_reduction(int d) const;
@@ -122,6 +121,7 @@ class LoopPlan {
   const StagedCopy* StagedInput(int input) const;
 
   // Identifiers in generated code.
+  std::string core_variable(int d) const { return index_name(d) + "_cor"; }
   const std::string& index_name(int d) const { return names_.indices[d]; }
   // Of the passed inputs.
   const std::string& input_name(int b) const { return names_.inputs[b]; }
@@ -145,8 +145,6 @@ class LoopPlan {
     return expression().store() != nullptr && (!uses_result_arrays_ || stores_at_last_);
   }
   bool stores_at_last() const { return stores_at_last_; }
-  // The extent of one part of the core layer along each dimension.
-  const std::vector<int64_t>& core_tiles() const { return core_tile_; }
   const std::vector<std::string>& index_names() const { return names_.indices; }
   const std::vector<std::string>& output_names() const { return names_.outputs; }
 
@@ -166,8 +164,6 @@ class LoopPlan {
   bool HasRoomForTwo(int d) const;
 
   LowLevelExpression low_level_;
-  std::vector<int64_t> core_tile_;
-  std::vector<int> core_order_;
   std::vector<PlannedLoop> outer_loops_;
   std::vector<int> inner_reductions_;
   std::vector<int64_t> register_tile_;

@@ -254,8 +254,7 @@ class PackingBuilder {
       return MakeLoad(plan_.input_name(copy_.input), from, {buffer_.type.scalar(), 1}, 1);
     }
     const std::vector<Index> indices = Indices(lane);
-    const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices,
-                                            std::vector<int64_t>(indices.size(), 0), 1);
+    const LoopValue value = LoadInsideValue(buffer_, plan_.input_name(copy_.input), 0, indices);
     return StoredValue(value, buffer_.type.scalar());
   }
 

@@ -18,7 +18,7 @@ int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
 }  // namespace
 
 std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d) {
-  std::string name = plan.core_parts(d) > 1 ? plan.index_name(d) + "_cor" : "";
+  std::string name = plan.core_parts(d) > 1 ? plan.core_variable(d) : "";
   for (const PlannedLoop& loop : plan.outer_loops()) {
     if (loop.dimension == d && loop.layer <= copy.layer) name = loop.variable;
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device/matrix_memory.h"
 #include "core/scalar/scalar_value.h"
 
 namespace mdh {
@@ -38,5 +39,25 @@ inline ScalarValue CutToTf32(const ScalarValue& value, uint32_t half = 0) {
   return ScalarValue::Real(ScalarType::kFloat32, std::bit_cast<float>((bits + half) & ~kCutOff));
 }
 inline ScalarValue RoundedToTf32(const ScalarValue& value) { return CutToTf32(value, 1u << 12); }
+
+// Sum of the products of what units take.
+inline double ProductOf(const std::vector<ScalarValue>& a, const std::vector<ScalarValue>& b) {
+  double sum = 0;
+  for (size_t k = 0; k < b.size(); ++k) {
+    sum += CutToTf32(a[k]).as_double() * CutToTf32(b[k]).as_double();
+  }
+  return sum;
+}
+
+// Elements of shared memory with 32 bytes along k of row or column `point` of an operand.
+inline std::vector<int64_t> PlacesAlongK(const MatrixDescriptor& operand, ScalarType type,
+                                         int64_t point, bool is_across) {
+  const auto bytes = static_cast<int>(SizeBytes(type));
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < 32 / bytes; ++k) {
+    places.push_back(operand.Address(point, k, bytes, !is_across) / bytes);
+  }
+  return places;
+}
 
 }  // namespace mdh

@@ -400,12 +400,8 @@ class ThreadOfStage {
   std::vector<ScalarValue> AlongK(ScalarType type,
                                   const std::pair<std::string, MatrixDescriptor>& operand,
                                   int64_t point, bool is_across) {
-    const auto bytes = static_cast<int>(SizeBytes(type));
-    std::vector<int64_t> places;
-    for (int64_t k = 0; k < kMultipliedBytes / bytes; ++k) {
-      places.push_back(operand.second.Address(point, k, bytes, !is_across) / bytes);
-    }
-    return memory_.LoadForUnit(operand.first, places, number_, epoch_);
+    return memory_.LoadForUnit(operand.first, PlacesAlongK(operand.second, type, point, is_across),
+                               number_, epoch_);
   }
   void Multiply(const Multiplication& one) {
     const int64_t in_group = number_ % kGroupThreads, lane = in_group % 32;
@@ -423,10 +419,7 @@ class ThreadOfStage {
           auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
-          for (size_t k = 0; k < column.size(); ++k) {
-            total += CutToTf32(rows[static_cast<size_t>(half)][k]).as_double() *
-                     CutToTf32(column[k]).as_double();
-          }
+          total += ProductOf(rows[static_cast<size_t>(half)], column);
           sum = ScalarValue::Real(ScalarType::kFloat32, total);
         }
       }

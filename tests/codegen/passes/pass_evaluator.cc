@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -397,9 +396,8 @@ class ThreadOfStage {
     std::pair<std::string, MatrixDescriptor> a, b;
   };
   // Neighbours along k of row or column `point` of an operand: 32 bytes of them.
-  std::vector<ScalarValue> AlongK(ScalarType type,
-                                  const std::pair<std::string, MatrixDescriptor>& operand,
-                                  int64_t point, bool is_across) {
+  auto AlongK(ScalarType type, const std::pair<std::string, MatrixDescriptor>& operand,
+              int64_t point, bool is_across) {
     return memory_.LoadForUnit(operand.first, PlacesAlongK(operand.second, type, point, is_across),
                                number_, epoch_);
   }

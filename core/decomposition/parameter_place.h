@@ -13,7 +13,7 @@ struct ParameterPlace {
   enum class Kind {
     kTile,    // extents, of `layer` and `dimension`
     kOrder,   // of loops
-    kInput,   // what is said of `buffer`
+    kInput,   // what is said of `buffer`: all of it, or `choice`, as layout, padding or width
     kOutput,  // idem
     kChoice,  // the row of Choices() with the key `choice`
     kFused,   // groups of dimensions

@@ -36,30 +36,38 @@ class Copies {
   }
 
   const std::string& Name(int b) const { return e_.inputs()[b].name; }
+  static ParameterPlace Of(int b, const char* what) {
+    return {.kind = ParameterPlace::Kind::kInput, .buffer = b, .choice = what};
+  }
 
   Status Ranges(int b) const {
     const InputParameters& input = p_.inputs[b];
     if (input.padding < 0 || input.padding > InputParameters::kMaxPadding) {
-      return InvalidParameters("padding of ", Name(b), ": ", input.padding, " is not in 0..",
-                               InputParameters::kMaxPadding);
+      return AtParameter(InvalidParameters("padding of ", Name(b), ": ", input.padding,
+                                           " is not in 0..", InputParameters::kMaxPadding),
+                         Of(b, "padding"));
     }
     const bool is_asynchronous = input.copy_mode == CopyMode::kAsynchronous;
     const int fewest = is_asynchronous ? 2 : 1;
     const int most = is_asynchronous ? InputParameters::kMaxAsyncStages : 2;
     if (input.copy_stages < fewest || input.copy_stages > most) {
-      return InvalidParameters("stages of the ", is_asynchronous ? "asynchronous " : "", "copy of ",
-                               Name(b), ": ", input.copy_stages, " is not in ", fewest, "..", most);
+      return AtParameter(
+          InvalidParameters("stages of the ", is_asynchronous ? "asynchronous " : "", "copy of ",
+                            Name(b), ": ", input.copy_stages, " is not in ", fewest, "..", most),
+          Of(b, "stages"));
     }
     if (input.copy_width < 1 || (input.copy_width & (input.copy_width - 1)) != 0) {
-      return InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
-                               " is no power of two");
+      return AtParameter(InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
+                                           " is no power of two"),
+                         Of(b, "width"));
     }
     return absl::OkStatus();
   }
 
   Status Explicit(int b) const {
-    MDH_RETURN_IF_ERROR(
-        ValidateUserLayouts(p_.inputs[b].memory, absl::StrCat("layouts of ", Name(b), " (D4)")));
+    MDH_RETURN_IF_ERROR(AtParameter(
+        ValidateUserLayouts(p_.inputs[b].memory, absl::StrCat("layouts of ", Name(b), " (D4)")),
+        Of(b, "layout")));
     const std::vector<int> places = shape_.CopyPlaces(b);
     if (!places.empty() && !CanStage(e_.inputs()[b])) {
       return InvalidParameters("copy of ", Name(b),
@@ -95,20 +103,26 @@ class Copies {
       if (input.padding == 0 && input.copy_width == 1 && input.copy_stages == 1) {
         return absl::OkStatus();
       }
-      return InvalidParameters("padding ", input.padding, ", width ", input.copy_width,
-                               " and stages ", input.copy_stages, " of the copy of ", Name(b),
-                               ": there is no copy in shared memory");
+      return AtParameter(InvalidParameters("padding ", input.padding, ", width ", input.copy_width,
+                                           " and stages ", input.copy_stages, " of the copy of ",
+                                           Name(b), ": there is no copy in shared memory"),
+                         Of(b, input.padding != 0      ? "padding"
+                               : input.copy_width != 1 ? "width"
+                                                       : "stages"));
     }
     for (const int n : places) {
       if (input.copy_width > 1) {
         const std::string reason = CopyWidthObstacle(e_, shape_, b, n, input.copy_width);
         if (!reason.empty()) {
-          return InvalidParameters("width of the copy of ", Name(b), ": ", input.copy_width,
-                                   " elements, but ", reason);
+          return AtParameter(InvalidParameters("width of the copy of ", Name(b), ": ",
+                                               input.copy_width, " elements, but ", reason),
+                             Of(b, "width"));
         }
       }
-      if (input.copy_stages > 1) MDH_RETURN_IF_ERROR(Stages(b, n));
-      if (input.copy_mode == CopyMode::kAsynchronous) MDH_RETURN_IF_ERROR(Asynchronous(b, n));
+      if (input.copy_stages > 1) MDH_RETURN_IF_ERROR(AtParameter(Stages(b, n), Of(b, "stages")));
+      if (input.copy_mode == CopyMode::kAsynchronous) {
+        MDH_RETURN_IF_ERROR(AtParameter(Asynchronous(b, n), Of(b, "mode")));
+      }
     }
     return absl::OkStatus();
   }

@@ -17,6 +17,26 @@ using Kind = Decision::Kind;
 
 bool IsAny(int asked, int has) { return asked == ParameterPlace::kAny || asked == has; }
 
+// What a decision about a buffer is called in its line.
+absl::string_view WordOf(const Decision& decision) {
+  switch (decision.kind) {
+    case Kind::kStrips:
+      return "strips";
+    case Kind::kLayout:
+      return "layout";
+    case Kind::kPadding:
+      return "padding";
+    case Kind::kWidth:
+      return "width";
+    case Kind::kStages:
+      return "stages";
+    case Kind::kMode:
+      return "mode";
+    default:
+      return "";
+  }
+}
+
 // How closely a decision is what a rule is about: 0, not at all.
 int Closeness(const Decision& decision, const ParameterPlace& place) {
   const bool is_extent = decision.kind == Kind::kTile || decision.kind == Kind::kParts;
@@ -33,8 +53,9 @@ int Closeness(const Decision& decision, const ParameterPlace& place) {
       const bool is_it = decision.buffer >= 0 && decision.is_output == is_output &&
                          IsAny(place.buffer, decision.buffer);
       const bool is_where = decision.kind == Kind::kRegions || decision.kind == Kind::kCopy;
+      const bool is_word = !place.choice.empty() && place.choice == WordOf(decision);
       // How much there is of them comes from the extents.
-      return is_it ? (is_where ? 3 : 2) : (is_extent ? 1 : 0);
+      return is_it ? (is_word ? 4 : is_where ? 3 : 2) : (is_extent ? 1 : 0);
     }
     case ParameterPlace::Kind::kChoice: {
       const bool is_lanes = decision.kind == Kind::kLanes && place.choice == "lanes";

@@ -93,8 +93,8 @@ int64_t ScheduleFacts::Parts(int layer, int d) const {
   return (Outer(layer, d) + Tile(layer, d) - 1) / Tile(layer, d);
 }
 
-int64_t ScheduleFacts::Bytes(int buffer, int layer) const {
-  const Buffer& b = divided_.inputs()[buffer];
+int64_t ScheduleFacts::Bytes(int buffer, bool is_output, int layer) const {
+  const Buffer& b = is_output ? divided_.outputs()[buffer] : divided_.inputs()[buffer];
   int64_t bytes = b.type.size_bytes();
   for (int x = 0; x < std::ssize(b.extents); ++x) {
     bytes *= std::min(b.extents[x], Footprint(b, x, parameters_.tile[layer]));

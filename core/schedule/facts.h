@@ -59,7 +59,7 @@ class ScheduleFacts : public LimitValues {
     return layer == 0 ? divided_.dimensions()[dimension].size : Tile(layer - 1, dimension);
   }
   int64_t Parts(int layer, int dimension) const override;
-  int64_t Bytes(int buffer, int layer) const override;
+  int64_t Bytes(int buffer, bool is_output, int layer) const override;
   int64_t Threads() const override;
   int64_t Registers() const override { return registers_; }
   const TuningParameters& parameters() const { return parameters_; }

@@ -149,15 +149,35 @@ class LimitParser {
     Limit limit{.op = Op::kBytes};
     MDH_RETURN_IF_ERROR(cursor_->Expect("("));
     const size_t at = cursor_->offset();
-    MDH_ASSIGN_OR_RETURN(limit.buffer, names_.Buffer(/*is_output=*/false, cursor_));
-    if (!CanStage(names_.expression().inputs()[limit.buffer])) {
+    MDH_RETURN_IF_ERROR(ReadBuffer(&limit));
+    if (!CanStage(names_.BufferAt(limit.buffer, limit.is_output))) {
       return cursor_->ErrorAt(at,
-                              "parts of this input are no boxes: its accesses move differently");
+                              "parts of this buffer are no boxes: its accesses move differently");
     }
     MDH_RETURN_IF_ERROR(cursor_->Expect(","));
     MDH_ASSIGN_OR_RETURN(limit.layer, names_.Layer(cursor_));
     MDH_RETURN_IF_ERROR(cursor_->Expect(")"));
     return limit;
+  }
+
+  // An input or an output.
+  Status ReadBuffer(Limit* limit) {
+    const size_t at = cursor_->offset();
+    MDH_ASSIGN_OR_RETURN(const absl::string_view name, cursor_->ExpectName("the name of a buffer"));
+    std::vector<std::string> known;
+    for (const bool is_output : {false, true}) {
+      const Expression& e = names_.expression();
+      const auto& buffers = is_output ? e.outputs() : e.inputs();
+      for (size_t b = 0; b < buffers.size(); ++b) {
+        limit->buffer = static_cast<int>(b);
+        limit->is_output = is_output;
+        if (buffers[b].name == name) return absl::OkStatus();
+        known.push_back(buffers[b].name);
+      }
+    }
+    return cursor_->ErrorAt(
+        at, absl::StrCat("unknown buffer '", name, "'; ", names_.expression().name(), " has ",
+                         absl::StrJoin(known, ", ")));
   }
 
   Result<Limit> Registers() {
@@ -198,7 +218,7 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
     case Op::kParts:
       return absl::StrCat("parts", level());
     case Op::kBytes:
-      return absl::StrCat("bytes(", names.BufferAt(limit.buffer, false).name, ", ",
+      return absl::StrCat("bytes(", names.BufferAt(limit.buffer, limit.is_output).name, ", ",
                           names.LayerName(limit.layer), ")");
     case Op::kThreads:
       return "threads()";
@@ -282,7 +302,7 @@ std::optional<int64_t> Evaluate(const Limit& limit, const LimitValues& values) {
     case Op::kParts:
       return values.Parts(limit.layer, limit.dimension);
     case Op::kBytes:
-      return values.Bytes(limit.buffer, limit.layer);
+      return values.Bytes(limit.buffer, limit.is_output, limit.layer);
     case Op::kThreads:
       return values.Threads();
     case Op::kRegisters:

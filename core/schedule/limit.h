@@ -20,7 +20,7 @@ struct Limit {
     kNumber,
     kTile,       // extent of a part on (layer, dimension)
     kParts,      // number of parts on (layer, dimension)
-    kBytes,      // of input `buffer` that a part of `layer` needs
+    kBytes,      // of input or output `buffer` that a part of `layer` needs
     kThreads,    // of a block; of CPUs, parts of the computation that cores take
     kRegisters,  // words of 32 bits that a thread keeps in registers
     kAdd,
@@ -42,6 +42,7 @@ struct Limit {
   Op op = Op::kNumber;
   int64_t number = 1;
   int layer = -1, dimension = -1, buffer = -1;
+  bool is_output = false;  // the buffer
   std::vector<Limit> operands = {};
 
   bool is_condition() const { return op >= Op::kLess; }
@@ -59,7 +60,7 @@ class LimitValues {
   virtual ~LimitValues() = default;
   virtual int64_t Tile(int layer, int dimension) const = 0;
   virtual int64_t Parts(int layer, int dimension) const = 0;
-  virtual int64_t Bytes(int buffer, int layer) const = 0;
+  virtual int64_t Bytes(int buffer, bool is_output, int layer) const = 0;
   virtual int64_t Threads() const = 0;
   virtual int64_t Registers() const = 0;
 };

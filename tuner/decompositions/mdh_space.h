@@ -42,6 +42,13 @@ class MdhSpace {
                                  SpaceOptions options = {}, const FusedDimensions& fused = {},
                                  const Schedule* schedule = nullptr);
 
+  // What Create would have as one of its configurations, decoded. Errors: those of Create, and of
+  // SearchSpace::FindOne.
+  static Result<TuningParameters> FindOne(Expression expression, SystemModel model,
+                                          DeviceDescription device, NumericsPolicy numerics,
+                                          SpaceOptions options, const FusedDimensions& fused,
+                                          const Schedule* schedule = nullptr);
+
   // Whether all configurations are in the schedule; else Schedule::Allows says which are not.
   bool has_exactly_schedule() const { return is_exact_; }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -33,6 +35,9 @@ struct MdhProblem {
   DeviceDescription device;
   NumericsPolicy numerics;
   std::optional<Schedule> schedule = {};  // what is known of its decompositions
+  // Whether any one of them is asked for, and not the space: its order, and so how often orders of
+  // loops occur in it, does not matter then.
+  bool asks_for_one = false;
 
   int rank() const { return expression.rank(); }
   // Dimensions that can be cut: those of more than one point.
@@ -45,13 +50,16 @@ struct MdhProblem {
     return !Reassociates(numerics) && !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
-  // long ones first, so that the many part counts of those meet few different products.
+  // long ones, so that the many part counts of those meet few different products. Where one is
+  // asked for, those first that the schedule says most of, so that contradictions show early.
   std::vector<int> DimensionsInTurn() const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----
   // Numbers of parts that make the extents of dimension d that it names: their divisors, and the
   // numbers that it names. Levels offer them besides what they have.
   std::vector<int64_t> PinnedCounts(int d) const;
+  // How many of its decisions are about extents, parts or axes of dimension d.
+  int Decisions(int d) const;
   // Values of an option that it names.
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };
@@ -77,6 +85,10 @@ class MdhSpaceKind {
   // The codes that can be read off, any others elsewhere. Expects a table of extents of this rank
   // and as many layers, and parameters for as many inputs.
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
+
+  // Names of parameters by what they are about: for each dimension those that its extents are made
+  // of, then all of no dimension.
+  std::vector<std::set<std::string>> ParameterGroups() const;
 
   // Adds a constraint for each decision of the schedule. Whether these say all of it: else some
   // configurations of the space are not in the schedule.

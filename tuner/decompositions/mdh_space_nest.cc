@@ -114,10 +114,20 @@ std::vector<int64_t> NestDecompositions::CountsOf(int layer, int d) const {
   return counts(size);
 }
 
+// Whatever a schedule says. What the policy orders counts as longest, as it is first in turn.
+bool NestDecompositions::IsLongest(int d) const {
+  const auto rank_of = [&](int other) {
+    const bool is_fixed = p_.is_ordered(other) && p_.is_reduced(other);
+    return std::tuple(is_fixed, is_fixed ? 0 : p_.size(other), -other);
+  };
+  return std::all_of(turn_.begin(), turn_.end(),
+                     [&](int other) { return rank_of(other) <= rank_of(d); });
+}
+
 // All counts, where nothing is cut inside.
 std::vector<int64_t> NestDecompositions::CountsAlone(int layer, int d) const {
   const bool is_dense = p_.size(d) <= kMaxShortSize ||
-                        (p_.size(d) <= kMaxDenseSize && (d == turn_[0] || !is_explicit()));
+                        (p_.size(d) <= kMaxDenseSize && (IsLongest(d) || !is_explicit()));
   const bool is_middle = layer == (is_explicit() ? inner_ : outer_ + 1);
   if (is_wide() || !is_dense || !is_middle) return {};
   std::vector<int64_t> counts(p_.size(d));
@@ -126,9 +136,8 @@ std::vector<int64_t> NestDecompositions::CountsAlone(int layer, int d) const {
 }
 
 void NestDecompositions::AddDimension(int d) {
-  const bool is_pinned = !p_.PinnedCounts(d).empty();
   DimensionParts& parts =
-      dimensions_.emplace(d, DimensionParts(p_.size(d), 1, is_pinned)).first->second;
+      dimensions_.emplace(d, DimensionParts(p_.size(d), 1, p_.PinnedCounts(d))).first->second;
   for (int l = layers_ - 1; l > 0; --l) {
     const bool may_be_rest = MayBeRest(l, d);
     parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", p_.name(d)),

@@ -46,6 +46,7 @@ class NestDecompositions : public MdhSpaceKind {
   // ---- Parameters (mdh_space_nest.cc) ----
   void AddDimension(int d);
   std::vector<int64_t> CountsOf(int layer, int d) const;
+  bool IsLongest(int d) const;
   std::vector<int64_t> CountsAlone(int layer, int d) const;
   void AddOrder(int layer, int d);
   void RequireOrderedParts(int d);

@@ -103,8 +103,8 @@ void ProductLimit::Require(SpaceBuilder& builder) const {
 
 // ---- Parts of a dimension ----
 
-DimensionParts::DimensionParts(int64_t size, Formula unit, bool is_pinned)
-    : size_(size), is_pinned_(is_pinned) {
+DimensionParts::DimensionParts(int64_t size, Formula unit, std::vector<int64_t> pinned)
+    : size_(size), pinned_(std::move(pinned)) {
   const bool is_one = unit.op() == FormulaOp::kConstant;
   left_.push_back(is_one ? Formula(size - 1) : FloorDivide(Formula(size - 1), unit));
   parts_.push_back(left_.back() + 1);
@@ -115,9 +115,11 @@ DimensionParts::DimensionParts(int64_t size, Formula unit, bool is_pinned)
 
 void DimensionParts::RequireFewExtents(SpaceBuilder& builder, const std::string& name,
                                        const Formula& code, const std::vector<int64_t>& codes) {
-  std::vector<LogStep> kinds;  // 1: no power of two
+  std::vector<LogStep> kinds;  // 1: neither a power of two nor pinned
   for (const int64_t value : codes) {
-    const int64_t kind = value < 0 || (value & (value - 1)) != 0 ? 1 : 0;
+    const int64_t count = std::abs(value);
+    const bool is_pinned = std::find(pinned_.begin(), pinned_.end(), count) != pinned_.end();
+    const int64_t kind = !is_pinned && (value < 0 || (value & (value - 1)) != 0) ? 1 : 0;
     if (!kinds.empty() && kinds.back().exponent == kind) kinds.pop_back();
     kinds.push_back({value, kind});
   }
@@ -150,7 +152,7 @@ void DimensionParts::AddLevel(SpaceBuilder& builder, std::string name,
     builder.Require(absl::StrCat("nothing inside of ", name, " is cut"),
                     code >= 0 || left == left_.front());
   }
-  if (size_ > kShort && !is_pinned_) RequireFewExtents(builder, name, code, values);
+  if (size_ > kShort) RequireFewExtents(builder, name, code, values);
   if (most > 0) {
     // What is whole is one part; else a part must remain for the levels outside.
     builder.Require(absl::StrCat("parts of ", name, " fit"),

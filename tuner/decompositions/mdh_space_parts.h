@@ -71,12 +71,12 @@ class DimensionParts {
  public:
   static constexpr int64_t kRest = 0;
 
-  // `unit` points make one part of the innermost level. `is_pinned`: what is offered is what a
-  // schedule asks for, too, so that extents of long dimensions need not be few.
-  DimensionParts(int64_t size, Formula unit, bool is_pinned = false);
+  // `unit` points make one part of the innermost level. `pinned`: counts that a schedule asks for.
+  DimensionParts(int64_t size, Formula unit, std::vector<int64_t> pinned = {});
   // The next level outwards. `counts` without kRest; those that are too large are left out.
   // `alone`: further counts, with codes of their own (-count), for where nothing inside is cut. Of
-  // long dimensions, all counts but one are powers of two: so there are few different extents.
+  // long dimensions, all counts but one are pinned ones or powers of two: so there are few
+  // different extents.
   void AddLevel(SpaceBuilder& builder, std::string name, const std::vector<int64_t>& counts,
                 bool may_be_rest = true, const std::vector<int64_t>& alone = {});
 
@@ -103,10 +103,10 @@ class DimensionParts {
                          const std::vector<int64_t>& codes);
 
   int64_t size_;
-  bool is_pinned_;
+  std::vector<int64_t> pinned_;
   std::vector<int> parameters_;
   std::vector<std::vector<int64_t>> ranges_;  // their codes
-  Formula others_ = 0;                        // counts so far that are no powers of two
+  Formula others_ = 0;                        // counts so far of which there is one at most
   std::vector<Formula> left_;                 // parts that are not yet taken, less one
   std::vector<Formula> parts_;
   std::vector<int64_t> most_;

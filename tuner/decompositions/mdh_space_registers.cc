@@ -206,8 +206,7 @@ const std::vector<int64_t>& RegisterDecompositions::PartsOfLoops() const {
 void RegisterDecompositions::AddDimension(int d) {
   const std::vector<int64_t> pinned = p_.PinnedCounts(d);
   DimensionParts& parts =
-      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d], !pinned.empty()))
-          .first->second;
+      dimensions_.emplace(d, DimensionParts(p_.size(d), lanes_of_[d], pinned)).first->second;
   const std::string& dimension = p_.name(d);
   const auto name = [&](const std::string& layer) {
     return absl::StrCat("parts_", layer, "_", dimension);

@@ -55,6 +55,16 @@ std::vector<int64_t> MdhProblem::PinnedCounts(int d) const {
   return {counts.begin(), counts.end()};
 }
 
+int MdhProblem::Decisions(int d) const {
+  if (!schedule.has_value()) return 0;
+  return static_cast<int>(std::count_if(
+      schedule->decisions().begin(), schedule->decisions().end(), [d](const Decision& decision) {
+        return decision.dimension == d &&
+               (decision.kind == Kind::kTile || decision.kind == Kind::kParts ||
+                decision.kind == Kind::kAxis);
+      }));
+}
+
 std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   std::vector<ChoiceValue> values;
   if (!schedule.has_value()) return values;
@@ -63,6 +73,21 @@ std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
     for (ChoiceValue& value : decision.values.Named(kMostNamed)) values.push_back(std::move(value));
   }
   return values;
+}
+
+std::vector<std::set<std::string>> MdhSpaceKind::ParameterGroups() const {
+  std::vector<std::set<std::string>> groups(problem_.rank());
+  std::set<std::string> others;
+  for (const TuningParameter& parameter : builder_.parameters()) others.insert(parameter.name);
+  for (int d = 0; d < problem_.rank(); ++d) {
+    for (int l = 0; l < std::ssize(problem_.model.layers); ++l) {
+      for (const std::string& name : PartsOf(l, d).Parameters()) groups[d].insert(name);
+      for (const std::string& name : TileOf(l, d).Parameters()) groups[d].insert(name);
+    }
+    for (const std::string& name : groups[d]) others.erase(name);
+  }
+  groups.push_back(std::move(others));
+  return groups;
 }
 
 bool MdhSpaceKind::RequireSchedule() {
@@ -189,7 +214,9 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
     case Op::kParts:
       return PartsOf(limit.layer, limit.dimension);
     case Op::kBytes: {
-      const Buffer& buffer = problem_.expression.inputs()[limit.buffer];
+      const Expression& e = problem_.expression;
+      const Buffer& buffer =
+          limit.is_output ? e.outputs()[limit.buffer] : e.inputs()[limit.buffer];
       std::vector<Formula> factors = {Formula(buffer.type.size_bytes())};
       for (int x = 0; x < std::ssize(buffer.extents); ++x) {
         const ConstantRange constants = ConstantsOf(buffer, x);

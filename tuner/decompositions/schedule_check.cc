@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -25,41 +26,49 @@ std::string CountText(const Count& count) {
   return absl::StrFormat("%.1e", count.get_d());
 }
 
-// What a schedule leaves. Which constraint leaves nothing is not asked for.
-Result<MdhSpace> SpaceUnder(const Schedule& schedule, const DeviceDescription& device,
-                            NumericsPolicy numerics, const FusedDimensions& fused) {
-  return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics,
-                          {.names_what_empties = false}, fused, &schedule);
-}
+// Spaces that need more do not tell in time whether they are empty, nor how large they are.
+constexpr int64_t kQuickBytes = int64_t{32} << 20;
+constexpr int64_t kCountedBytes = int64_t{12} << 20;
+
+// What a schedule is about, and when it is no longer asked for.
+struct Question {
+  const DeviceDescription& device;
+  NumericsPolicy numerics;
+  FusedDimensions fused = {};
+  std::function<bool()> gives_up = {};
+
+  // What a schedule leaves. Which constraint leaves nothing is not asked for.
+  Result<MdhSpace> SpaceUnder(const Schedule& schedule, SpaceOptions options = {}) const {
+    options.names_what_empties = false;
+    options.gives_up = gives_up;
+    return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics, options,
+                            fused, &schedule);
+  }
+  // One of what it leaves.
+  Result<TuningParameters> OneUnder(const Schedule& schedule) const {
+    return MdhSpace::FindOne(schedule.expression(), schedule.model(), device, numerics,
+                             {.max_bytes = kQuickBytes, .gives_up = gives_up}, fused, &schedule);
+  }
+};
 
 // QuickXplain (Junker, 2004) over the lines of a schedule: which of them leave nothing together.
 class ConflictSearch {
  public:
-  ConflictSearch(const DeviceDescription& device, const Schedule& schedule, NumericsPolicy numerics,
-                 const FusedDimensions& fused, int64_t most_ms)
-      : device_(device),
-        schedule_(schedule),
-        numerics_(numerics),
-        fused_(fused),
-        until_(std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms)) {}
+  ConflictSearch(const Schedule& schedule, const Question& question)
+      : schedule_(schedule), question_(question) {}
 
-  // Lines without which something is left are in every set that contradicts itself, and most often
-  // they do so alone. With so many others pinned, spaces are small.
   ScheduleConflict Find() {
-    std::set<int> lines;
-    for (const Decision& decision : schedule_.decisions()) lines.insert(decision.line);
-    std::vector<int> needed, others;
+    std::set<int> all;
+    for (const Decision& decision : schedule_.decisions()) all.insert(decision.line);
+    const std::vector<int> lines(all.begin(), all.end());
     ScheduleConflict conflict;
-    for (const int line : lines) {
-      std::vector<int> without(lines.begin(), lines.end());
-      without.erase(std::find(without.begin(), without.end(), line));
-      (IsNeeded(line, without, &conflict) ? needed : others).push_back(line);
-    }
-    conflict.lines = Explain(needed, /*has_more=*/!needed.empty(), others);
-    conflict.lines.insert(conflict.lines.end(), needed.begin(), needed.end());
+    conflict.lines = Explain({}, /*has_more=*/false, lines);
     std::sort(conflict.lines.begin(), conflict.lines.end());
-    conflict.is_minimal = !is_late_;
+    conflict.is_minimal = is_sure_;
     conflict.constraint = LastOf(conflict.lines);
+    for (size_t n = conflict.lines.size(); n-- > 0 && conflict.without_line == 0;) {
+      CountWithout(conflict.lines[n], lines, &conflict);
+    }
     return conflict;
   }
 
@@ -74,53 +83,28 @@ class ConflictSearch {
     return schedule_.With(std::move(decisions));
   }
 
-  Result<MdhSpace> SpaceOf(const std::vector<int>& lines) const {
-    const Schedule part = PartOf(lines);
-    return SpaceUnder(part, device_, numerics_, fused_);
-  }
-
-  // Whether something is left: most often something is that was found before.
-  bool IsPossible(const std::vector<int>& lines) {
-    const Schedule part = PartOf(lines);
+  // Whether something is left: most often something is that was found before. Where that cannot be
+  // told in time, perhaps; then what is found need not be minimal.
+  bool IsPossible(const Schedule& part) {
     for (const TuningParameters& known : known_) {
       if (part.Allows(known).ok()) return true;
     }
-    const Result<MdhSpace> space = SpaceOf(lines);
-    if (!space.ok()) return false;
-    Remember(*space);
-    return true;
-  }
-
-  void Remember(const MdhSpace& space) {
-    constexpr int kSamples = 16;
-    for (int n = 0; n < kSamples; ++n) known_.push_back(space.Decode(space.space().Sample(rng_)));
-  }
-
-  // Whether something is left without the line; then how much, if it is more than without others.
-  bool IsNeeded(int line, const std::vector<int>& without, ScheduleConflict* conflict) {
-    if (IsLate()) return false;
-    const Result<MdhSpace> space = SpaceOf(without);
-    if (!space.ok()) return false;
-    Remember(*space);
-    if (!space->space().is_lazy() && space->space().count() > most_) {
-      most_ = space->space().count();
-      conflict->without_line = line;
-      conflict->count_without = CountText(most_);
+    Result<TuningParameters> one = question_.OneUnder(part);
+    if (one.ok()) {
+      known_.push_back(*std::move(one));
+      return true;
     }
+    if (absl::IsFailedPrecondition(one.status())) return false;
+    is_sure_ = false;
     return true;
-  }
-
-  bool IsLate() {
-    is_late_ = is_late_ || std::chrono::steady_clock::now() > until_;
-    return is_late_;
   }
 
   // The lines of `lines` that, with `background`, leave nothing, so that each of them is needed;
   // once it is late, perhaps more.
   std::vector<int> Explain(const std::vector<int>& background, bool has_more,
                            const std::vector<int>& lines) {
-    if (has_more && !IsLate() && !IsPossible(background)) return {};
-    if (lines.size() <= 1 || IsLate()) return lines;
+    if (has_more && !IsPossible(PartOf(background))) return {};
+    if (lines.size() <= 1) return lines;
     const auto middle = lines.begin() + std::ssize(lines) / 2;
     const std::vector<int> first(lines.begin(), middle), second(middle, lines.end());
     const auto joined = [](std::vector<int> a, const std::vector<int>& b) {
@@ -135,7 +119,7 @@ class ConflictSearch {
 
   // The decision that leaves nothing together with those before it, as spaces call it: it is of the
   // last line, as something is left without that.
-  std::string LastOf(const std::vector<int>& lines) const {
+  std::string LastOf(const std::vector<int>& lines) {
     const Schedule part = PartOf(lines);
     const std::vector<Decision> decisions(part.decisions().begin(), part.decisions().end());
     const auto of_last = [&](size_t n) { return decisions[n].line == lines.back(); };
@@ -143,20 +127,27 @@ class ConflictSearch {
     while (n + 1 < decisions.size() && !of_last(n)) ++n;
     for (; n + 1 < decisions.size(); ++n) {
       const Schedule some = schedule_.With({decisions.begin(), decisions.begin() + n + 1});
-      if (!SpaceUnder(some, device_, numerics_, fused_).ok()) break;
+      if (!IsPossible(some)) break;
     }
     return ConstraintName(schedule_, decisions[n]);
   }
 
-  const DeviceDescription& device_;
+  // How much is left without a line, if anything is: what other lines contradict is not told.
+  void CountWithout(int line, std::vector<int> lines, ScheduleConflict* conflict) {
+    lines.erase(std::find(lines.begin(), lines.end(), line));
+    const Schedule part = PartOf(lines);
+    if (!question_.OneUnder(part).ok()) return;
+    const Result<MdhSpace> space =
+        question_.SpaceUnder(part, {.max_bytes = kCountedBytes, .may_be_lazy = false});
+    if (!space.ok()) return;
+    conflict->without_line = line;
+    conflict->count_without = CountText(space->space().count());
+  }
+
   const Schedule& schedule_;
-  const NumericsPolicy numerics_;
-  const FusedDimensions& fused_;
-  const std::chrono::steady_clock::time_point until_;
-  bool is_late_ = false;
+  const Question& question_;
+  bool is_sure_ = true;
   std::vector<TuningParameters> known_;
-  Count most_ = 0;  // that is left without a line
-  Rng rng_{1};
 };
 
 // One of the space that the schedule allows; empty: none of many is.
@@ -168,6 +159,19 @@ std::string ExampleOf(const MdhSpace& space, const Schedule& schedule) {
     if (schedule.Allows(p).ok()) return ToText(p);
   }
   return "";
+}
+
+// What is left where a search has its space.
+Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& question,
+                                 ScheduleCheck check) {
+  const Result<TuningParameters> one = question.OneUnder(schedule);
+  if (absl::IsFailedPrecondition(one.status())) return one.status();
+  MDH_ASSIGN_OR_RETURN(const MdhSpace space, question.SpaceUnder(schedule));
+  check.is_exact = space.has_exactly_schedule() && !space.space().is_lazy();
+  if (!space.space().is_lazy()) check.count = space.space().count();
+  check.example =
+      one.ok() && schedule.Allows(*one).ok() ? ToText(*one) : ExampleOf(space, schedule);
+  return check;
 }
 
 }  // namespace
@@ -210,15 +214,11 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
   }
   const std::vector<TuningParameters> starts =
       StartingParameters(schedule.expression(), schedule.model(), device, numerics);
-  const FusedDimensions fused = FusedUnder(schedule, starts);
-  const Result<MdhSpace> space = SpaceUnder(schedule, device, numerics, fused);
-  if (space.ok()) {
-    check.is_exact = space->has_exactly_schedule() && !space->space().is_lazy();
-    if (!space->space().is_lazy()) check.count = space->space().count();
-    check.example = ExampleOf(*space, schedule);
-    return check;
-  }
-  if (!absl::IsFailedPrecondition(space.status())) return space.status();
+  Question question = {device, numerics, FusedUnder(schedule, starts)};
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms.value_or(0));
+  Result<ScheduleCheck> left = CheckSpace(schedule, question, check);
+  if (!absl::IsFailedPrecondition(left.status())) return left;
   for (const TuningParameters& start : starts) {
     if (!schedule.Allows(start).ok()) continue;
     ++check.count;
@@ -232,7 +232,8 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     check.conflicts = {std::move(conflict)};
     return check;
   }
-  check.conflicts = {ConflictSearch(device, schedule, numerics, fused, *most_ms).Find()};
+  question.gives_up = [until] { return std::chrono::steady_clock::now() > until; };
+  check.conflicts = {ConflictSearch(schedule, question).Find()};
   return check;
 }
 

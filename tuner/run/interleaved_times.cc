@@ -16,6 +16,10 @@ constexpr double kFarFromSearch = 1.15;
 // A kernel whose luckiest call is so much slower than the best one's time need not be timed better.
 constexpr double kClearlySlower = 1.1;
 
+// Half of a round's calls take up to .09 longer than its fastest one on a quiet machine. Where it
+// is more, something disturbed them that nobody sees, as what a hypervisor runs on the other half
+// of a core.
+constexpr double kAlike = 1.15;
 // Closer ones may have been disturbed by different amounts, unseen.
 constexpr double kClearly = 1.1;
 // Turns that one of two equal kernels wins more than the other one, in standard deviations: one in
@@ -26,10 +30,14 @@ double AsDouble(int64_t time_ns) { return static_cast<double>(time_ns); }
 
 }  // namespace
 
+bool InterleavedTimes::Round::counts() const {
+  return !is_disturbed && AsDouble(median_ns) <= kAlike * AsDouble(fastest_ns);
+}
+
 int64_t InterleavedTimes::Kernel::settled_ns() const {
   std::vector<int64_t> fastest;
   for (const Round& round : rounds) {
-    if (!round.is_disturbed) fastest.push_back(round.fastest_ns);
+    if (round.counts()) fastest.push_back(round.fastest_ns);
   }
   std::sort(fastest.begin(), fastest.end());
   for (size_t r = 0; r + kAgreeing <= fastest.size(); ++r) {
@@ -118,7 +126,7 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
   const int64_t settled = timed.settled_ns();
   std::vector<Round> agreeing;
   for (const Round& round : timed.rounds) {
-    const bool agrees = settled > 0 && !round.is_disturbed && round.fastest_ns >= settled &&
+    const bool agrees = settled > 0 && round.counts() && round.fastest_ns >= settled &&
                         AsDouble(round.fastest_ns) <= kAgreement * AsDouble(settled);
     if (agrees) agreeing.push_back(round);
   }

@@ -43,8 +43,12 @@ class InterleavedTimes {
   struct Round {
     int64_t fastest_ns;
     int64_t median_ns;
-    bool is_disturbed;  // in every call: however well such rounds agree, they settle nothing
+    bool is_disturbed;  // in every call
     std::vector<int64_t> times_ns;
+
+    // Neither disturbed nor of calls that differ much: however well the fastest calls of other
+    // rounds agree, they settle nothing.
+    bool counts() const;
   };
   struct Kernel {
     int64_t search_ns;

@@ -11,8 +11,9 @@
 namespace mdh {
 namespace {
 
-// Prefixes that are tried until a search is given up.
+// Prefixes that are tried until a search is given up; for the first configuration, in one order.
 constexpr int64_t kMaxTries = 200000;
+constexpr int64_t kMaxTriesOfOrder = 25000;
 
 // Nodes with more edges cannot be expanded.
 constexpr size_t kMaxNodeEdges = size_t{1} << 24;
@@ -165,7 +166,7 @@ bool LazySpace::FindFirst(bool& is_empty) {
   // One order can be unlucky for long.
   constexpr int kOrders = 8;
   for (int attempt = 0; attempt < kOrders; ++attempt) {
-    Descent descent(*this, attempt == 0 ? first : any, kMaxTries);
+    Descent descent(*this, attempt == 0 ? first : any, kMaxTriesOfOrder);
     const bool is_found = descent.Run();
     if (expander_.has_stopped()) return false;
     if (is_found) {

@@ -73,8 +73,14 @@ class Preparer {
     std::vector<Bounds> bounds = ParameterBounds();
     graph.SetParameterBounds(bounds);
     std::vector<int> parameter_of_level = levels;
-    if (order == ParameterOrder::kAutomatic) {
-      parameter_of_level = OrderParameters(graph, roots, Sizes());
+    if (order != ParameterOrder::kDeclared) {
+      if (order == ParameterOrder::kAutomatic) {
+        parameter_of_level = OrderParameters(graph, roots, Sizes());
+      } else {
+        const std::vector<double> sizes = Sizes();
+        std::stable_partition(parameter_of_level.begin(), parameter_of_level.end(),
+                              [&](int parameter) { return sizes[parameter] == 1; });
+      }
       for (size_t level = 0; level < levels.size(); ++level) {
         levels[parameter_of_level[level]] = static_cast<int>(level);
       }

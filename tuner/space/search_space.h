@@ -34,18 +34,22 @@ using Configuration = std::vector<int64_t>;
 using Count = mpz_class;
 
 enum class ParameterOrder : uint8_t {
-  kAutomatic,  // levels are ordered by the constraint graph
-  kDeclared,   // level n is parameter n
+  kAutomatic,     // levels are ordered by the constraint graph
+  kDeclared,      // level n is parameter n
+  kSettledFirst,  // as declared, behind those that have one value left by their own constraints
 };
 
 struct SpaceOptions {
-  // What construction and diagram may take; beyond it the space is lazy (is_lazy).
+  // What construction and diagram may take; beyond it the space is lazy (is_lazy), or an error.
   int64_t max_bytes = int64_t{256} << 20;
+  bool may_be_lazy = true;
   int threads = 1;  // for construction; the result does not depend on it
   ParameterOrder order = ParameterOrder::kAutomatic;
   // Whether the error of an empty space names the constraint that emptied it, for which spaces of
   // some of the constraints are constructed, again and again.
   bool names_what_empties = true;
+  // Asked now and then during construction: then Create ends with Cancelled. Empty: never.
+  std::function<bool()> gives_up = {};
 };
 
 // Another value of one parameter.
@@ -67,10 +71,17 @@ class SearchSpace {
  public:
   // Errors: InvalidArgument for repeated or malformed names, unknown names and wrong types in a
   // constraint; FailedPrecondition if no configuration satisfies the constraints, naming the one
-  // that emptied the space; OutOfRange if a constraint overflows, with the values.
+  // that emptied the space; OutOfRange if a constraint overflows, with the values; Cancelled;
+  // ResourceExhausted for what would be lazy and may not be.
   static Result<SearchSpace> Create(std::vector<TuningParameter> parameters,
                                     std::vector<Constraint> constraints,
                                     const SpaceOptions& options = {});
+  // A configuration that satisfies the constraints, mostly long before the space of all of them
+  // were constructed. A constraint that overflows does not hold. Errors: as of Create otherwise,
+  // but FailedPrecondition names nothing; ResourceExhausted if options.max_bytes do not tell.
+  static Result<Configuration> FindOne(const std::vector<TuningParameter>& parameters,
+                                       const std::vector<Constraint>& constraints,
+                                       const SpaceOptions& options = {});
 
   const std::vector<TuningParameter>& parameters() const;
   const std::vector<Constraint>& constraints() const;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/construction.h"
+#include "tuner/space/diagram/find_one.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
 
@@ -37,7 +38,8 @@ bool IsEmpty(const std::vector<TuningParameter>& parameters,
   Result<Preparation> preparation = Prepare(parameters, some, options.order);
   if (!preparation.ok()) return absl::IsFailedPrecondition(preparation.status());
   const int64_t bytes = std::min(options.max_bytes, kMaxSearchBytes);
-  const Construction construction = Construct(preparation->plan, bytes, options.threads);
+  const Construction construction =
+      Construct(preparation->plan, bytes, options.threads, options.gives_up);
   return construction.outcome == Construction::Outcome::kEmpty;
 }
 
@@ -64,14 +66,45 @@ Status EmptyError(const std::vector<TuningParameter>& parameters,
                                 : " and the others"));
 }
 
+Status GivenUpError() { return absl::CancelledError("the search space is not wanted any more"); }
+
+Status TooLargeError(const SpaceOptions& options) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the search space needs more than ", options.max_bytes, " bytes"));
+}
+
 }  // namespace
+
+Result<Configuration> SearchSpace::FindOne(const std::vector<TuningParameter>& parameters,
+                                           const std::vector<Constraint>& constraints,
+                                           const SpaceOptions& options) {
+  MDH_ASSIGN_OR_RETURN(Preparation preparation, Prepare(parameters, constraints, options.order));
+  const FoundOne found = mdh::FindOne(preparation.plan, options.max_bytes, options.gives_up);
+  switch (found.outcome) {
+    case FoundOne::Outcome::kFound:
+      break;
+    case FoundOne::Outcome::kEmpty:
+      return absl::FailedPreconditionError("the search space is empty");
+    case FoundOne::Outcome::kGivenUp:
+      return GivenUpError();
+    case FoundOne::Outcome::kUnknown:
+      return TooLargeError(options);
+  }
+  Configuration configuration(parameters.size());
+  for (size_t level = 0; level < parameters.size(); ++level) {
+    const int parameter = preparation.parameter_of_level[level];
+    configuration[parameter] = parameters[parameter].range.CodeAt(found.positions[level]);
+  }
+  return configuration;
+}
 
 Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
                                         std::vector<Constraint> constraints,
                                         const SpaceOptions& options) {
   auto space = std::make_shared<Implementation>();
   MDH_ASSIGN_OR_RETURN(Preparation preparation, Prepare(parameters, constraints, options.order));
-  Construction construction = Construct(preparation.plan, options.max_bytes, options.threads);
+  Construction construction =
+      Construct(preparation.plan, options.max_bytes, options.threads, options.gives_up);
   space->notices = std::move(preparation.notices);
   for (const Incident& incident : construction.divisions_by_zero) {
     space->notices.push_back(DivisionByZeroNotice(
@@ -85,12 +118,14 @@ Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
                          IncidentValues(overflow, construction.graph,
                                         preparation.parameter_of_level, parameters, constraints));
   }
+  if (construction.outcome == Construction::Outcome::kGivenUp) return GivenUpError();
   bool is_empty = construction.outcome == Construction::Outcome::kEmpty;
   if (construction.outcome == Construction::Outcome::kComplete) {
     std::optional<Diagram> diagram = Diagram::Build(construction.graph);
     is_empty = !diagram.has_value();
     if (diagram) space->diagram = *std::move(diagram);
   } else if (construction.outcome == Construction::Outcome::kOutOfMemory) {
+    if (!options.may_be_lazy) return TooLargeError(options);
     construction.graph.clear();
     auto lazy = std::make_shared<LazySpace>(std::move(preparation.plan), options.max_bytes);
     if (!lazy->FindFirst(is_empty) && !is_empty) {

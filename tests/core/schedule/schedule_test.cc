@@ -140,6 +140,7 @@ TEST(ScheduleTest, AllowsWhatItSays) {
            {"remainder={variants, overlap}", "remainder=vectors"},
            {"prefetch=0..4", "prefetch=1..4"},
            {"require bytes(A, L2) == 6000", "require bytes(A, L2) < 6000"},
+           {"require bytes(A, L2) + bytes(C, L2) == 6000 + 12000", "require bytes(C, L2) < 12000"},
            {"require threads() == 5", "require not (threads() == 5)"},
            {"require registers() == 6 * 4", "require registers() < 24"},
            {"require 7 / 0 == 1 or 1 < 2 or 1 < 3", "require 7 / 0 == 1"},

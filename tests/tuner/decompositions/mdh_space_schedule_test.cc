@@ -57,6 +57,8 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSame) {
   const char* const asked = std::getenv("MDH_SCHEDULES");
   const int expressions = asked == nullptr ? 2 : 20,
             judged = (asked == nullptr ? 80 : std::atoi(asked)) / expressions;
+  // Long runs compare each configuration with fewer others.
+  const uint64_t compared = asked == nullptr ? 4 : 32;  // one of so many neighbours
   Rng rng(FreshSeed());
   const std::vector<std::string> names = ShippedExpressionNames(SourcePath());
   for (int k = 0; k < expressions; ++k) {
@@ -71,7 +73,7 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSame) {
         const Configuration c = space->space().Sample(rng);
         std::vector<TuningParameters> others = {space->Decode(space->space().Sample(rng))};
         for (const Change& change : space->space().Neighbours(c)) {
-          if (rng() % 4 != 0) continue;
+          if (rng() % compared != 0) continue;
           Configuration changed = c;
           changed[change.parameter] = change.code;
           others.push_back(space->Decode(changed));
@@ -118,8 +120,10 @@ TEST(SchedulesOfRecordsTest, AllowWhatMeansTheSameAsAnyConfiguration) {
         model.kind == DeviceKind::kCpu ? CpuForSpaces() : *DescribeCudaArchitecture(80);
     device.kind = model.kind;
     device.features = FeaturesOf(device);
+    Expression e = RandomExpression(rng, {.max_rank = 3});
     for (int n = 0; n < judged; ++n) {
-      const Expression e = RandomExpression(rng, {.max_rank = 3});
+      // Of long runs, several configurations are of one expression.
+      if (asked == nullptr || n % 8 == 0) e = RandomExpression(rng, {.max_rank = 3});
       const auto p = RandomNestParameters(rng, e, model, device, NumericsPolicy::kReassociate);
       if (!p.has_value() || e.is_empty() || ScheduleText(*p, e, model).empty()) continue;
       ++printed;
@@ -162,11 +166,13 @@ Decision RandomLimit(const TuningParameters& p, const Schedule& whole, Rng& rng)
   using Op = Limit::Op;
   const auto layer = static_cast<int>(rng() % whole.model().layers.size());
   const auto d = static_cast<int>(rng() % static_cast<size_t>(whole.expression().rank()));
-  const std::vector<Limit> leaves = {{.op = Op::kTile, .layer = layer, .dimension = d},
-                                     {.op = Op::kParts, .layer = layer, .dimension = d},
-                                     {.op = Op::kBytes, .layer = layer, .buffer = 0},
-                                     {.op = Op::kThreads},
-                                     {.op = Op::kRegisters}};
+  const std::vector<Limit> leaves = {
+      {.op = Op::kTile, .layer = layer, .dimension = d},
+      {.op = Op::kParts, .layer = layer, .dimension = d},
+      {.op = Op::kBytes, .layer = layer, .buffer = 0},
+      {.op = Op::kBytes, .layer = layer, .buffer = 0, .is_output = true},
+      {.op = Op::kThreads},
+      {.op = Op::kRegisters}};
   const bool has_registers = whole.model().memory == MemoryKind::kExplicit ||
                              whole.model().LayerWith(LayerRole::kRegisters) >= 0 ||
                              whole.model().LayerWith(LayerRole::kLanes) >= 0;

@@ -70,6 +70,17 @@ TEST(InterleavedTimesTest, RoundsWithoutAnUndisturbedCallSettleNothing) {
   EXPECT_EQ(times.Final(0).time_ns(), 1010);
 }
 
+TEST(InterleavedTimesTest, RoundsOfCallsThatDifferMuchSettleNothing) {
+  InterleavedTimes times({1000});
+  for (int round = 0; round < 5; ++round) times.AddRound(0, Round({1000, 1300, 1010, 1280, 1270}));
+  EXPECT_THAT(times.Open(), ElementsAre(0)) << "something disturbed most calls, unseen";
+  EXPECT_TRUE(times.Final(0).is_disturbed);
+  EXPECT_EQ(times.Final(0).time_ns(), 1010);
+  for (int round = 0; round < 3; ++round) times.AddRound(0, Round({1005, 1020, 1010, 1500}));
+  EXPECT_THAT(times.Open(), IsEmpty());
+  EXPECT_FALSE(times.Final(0).is_disturbed);
+}
+
 TEST(InterleavedTimesTest, OfWhatIsNotSettledTheFastestCallsCount) {
   InterleavedTimes times({0, 0});
   // One in every call as slow as the other, but once.

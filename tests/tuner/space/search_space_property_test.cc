@@ -81,8 +81,11 @@ TEST_P(RandomSpaces, HaveTheConfigurationsOfTheJudge) {
     const NaiveSpace naive = EnumerateNaively(parameters, constraints);
     const std::set<Configuration> expected(naive.configurations.begin(),
                                            naive.configurations.end());
-    const SpaceOptions options[] = {
-        {}, {.order = ParameterOrder::kDeclared}, {.threads = 3}, {.max_bytes = 1}};
+    const SpaceOptions options[] = {{},
+                                    {.order = ParameterOrder::kDeclared},
+                                    {.order = ParameterOrder::kSettledFirst},
+                                    {.threads = 3},
+                                    {.max_bytes = 1}};
     for (const SpaceOptions& option : options) {
       const std::optional<SearchSpace> space = Create(parameters, constraints, naive, option);
       if (!space) continue;
@@ -93,6 +96,30 @@ TEST_P(RandomSpaces, HaveTheConfigurationsOfTheJudge) {
       }
       if (!space->notices().empty()) {
         EXPECT_TRUE(naive.divides_by_zero) << space->notices()[0];
+      }
+    }
+  }
+}
+
+// Descents tell for most of these small spaces; what is left open is told level by level.
+TEST_P(RandomSpaces, HaveOneIfTheJudgeHasOne) {
+  RandomFormulas random(GetParam() + 2000);
+  for (int round = 0; round < 10; ++round) {
+    const std::vector<TuningParameter> parameters = SmallParameters();
+    const std::vector<Constraint> constraints = RandomConstraints(random);
+    const NaiveSpace naive = EnumerateNaively(parameters, constraints);
+    for (const ParameterOrder order : {ParameterOrder::kAutomatic, ParameterOrder::kSettledFirst}) {
+      const Result<Configuration> one =
+          SearchSpace::FindOne(parameters, constraints, {.order = order});
+      if (one.ok()) {
+        EXPECT_TRUE(std::find(naive.configurations.begin(), naive.configurations.end(), *one) !=
+                    naive.configurations.end())
+            << TextOf(constraints);
+      } else if (absl::IsOutOfRange(one.status())) {
+        EXPECT_TRUE(naive.overflows) << one.status();
+      } else {
+        EXPECT_TRUE(absl::IsFailedPrecondition(one.status())) << one.status();
+        EXPECT_TRUE(naive.configurations.empty()) << TextOf(constraints);
       }
     }
   }

@@ -37,8 +37,9 @@ bool KeepsStates(const SpacePlan& plan, int number) {
 
 class Builder {
  public:
-  Builder(const SpacePlan& plan, int64_t max_bytes, int threads)
-      : plan_(plan), max_bytes_(max_bytes) {
+  Builder(const SpacePlan& plan, int64_t max_bytes, int threads,
+          const std::function<bool()>& gives_up)
+      : plan_(plan), max_bytes_(max_bytes), gives_up_(gives_up) {
     for (int i = 0; i < std::max(threads, 1); ++i) {
       expanders_.emplace_back(plan, static_cast<size_t>(max_bytes) / sizeof(RawEdge) + 1);
     }
@@ -49,6 +50,7 @@ class Builder {
     states.NumberOf(nullptr);
     result_.graph.reserve(plan_.level_count());
     for (int level = 0; level < plan_.level_count(); ++level) {
+      if (GivesUp()) return End(Construction::Outcome::kGivenUp);
       const int end = EndOfTree(plan_, level);
       if (end > level && level >= trees_end_) {
         trees_end_ = end;
@@ -73,6 +75,7 @@ class Builder {
       const bool is_complete = ExpandLevel(level, states, children);
       CollectIncidents();
       if (result_.overflow.constraint >= 0) return End(Construction::Outcome::kOverflow);
+      if (has_given_up_) return End(Construction::Outcome::kGivenUp);
       if (!is_complete) return End(Construction::Outcome::kOutOfMemory);
       if (children.count() == 0) return End(Construction::Outcome::kEmpty);
       done_bytes_ += BytesOf(result_.graph.back());
@@ -85,6 +88,11 @@ class Builder {
   Construction End(Construction::Outcome outcome) {
     result_.outcome = outcome;
     return std::move(result_);
+  }
+
+  bool GivesUp() {
+    has_given_up_ = has_given_up_ || (gives_up_ && gives_up_());
+    return has_given_up_;
   }
 
   void PassStates(int level, uint32_t states) {
@@ -112,7 +120,7 @@ class Builder {
                max_bytes_;
   }
 
-  // False if there is no memory left.
+  // False if there is no memory left, or it has given up.
   bool ExpandLevel(int level, const StateTable& states, StateTable& children) {
     std::optional<StateColumns> columns;
     if (!plan_.levels[level].tables.empty() && states.count() >= kManyStates) {
@@ -129,6 +137,7 @@ class Builder {
       result.begin.push_back(static_cast<uint32_t>(result.edges.size()));
       if (expanders_[0].overflow().constraint >= 0) return true;
       if ((state & 63) == 0 && IsTooLarge(states, children, 0)) return false;
+      if ((state & (kChunk - 1)) == kChunk - 1 && GivesUp()) return false;
     }
     return !IsTooLarge(states, children, 0);
   }
@@ -175,7 +184,7 @@ class Builder {
       for (const Expander& expander : expanders_) {
         if (expander.overflow().constraint >= 0) return true;
       }
-      if (IsTooLarge(states, children, more)) return false;
+      if (IsTooLarge(states, children, more) || GivesUp()) return false;
     }
     return true;
   }
@@ -227,6 +236,8 @@ class Builder {
 
   const SpacePlan& plan_;
   int64_t max_bytes_;
+  const std::function<bool()>& gives_up_;
+  bool has_given_up_ = false;
   std::vector<Expander> expanders_;
   Construction result_;
   int64_t done_bytes_ = 0;
@@ -235,8 +246,9 @@ class Builder {
 
 }  // namespace
 
-Construction Construct(const SpacePlan& plan, int64_t max_bytes, int threads) {
-  return Builder(plan, max_bytes, threads).Run();
+Construction Construct(const SpacePlan& plan, int64_t max_bytes, int threads,
+                       const std::function<bool()>& gives_up) {
+  return Builder(plan, max_bytes, threads, gives_up).Run();
 }
 
 std::vector<uint32_t> PositionsOf(const LevelGraph& graph, const Incident& incident) {

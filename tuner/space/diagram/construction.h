@@ -1,6 +1,7 @@
 // Construction of a search space's graph, level by level from the first parameter to the last.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct Construction {
     kEmpty,        // `obstacle` ruled out the last prefix
     kOverflow,     // of `incident`
     kOutOfMemory,  // more than the bound
+    kGivenUp,
   };
   Outcome outcome = Outcome::kComplete;
   LevelGraph graph;  // as far as it was built
@@ -25,8 +27,10 @@ struct Construction {
   std::vector<Incident> divisions_by_zero;
 };
 
-// The result does not depend on the number of threads.
-Construction Construct(const SpacePlan& plan, int64_t max_bytes, int threads);
+// The result does not depend on the number of threads. `gives_up`, if not empty, is asked now and
+// then.
+Construction Construct(const SpacePlan& plan, int64_t max_bytes, int threads,
+                       const std::function<bool()>& gives_up = {});
 
 // The positions that an incident is about, by level up to the incident's.
 std::vector<uint32_t> PositionsOf(const LevelGraph& graph, const Incident& incident);

@@ -63,7 +63,7 @@ Status CheckNumerics(const ComputedPipeline& computed,
     for (int s = joint.group.first; s < joint.group.first + joint.body; ++s) {
       const Expression& e = computed.pipeline.steps()[s].expression;
       const NumericsPolicy numerics = parameters[computed.given[s]].numerics;
-      if (numerics == NumericsPolicy::kReassociate || !e.has_reduction()) continue;
+      if (Reassociates(numerics) || !e.has_reduction()) continue;
       return OfStep(InvalidParameters("joint_streamed (sums of chunks in the order of chunks, with "
                                       "changed factors): numerics ",
                                       Name(numerics)),
@@ -169,7 +169,7 @@ KernelUnit UnitOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters
   int64_t most_points = -1;
   for (size_t s = 0; s < parameters.size(); ++s) {
     const TuningParameters& p = parameters[s];
-    if (p.numerics != NumericsPolicy::kReassociate) unit.numerics = p.numerics;
+    if (!Reassociates(p.numerics)) unit.numerics = p.numerics;
     const bool is_less_early =
         p.early_launches == EarlyLaunches::kNone || unit.early_launches == EarlyLaunches::kCalls;
     if (is_less_early) unit.early_launches = p.early_launches;

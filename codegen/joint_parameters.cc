@@ -161,11 +161,12 @@ std::vector<JointGroup> Halved(const Pipeline& pipeline, const std::vector<Joint
 TuningParameters ParametersOfPart(const Expression& part, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   int64_t threads, const std::vector<bool>& in_part) {
-  const bool is_designed =
-      BackendOf(device.kind).has_blocks && numerics == NumericsPolicy::kReassociate;
+  const bool is_designed = BackendOf(device.kind).has_blocks && Reassociates(numerics);
   std::optional<TuningParameters> designed;
   if (is_designed) designed = DesignPart(part, model, device, threads, in_part);
-  return designed ? *designed : DefaultParameters(part, model, device, numerics);
+  if (!designed) return DefaultParameters(part, model, device, numerics);
+  designed->numerics = numerics;
+  return *designed;
 }
 
 // As DefaultParameters; at most so many threads of a block compute a part.
@@ -276,8 +277,7 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device,
                                            NumericsPolicy numerics) {
-  std::vector<JointGroup> groups =
-      UsualGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
+  std::vector<JointGroup> groups = UsualGroups(pipeline, device, Reassociates(numerics));
   InRows(pipeline, device, 0, &groups);
   return groups;
 }
@@ -330,8 +330,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     auto steps = ParametersOfSteps(pipeline, rows, model, device, numerics, /*threads=*/1);
     if (steps.ok()) add(rows, *std::move(steps));
   }
-  const std::vector<JointGroup> streamed =
-      UsualGroups(pipeline, device, numerics == NumericsPolicy::kReassociate);
+  const std::vector<JointGroup> streamed = UsualGroups(pipeline, device, Reassociates(numerics));
   for (const StreamShape& shape : StreamShapes(device)) {
     // Some others, too.
     if (streamed == usual || candidates.size() + kOthersThanStreamed >= most) break;

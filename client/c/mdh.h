@@ -95,7 +95,11 @@ typedef enum mdh_numerics MDH_ENUM_BASE {
   MDH_NUMERICS_DEFAULT = 0,     /* MDH_NUMERICS_REASSOCIATE */
   MDH_NUMERICS_REASSOCIATE = 1, /* values are combined in any order */
   MDH_NUMERICS_EXACT_ORDER = 2, /* in that of the plain loop nest, bit for bit */
-  MDH_NUMERICS_FIXED_TREE = 3   /* in a fixed tree: the same bits on every run and device */
+  MDH_NUMERICS_FIXED_TREE = 3,  /* in a fixed tree: the same bits on every run and device */
+  /* in any order, and products of fp32 in contractions may be ... */
+  MDH_NUMERICS_TF32 = 4,   /* of operands that are rounded to tf32 */
+  MDH_NUMERICS_BF16X3 = 5, /* the three largest products of two parts of bf16 each */
+  MDH_NUMERICS_BF16X6 = 6  /* the six largest products of three parts of bf16 each */
 } mdh_numerics;
 
 typedef struct mdh_query_options {

@@ -110,6 +110,7 @@ std::vector<std::string> KernelCommand(const LookupArguments& arguments) {
 
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
   static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
+  static_assert(static_cast<int>(NumericsPolicy::kBf16x6) == v1::NUMERICS_POLICY_BF16X6);
   command
       .add_option_function<std::string>(
           "--numerics",
@@ -122,7 +123,9 @@ void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
           },
           "what a kernel may change in floating-point results: reassociate (combine in any order; "
           "the "
-          "default), exact (the order of the plain loop nest) or tree (the same bits everywhere)")
+          "default), exact (the order of the plain loop nest), tree (the same bits everywhere), "
+          "or, "
+          "in any order, products of fp32 that matrix units compute: tf32, bf16x3 or bf16x6")
       ->type_name("POLICY");
 }
 

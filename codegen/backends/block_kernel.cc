@@ -11,7 +11,7 @@ Kernel PrintBlocks(const KernelProgram& built, const KernelUnit& unit,
                    const DeviceDescription& device) {
   BlockUnitOptions options{&DialectOf(device), unit.entry, unit.description, built.arguments};
   options.wide_indices = built.wide_indices;
-  options.contracts = unit.numerics == NumericsPolicy::kReassociate;
+  options.contracts = Reassociates(unit.numerics);
   options.early_launches = unit.early_launches;
   return PrintBlockKernel(built.program, options);
 }

@@ -6,7 +6,7 @@ namespace mdh {
 namespace {
 
 std::vector<std::string> CompileOptions(const KernelUnit& unit) {
-  const bool may_fuse = unit.numerics == NumericsPolicy::kReassociate;
+  const bool may_fuse = Reassociates(unit.numerics);
   // No -ffast-math: it gains nothing here and would switch on flush-to-zero in the host process.
   // No vectorisation of straight-line code: vectors are explicit here, and gcc 12 miscompiles
   // (b == 0 ? 0 : a / b) on lanes of a vector in that pass.

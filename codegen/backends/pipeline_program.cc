@@ -257,7 +257,7 @@ class PipelineJoiner {
     const JointPart& part = joint.part;
     const int first = static_cast<int>(program().stages.size());
     for (int s = group.first; s <= group.last; ++s) {
-      const bool may_reorder = steps_[s].parameters().numerics == NumericsPolicy::kReassociate ||
+      const bool may_reorder = Reassociates(steps_[s].parameters().numerics) ||
                                !pipeline_.steps()[s].expression.has_reduction();
       if (!may_reorder) {
         return OfStep(InvalidParameters("row_numerics (sums of rows are in no order)"), pipeline_,

@@ -49,7 +49,7 @@ class BlockRules {
         m_(m),
         device_(device),
         simplicity_(simplicity),
-        is_ordered_(numerics != NumericsPolicy::kReassociate),
+        is_ordered_(!Reassociates(numerics)),
         on_host_(RunsOnHost(device) && e.has_reduction()),
         levels_(e, m, numerics),
         p_(levels_.parameters),
@@ -332,10 +332,13 @@ int MostEvaluations(const Expression& expression) {
 
 TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
                                        const DeviceDescription& device, NumericsPolicy numerics) {
-  if (numerics == NumericsPolicy::kReassociate) {
+  if (Reassociates(numerics)) {
     std::vector<BlockCandidate> candidates = BlockCandidates(
         expression, model, device, {.evaluations_in_all = MostEvaluations(expression)});
-    if (!candidates.empty()) return std::move(candidates.front().parameters);
+    if (!candidates.empty()) {
+      candidates.front().parameters.numerics = numerics;
+      return std::move(candidates.front().parameters);
+    }
   }
   TuningParameters p;
   for (const BlockRules::Simplicity simplicity :

@@ -10,7 +10,7 @@ std::vector<FusionChoice> FusionChoices(const Expression& expression, const Syst
                                         NumericsPolicy numerics) {
   std::vector<FusionChoice> choices = {{{}, expression}};
   if (model.memory != MemoryKind::kCaches) return choices;
-  const bool reductions = PolicyFor(expression, numerics) == NumericsPolicy::kReassociate;
+  const bool reductions = Reassociates(PolicyFor(expression, numerics));
   for (const bool plain : {true, false}) {
     FusedDimensions groups = ContiguousDimensions(expression, plain, reductions);
     if (choices.back().fused == groups) continue;

@@ -55,12 +55,13 @@ constexpr std::array<int, 4> kStages = {8, 6, 4, 3};
 constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 
 // Blocks that a multiprocessor has at a time.
-int64_t Resident(const UnitParameters& unit, const DeviceDescription& device) {
+int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
+                 const DeviceDescription& device) {
   constexpr int64_t kRegistersBesideSums = 72, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
                             (UnitSharedBytes(unit) + kReservedSharedBytes);
-  const int64_t registers = RoundUp(UnitSums(unit) + kRegistersBesideSums, kGranularity);
+  const int64_t registers = RoundUp(UnitRegisters(unit, plan) + kRegistersBesideSums, kGranularity);
   const int64_t by_registers =
       limits.registers_per_block / (registers * kUnitThreads * unit.groups);
   return std::max<int64_t>(1, std::min(by_memory, by_registers));
@@ -68,12 +69,14 @@ int64_t Resident(const UnitParameters& unit, const DeviceDescription& device) {
 
 // Of one stage, of all blocks of a multiprocessor together.
 double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double blocks) {
-  const double rows = unit.rows, columns = unit.columns, depth = kUnitDepth;
-  const double multiply = rows * columns * depth / kMultiplyAdds;
+  const double rows = unit.rows, columns = unit.columns;
+  const auto depth = static_cast<double>(plan.depth());
+  const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
+  const double multiply = rows * columns * depth * halves / kMultiplyAdds;
   // What does not exist is not read.
   const auto points = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
                                           std::min<int64_t>(unit.columns, plan.n));
-  const double bytes = points * depth * kUnitElementBytes / kStageBytes;
+  const double bytes = points * kUnitRowBytes / kStageBytes;
   const auto copying = [&](double own, int width) {
     return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
   };
@@ -88,7 +91,7 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
   const auto tiles_m = static_cast<double>(plan.tiles_m),
              tiles_n = static_cast<double>(plan.tiles_n);
   const auto m = static_cast<double>(plan.m), n = static_cast<double>(plan.n);
-  const double depth = static_cast<double>(plan.batches * plan.k) * kUnitElementBytes;
+  const double depth = static_cast<double>(plan.batches * plan.k * plan.element_bytes());
   const double blocks = std::max(1.0, at_once / p.unit.parts);
   const double rows = std::min({tiles_m, static_cast<double>(p.swizzle), blocks});
   const double columns = std::min(tiles_n, std::ceil(blocks / rows));
@@ -105,7 +108,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
   const auto all = static_cast<double>(plan.blocks(unit));
-  const auto resident = static_cast<double>(Resident(unit, device));
+  const auto resident = static_cast<double>(Resident(plan, unit, device));
   // Blocks of whole rounds, and those of the last one.
   const double rounds = std::floor(all / (resident * multiprocessors));
   const double rest = all - rounds * resident * multiprocessors;
@@ -128,7 +131,8 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   if (unit.packed != PackedOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
-    cycles += kPackingLaunch + packed * 2 * kUnitElementBytes / (kResultBytes * multiprocessors);
+    const auto bytes = static_cast<double>(2 * plan.element_bytes());
+    cycles += kPackingLaunch + packed * bytes / (kResultBytes * multiprocessors);
   }
   if (plan.leaves_parts) {
     const double results = static_cast<double>(plan.batches * plan.m * plan.n);
@@ -142,14 +146,13 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
                                            const TuningParameters& parameters, size_t most) {
   std::vector<TuningParameters> variants =
       WarpUnitVariants(expression, model, device, parameters, most);
-  if (!variants.empty() || !device.features.group_units ||
-      parameters.numerics != NumericsPolicy::kReassociate) {
+  if (!variants.empty() || !device.features.group_units || !Reassociates(parameters.numerics)) {
     return variants;
   }
-  Result<UnitPlan> plan = PlanUnit(expression);
+  Result<UnitPlan> plan = PlanUnit(expression, parameters.numerics);
   if (!plan.ok()) return variants;
-  const int a_bit = plan->a_in_memory.width < kWideCopy ? 1 : 0;
-  const int b_bit = plan->b_in_memory.width < kWideCopy ? 2 : 0;
+  const int a_bit = plan->is_converted() || plan->a_in_memory.width < kWideCopy ? 1 : 0;
+  const int b_bit = plan->is_converted() || plan->b_in_memory.width < kWideCopy ? 2 : 0;
   const auto unaligned = static_cast<PackedOperands>(a_bit | b_bit);
   TuningParameters variant = parameters;
   static_cast<BlockChoices&>(variant) = {};
@@ -194,7 +197,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
 }
 
 bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
-  const Result<UnitPlan> plan = PlanUnit(expression);
+  const Result<UnitPlan> plan = PlanUnit(expression, variant.numerics);
   return variant.unit.rows > 0 && plan.ok() && plan->m >= kFewestPoints &&
          plan->n >= kFewestPoints && plan->k >= kFewestDepth;
 }

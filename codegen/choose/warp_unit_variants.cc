@@ -142,16 +142,18 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
                                                const DeviceDescription& device,
                                                const TuningParameters& parameters, size_t most) {
   std::vector<TuningParameters> variants;
-  if (parameters.numerics != NumericsPolicy::kReassociate) return variants;
-  Result<UnitPlan> plan = PlanUnit(expression);
+  if (!Reassociates(parameters.numerics)) return variants;
+  Result<UnitPlan> plan = PlanUnit(expression, parameters.numerics);
   if (!plan.ok()) return variants;
   // Operands that warps cannot take as they are.
   const auto is_unusual = [&](const UnitOperandPlan& operand) {
+    if (plan->has_parts()) return true;
     return plan->element_bytes() == 1 && (operand.is_across || operand.width < kFewestWidth);
   };
   const auto packed = static_cast<PackedOperands>((is_unusual(plan->a_in_memory) ? 1 : 0) |
                                                   (is_unusual(plan->b_in_memory) ? 2 : 0));
-  const bool has_groups = device.features.group_units && plan->element_bytes() == kUnitElementBytes;
+  const bool has_groups = device.features.group_units &&
+                          (plan->is_converted() || plan->element_bytes() == kUnitElementBytes);
   if (has_groups) return variants;
   std::vector<std::pair<double, UnitParameters>> ranked;
   for (UnitWarps warps : Instructions(*plan, device)) {

@@ -291,8 +291,8 @@ class NestProgramBuilder : public LevelWalk {
     }
     ResultArrays combined = arrays;
     // Other policies say in which order slots are combined.
-    combined.is_combined = context_.has_blocks() && arrays.slots > 1 &&
-                           context_.numerics() == NumericsPolicy::kReassociate;
+    combined.is_combined =
+        context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
     if (combined.is_combined) {
       program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     }

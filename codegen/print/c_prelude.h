@@ -111,7 +111,8 @@ class CPrelude {
   // (registers, pointer): LoadMatrices. (sums): AwaitSums. (sums, a, b) of the
   // instruction, all in registers; and the least compute capability that has all instructions that
   // were asked for, 0 without any.
-  std::string LoadMatricesFunction(int matrices, bool is_transposed);
+  std::string LoadMatricesFunction(ScalarType type, int matrices, bool is_transposed);
+  std::string RoundToTf32Function(int64_t count);
   std::string AwaitSumsFunction(int64_t tiles, int64_t of_tile);
   std::string WarpMultiplyFunction(const MatrixInstruction& instruction);
   int capability_for_warps() const { return capability_for_warps_; }

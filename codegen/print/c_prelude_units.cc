@@ -35,12 +35,12 @@ struct PtxOperands {
   std::string numbers, values;
 };
 PtxOperands OperandsOf(absl::string_view array, absl::string_view constraint, int64_t first,
-                       int64_t count) {
+                       int64_t count, absl::string_view as = "") {
   PtxOperands operands;
   for (int64_t n = 0; n < count; ++n) {
     absl::StrAppend(&operands.numbers, n == 0 ? "" : ",", "%", first + n);
-    absl::StrAppend(&operands.values, n == 0 ? "" : ", ", "\"", constraint, "\"(", array, "[", n,
-                    "])");
+    absl::StrAppend(&operands.values, n == 0 ? "" : ", ", "\"", constraint, "\"(", as,
+                    as.empty() ? "" : "(", array, "[", n, as.empty() ? "])" : "]))");
   }
   return operands;
 }
@@ -77,8 +77,12 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
                                             bool b_is_across) {
   uses_units_ = true;
   const int sums = columns / 2;
-  const std::string shape = absl::StrCat("m64n", columns, "k16");
-  const std::string element = type == ScalarType::kBfloat16 ? "bf16" : "f16";
+  const bool is_tf32 = type == ScalarType::kFloat32;
+  const std::string shape = absl::StrCat("m64n", columns, is_tf32 ? "k8" : "k16");
+  const std::string element = is_tf32 ? "tf32" : type == ScalarType::kBfloat16 ? "bf16" : "f16";
+  // Rows of tf32 are along k.
+  const std::string across =
+      is_tf32 ? "" : absl::StrCat(", ", a_is_across ? 1 : 0, ", ", b_is_across ? 1 : 0);
   const std::string name =
       absl::StrCat("mdh_multiply_", shape, "_", element, a_is_across ? "_a_across" : "",
                    b_is_across ? "_b_across" : "");
@@ -97,9 +101,9 @@ std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a
                                 "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
                                 "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
                                 "      \"$5\"\n"
-                                "      \"}, %$6, %$7, p, 1, 1, $8, $9;}\"\n",
+                                "      \"}, %$6, %$7, p, 1, 1$8;}\"\n",
                                 kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
-                                a_is_across ? 1 : 0, b_is_across ? 1 : 0) +
+                                across) +
                    absl::StrCat("      : ", operands,
                                 "\n      : \"l\"(a), \"l\"(b), \"r\"(keeps));\n}\n"));
   return name;
@@ -141,18 +145,36 @@ std::string CPrelude::StoreMatricesFunction(ScalarType type) {
   return name;
 }
 
-std::string CPrelude::LoadMatricesFunction(int matrices, bool is_transposed) {
-  const std::string name =
-      absl::StrCat("mdh_load_matrices_x", matrices, is_transposed ? "_transposed" : "");
-  const PtxOperands to = OperandsOf("r", "=r", 0, matrices);
+std::string CPrelude::LoadMatricesFunction(ScalarType type, int matrices, bool is_transposed) {
+  const bool is_fp32 = type == ScalarType::kFloat32;
+  const std::string name = absl::StrCat("mdh_load_matrices_x", matrices,
+                                        is_transposed ? "_transposed" : "", is_fp32 ? "_f32" : "");
+  const PtxOperands to = OperandsOf("r", is_fp32 ? "=f" : "=r", 0, matrices);
   Define(name, absl::Substitute(
-                   "$0void $1(unsigned int* r, const void* from) {\n"
+                   "$0void $1($6* r, const void* from) {\n"
                    "  asm volatile(\n"
                    "      \"ldmatrix.sync.aligned.m8n8.x$2$3.shared.b16 {$4}, [%$2];\"\n"
                    "      : $5\n"
                    "      : \"r\"((unsigned int)__cvta_generic_to_shared(from)) : \"memory\");\n"
                    "}\n",
-                   kInlined, name, matrices, is_transposed ? ".trans" : "", to.numbers, to.values));
+                   kInlined, name, matrices, is_transposed ? ".trans" : "", to.numbers, to.values,
+                   is_fp32 ? "float" : "unsigned int"));
+  return name;
+}
+
+std::string CPrelude::RoundToTf32Function(int64_t count) {
+  const std::string name = absl::StrCat("mdh_round_to_tf32_x", count);
+  capability_for_warps_ = std::max(capability_for_warps_, 80);
+  Define(name, absl::Substitute("$0void $1(float* x) {\n"
+                                "  #pragma unroll\n"
+                                "  for (int n = 0; n < $2; n++) {\n"
+                                "    unsigned int bits;\n"
+                                "    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : "
+                                "\"f\"(x[n]));\n"
+                                "    x[n] = __uint_as_float(bits);\n"
+                                "  }\n"
+                                "}\n",
+                                kInlined, name, count));
   return name;
 }
 
@@ -182,9 +204,12 @@ std::string CPrelude::WarpMultiplyFunction(const MatrixInstruction& instruction)
   };
   const RegisterKind kind = KindOf(instruction.a), sum = KindOf(instruction.accumulator);
   const int64_t sums = count(instruction.c_layout), of_a = count(instruction.a_layout);
+  const bool is_tf32 = instruction.a == ScalarType::kFloat32;
+  const absl::string_view constraint = is_tf32 ? "r" : kind.constraint;
+  const absl::string_view as = is_tf32 ? "__float_as_uint" : "";
   const PtxOperands c = OperandsOf("c", absl::StrCat("+", sum.constraint), 0, sums),
-                    a = OperandsOf("a", kind.constraint, sums, of_a),
-                    b = OperandsOf("b", kind.constraint, sums + of_a, count(instruction.b_layout));
+                    a = OperandsOf("a", constraint, sums, of_a, as),
+                    b = OperandsOf("b", constraint, sums + of_a, count(instruction.b_layout), as);
   Define(name,
          absl::Substitute("$0void $1($2* c, const $3* a, const $3* b) {\n"
                           "  asm volatile(\n"

@@ -382,6 +382,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const UnitFence&) { line(UnitFunction("fence.proxy.async.shared::cta")); },
           [&](const StoreMatrices& s) { line(PrintStoreMatrices(s)); },
           [&](const LoadMatrices& s) { line(PrintLoadMatrices(s)); },
+          [&](const RoundToTf32& s) { line(PrintRoundToTf32(s)); },
           [&](const AwaitSums& s) { line(PrintAwaitSums(s)); },
           [&](const WarpMultiply& s) { line(PrintWarpMultiply(s)); },
           [&](const CopyRegion& s) {

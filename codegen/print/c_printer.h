@@ -65,6 +65,7 @@ class CPrinter {
   std::string PrintMultiply(const GroupMultiply& statement);
   std::string PrintStoreMatrices(const StoreMatrices& statement);
   std::string PrintLoadMatrices(const LoadMatrices& statement);
+  std::string PrintRoundToTf32(const RoundToTf32& statement);
   std::string PrintAwaitSums(const AwaitSums& statement);
   std::string PrintWarpMultiply(const WarpMultiply& statement);
   // The call of a function that is this instruction.

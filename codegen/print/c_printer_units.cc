@@ -39,9 +39,15 @@ std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
 
 std::string CPrinter::PrintLoadMatrices(const LoadMatrices& s) {
   if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
-  const std::string function = prelude_.LoadMatricesFunction(s.matrices, s.is_transposed);
+  const std::string function = prelude_.LoadMatricesFunction(s.type, s.matrices, s.is_transposed);
   return absl::StrCat(function, "(", Address(s.to.array, s.to.first), ", ",
                       Address(s.array, s.offset), ");\n");
+}
+
+std::string CPrinter::PrintRoundToTf32(const RoundToTf32& s) {
+  if (!dialect_.has_warp_units) NotInLanguage(dialect_, "matrix units of warps");
+  return absl::StrCat(prelude_.RoundToTf32Function(s.count), "(",
+                      Address(s.values.array, s.values.first), ");\n");
 }
 
 std::string CPrinter::PrintAwaitSums(const AwaitSums& s) {

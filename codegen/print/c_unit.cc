@@ -263,7 +263,7 @@ std::string DescribeIndexMap(const Expression& expression,
 namespace {
 
 std::string PrintCUnit(const LoopProgram& program, const CUnitOptions& options) {
-  CPrelude prelude(GnuC(), options.numerics == NumericsPolicy::kReassociate);
+  CPrelude prelude(GnuC(), Reassociates(options.numerics));
   CPrinter printer(prelude);
   const ScratchLayout layout = LayOutScratch(program.scratch);
   if (options.threads == 1) printer.PrintForOneThread();

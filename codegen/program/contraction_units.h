@@ -1,11 +1,13 @@
 // Which matrix instructions compute a contraction.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/device/matrix_instruction.h"
 #include "core/expression/contraction_form.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 
@@ -19,9 +21,16 @@ struct UnitOfContraction {
 std::vector<UnitOfContraction> UnitsOf(const Expression& expression, const ContractionForm& form);
 
 // Operations per second that the device's matrix units can do at most, in computing the expression
-// without rounding operands: rate of the fastest unit, times two, cores, and cycles. 0: there is
-// none, or the expression is no contraction.
-double UnitPeak(const Expression& expression, const DeviceDescription& device, double clock_hz);
+// without rounding operands but as the policy allows: rate of the fastest unit, times two, cores,
+// and cycles; of products of parts, divided by how many make one. 0: there is none, or the
+// expression is no contraction.
+double UnitPeak(const Expression& expression, const DeviceDescription& device, double clock_hz,
+                NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+// Why a request for the policy's products makes no sense: ProductsObstacle, or the device has no
+// unit for them, as its name says. Empty: it does, or the policy is about none.
+std::string ProductsObstacle(const Expression& expression, const DeviceDescription& device,
+                             NumericsPolicy numerics);
 
 // Whether a unit of some device that adds this contraction up cuts sums off instead of rounding
 // them.

@@ -419,7 +419,7 @@ struct Statement {
                ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
                GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices,
-               LoadMatrices, AwaitSums, WarpMultiply>
+               LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply>
       form;
 };
 

@@ -288,6 +288,9 @@ class TextPrinter {
     Line(depth, Held(s.to), " = ", s.matrices, s.is_transposed ? " transposed" : "",
          " matrices of ", Name(s.type), " ", s.array, "[", s.offset.ToString(), "]");
   }
+  void Print(const RoundToTf32& s, int depth) {
+    Line(depth, "round to tf32 ", s.count, " of ", Held(s.values));
+  }
   void Print(const AwaitSums& s, int depth) {
     Line(depth, "await ", s.tiles, " tiles of sums ", Held(s.sums));
   }

@@ -91,6 +91,7 @@ class Parts {
   void operator()(Is<LoadMatrices> auto& s) const {
     v_.Used(s.to.array), v_.At(s.to.first), v_.Used(s.array), v_.At(s.offset);
   }
+  void operator()(Is<RoundToTf32> auto& s) const { v_.Used(s.values.array), v_.At(s.values.first); }
   void operator()(Is<AwaitSums> auto& s) const { v_.Used(s.sums.array), v_.At(s.sums.first); }
   void operator()(Is<WarpMultiply> auto& s) const {
     for (auto* fragment : {&s.sums, &s.a, &s.b}) v_.Used(fragment->array), v_.At(fragment->first);

@@ -87,7 +87,7 @@ void DeclareSlot(const NestShape& shape, const std::vector<ResultTarget>& arrays
 bool StartsFromIdentity(const Expression& expression, NumericsPolicy numerics) {
   const CombineOperator& combine = expression.reduction();
   if (!combine.identity().has_value()) return false;
-  return numerics == NumericsPolicy::kReassociate || combine.kinds()[0] != PointWiseKind::kCustom;
+  return Reassociates(numerics) || combine.kinds()[0] != PointWiseKind::kCustom;
 }
 
 }  // namespace mdh

@@ -50,7 +50,7 @@ struct UnitOperand {
 // Of the sums, thread t of the group has, in element `first` + r of its private array, row
 //   t / 32 * 16 + t % 32 / 4 + 8 * (r / 2 % 2) and column 8 * (r / 4) + 2 * (t % 4) + r % 2.
 struct GroupMultiply {
-  ScalarType type;  // of a and b: fp16 or bf16
+  ScalarType type;  // of a and b: fp16, bf16, or fp32, of which it multiplies tf32
   int columns;      // a multiple of 8, at most 256
   std::string sums;
   int64_t first;
@@ -98,6 +98,12 @@ struct LoadMatrices {
   bool is_transposed;
   std::string array;
   Index offset;
+};
+// So many elements of a private array of fp32 are rounded to 10 bits of fraction, to nearest, ties
+// away from zero: what units for tf32 multiply without cutting anything off.
+struct RoundToTf32 {
+  HeldFragment values;
+  int64_t count;
 };
 // The sums of `tiles` multiplications of fp64, `of_tile` elements each, are waited for, so that
 // what is behind the end of a loop's body finds them: assemblers of CUDA 13.0 and perhaps others

@@ -126,7 +126,7 @@ std::string LoweringObstacle(const ChoiceTarget&, const TuningParameters& p) {
 
 std::string ChainsObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   if (!t.expression.has_reduction()) return "";
-  if (p.numerics != NumericsPolicy::kReassociate) {
+  if (!Reassociates(p.numerics)) {
     return absl::StrCat("numerics=", Name(p.numerics), " fixes the order of values");
   }
   return t.expression.reduction().identity() ? "" : "they need an operator with an identity";

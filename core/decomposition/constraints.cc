@@ -204,7 +204,7 @@ std::string AtomicsObstacle(const Expression& expression, const DeviceDescriptio
   if (!expression.has_reduction() || expression.has_prefix_sum()) {
     return expression.has_prefix_sum() ? "there are prefix sums" : "no dimension is reduced";
   }
-  if (numerics != NumericsPolicy::kReassociate) {
+  if (!Reassociates(numerics)) {
     return absl::StrCat("numerics=", Name(numerics), " fixes the order of additions");
   }
   if (expression.store() != nullptr) {
@@ -238,7 +238,7 @@ std::string CooperationObstacle(const Expression& expression, const DeviceDescri
   }
   if (!expression.has_reduction()) return "no dimension is reduced";
   if (expression.has_prefix_sum()) return "there are prefix sums";
-  if (numerics == NumericsPolicy::kReassociate) return "";
+  if (Reassociates(numerics)) return "";
   return absl::StrCat("numerics=", Name(numerics), " fixes the order in which values combine");
 }
 

@@ -118,7 +118,7 @@ std::vector<ChoiceValue> OfferDots(const ChoiceTarget& t) {
 }
 
 std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& p) {
-  if (p.numerics != NumericsPolicy::kReassociate) {
+  if (!Reassociates(p.numerics)) {
     return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
   }
   const Result<DotPlan> plan = PlanDot(target.expression, p.dot - 1);

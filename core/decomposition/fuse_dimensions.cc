@@ -192,7 +192,7 @@ Result<Expression> WithFusedDimensions(const Expression& expression,
                                        const TuningParameters& parameters) {
   MDH_RETURN_IF_ERROR(CheckGroups(expression, parameters.fused));
   for (const std::vector<int>& group : parameters.fused) {
-    if (parameters.numerics == NumericsPolicy::kReassociate) break;
+    if (Reassociates(parameters.numerics)) break;
     if (!expression.is_reduction(group.front())) continue;
     return InvalidParameters("fused: numerics=", Name(parameters.numerics),
                              " fixes in which order values along ",

@@ -41,7 +41,8 @@ int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
   return width;
 }
 
-bool IsUnitOperand(ScalarType type) {
+bool IsUnitOperand(ScalarType type, Products products) {
+  if (type == ScalarType::kFloat32) return products != Products::kExact;
   return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;
 }
 
@@ -50,7 +51,8 @@ ScalarType SumOf(ScalarType element) {
   return IsHalf(element) ? ScalarType::kFloat32 : IsByte(element) ? ScalarType::kInt32 : element;
 }
 
-Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a) {
+Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a,
+                                    Products products) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
   const char* name = is_a ? "A" : "B";
   if (operand.loaded < 0) {
@@ -58,9 +60,12 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   }
   const Expression::AccessRef ref = e.input_access(operand.loaded);
   const Buffer& buffer = e.inputs()[ref.buffer];
-  if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar())) {
+  if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar(), products)) {
     return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
-                       ", and units take fp16, bf16, fp64, int8 and uint8");
+                       ", and units take fp16, bf16, fp64, int8 and uint8",
+                       buffer.type == ElementType(ScalarType::kFloat32)
+                           ? ", and fp32 with numerics=tf32, bf16x3 and bf16x6"
+                           : "");
   }
   const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
   const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
@@ -98,7 +103,7 @@ constexpr int64_t kRegisterBytes = 4;
 
 // Of tiles that groups of threads share.
 std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (!IsHalf(plan.element)) {
+  if (!IsHalf(plan.element) && !plan.is_converted()) {
     return absl::StrCat("operands are of type ", Name(plan.element),
                         ", and units of groups take fp16 and bf16");
   }
@@ -148,11 +153,22 @@ std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
+// Operands become what the unit takes where they are packed, or in registers of warps.
+std::string ConversionObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (!plan.is_converted() || u.packed == PackedOperands::kBoth) return "";
+  if (u.has_warps() && !plan.has_parts()) return "";
+  return absl::StrCat("packed: ",
+                      plan.has_parts() ? "parts of bf16 are of operands that are"
+                                       : "units of groups take tf32 of operands that are",
+                      " packed both");
+}
+
 std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
                                const DeviceDescription& device) {
   const std::string tiles =
       u.has_warps() ? WarpTilesObstacle(u, plan, device) : GroupTilesObstacle(u, plan);
   if (!tiles.empty()) return tiles;
+  if (std::string why = ConversionObstacle(u, plan); !why.empty()) return why;
   const int fewest = u.has_warps() ? kFewestWarpStages : kFewestUnitStages;
   if (u.stages < fewest || u.stages > kMostUnitStages) {
     return absl::StrCat("stages: ", u.stages, " is not in ", fewest, "..", kMostUnitStages);
@@ -184,7 +200,7 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
 // Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile
 // in the place of one operand.
 std::string UnitClusterObstacle(const UnitParameters& u) {
-  constexpr int kShownOfStage = kUnitDepth * kUnitElementBytes / 4;  // rows or columns of fp32
+  constexpr int kShownOfStage = kUnitRowBytes / 4;  // rows or columns of fp32
   if (u.has_warps()) return "parts of units of warps combine as partials";
   if (u.parts == 1) return "there is one part, and nothing to combine";
   if (u.parts > kMaxClusterBlocks) {
@@ -224,8 +240,9 @@ bool IsStaged(const Expression& e) {
 // Whether a tile of results has room in the stages of an operand, as matrices that threads have
 // four of: two along m and along n.
 bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
+  if (!IsHalf(plan.element)) return false;
   if (!unit.has_warps()) return true;
-  if (!IsHalf(plan.element) || unit.warps.m != 16) return false;
+  if (unit.warps.m != 16) return false;
   if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
   const int64_t tile = RoundUp(unit.columns, kUnitDepth) * unit.rows;
   return tile <= std::max(unit.rows, unit.columns) * kUnitDepth * unit.stages;
@@ -256,7 +273,8 @@ int64_t UnitSums(const UnitParameters& unit) {
 }
 
 int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
-  const int64_t sums = UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
+  const int64_t copies = plan.promoted_stages() > 0 ? 2 : 1;
+  const int64_t sums = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
   if (!u.has_warps()) return sums;
   const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
   constexpr int64_t kSteps = 2, kLanes = 32;
@@ -272,15 +290,17 @@ const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& 
   return nullptr;
 }
 
-Result<UnitPlan> PlanUnit(const Expression& expression) {
+Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics) {
   if (expression.is_empty()) return NotForUnits("there are no points");
+  const Products products = ProductsOf(numerics);
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true, products));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false, products));
   if (form.a.type() != form.b.type()) {
     return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
   }
   const ScalarType element = form.a.type(), sum = SumOf(element);
+  const bool is_converted = element == ScalarType::kFloat32;
   const auto is_right = [&](ScalarType type) {
     return type == sum || (IsHalf(element) && IsHalf(type));
   };
@@ -290,18 +310,23 @@ Result<UnitPlan> PlanUnit(const Expression& expression) {
   }
   if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
-  UnitPlan plan = {.form = std::move(form),
-                   .computed = std::move(computed),
-                   .element = element,
-                   .sum = sum,
-                   .a_in_memory = a,
-                   .b_in_memory = b,
-                   .a = a,
-                   .b = b};
+  UnitPlan plan = {
+      .form = std::move(form),
+      .computed = std::move(computed),
+      .element = is_converted && PartsOf(products) > 1 ? ScalarType::kBfloat16 : element,
+      .sum = sum,
+      .loaded = element,
+      .products = is_converted ? products : Products::kExact,
+      .a_in_memory = a,
+      .b_in_memory = b,
+      .a = a,
+      .b = b};
   plan.batches = PointsAlong(expression, plan.form.batch);
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);
-  plan.k = PointsAlong(expression, plan.form.k);
+  const int64_t points = PointsAlong(expression, plan.form.k);
+  plan.section_k = plan.has_parts() ? RoundUp(points, plan.piece()) : points;
+  plan.k = plan.section_k * static_cast<int64_t>(ProductsOfParts(plan.products).size());
   return plan;
 }
 
@@ -336,7 +361,9 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
 UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan) {
   const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
     if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
-    if (IsByte(plan.element)) operand.is_across = false;
+    // Groups take rows of tf32 along k.
+    const bool is_tf32 = plan.is_converted() && !plan.has_parts();
+    if (IsByte(plan.element) || (is_tf32 && !unit.has_warps())) operand.is_across = false;
     operand.packed_row = RoundUp(operand.is_across ? own : plan.k, plan.piece());
     operand.width = static_cast<int>(plan.piece());
     return operand;
@@ -357,11 +384,11 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
 // ---- Validate ----
 
 std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) {
-  if (p.numerics != NumericsPolicy::kReassociate) {
+  if (!Reassociates(p.numerics)) {
     return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
   }
   if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
-  Result<UnitPlan> plan = PlanUnit(target.expression);
+  Result<UnitPlan> plan = PlanUnit(target.expression, p.numerics);
   if (!plan.ok()) return std::string(plan.status().message());
   return CutForUnit(p.unit, target.device, p, &*plan);
 }

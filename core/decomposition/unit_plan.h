@@ -1,6 +1,12 @@
 // Contractions on matrix units of groups of threads or of warps (UnitParameters): what a
 // configuration makes of one. Blocks have tiles of m by n; their part of k is run through in stages
 // of 128 bytes, which wait in shared memory for the unit; the sums of a tile are in registers.
+//
+// Operands of fp32 (Products) become what the unit takes where they are packed, by a stage of its
+// own: fp32 that is rounded to tf32; or parts of bf16. A product of parts is a product along k as
+// any other, so that the unit finds all of them one after the other, as one k of so many sections:
+// rows of A are a1 a0 a0, those of B b0 b1 b0, and a kernel for bf16 adds up a1 b0 + a0 b1 + a0 b0.
+// Warps may also round to tf32 what they have in registers.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +19,7 @@
 #include "core/device/matrix_instruction.h"
 #include "core/expression/contraction_form.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 
 namespace mdh {
 
@@ -45,13 +52,16 @@ struct UnitOperandPlan {
 struct UnitPlan {
   ContractionForm form;
   Expression computed;      // with the form's factor in the store function
-  ScalarType element, sum;  // of the operands, and in which the unit adds up
+  ScalarType element, sum;  // what the unit takes, and in which it adds up
+  ScalarType loaded;        // of the operands in memory
+  Products products = Products::kExact;
   UnitOperandPlan a_in_memory, b_in_memory;
   UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
-  int64_t batches = 1, m = 1, n = 1, k = 1;  // points
-  int64_t tiles_m = 1, tiles_n = 1;          // of a batch
-  int64_t stages_k = 1;                      // of all parts
-  int64_t part_stages = 1;                   // of one part, the last one perhaps fewer
+  int64_t batches = 1, m = 1, n = 1, k = 1;  // points; k: of all sections
+  int64_t section_k = 1;  // of one, of which those behind the points along k there are are zero
+  int64_t tiles_m = 1, tiles_n = 1;  // of a batch
+  int64_t stages_k = 1;              // of all parts
+  int64_t part_stages = 1;           // of one part, the last one perhaps fewer
   // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
   // as many columns.
   int64_t sharers = 1;
@@ -62,6 +72,13 @@ struct UnitPlan {
   int64_t element_bytes() const { return SizeBytes(element); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
   int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements
+  bool is_converted() const { return products != Products::kExact; }
+  bool has_parts() const { return PartsOf(products) > 1; }
+  // Sums of the last section are added in registers every so many stages, and rounded there: the
+  // unit cuts off what does not fit. 0: they are not. In the others that is below the last place.
+  int64_t promoted_stages() const { return products == Products::kBf16x6 ? 8 : 0; }
+  // The first stage with points of the last section.
+  int64_t first_promoted() const { return (k - section_k) / depth(); }
   // Elements of a packed operand: of all batches.
   int64_t packed_elements(bool is_a) const {
     const UnitOperandPlan& operand = is_a ? a : b;
@@ -88,7 +105,8 @@ int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int 
 
 // What does not depend on how the contraction is cut. Errors: InvalidArgument, naming what keeps
 // the expression from the unit.
-Result<UnitPlan> PlanUnit(const Expression& expression);
+Result<UnitPlan> PlanUnit(const Expression& expression,
+                          NumericsPolicy numerics = NumericsPolicy::kReassociate);
 // Cuts it. Why it cannot be cut so, also by the limits of the device, of whose multiprocessors each
 // shall have room for so many blocks (BlockChoices); empty: it can.
 std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& device,

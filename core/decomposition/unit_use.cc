@@ -6,16 +6,14 @@
 namespace mdh {
 namespace {
 
-std::optional<MatrixInstruction> InstructionOf(const Expression& expression,
-                                               const UnitParameters& unit) {
-  const Result<UnitPlan> plan = PlanUnit(expression);
-  if (!plan.ok()) return std::nullopt;
+std::optional<MatrixInstruction> InstructionOf(const UnitPlan& plan, const UnitParameters& unit) {
   if (unit.warps.along_m > 0) {
-    const MatrixInstruction* of_warps = WarpInstruction(*plan, unit.warps);
+    const MatrixInstruction* of_warps = WarpInstruction(plan, unit.warps);
     return of_warps == nullptr ? std::nullopt : std::optional<MatrixInstruction>(*of_warps);
   }
-  const Result<MatrixInstruction> of_groups =
-      MatrixInstructionNamed(absl::StrCat("wgmma.m64n", unit.columns, "k16.", Name(plan->element)));
+  const bool is_tf32 = plan.element == ScalarType::kFloat32;
+  const Result<MatrixInstruction> of_groups = MatrixInstructionNamed(absl::StrCat(
+      "wgmma.m64n", unit.columns, is_tf32 ? "k8." : "k16.", is_tf32 ? "tf32" : Name(plan.element)));
   return of_groups.ok() ? std::optional<MatrixInstruction>(*of_groups) : std::nullopt;
 }
 
@@ -45,12 +43,17 @@ std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
                                  const DeviceDescription& device, double clock_hz) {
   const TuningParameters& p = low_level.parameters();
   if (p.unit.rows == 0) return std::nullopt;
-  const std::optional<MatrixInstruction> instruction =
-      InstructionOf(low_level.expression(), p.unit);
+  const Result<UnitPlan> plan = PlanUnit(low_level.expression(), p.numerics);
+  if (!plan.ok()) return std::nullopt;
+  const std::optional<MatrixInstruction> instruction = InstructionOf(*plan, p.unit);
   if (!instruction.has_value()) return std::nullopt;
-  const double rate = MultiplyAddsPerCycle(*instruction, device);
+  const size_t products = ProductsOfParts(plan->products).size();
+  const double rate = MultiplyAddsPerCycle(*instruction, device) / static_cast<double>(products);
   UnitUse use{*instruction, 2 * rate * device.blocks.multiprocessors * clock_hz, ""};
   use.text = absl::StrCat(use.instruction.name, ", ", TileText(p));
+  if (products > 1) {
+    absl::StrAppend(&use.text, "; ", products, " products of parts for one of fp32");
+  }
   return use;
 }
 

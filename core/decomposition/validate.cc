@@ -127,6 +127,9 @@ Result<NestShape> ValidateUnfused(const Expression& expression, const SystemMode
     return InvalidParameters("model ", model.name, " is for devices of kind ",
                              BackendOf(model.kind).title, ", the device is of kind ", kind);
   }
+  if (std::string why = ProductsObstacle(expression, parameters.numerics); !why.empty()) {
+    return InvalidParameters(why);
+  }
   if (parameters.numerics != PolicyFor(expression, parameters.numerics)) {
     return InvalidParameters("numerics=", Name(parameters.numerics), ": operator '",
                              expression.reduction().ToString(),

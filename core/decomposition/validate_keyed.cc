@@ -33,7 +33,7 @@ std::string KeyedTypesObstacle(const Expression& e, const DeviceDescription& dev
     if (type != stored) {
       return absl::StrCat(result, "combined as ", Name(type), " and stored as ", Name(stored));
     }
-    if (IsFloatingPoint(type) && numerics != NumericsPolicy::kReassociate) {
+    if (IsFloatingPoint(type) && !Reassociates(numerics)) {
       return absl::StrCat("numerics=", Name(numerics), " fixes the order in which values combine");
     }
   }

@@ -82,7 +82,7 @@ class Order {
 }  // namespace
 
 Status ValidateNumerics(const NestShape& recomposition) {
-  if (recomposition.parameters().numerics == NumericsPolicy::kReassociate) return absl::OkStatus();
+  if (Reassociates(recomposition.parameters().numerics)) return absl::OkStatus();
   return Order(recomposition).Run();
 }
 

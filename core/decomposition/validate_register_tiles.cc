@@ -28,7 +28,7 @@ class Validator {
     MDH_RETURN_IF_ERROR(
         AtParameter(LanesAndRegisters(), {.kind = Kind::kTile, .layer = InnermostMemoryLayer(m_)}));
     MDH_RETURN_IF_ERROR(AtParameter(Dots(), {.kind = Kind::kChoice, .choice = "dot"}));
-    if (p_.numerics != NumericsPolicy::kReassociate) {
+    if (!Reassociates(p_.numerics)) {
       MDH_RETURN_IF_ERROR(AtParameter(Order(), {.kind = Kind::kOrder}));
     }
     for (int b = 0; b < std::ssize(p_.inputs); ++b) {

@@ -43,7 +43,7 @@ std::string ScanObstacle(const ChoiceTarget& target, const TuningParameters& p) 
   const Expression& e = target.expression;
   const ScanParameters& s = p.scan;
   if (!e.has_prefix_sum()) return "there are no prefix sums";
-  if (p.numerics != NumericsPolicy::kReassociate) {
+  if (!Reassociates(p.numerics)) {
     return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
   }
   for (const int count : {s.threads, s.rounds, s.run}) {

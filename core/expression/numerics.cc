@@ -1,10 +1,24 @@
 #include "core/expression/numerics.h"
 
+#include <cmath>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/expression/contraction_form.h"
 
 namespace mdh {
 namespace {
+
+struct PolicyName {
+  NumericsPolicy policy;
+  absl::string_view name;
+};
+constexpr PolicyName kPolicyNames[] = {
+    {NumericsPolicy::kReassociate, "reassociate"}, {NumericsPolicy::kExactOrder, "exact"},
+    {NumericsPolicy::kFixedTree, "tree"},          {NumericsPolicy::kTf32, "tf32"},
+    {NumericsPolicy::kBf16x3, "bf16x3"},           {NumericsPolicy::kBf16x6, "bf16x6"},
+};
 
 int LongestReduction(const Expression& expression) {
   int longest = -1;
@@ -19,33 +33,91 @@ int LongestReduction(const Expression& expression) {
 
 }  // namespace
 
-absl::string_view Name(NumericsPolicy policy) {
+bool Reassociates(NumericsPolicy policy) {
+  return policy != NumericsPolicy::kExactOrder && policy != NumericsPolicy::kFixedTree;
+}
+
+Products ProductsOf(NumericsPolicy policy) {
   switch (policy) {
+    case NumericsPolicy::kTf32:
+      return Products::kTf32;
+    case NumericsPolicy::kBf16x3:
+      return Products::kBf16x3;
+    case NumericsPolicy::kBf16x6:
+      return Products::kBf16x6;
     case NumericsPolicy::kExactOrder:
-      return "exact";
     case NumericsPolicy::kFixedTree:
-      return "tree";
     case NumericsPolicy::kReassociate:
-      return "reassociate";
+      break;
+  }
+  return Products::kExact;
+}
+
+absl::string_view Name(NumericsPolicy policy) {
+  for (const PolicyName& known : kPolicyNames) {
+    if (known.policy == policy) return known.name;
   }
   return "";
 }
 
 Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name) {
-  for (const NumericsPolicy policy :
-       {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder, NumericsPolicy::kFixedTree}) {
-    if (Name(policy) == absl::string_view(name.data(), name.size())) return policy;
+  for (const PolicyName& known : kPolicyNames) {
+    if (known.name == absl::string_view(name.data(), name.size())) return known.policy;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("there is no numerics policy '", absl::string_view(name.data(), name.size()),
-                   "'; the policies are reassociate, exact and tree"));
+                   "'; the policies are reassociate, exact, tree, tf32, bf16x3 and bf16x6"));
+}
+
+std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy) {
+  if (ProductsOf(policy) == Products::kExact || expression.is_empty()) return "";
+  const absl::string_view name = Name(policy);
+  const Result<ContractionForm> form = FindContractionForm(expression);
+  if (!form.ok()) {
+    return absl::StrCat("numerics=", name, " is about products in contractions, and this is none: ",
+                        form.status().message());
+  }
+  for (const auto& [what, type] :
+       {std::pair("operand A is", form->a.type()), std::pair("operand B is", form->b.type()),
+        std::pair("products are", form->product), std::pair("sums are", form->combined)}) {
+    if (type == ScalarType::kFloat32) continue;
+    return absl::StrCat("numerics=", name, " is about products of fp32, and ", what, " of type ",
+                        Name(type));
+  }
+  return "";
 }
 
 NumericsPolicy PolicyFor(const Expression& expression, NumericsPolicy policy) {
+  if (!ProductsObstacle(expression, policy).empty()) policy = NumericsPolicy::kReassociate;
   const bool combines = expression.has_reduction() || expression.has_prefix_sum();
   const bool keeps_order = combines && expression.reduction().keeps_order();
-  return policy == NumericsPolicy::kReassociate && keeps_order ? NumericsPolicy::kExactOrder
-                                                               : policy;
+  return Reassociates(policy) && keeps_order ? NumericsPolicy::kExactOrder : policy;
+}
+
+int PartsOf(Products products) {
+  return products == Products::kBf16x3 ? 2 : products == Products::kBf16x6 ? 3 : 1;
+}
+
+absl::Span<const ProductOfParts> ProductsOfParts(Products products) {
+  static constexpr ProductOfParts kOne[] = {{0, 0}}, kThree[] = {{1, 0}, {0, 1}, {0, 0}},
+                                  kSix[] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+  if (products == Products::kBf16x3) return kThree;
+  if (products == Products::kBf16x6) return kSix;
+  return kOne;
+}
+
+double ProductError(Products products) {
+  switch (products) {
+    case Products::kTf32:
+      return std::ldexp(1.001, -10);
+    case Products::kBf16x3:
+      return std::ldexp(2.02, -16);
+    case Products::kBf16x6:
+      return std::ldexp(3.02, -25);
+    case Products::kExact:
+      break;
+  }
+  return 0;
 }
 
 int64_t FixedTreePart(const Expression& expression, int d) {

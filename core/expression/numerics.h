@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 
@@ -29,7 +31,24 @@ enum class NumericsPolicy : uint8_t {
   // The same bits on every run and device, but in a tree that leaves room for parallelism: parts of
   // FixedTreePart points are combined as with kExactOrder, then the parts from left to right.
   kFixedTree = 3,
+  // As kReassociate, and products of fp32 in contractions are of rounded operands (Products), so
+  // that matrix units compute them. A kernel may still compute them exactly.
+  kTf32 = 4,
+  kBf16x3 = 5,
+  kBf16x6 = 6,
 };
+
+// What products of fp32 in contractions are made of.
+enum class Products : uint8_t {
+  kExact,   // the operands as they are
+  kTf32,    // both rounded to 10 bits of fraction
+  kBf16x3,  // sums of two parts of bf16 each, without the product of the small ones
+  kBf16x6,  // sums of three parts each, without products below the last place of fp32
+};
+
+// Whether values may be combined in any order: kReassociate, and what allows more.
+bool Reassociates(NumericsPolicy policy);
+Products ProductsOf(NumericsPolicy policy);
 
 // A policy and how closely results are checked when candidates are measured.
 struct Numerics {
@@ -41,14 +60,40 @@ struct Numerics {
   friend bool operator==(const Numerics&, const Numerics&) = default;
 };
 
-// "reassociate", "exact" or "tree".
+// "reassociate", "exact", "tree", "tf32", "bf16x3" or "bf16x6".
 absl::string_view Name(NumericsPolicy policy);
 // Errors: InvalidArgument, naming the words there are.
 Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name);
 
-// What kernels of the expression keep to where `policy` is asked for: kExactOrder instead of
-// kReassociate where its operator keeps the order (CombineOperator::keeps_order).
+// Why the expression has no products that the policy is about; empty: it has, or the policy is
+// about none. Those are of contractions (core/expression/contraction_form.h) of fp32 in fp32.
+std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy);
+
+// What kernels of the expression keep to where `policy` is asked for: kReassociate instead of kTf32
+// and the like where ProductsObstacle says something; kExactOrder instead of kReassociate where its
+// operator keeps the order (CombineOperator::keeps_order).
 NumericsPolicy PolicyFor(const Expression& expression, NumericsPolicy policy);
+
+// ---- Products of parts ----
+
+// x is the sum of so many parts of bf16, each of which is what the ones before leave, rounded to
+// nearest; 1: x itself. An infinite x, or one that rounds to infinity, has parts that are nan.
+int PartsOf(Products products);
+// The products of parts that are added up, smallest first; parts are numbered from the largest one.
+// Of operands that have no parts, one of the operands themselves.
+struct ProductOfParts {
+  int a, b;
+};
+absl::Span<const ProductOfParts> ProductsOfParts(Products products);
+
+// The largest error of a product a * b, relative to |a * b|, but for where parts are subnormal.
+//   tf32: operands are off by 2^-11 each, and (1 + 2^-11)^2 - 1 < 2^-10 + 2^-22 <= 1.001 * 2^-10.
+//   bf16x3: of x in [1, 2) the first part, of 8 bits, leaves 2^-8 at most, half of its last place,
+//   the second one 2^-17 of that, the third one 2^-26. Left out are 2^-8 * 2^-8 and what is left of
+//   both operands, 2 * 2^-17, with factors of 1 + 2^-8 at most: below 2.02 * 2^-16.
+//   bf16x6: left out are products of parts 1 and 2, twice 2^-8 * 2^-17, of parts 2, 2^-34, and
+//   what is left of both operands, 2 * 2^-26: below 3.02 * 2^-25.
+double ProductError(Products products);
 
 // Points of one part along dimension d in the tree of kFixedTree: the longest reduced dimension
 // (the first of several) and every prefix sum are cut into at most 16 parts of a multiple of 64

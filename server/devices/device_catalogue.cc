@@ -241,9 +241,11 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device
 }
 
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
-                      const DeviceDescription& device, const v1::MachinePeaks& peaks) {
-  const std::optional<std::string> why = WhyImplausible(
-      expression, static_cast<double>(time_ns), CacheState::kWarm, device, FromMessage(peaks));
+                      const DeviceDescription& device, const v1::MachinePeaks& peaks,
+                      NumericsPolicy numerics) {
+  const std::optional<std::string> why =
+      WhyImplausible(expression, static_cast<double>(time_ns), CacheState::kWarm, device,
+                     FromMessage(peaks), numerics);
   if (!why) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
 }

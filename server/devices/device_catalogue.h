@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "mdh/v1/device.pb.h"
 #include "server/devices/tuning_device.h"
 #include "server/records/kernel_key.h"
@@ -106,6 +107,7 @@ class DeviceCatalogue {
 // Errors: Internal if `time_ns` is so short that the device would have exceeded its peak by half:
 // then something was not computed.
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
-                      const DeviceDescription& device, const v1::MachinePeaks& peaks);
+                      const DeviceDescription& device, const v1::MachinePeaks& peaks,
+                      NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 }  // namespace mdh

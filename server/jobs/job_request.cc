@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/program/contraction_units.h"
 #include "proto/error_details.h"
 #include "server/jobs/schedule_request.h"
 #include "server/jobs/tuning_request.h"
@@ -21,6 +22,23 @@ Status CheckNotEmpty(const Expression& expression) {
         " is empty, and its kernel, which GetKernel gives, computes nothing"));
   }
   return absl::OkStatus();
+}
+
+// A policy that is about products needs some that it is about: in a pipeline, those of a step.
+Status CheckProducts(const Computation& computation, const DeviceDescription& device,
+                     const v1::TuningOptions& options) {
+  const auto policy = static_cast<NumericsPolicy>(options.numerics_policy());
+  std::string why;
+  if (const auto* const expression = std::get_if<Expression>(&computation)) {
+    why = ProductsObstacle(*expression, device, policy);
+  } else {
+    for (const PipelineStep& step : std::get<Pipeline>(computation).steps()) {
+      const std::string of_step = ProductsObstacle(step.expression, device, policy);
+      if (of_step.empty()) return absl::OkStatus();
+      if (why.empty()) why = absl::StrCat("no step has such products; the first: ", of_step);
+    }
+  }
+  return why.empty() ? absl::OkStatus() : InvalidField("numerics_policy", why);
 }
 
 }  // namespace
@@ -51,6 +69,10 @@ Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
   MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
   MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
                        InField("devices", catalogue.Select(request.devices)));
+  for (const TuningDevice* device : devices) {
+    MDH_RETURN_IF_ERROR(
+        InField("options", CheckProducts(computation, device->description(), options)));
+  }
   MDH_ASSIGN_OR_RETURN(
       std::string key_schedule,
       InField("options", TakeSchedule(computation, devices.front()->description(), options)));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/expression/numerics.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
@@ -41,7 +42,7 @@ int64_t MostSearches(const Pipeline& pipeline, int64_t budget_ns) {
 
 SearchPlanOptions PlanOptionsOf(const Pipeline& pipeline, const v1::TuningOptions& options) {
   SearchPlanOptions plan;
-  plan.plan.may_reassociate = options.numerics_policy() <= v1::NUMERICS_POLICY_REASSOCIATE;
+  plan.plan.may_reassociate = Reassociates(static_cast<NumericsPolicy>(options.numerics_policy()));
   if (options.budget_ns() > 0) {
     plan.most_steps = static_cast<int>(
         std::clamp<int64_t>(MostSearches(pipeline, options.budget_ns()), 1, plan.most_steps));

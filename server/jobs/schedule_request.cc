@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/program/contraction_units.h"
 #include "core/decomposition/choices.h"
 #include "core/device/system_model.h"
 #include "core/schedule/schedule.h"
@@ -176,6 +177,9 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
   const NumericsPolicy numerics = request.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED
                                       ? NumericsPolicy::kReassociate
                                       : static_cast<NumericsPolicy>(request.numerics_policy());
+  if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
+    return InvalidField("numerics_policy", why);
+  }
   MDH_ASSIGN_OR_RETURN(const Schedule schedule,
                        InField("schedule", ReadSchedule(request.schedule(), *expression, device)));
   MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,

@@ -97,6 +97,10 @@ template <typename Request>
 Result<KernelFinder::Computation> KernelFinder::ComputationOf(Expression expression,
                                                               const Request& request,
                                                               bool may_be_made) const {
+  const auto policy = static_cast<NumericsPolicy>(request.numerics_policy());
+  if (std::string why = ProductsObstacle(expression, policy); !why.empty()) {
+    return InvalidField("numerics_policy", why);
+  }
   Computation computation = Of(std::move(expression), request.numerics_policy());
   if (request.schedule().empty()) return computation;
   if (may_be_made) {

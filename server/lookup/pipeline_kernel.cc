@@ -14,6 +14,7 @@
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
 #include "core/expression/canonical.h"
+#include "core/expression/numerics.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "proto/error_details.h"
@@ -42,9 +43,9 @@ class PipelineChoice {
   PipelineChoice(const WantedPipeline& wanted, const FindStep& find)
       : wanted_(wanted),
         find_(find),
-        plan_(PlanSearch(
-            wanted.pipeline,
-            {.plan = {.may_reassociate = wanted.numerics <= v1::NUMERICS_POLICY_REASSOCIATE}})) {}
+        plan_(PlanSearch(wanted.pipeline,
+                         {.plan = {.may_reassociate = Reassociates(
+                                       static_cast<NumericsPolicy>(wanted.numerics))}})) {}
 
   Result<v1::LookupKernelResponse> Run() {
     const v1::MatchKind measured = wanted_.weakest == v1::MATCH_KIND_COMPATIBLE

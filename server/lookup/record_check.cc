@@ -250,7 +250,8 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   // What a pipeline certainly computes depends on what is fused.
   if (expression == nullptr) return result;
   const Status plausible =
-      CheckPlausible(*expression, given.time_ns(), device, measured.value_or(given.peaks()));
+      CheckPlausible(*expression, given.time_ns(), device, measured.value_or(given.peaks()),
+                     static_cast<NumericsPolicy>(key.numerics_policy()));
   if (!plausible.ok()) return InvalidField("record.time_ns", std::string(plausible.message()));
   return result;
 }

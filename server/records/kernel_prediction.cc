@@ -39,6 +39,10 @@ class Prediction {
     const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key_.canonical_form());
     const bool is_valid = wanted && wanted->sizes == shape->sizes && known.numerics == numerics_ &&
                           Validate(expression_, model, device_, known).ok();
+    // Repaired ones have no matrix unit, which such policies are about: rules choose one.
+    if (!is_valid && ProductsOf(numerics_) != Products::kExact) {
+      return absl::FailedPreconditionError("the record is of another policy, or of other sizes");
+    }
     MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                          is_valid ? known : Repaired(known, model, shape->sizes));
     MDH_ASSIGN_OR_RETURN(PredictedKernel predicted, Make(model, parameters));

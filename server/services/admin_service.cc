@@ -100,7 +100,8 @@ v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
   for (const std::string& technique : SearchTechniqueNames()) can.add_search_techniques(technique);
   for (const v1::NumericsPolicy policy :
        {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
-        v1::NUMERICS_POLICY_FIXED_TREE}) {
+        v1::NUMERICS_POLICY_FIXED_TREE, v1::NUMERICS_POLICY_TF32, v1::NUMERICS_POLICY_BF16X3,
+        v1::NUMERICS_POLICY_BF16X6}) {
     can.add_numerics_policies(policy);
   }
   can.set_can_back_up(!options_.backup_directory.empty());

@@ -19,7 +19,7 @@ namespace {
 void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
                        std::set<std::string>* features) {
   if (p.unit.rows == 0) return;
-  const UnitPlan plan = CutForUnit(p.unit, p.combine_blocks, *PlanUnit(expression));
+  const UnitPlan plan = CutForUnit(p.unit, p.combine_blocks, *PlanUnit(expression, p.numerics));
   const auto add = [&](bool has, const std::string& name) {
     if (has) features->insert("units: " + name);
   };
@@ -28,7 +28,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
   add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
-  add(true, std::string(Name(plan.element)));
+  add(true, std::string(Name(plan.loaded)));
+  add(plan.is_converted(), absl::StrCat("products of ", Name(p.numerics)));
   add(plan.batches > 1, "batches");
   add(plan.form.factor.has_value(), "factors");
   add(plan.form.k.size() > 1, "several k");

@@ -26,7 +26,7 @@ UnitParameters RandomWarps(Rng& rng, int64_t bytes) {
   const int along_m = AnyOf(rng, std::vector{1, 1, 2, 3, 4});
   const int along_n = AnyOf(rng, std::vector{1, 1, 2, 4});
   const int m = bytes == 8 ? AnyOf(rng, std::vector{8, 16, 16, 16}) : 16;
-  const int k = bytes == 8 ? AnyOf(rng, std::vector{4, 4, 8}) : bytes == 2 ? 16 : 32;
+  const int k = bytes == 8 ? AnyOf(rng, std::vector{4, 4, 8}) : static_cast<int>(32 / bytes);
   return {.rows = m * along_m * AnyOf(rng, std::vector{1, 2, 2, 4}),
           .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4, 8}),
           .stages = AnyOf(rng, std::vector{2, 3, 4, 5, 8}),
@@ -59,16 +59,21 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
     const Expression expression =
         RandomContraction(rng, {.max_points = points, .computed_operands = false});
-    const Result<UnitPlan> plan = PlanUnit(expression);
+    const NumericsPolicy numerics = PolicyFor(
+        expression, AnyOf(rng, std::vector{NumericsPolicy::kTf32, NumericsPolicy::kBf16x3,
+                                           NumericsPolicy::kBf16x6}));
+    const Result<UnitPlan> plan = PlanUnit(expression, numerics);
     if (!plan.ok()) continue;
     // Single elements are what most of them copy.
     if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;
-    TuningParameters p = DefaultParameters(expression, CudaModel(), device);
+    TuningParameters p = DefaultParameters(expression, CudaModel(), device, numerics);
     p.swizzle = static_cast<int>(1 + Below(rng, 4));
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
-      p.unit = bytes != 2 || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
+      const bool has_groups = bytes == 2 || plan->is_converted();
+      p.unit = !has_groups || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
+      if (plan->is_converted() && Below(rng, 4) > 0) p.unit.packed = PackedOperands::kBoth;
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};

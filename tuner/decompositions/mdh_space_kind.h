@@ -47,8 +47,7 @@ struct MdhProblem {
   bool is_reduced(int d) const { return expression.is_reduction(d); }
   // Whether the policy fixes the order in which values along d are combined.
   bool is_ordered(int d) const {
-    return numerics != NumericsPolicy::kReassociate &&
-           !expression.combine_operators()[d].is_concat();
+    return !Reassociates(numerics) && !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
   // long ones, so that the many part counts of those meet few different products. Where one is

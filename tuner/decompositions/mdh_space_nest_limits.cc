@@ -24,7 +24,7 @@ constexpr double kMaxStackResults = 4096;
 }  // namespace
 
 void NestDecompositions::AddLimits() {
-  if (p_.numerics != NumericsPolicy::kReassociate) LimitOrderedLoops();
+  if (!Reassociates(p_.numerics)) LimitOrderedLoops();
   LimitReductions();
   if (!is_explicit()) {
     const int steps = is_wide() ? 1 : 2;

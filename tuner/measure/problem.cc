@@ -67,7 +67,8 @@ int FineInput(const Expression& expression) {
 
 }  // namespace
 
-std::vector<InputDistribution> DistributionsFor(const ComputationView& computation) {
+std::vector<InputDistribution> DistributionsFor(const ComputationView& computation,
+                                                NumericsPolicy numerics) {
   std::vector<InputDistribution> order(std::begin(kAllDistributions), std::end(kAllDistributions));
   const Expression* combining = nullptr;
   const auto consider = [&](const Expression& expression) {
@@ -83,8 +84,9 @@ std::vector<InputDistribution> DistributionsFor(const ComputationView& computati
   InputDistribution first = InputDistribution::kQuarters;
   switch (combining->reduction().kind()) {
     case PointWiseKind::kAdd:
-      // One of the inputs of a contraction is fine beside quarters.
-      if (computation.expression() == nullptr || FineInput(*combining) < 0) {
+      // One of the inputs of a contraction is fine beside quarters, which have no small parts.
+      if (computation.expression() == nullptr || FineInput(*combining) < 0 ||
+          ProductsOf(PolicyFor(*combining, numerics)) != Products::kExact) {
         first = InputDistribution::kSigned;
       }
       break;
@@ -195,7 +197,7 @@ Status Problem::MakeMemory() {
 }
 
 Status Problem::Draw(const ProblemOptions& options) {
-  std::vector<InputDistribution> distributions = DistributionsFor(computation_);
+  std::vector<InputDistribution> distributions = DistributionsFor(computation_, numerics_.policy);
   if (passed_inputs_.empty()) distributions.resize(1);
   Quality best = Quality::kNan;
   InputDistribution chosen = distributions[0];
@@ -311,7 +313,7 @@ Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_, distinct_));
+                                        Tolerance(), amplification_, distinct_, numerics_.policy));
   }
   return absl::OkStatus();
 }
@@ -342,7 +344,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
                                   .accumulation = AccumulationOf(numerics_.policy),
                                   .point_ns = InterpretedPointNs(expression()),
                                   .time_limit_ns = options.time_limit_ns / kPartForSamples,
-                                  .distinct = distinct_};
+                                  .distinct = distinct_,
+                                  .numerics = numerics_.policy};
   references_ =
       SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
   return absl::OkStatus();

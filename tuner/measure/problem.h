@@ -170,6 +170,8 @@ class Problem {
 };
 
 // In the order in which they are tried; of a pipeline those of its first step that combines values.
-std::vector<InputDistribution> DistributionsFor(const ComputationView& computation);
+// Of products that the policy is about both operands have full mantissas.
+std::vector<InputDistribution> DistributionsFor(
+    const ComputationView& computation, NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 }  // namespace mdh

@@ -147,15 +147,15 @@ Status RunnerService::SetProblem(const v1::RunnerSetProblem& request) {
   MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(request.expression()));
   expression_.reset();
   if (const auto* one = std::get_if<Expression>(&computation)) expression_ = *one;
-  const ProblemOptions options = {
-      .seed = request.seed(),
-      .numerics = {static_cast<NumericsPolicy>(request.numerics_policy()), request.tolerance()},
-      .time_limit_ns = request.time_limit_ns(),
-      .on_step = [this](ProblemStep step) {
-        v1::RunnerResponse response;
-        response.set_step(static_cast<int>(step));
-        channel_.Send(channel_.current(), std::move(response));
-      }};
+  policy_ = static_cast<NumericsPolicy>(request.numerics_policy());
+  const ProblemOptions options = {.seed = request.seed(),
+                                  .numerics = {policy_, request.tolerance()},
+                                  .time_limit_ns = request.time_limit_ns(),
+                                  .on_step = [this](ProblemStep step) {
+                                    v1::RunnerResponse response;
+                                    response.set_step(static_cast<int>(step));
+                                    channel_.Send(channel_.current(), std::move(response));
+                                  }};
   MDH_RETURN_IF_ERROR(harness_->SetProblem(std::move(computation), options));
   problem_ = std::move(text);
   return absl::OkStatus();
@@ -265,7 +265,7 @@ Status RunnerService::CheckPlausible(const Submitted& submitted, Measurement& me
   if (!is_contradiction) return absl::OkStatus();
   const auto time_ns = static_cast<double>(std::max(first_ns, measurement.time_ns()));
   std::optional<std::string> reason =
-      WhyImpossible(*expression_, time_ns, harness_->device(), *peaks_);
+      WhyImpossible(*expression_, time_ns, harness_->device(), *peaks_, policy_);
   if (!reason) {
     peaks_ = RaisedBy(*expression_, time_ns, submitted.options.cache, harness_->device(), *peaks_);
     has_new_peaks_ = true;
@@ -284,7 +284,7 @@ Result<bool> RunnerService::ContradictsPeaks(const Submitted& submitted,
   if (!expression_) return false;
   const auto contradicts = [&] {
     return WhyImplausible(*expression_, static_cast<double>(measurement.time_ns()),
-                          submitted.options.cache, harness_->device(), *peaks_)
+                          submitted.options.cache, harness_->device(), *peaks_, policy_)
         .has_value();
   };
   if (!contradicts()) return false;

@@ -9,6 +9,7 @@
 
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
+#include "core/expression/numerics.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/measure/confine/confinement.h"
 #include "tuner/measure/harness.h"
@@ -70,10 +71,11 @@ class RunnerService {
   std::string confinement_;  // what is in force
   std::unique_ptr<Harness> harness_;
   std::optional<MachinePeaks> peaks_;
-  int64_t next_peaks_ns_ = 0;             // when they may be measured again
-  bool has_new_peaks_ = false;            // that were not sent yet
-  std::optional<Expression> expression_;  // of the problem, if it is of one
-  std::string problem_;                   // the latest request's text; empty: there is no problem
+  int64_t next_peaks_ns_ = 0;                             // when they may be measured again
+  bool has_new_peaks_ = false;                            // that were not sent yet
+  std::optional<Expression> expression_;                  // of the problem, if it is of one
+  NumericsPolicy policy_ = NumericsPolicy::kReassociate;  // of the problem
+  std::string problem_;  // the latest request's text; empty: there is no problem
   std::deque<Submitted> submitted_;
   size_t compiling_ = 0;  // the first of submitted_ are with the harness
   Status background_ = absl::OkStatus();

@@ -108,7 +108,7 @@ std::vector<ReferenceBuffer> SampleReferences(const Expression& expression,
   for (size_t b = 0; b < samples.size(); ++b) {
     references.push_back(MakeSampledReference(expression, static_cast<int>(b),
                                               std::move(samples[b]), tolerance, amplification,
-                                              options.distinct));
+                                              options.distinct, options.numerics));
   }
   return references;
 }

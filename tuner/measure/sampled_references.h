@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "core/expression/expression.h"
 #include "core/expression/interpreter.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/results/comparison.h"
 
 namespace mdh {
@@ -18,7 +19,8 @@ struct SampleOptions {
   double point_ns = 100;  // what the interpreter takes for a point, roughly
   int64_t time_limit_ns = 0;
   int64_t most_results = 4096;
-  std::vector<double> distinct = {};  // see MakeReference
+  std::vector<double> distinct = {};                       // see MakeReference
+  NumericsPolicy numerics = NumericsPolicy::kReassociate;  // idem
 };
 
 // The interpreter's results at corners of the index space, where kernels have their remainders, and

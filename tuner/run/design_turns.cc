@@ -9,7 +9,8 @@
 namespace mdh {
 
 DesignTurns::DesignTurns(const SearchTarget& target, const TuningParameters& from_rules)
-    : units_(target.expression, target.model, target.device, from_rules, target.schedule) {
+    : units_(target.expression, target.model, target.device, from_rules, target.schedule),
+      numerics_(from_rules.numerics) {
   const auto rank = [&expression = target.expression, &model = target.model,
                      &device = target.device, schedule = target.schedule] {
     return std::make_unique<DesignSearch>(expression, model, device, schedule);
@@ -58,6 +59,7 @@ std::optional<Candidate> DesignTurns::NextOfThreads() {
   if (!next.has_value()) return std::nullopt;
   Candidate candidate;
   candidate.parameters = std::move(next->parameters);
+  candidate.parameters.numerics = numerics_;
   candidate.design = std::move(next->design);
   return candidate;
 }

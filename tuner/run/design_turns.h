@@ -36,6 +36,7 @@ class DesignTurns {
   std::optional<Candidate> NextOfThreads();
 
   UnitSearch units_;
+  const NumericsPolicy numerics_;
   // To rank designs takes seconds, in which the search among units, if there is one, goes on.
   std::future<std::unique_ptr<DesignSearch>> ranking_;
   std::unique_ptr<DesignSearch> designs_;

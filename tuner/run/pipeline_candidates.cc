@@ -44,7 +44,7 @@ class Candidates {
         options_(options) {}
 
   Result<std::vector<PipelineCandidate>> All() {
-    const bool may_reassociate = options_.numerics == NumericsPolicy::kReassociate;
+    const bool may_reassociate = Reassociates(options_.numerics);
     const SearchPlan plan = PlanSearch(pipeline_, {.plan = {.may_reassociate = may_reassociate}});
     AddByRules(plan.partitions);
     std::vector<std::pair<const Partition*, std::vector<KnownStep>>> fused;

@@ -250,7 +250,7 @@ class TuningRun {
   // leaves little to design.
   Status SearchDesigns(const TuningParameters& from_rules) {
     std::optional<DesignTurns> designs;
-    if (policy() == NumericsPolicy::kReassociate) {
+    if (Reassociates(policy())) {
       designs.emplace(target_, from_rules);
       designs_ = &*designs;
     }

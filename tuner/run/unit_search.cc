@@ -20,7 +20,7 @@ UnitSearch::UnitSearch(const Expression& expression, const SystemModel& model,
       model_(model),
       device_(device),
       schedule_(schedule),
-      plan_(PlanUnit(expression)),
+      plan_(PlanUnit(expression, parameters.numerics)),
       ranked_(UnitVariants(expression, model, device, parameters, kRankedUnits)),
       steps_(Knowledge(), ranked_, kFirstUnits) {}
 

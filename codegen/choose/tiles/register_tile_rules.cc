@@ -45,7 +45,7 @@ class Rules {
  private:
   int64_t size(int d) const { return e_.dimensions()[d].size; }
   bool HasRegisters() const { return m_.LayerWith(LayerRole::kRegisters) > 0; }
-  bool is_ordered() const { return p_.numerics != NumericsPolicy::kReassociate; }
+  bool is_ordered() const { return !Reassociates(p_.numerics); }
   std::vector<int64_t>& registers() { return p_.tile[innermost_]; }
   const std::vector<int64_t>& registers() const { return p_.tile[innermost_]; }
 

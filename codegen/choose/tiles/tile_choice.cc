@@ -32,7 +32,7 @@ class Ranking {
           bool has_lanes)
       : e_(e),
         device_(device),
-        is_ordered_(numerics != NumericsPolicy::kReassociate),
+        is_ordered_(!Reassociates(numerics)),
         has_lanes_(has_lanes),
         narrow_(NarrowReductionOf(e)),
         cost_(e, device) {}

@@ -55,7 +55,7 @@ std::optional<NestResults::Shares> NestResults::SharedOut() const {
   constexpr int64_t kBarrierCost = 16;
   const NestShape& shape = context_.shape();
   const int64_t threads = shape.SharedReductionThreads();
-  const bool is_free = context_.numerics() == NumericsPolicy::kReassociate;
+  const bool is_free = Reassociates(context_.numerics());
   if (threads == 1 || is_shared_ || !is_free) return std::nullopt;
   Shares shares;
   shares.at_once = shape.ExchangedResults();

@@ -13,7 +13,7 @@ namespace {
 // Sums and their like; of what users write it is known by samples only that it commutes.
 bool IsAnyOrderAllowed(const LoopPlan& plan) {
   const Expression& e = plan.expression();
-  if (plan.numerics() != NumericsPolicy::kReassociate || !e.has_reduction()) return false;
+  if (!Reassociates(plan.numerics()) || !e.has_reduction()) return false;
   const CombineOperator& reduction = e.reduction();
   const auto& kinds = reduction.kinds();
   return reduction.identity().has_value() &&

@@ -14,6 +14,8 @@ constexpr int64_t kFewestAsyncBytes = 4;
 
 UnitCopies::UnitCopies(UnitContext& context, bool is_a)
     : context_(context),
+      in_memory_(is_a ? context.plan().a_in_memory : context.plan().b_in_memory),
+      is_a_(is_a),
       plan_(is_a ? context.plan().a : context.plan().b),
       axis_(is_a ? context.m() : context.n()),
       first_(is_a ? context.FirstM() : context.FirstN()),
@@ -119,55 +121,19 @@ std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k
   return conditions;
 }
 
-void UnitCopies::EmitElement(const std::string& from, const Index& at, const std::string& target,
-                             const Index& to, std::vector<Condition> conditions,
-                             Block* block) const {
-  const LoopValueType type{context_.element(), 1};
+void UnitCopies::EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
+                              const std::string& target, const Index& to,
+                              std::vector<Condition> conditions, Block* block) const {
   Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
   if (conditions.empty()) return Append(std::move(copy), block);
-  const ScalarType in_register = RegisterType(context_.element());
-  const LoopValue zero =
-      StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), context_.element());
-  Block clear = {{StoreElements{target, to, zero, 1}}};
+  const ScalarType in_register = RegisterType(type.scalar);
+  const LoopValue zero = StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), type.scalar);
+  Block clear;
+  for (int lane = 0; lane < type.lanes; ++lane) {
+    clear.push_back({StoreElements{target, to + Index(lane), zero, 1}});
+  }
   block->push_back(
       {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
-}
-
-int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
-  NameAllocator& names = context_.names();
-  const int64_t row_pieces = plan_.packed_row / context_.piece_elements();
-  const int64_t rows = plan_.is_across ? context_.k().points : axis_.points;
-  const int64_t pieces = context_.plan().batches * rows * row_pieces;
-  program->scratch.push_back(
-      {source_, context_.element(), pieces * context_.piece_elements(), false});
-  const std::string item = names.Unique("item"), eight = names.Unique("eight");
-  Block body = {
-      {DeclareArray{eight, context_.element(), context_.piece_elements(), MemorySpace::kPrivate}}};
-  const Index number = Index::Variable(item), row = number / row_pieces;
-  UnitContext::Point point(context_.expression().rank(), Index(0));
-  context_.SetPoint(context_.Batches(), row / rows, "batch", &point, &body);
-  for (int64_t at = 0; at < context_.piece_elements(); ++at) {
-    const Index inner = number % row_pieces * context_.piece_elements() + Index(at);
-    const Index own = plan_.is_across ? inner : row % rows;
-    const Index along_k = plan_.is_across ? row % rows : inner;
-    const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
-    std::vector<Condition> conditions;
-    if (points % context_.piece_elements() != 0) conditions.push_back(Less(inner, Index(points)));
-    for (Condition& inside : Inside(own, along_k, point, &body)) {
-      conditions.push_back(std::move(inside));
-    }
-    const Index from = At(offset_.kept, point) +
-                       context_.Along(axis_, offset_.kept, own, input_ + "_point", &body) +
-                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", &body);
-    EmitElement(input_, from, eight, Index(at), std::move(conditions), &body);
-  }
-  body.push_back(
-      {StoreElements{source_, number * context_.piece_elements(),
-                     MakeLoad(eight, Index(0),
-                              {context_.element(), static_cast<int>(context_.piece_elements())}, 1),
-                     1}});
-  block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
-  return pieces;
 }
 
 void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block) {
@@ -183,7 +149,8 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
   if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
-    return EmitElement(piece.pointer, from, array_, to, std::move(conditions), block);
+    return EmitElements({context_.element(), 1}, piece.pointer, from, array_, to,
+                        std::move(conditions), block);
   }
   const LoopValueType type{context_.element(), plan_.width};
   block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});

@@ -53,9 +53,14 @@ class UnitCopies {
   std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
   std::vector<Condition> Inside(const Index& own, const Index& along_k,
                                 const UnitContext::Point& block_point, Block* block);
-  // Single elements: what is there, or 0.
-  void EmitElement(const std::string& from, const Index& at, const std::string& target,
-                   const Index& to, std::vector<Condition> conditions, Block* block) const;
+  // Neighbours: what is there, or 0.
+  void EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
+                    const std::string& target, const Index& to, std::vector<Condition> conditions,
+                    Block* block) const;
+  int64_t EmitConversion(LoopProgram* program, Block* block);
+  std::string EmitSource(const Index& batch, const Index& row, const Index& in_row, int width,
+                         Block* block);
+  std::vector<std::string> EmitParts(const std::string& values, Block* block) const;
   // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
   // behind the last one, too.
   int64_t OwnPoints() const {
@@ -73,6 +78,8 @@ class UnitCopies {
   };
 
   UnitContext& context_;
+  const UnitOperandPlan& in_memory_;
+  const bool is_a_;
   const UnitOperandPlan& plan_;
   const UnitAxis& axis_;  // m or n
   const Index first_;     // of the block's tile along it

@@ -24,6 +24,7 @@ class UnitProgramBuilder {
          {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
+    if (context_.plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
   }
 
   LoopProgram Build() {
@@ -65,11 +66,13 @@ class UnitProgramBuilder {
     b_.DeclarePointers(FirstStage(), &body);
     body.push_back(
         {DeclareArray{context_.sums, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    if (!totals_.empty()) DeclareTotals(&body);
     if (unit().has_warps()) {
       EmitStagesOfWarps(&body);
     } else {
       EmitStages(&body);
     }
+    if (!totals_.empty()) body.push_back(TakeTotals());
     results_.Emit({.staging = StagingArray(), .shown = ShownArray()}, &body);
     stage.body = std::move(body);
     return stage;
@@ -82,7 +85,7 @@ class UnitProgramBuilder {
   }
   // The same for its sums, of fp32.
   const std::string& ShownArray() const {
-    const int64_t tile = int64_t{unit().rows} * unit().columns * 4 / kUnitElementBytes;
+    const int64_t tile = int64_t{unit().rows} * unit().columns * 4 / context_.element_bytes();
     return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
   }
 
@@ -202,6 +205,11 @@ class UnitProgramBuilder {
       warps.Multiply(step, &body);
     }
     warps.AwaitStage(&body);
+    if (!totals_.empty()) {
+      Block promote = {AddToTotals(totals_)};
+      promote.push_back(SetToZero(context_.sums));
+      body.push_back(When(IsPromoted(Index::Variable(stage_)), std::move(promote)));
+    }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForCopies{0}});
     if (plan().is_staged) block->push_back({Barrier{}});
@@ -220,10 +228,64 @@ class UnitProgramBuilder {
     body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
     Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
     body.push_back({WaitForMultiplies{1}});
+    if (!totals_.empty()) {
+      body.push_back(When(IsPromoted(Index::Variable(stage_)),
+                          {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
+    }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForMultiplies{0}});
     block->push_back({WaitForCopies{0}});
     block->push_back({Barrier{}});
+  }
+
+  // ---- Promotion (UnitPlan::promoted_stages) ----
+
+  Statement SetToZero(const std::string& sums) {
+    const std::string sum = context_.names().Unique("sum");
+    const LoopValue zero = MakeLiteral(ScalarValue::Zero(plan().sum));
+    return Unrolled(sum, UnitSums(unit()), {{StoreElements{sums, Index::Variable(sum), zero, 1}}});
+  }
+
+  void DeclareTotals(Block* block) {
+    block->push_back({DeclareArray{totals_, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    block->push_back(SetToZero(totals_));
+  }
+
+  // The sums since the last time, added to what there was then, in `to`.
+  Statement AddToTotals(const std::string& to) {
+    const std::string sum = context_.names().Unique("sum");
+    const auto one = [&](const std::string& array) {
+      return MakeLoad(array, Index::Variable(sum), {plan().sum, 1}, 1);
+    };
+    LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(context_.sums)});
+    return Unrolled(sum, UnitSums(unit()),
+                    {{StoreElements{to, Index::Variable(sum), std::move(total), 1}}});
+  }
+
+  // Behind the last stage, whose sums may have been added to the totals.
+  Statement TakeTotals() {
+    const std::string sum = context_.names().Unique("sum");
+    LoopValue total = MakeLoad(totals_, Index::Variable(sum), {plan().sum, 1}, 1);
+    Block take = {
+        Unrolled(sum, UnitSums(unit()),
+                 {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}})};
+    Block add = {AddToTotals(context_.sums)};
+    return {If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
+               ShareBlock(std::move(add))}};
+  }
+
+  // Whether the sums are added to the totals at the end of the stage.
+  std::vector<Condition> IsPromoted(const Index& stage) const {
+    return {Less(Index(plan().promoted_stages() - 2), stage % plan().promoted_stages()),
+            Less(Index(plan().first_promoted() - 1), FirstStage() + stage)};
+  }
+
+  // Not 0 but in the first stage, and in those behind one whose sums were added to the totals.
+  Index KeepsSums() const {
+    const Index stage = Index::Variable(stage_);
+    if (totals_.empty()) return stage;
+    const Index most(plan().first_promoted() + 1);
+    return Min(stage, stage % plan().promoted_stages() + most - Min(FirstStage() + stage, most));
   }
 
   void EmitMultiplications(Block* block) const {
@@ -244,7 +306,7 @@ class UnitProgramBuilder {
             tile * unit().columns / 2,
             {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
             {operand_b_, StepBytes(b_, step), b_.is_across()},
-            step == 0 ? Index::Variable(stage_) : Index(1)}});
+            step == 0 ? KeepsSums() : Index(1)}});
       }
     }
     block->push_back({CommitMultiplies{}});
@@ -260,23 +322,24 @@ class UnitProgramBuilder {
   }
 
   // From one multiplication to the next along k: in rows, or as many rows.
-  static int64_t StepBytes(const UnitCopies& copies, int64_t step) {
-    constexpr int64_t kElements = kMultipliedBytes / kUnitElementBytes;
-    return step * (copies.is_across() ? kElements * kOperandRowBytes : kMultipliedBytes);
+  int64_t StepBytes(const UnitCopies& copies, int64_t step) const {
+    const int64_t elements = kMultipliedBytes / context_.element_bytes();
+    return step * (copies.is_across() ? elements * kOperandRowBytes : kMultipliedBytes);
   }
 
   UnitContext context_;
   UnitCopies a_, b_;
   UnitResults results_;
   std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
+  std::string totals_;  // array of those of promoted sums; empty: there are none
   std::string slot_ = "slot", next_slot_ = "next_slot", operand_a_ = "a", operand_b_ = "b";
 };
 
 }  // namespace
 
 Result<LoopProgram> BuildUnitProgram(const LowLevelExpression& low_level) {
-  MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression()));
   const TuningParameters& p = low_level.parameters();
+  MDH_ASSIGN_OR_RETURN(UnitPlan plan, PlanUnit(low_level.expression(), p.numerics));
   plan = CutForUnit(p.unit, p.combine_blocks, std::move(plan));
   return UnitProgramBuilder(low_level, std::move(plan)).Build();
 }

@@ -64,7 +64,8 @@ Index WarpUnit::OfLane(const FragmentLayout& layout, MatrixAxis axis) const {
 
 // Of what lane 0 has, or points to, at `point` of the warp's tiles, in a step that begins at
 // `first_k`. Points of lane 0 along k are at multiples of a piece, and rows at multiples of 8, or
-// of 4 of doubles, so that swizzles are those of the lane.
+// of 4 of doubles, so that swizzles are those of the lane; rows of tf32 across k are at multiples
+// of 4, and swizzled by 8.
 Index WarpUnit::PlaceOf(const Side& side, const FragmentLayout& lanes, const MatrixPoint& point,
                         int64_t first_k) const {
   const int64_t depth = context_.depth(), piece = context_.piece_elements();
@@ -78,13 +79,14 @@ Index WarpUnit::PlaceOf(const Side& side, const FragmentLayout& lanes, const Mat
            in_row(Index(k_of_0 / piece), k, own);
   }
   const Index row = k * depth + Index(k_of_0 * depth);
+  const Index swizzled_by = context_.element_bytes() == 4 ? k + Index(k_of_0 % 8) : k;
   if (side.points % depth == 0) {
     return (side.first + Index(own_of_0 / depth * depth)) * depth + row +
-           in_row(Index(own_of_0 % depth / piece), own, k);
+           in_row(Index(own_of_0 % depth / piece), own, swizzled_by);
   }
   const Index at = side.first + own + Index(own_of_0);
-  return at / depth * (depth * depth) + row + context_.Swizzled(at % depth / piece, k) * piece +
-         at % piece;
+  return at / depth * (depth * depth) + row +
+         context_.Swizzled(at % depth / piece, swizzled_by) * piece + at % piece;
 }
 
 // Places that are as far from each other for all threads have one index.
@@ -126,6 +128,9 @@ void WarpUnit::LoadSide(const Side& side, const Index& slot, int64_t step, Block
       block->push_back({StoreElements{
           side.array, to, MakeLoad(side.copies->array(), from, {context_.element(), 1}, 1), 1}});
     }
+  }
+  if (context_.element() == ScalarType::kFloat32 && !side.copies->is_packed()) {
+    block->push_back({RoundToTf32{{side.array, FirstOfStep(side, step)}, side.registers()}});
   }
 }
 

@@ -59,6 +59,26 @@ TEST(UnitVariantsTest, OnlyOfTypesAndDevicesWithAUnit) {
   EXPECT_THAT(UnitVariants(halves, CudaModel(), older, p, 10), IsEmpty());
 }
 
+TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
+  const Expression singles = MatMul(4096, 4096, 4096, "fp32");
+  for (const NumericsPolicy policy :
+       {NumericsPolicy::kTf32, NumericsPolicy::kBf16x3, NumericsPolicy::kBf16x6}) {
+    const TuningParameters p = DefaultParameters(singles, CudaModel(), kDevice, policy);
+    EXPECT_EQ(p.numerics, policy);
+    EXPECT_GE(p.unit.rows * p.unit.columns, 128 * 128) << Name(policy);
+    EXPECT_FALSE(p.unit.has_warps()) << Name(policy);
+    EXPECT_EQ(p.unit.packed, PackedOperands::kBoth) << Name(policy);
+    const TuningParameters older =
+        DefaultParameters(singles, CudaModel(), *DescribeCudaArchitecture(80), policy);
+    EXPECT_TRUE(older.unit.has_warps()) << Name(policy);
+    EXPECT_EQ(older.numerics, policy);
+    const TuningParameters small =
+        DefaultParameters(MatMul(8, 8, 8, "fp32"), CudaModel(), kDevice, policy);
+    EXPECT_EQ(small.unit.rows, 0) << "units do not pay";
+    EXPECT_EQ(small.numerics, policy);
+  }
+}
+
 TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {
   const Expression doubles = MatMul(1024, 1024, 1024, "fp64");
   const UnitParameters here = Default(doubles).unit;

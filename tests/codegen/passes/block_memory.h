@@ -46,6 +46,11 @@ class BlockMemory {
     const std::lock_guard lock(mutex_);
     auto& elements = shared_[array.name];
     if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
+    element_bytes_[array.name] = SizeBytes(array.type);
+  }
+  int64_t ElementBytes(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return element_bytes_.at(name);
   }
   void Wait() { barrier_.arrive_and_wait(); }
   // Blocks may have met at more barriers than others until then: the epoch of all from here on.
@@ -239,6 +244,7 @@ class BlockMemory {
   bool is_last_ = false;
   int64_t last_read_ = -1;  // by a block of the cluster
   ProgramMemory shared_;
+  std::map<std::string, int64_t> element_bytes_;  // of shared arrays
   std::map<std::pair<std::string, int64_t>, Access> accesses_;
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
   std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived

@@ -1,10 +1,14 @@
-// Elements of less than 4 bytes in registers, as matrix units have them: the first one lowest.
+// Elements of less than 4 bytes in registers, as matrix units have them: the first one lowest; and
+// what units make of fp32.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include "core/device/matrix_memory.h"
 #include "core/scalar/scalar_value.h"
 
 namespace mdh {
@@ -24,6 +28,36 @@ inline ScalarValue Unpacked(const ScalarValue& held, ScalarType type, int64_t nu
   std::array<std::byte, 4> bytes{};
   held.Store(bytes.data());
   return ScalarValue::Load(type, bytes.data() + number * SizeBytes(type));
+}
+
+// fp32 with 10 bits of fraction: `half` of a last place is added before the others are cut off. A
+// value of another type is itself.
+inline ScalarValue CutToTf32(const ScalarValue& value, uint32_t half = 0) {
+  constexpr uint32_t kCutOff = (1u << 13) - 1;
+  if (value.type() != ScalarType::kFloat32) return value;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value.as_double()));
+  return ScalarValue::Real(ScalarType::kFloat32, std::bit_cast<float>((bits + half) & ~kCutOff));
+}
+inline ScalarValue RoundedToTf32(const ScalarValue& value) { return CutToTf32(value, 1u << 12); }
+
+// Sum of the products of what units take.
+inline double ProductOf(const std::vector<ScalarValue>& a, const std::vector<ScalarValue>& b) {
+  double sum = 0;
+  for (size_t k = 0; k < b.size(); ++k) {
+    sum += CutToTf32(a[k]).as_double() * CutToTf32(b[k]).as_double();
+  }
+  return sum;
+}
+
+// Elements of shared memory with 32 bytes along k of row or column `point` of an operand.
+inline std::vector<int64_t> PlacesAlongK(const MatrixDescriptor& operand, ScalarType type,
+                                         int64_t point, bool is_across) {
+  const auto bytes = static_cast<int>(SizeBytes(type));
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < 32 / bytes; ++k) {
+    places.push_back(operand.Address(point, k, bytes, !is_across) / bytes);
+  }
+  return places;
 }
 
 }  // namespace mdh

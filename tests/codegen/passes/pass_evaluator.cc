@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -284,7 +283,7 @@ class ThreadOfStage {
   // ---- Matrix units: multiplications are done as late as they may ----
 
   void Run(const DeclareOperand& s) {
-    const int64_t start = At(s.offset) * 2;
+    const int64_t start = At(s.offset) * memory_.ElementBytes(s.array);
     EXPECT_EQ(start % OperandTile::kTileAlignment, 0) << s.name << " is not aligned";
     operands_[s.name] = {s.array, {start, s.leading_bytes, s.stride_bytes, Swizzle::k128}};
   }
@@ -352,6 +351,11 @@ class ThreadOfStage {
     }
     memory_.EndShow(number_);
   }
+  void Run(const RoundToTf32& s) {
+    for (int64_t at = At(s.values.first), n = 0; n < s.count; ++n, ++at) {
+      StoreAt(s.values.array, at, RoundedToTf32(Load(s.values.array, at)));
+    }
+  }
   void Run(const AwaitSums&) {}
   // Lanes show each other their fragments; every one adds up its own sums, by the digits of
   // layouts.
@@ -370,7 +374,7 @@ class ThreadOfStage {
       const BlockMemory::Shown& lane = shown[static_cast<size_t>(held.lane)];
       const ScalarValue value =
           Unpacked(lane.values[static_cast<size_t>(first + held.reg)], type, held.packed);
-      return Apply(ScalarOp::kCast, row.accumulator, {value});
+      return Apply(ScalarOp::kCast, row.accumulator, {CutToTf32(value)});
     };
     for (int64_t r = 0; r < row.c_layout.Count(DigitPlace::kRegister); ++r) {
       const MatrixPoint at = row.c_layout.At({.lane = number_ % 32, .reg = r});
@@ -391,33 +395,29 @@ class ThreadOfStage {
     bool keeps;
     std::pair<std::string, MatrixDescriptor> a, b;
   };
-  // 16 neighbours along k of row or column `point` of an operand.
-  std::vector<ScalarValue> Sixteen(const std::pair<std::string, MatrixDescriptor>& operand,
-                                   int64_t point, bool is_across) {
-    std::vector<int64_t> places;
-    for (int64_t k = 0; k < 16; ++k) {
-      places.push_back(operand.second.Address(point, k, 2, !is_across) / 2);
-    }
-    return memory_.LoadForUnit(operand.first, places, number_, epoch_);
+  // Neighbours along k of row or column `point` of an operand: 32 bytes of them.
+  auto AlongK(ScalarType type, const std::pair<std::string, MatrixDescriptor>& operand,
+              int64_t point, bool is_across) {
+    return memory_.LoadForUnit(operand.first, PlacesAlongK(operand.second, type, point, is_across),
+                               number_, epoch_);
   }
   void Multiply(const Multiplication& one) {
     const int64_t in_group = number_ % kGroupThreads, lane = in_group % 32;
     auto& sums = in_flight_.at(one.what.sums);
     std::vector<std::vector<ScalarValue>> rows;
     for (int64_t half = 0; half < 2; ++half) {
-      rows.push_back(
-          Sixteen(one.a, in_group / 32 * 16 + lane / 4 + 8 * half, one.what.a.is_across));
+      rows.push_back(AlongK(one.what.type, one.a, in_group / 32 * 16 + lane / 4 + 8 * half,
+                            one.what.a.is_across));
     }
     for (int64_t eight = 0; eight < one.what.columns / 8; ++eight) {
       for (int64_t side = 0; side < 2; ++side) {
-        const auto column = Sixteen(one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
+        const auto column =
+            AlongK(one.what.type, one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
         for (int64_t half = 0; half < 2; ++half) {
           auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
-          for (size_t k = 0; k < 16; ++k) {
-            total += rows[static_cast<size_t>(half)][k].as_double() * column[k].as_double();
-          }
+          total += ProductOf(rows[static_cast<size_t>(half)], column);
           sum = ScalarValue::Real(ScalarType::kFloat32, total);
         }
       }

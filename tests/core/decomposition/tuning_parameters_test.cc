@@ -103,7 +103,8 @@ TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
   EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
   EXPECT_THAT(
       ParseTuningParameters(std::string(kParameters) + "; numerics=fast").status().message(),
-      HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact and tree"));
+      HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact, tree, "
+                "tf32, bf16x3 and bf16x6"));
 }
 
 TEST_F(TuningParametersTest, FusedDimensionsArePrintedIfThereAreAny) {

@@ -7,12 +7,13 @@
 namespace mdh::unit_use_test {
 namespace {
 
-std::optional<UnitUse> UseOf(const std::string& more) {
-  const Expression e = *ParseExpression(
-      "e<T = bf16 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
-      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
-      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
-      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
+std::optional<UnitUse> UseOf(const std::string& more, const std::string& type = "bf16") {
+  const Expression e =
+      *ParseExpression("e<T = " + type +
+                       " | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+                       "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+                       "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+                       "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
   DeviceDescription device = *DescribeCudaArchitecture(90);
   device.blocks.multiprocessors = 100;
   const Result<TuningParameters> p = ParseTuningParameters(
@@ -34,6 +35,20 @@ TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
   EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=a")->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
             "operands");
+}
+
+TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {
+  const std::optional<UnitUse> three =
+      UseOf("; unit=64:64:1:3:1; packs=both; numerics=bf16x3", "fp32");
+  ASSERT_TRUE(three.has_value());
+  EXPECT_EQ(three->flops_per_s, 2.0 * 2048 / 3 * 100 * 1e9);
+  EXPECT_EQ(three->text,
+            "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
+            "operands; 3 products of parts for one of fp32");
+  const std::optional<UnitUse> tf32 = UseOf("; unit=64:64:1:3:1; packs=both; numerics=tf32", "fp32");
+  ASSERT_TRUE(tf32.has_value());
+  EXPECT_EQ(tf32->instruction.name, "wgmma.m64n64k8.tf32");
+  EXPECT_EQ(tf32->flops_per_s, 2.0 * 1024 * 100 * 1e9);
 }
 
 TEST(UnitUseTest, NothingWhereThreadsCompute) { EXPECT_FALSE(UseOf("").has_value()); }

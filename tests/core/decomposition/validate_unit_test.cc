@@ -84,8 +84,10 @@ TEST(ValidateUnitTest, ConstraintsByName) {
 
 TEST(ValidateUnitTest, ExpressionsByName) {
   const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
-  EXPECT_EQ(error(MatMul("fp32", "A * B")),
-            "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8");
+  EXPECT_EQ(
+      error(MatMul("fp32", "A * B")),
+      "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8, and fp32 "
+      "with numerics=tf32, bf16x3 and bf16x6");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
             "unit: operand A is computed, and units take what is loaded");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
@@ -162,6 +164,37 @@ TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
   EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
 }
 
+// fp32 becomes what units take where it is packed, or in registers of warps.
+TEST(ValidateUnitTest, ProductsOfSingles) {
+  const Expression singles = MatMul("fp32", "A * B");
+  const auto groups = [&](const std::string& unit, const std::string& more, int capability = 90) {
+    return Error(singles, unit, more, capability);
+  };
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=tf32"), "");
+  EXPECT_EQ(groups("128:48:2:4:1", "; packs=both; numerics=tf32"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=a; numerics=tf32"),
+            "unit: packed: units of groups take tf32 of operands that are packed both");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=bf16x3"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; numerics=bf16x3"),
+            "unit: packed: parts of bf16 are of operands that are packed both");
+  EXPECT_EQ(groups("128:128:2:4:1", "; packs=both; numerics=bf16x6"), "");
+  EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=bf16x6"),
+            "unit: sums of a thread: 256 > 200");
+  const auto warps = [&](const std::string& of_warps, const std::string& more,
+                         int capability = 80) {
+    return WarpError(singles, of_warps, more, capability);
+  };
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:8", "; numerics=tf32"), "");
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:8", "; packs=b; numerics=tf32"), "");
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; packs=both; numerics=bf16x3"), "");
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; packs=b; numerics=bf16x3"),
+            "warps: packed: parts of bf16 are of operands that are packed both");
+  EXPECT_EQ(warps("128:128:2:2:3:1:16:16", "; numerics=tf32"),
+            "warps: the device has no instruction of a warp for fp32, m = 16 and k = 16");
+  EXPECT_EQ(Error(MatMul("bf16", "fp32(A) * fp32(B)"), "128:256:2:4:1", "; numerics=tf32"),
+            "numerics=tf32 is about products of fp32, and operand A is of type bf16");
+}
+
 TEST(ValidateUnitTest, TextOfWarpsReadsBack) {
   const std::string text =
       ToText(SinglePoints(Halves(), CudaModel(), NumericsPolicy::kReassociate)) +
@@ -208,6 +241,31 @@ TEST(UnitPlanTest, OperandsAndResults) {
   EXPECT_EQ(odd.b.width, 4);
   EXPECT_EQ(odd.blocks(unit), 6);
   EXPECT_EQ(plan("I = 130, J = 67, K = 65").b.width, 1);
+}
+
+// Sections of one k, each with the products of two parts.
+TEST(UnitPlanTest, ProductsOfParts) {
+  const Expression singles = MatMul("fp32", "A * B", "I = 64, J = 64, K = 100");
+  const auto plan = [&](NumericsPolicy numerics, const UnitParameters& unit) {
+    return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(singles, numerics));
+  };
+  const UnitParameters groups{64, 64, 1, 4, 1, PackedOperands::kBoth};
+  const UnitPlan tf32 = plan(NumericsPolicy::kTf32, groups);
+  EXPECT_EQ(tf32.element, ScalarType::kFloat32);
+  EXPECT_EQ(tf32.k, 100);
+  EXPECT_EQ(tf32.stages_k, 4);
+  EXPECT_FALSE(tf32.b.is_across);
+  const UnitPlan three = plan(NumericsPolicy::kBf16x3, groups);
+  EXPECT_EQ(three.element, ScalarType::kBfloat16);
+  EXPECT_EQ(three.section_k, 104);
+  EXPECT_EQ(three.k, 312);
+  EXPECT_EQ(three.a.packed_row, 312);
+  EXPECT_TRUE(three.b.is_across);
+  EXPECT_EQ(three.promoted_stages(), 0);
+  const UnitPlan six = plan(NumericsPolicy::kBf16x6, groups);
+  EXPECT_EQ(six.k, 624);
+  EXPECT_EQ(six.first_promoted(), 520 / 64);
+  EXPECT_EQ(UnitRegisters(groups, six), 2 * UnitSums(groups));
 }
 
 // A convolution's k is channels within windows; what is outside of the image is 0.

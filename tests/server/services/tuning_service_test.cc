@@ -46,6 +46,7 @@ TEST_F(TuningServiceTest, WrongRequestsNameTheField) {
       {"options.tolerance", {.tolerance = 2}},
       {"options.cache_state", {.cache_state = static_cast<v1::CacheState>(9)}},
       {"options.max_device_time_ns", {.max_device_time_ns = -1}},
+      {"options.numerics_policy", {.numerics_policy = v1::NUMERICS_POLICY_TF32}},
       {"priority", {.priority = 11}},
       {"source", {.source = std::string(100, 's')}},
       {"request_id", {.request_id = std::string(100, 'r')}},

@@ -227,9 +227,23 @@ ScalarType CoarsestOf(const Expression& expression, int n) {
   return coarsest;
 }
 
+// By how many units in the last place of the result sums of `length` products may be too small, as
+// units cut partial sums off (kLeastTruncated).
+double Truncations(double length, Products products) {
+  if (products != Products::kBf16x6) return length / kLeastTruncated;
+  // Sums of 512 products of the largest parts are added up with rounding (UnitPlan): 512 / 16 cuts,
+  // of partial sums that are sqrt(512 / length) of the result as those of random signs are. The
+  // other products are a part of 2^-8 of these.
+  constexpr double kPromoted = 512, kAtOnce = 16, kOthers = 5, kSmaller = 256;
+  const double promoted = std::min(length, kPromoted) / kAtOnce;
+  return promoted * std::max(1.0, std::sqrt(length / kPromoted)) +
+         kOthers * length / kAtOnce / kSmaller;
+}
+
 // Without contents.
 ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance,
-                               double amplification, absl::Span<const double> distinct) {
+                               double amplification, absl::Span<const double> distinct,
+                               NumericsPolicy numerics) {
   const Buffer& buffer = expression.outputs()[output];
   ReferenceBuffer reference = {
       .name = buffer.name, .type = buffer.type, .bytes = {}, .contents = {}, .fields = {}};
@@ -238,9 +252,12 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
   }
   const std::vector<double> of_random = DistinctValues(InputDistribution::kPositive, expression);
   if (distinct.empty()) distinct = of_random;
+  const Products products = ProductsOf(PolicyFor(expression, numerics));
   const auto length = static_cast<double>(ReductionLength(expression));
-  const double truncation =
-      MayTruncate(expression) ? Epsilon(ScalarType::kFloat32) * length / kLeastTruncated : 0;
+  const bool may_truncate = MayTruncate(expression) || products != Products::kExact;
+  const double of_units =
+      (may_truncate ? Epsilon(ScalarType::kFloat32) * Truncations(length, products) : 0) +
+      kProductDeviations * ProductError(products);
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
@@ -249,7 +266,7 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
     if (IsFloatingPoint(field.type)) {
       const double combining =
           IsFloatingPoint(combined)
-              ? (Epsilon(combined) * RoundingBound(expression, r, distinct) + truncation) *
+              ? (Epsilon(combined) * RoundingBound(expression, r, distinct) + of_units) *
                     amplification
               : 0;
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
@@ -354,9 +371,9 @@ int64_t ReductionLength(const Expression& expression) {
 
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance, double amplification,
-                              absl::Span<const double> distinct) {
+                              absl::Span<const double> distinct, NumericsPolicy numerics) {
   ReferenceBuffer reference =
-      EmptyReference(expression, output, tolerance, amplification, distinct);
+      EmptyReference(expression, output, tolerance, amplification, distinct, numerics);
   reference.bytes = std::move(bytes);
   reference.contents = ElementContents(expression, output);
   reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
@@ -369,9 +386,10 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
 
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples, double tolerance,
-                                     double amplification, absl::Span<const double> distinct) {
+                                     double amplification, absl::Span<const double> distinct,
+                                     NumericsPolicy numerics) {
   ReferenceBuffer reference =
-      EmptyReference(expression, output, tolerance, amplification, distinct);
+      EmptyReference(expression, output, tolerance, amplification, distinct, numerics);
   reference.check = samples.empty() ? ResultCheck::kNothing : ResultCheck::kSamples;
   reference.samples = std::move(samples);
   for (size_t f = 0; f < reference.fields.size(); ++f) {

@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "core/expression/unreached_elements.h"
 #include "core/scalar/scalar_type.h"
 #include "core/scalar/scalar_value.h"
@@ -45,6 +46,14 @@ struct ReferenceField {
   // Nan is right where it is expected: results of which some are numbers tell right from wrong.
   bool may_be_nan = false;
 };
+
+// Where products are of rounded operands (Products of core/expression/numerics.h), each of them is
+// off by at most ProductError e relative to itself, anywhere between as a rule. Of products with
+// random signs the variance of the sum of these errors is at most a third of e^2 times the mean
+// square of results, so that it is beyond kProductDeviations e rms with a probability of 10^-20; of
+// products with one sign it is e |result| at most. Sums of them count as cut off, too: those that
+// are promoted, within what is added up between two promotions.
+inline constexpr double kProductDeviations = 6;
 
 // The values that matrix units add to a sum at once, at least.
 inline constexpr int64_t kLeastTruncated = 8;
@@ -96,16 +105,19 @@ inline constexpr double kDefaultTolerance = -1;
 // The reference of output buffer `output` of `expression`, whose contents are `bytes`. `tolerance`:
 // instead of that factor; 0: floating-point values must be equal, too. `amplification`: by which
 // the store function enlarges relative errors. `distinct`: how many different values each passed
-// input has; empty: as many as random ones of its type.
+// input has; empty: as many as random ones of its type. `numerics`: what products may be rounded
+// to.
 ReferenceBuffer MakeReference(const Expression& expression, int output,
                               std::vector<std::byte> bytes, double tolerance = kDefaultTolerance,
-                              double amplification = 1, absl::Span<const double> distinct = {});
+                              double amplification = 1, absl::Span<const double> distinct = {},
+                              NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 // The same where only some elements are known, perhaps none: others are not compared.
 ReferenceBuffer MakeSampledReference(const Expression& expression, int output,
                                      std::vector<ReferenceSample> samples,
                                      double tolerance = kDefaultTolerance, double amplification = 1,
-                                     absl::Span<const double> distinct = {});
+                                     absl::Span<const double> distinct = {},
+                                     NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 // What it changes in nearly all elements counts for every element, as the variant of one of them
 // may be the reference by chance. Expects as many bytes, or values of samples, as the reference

@@ -188,10 +188,10 @@ MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b) {
 
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
-                                          const MachinePeaks& peaks) {
+                                          const MachinePeaks& peaks, NumericsPolicy numerics) {
   const double operations = CertainOperations(expression);
   // Matrix units are not measured.
-  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks));
+  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks), numerics);
   if (const double vector_peak = PeakOfItsTypes(expression, peaks); vector_peak > 0) {
     const double peak = std::max(kPeakTolerance * vector_peak, unit_peak);
     const double least_ns = operations / peak * 1e9;
@@ -229,9 +229,9 @@ double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, 
 }
 
 std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
-                                         const DeviceDescription& device,
-                                         const MachinePeaks& peaks) {
-  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks));
+                                         const DeviceDescription& device, const MachinePeaks& peaks,
+                                         NumericsPolicy numerics) {
+  const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks), numerics);
   double peak = std::max(ComputedPeak(device, peaks, ScalarType::kFloat64), unit_peak);
   for (const ScalarType type : ArithmeticTypes(expression)) {
     // Vector units do more of halves, but not as many as matrix units.

@@ -7,6 +7,7 @@
 
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
 #include "tuner/measure/results/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
 
@@ -32,10 +33,11 @@ double CertainOperations(const Expression& expression);
 // take their time at the device's peak; so does moving every byte of inputs and outputs once, where
 // that is certain: with cold caches, or with more bytes than four times the caches hold. Peaks that
 // are 0 are not known. Contractions may take what matrix units do at most (UnitPeak of
-// codegen/program/contraction_units.h).
+// codegen/program/contraction_units.h), by the products of the policy, too.
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
-                                          const MachinePeaks& peaks);
+                                          const MachinePeaks& peaks,
+                                          NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 // Operations per second that a device can do at most, from its description: what its vector units
 // do in a cycle, times units, cores and cycles. `type`: fp32 or fp64. 0: the clock is not known.
@@ -43,8 +45,8 @@ double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, 
 // Why `time_ns` cannot be whatever was measured, be it by vector or matrix units; nullopt if it
 // can.
 std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
-                                         const DeviceDescription& device,
-                                         const MachinePeaks& peaks);
+                                         const DeviceDescription& device, const MachinePeaks& peaks,
+                                         NumericsPolicy numerics = NumericsPolicy::kReassociate);
 // The peaks as they must be at least if that time is right.
 MachinePeaks RaisedBy(const Expression& expression, double time_ns, CacheState cache,
                       const DeviceDescription& device, MachinePeaks peaks);

@@ -77,8 +77,11 @@ std::vector<std::byte> Results(const Operands& operands, int64_t depth, ScalarTy
 }
 
 bool Passes(const Expression& expression, const std::vector<std::byte>& expected,
-            const std::vector<std::byte>& got) {
-  return !FirstMismatch(MakeReference(expression, 0, expected), got.data(), std::byte{0xA5});
+            const std::vector<std::byte>& got,
+            NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+  const ReferenceBuffer reference =
+      MakeReference(expression, 0, expected, kDefaultTolerance, 1, {}, numerics);
+  return !FirstMismatch(reference, got.data(), std::byte{0xA5});
 }
 
 std::vector<std::byte> Expected(const Operands& operands, int64_t depth, ScalarType type) {
@@ -141,6 +144,65 @@ TEST(MatrixUnitRounding, SumsMayBeCutOff) {
   }
 }
 
+// ---- Products of fp32 (Products of core/expression/numerics.h) ----
+
+std::vector<double> PartsOf(double value, int count) {
+  constexpr int kBits = 7;  // of the fraction of bf16
+  std::vector<double> parts;
+  for (int part = 0; part < count; ++part) {
+    parts.push_back(Rounded(value, kBits));
+    value -= parts.back();
+  }
+  return parts;
+}
+
+// Whether products that unit and policy make pass as those of `judged`; without number `left_out`.
+bool PassesProducts(NumericsPolicy made, NumericsPolicy judged, int64_t depth, int left_out = -1) {
+  using enum ScalarType;
+  const Operands operands = {Drawn(InputDistribution::kSigned, kFloat32, kSide * depth, 8),
+                             Drawn(InputDistribution::kSigned, kFloat32, kSide * depth, 9)};
+  const Products products = ProductsOf(made);
+  const auto product = [&](double a, double b) {
+    if (products == Products::kTf32) return Rounded(a, 10) * Rounded(b, 10);
+    const std::vector<double> of_a = PartsOf(a, mdh::PartsOf(products)),
+                              of_b = PartsOf(b, mdh::PartsOf(products));
+    double sum = 0;
+    int number = 0;
+    for (const ProductOfParts& one : ProductsOfParts(products)) {
+      if (number++ != left_out) sum += of_a[one.a] * of_b[one.b];
+    }
+    return sum;
+  };
+  const std::vector<std::byte> got =
+      Results(operands, depth, kFloat32, [&](const double* a, const double* b) {
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k) sum += product(a[k], b[k]);
+        return sum;
+      });
+  return Passes(Product(kFloat32, kFloat32, depth), Expected(operands, depth, kFloat32), got,
+                judged);
+}
+
+TEST(MatrixUnitRounding, ProductsAreAsCloseAsThePolicySays) {
+  using enum NumericsPolicy;
+  for (const int64_t depth : {16, 256, 4096}) {
+    EXPECT_TRUE(PassesProducts(kTf32, kTf32, depth)) << depth;
+    EXPECT_FALSE(PassesProducts(kTf32, kBf16x3, depth)) << depth;
+    EXPECT_FALSE(PassesProducts(kTf32, kReassociate, depth)) << depth;
+    EXPECT_TRUE(PassesProducts(kBf16x3, kBf16x3, depth)) << depth;
+    EXPECT_TRUE(PassesProducts(kBf16x3, kTf32, depth)) << depth;
+    EXPECT_TRUE(PassesProducts(kBf16x6, kBf16x6, depth)) << depth;
+    EXPECT_TRUE(PassesProducts(kBf16x6, kReassociate, depth)) << depth;
+    for (const int one : {0, 1}) {
+      EXPECT_FALSE(PassesProducts(kBf16x3, kBf16x3, depth, one)) << depth << " without " << one;
+    }
+  }
+  // A part of the first kind is worth as much as the bound at greater depths.
+  for (const int one : {3, 4}) {
+    EXPECT_FALSE(PassesProducts(kBf16x6, kBf16x6, 256, one)) << "without " << one;
+  }
+}
+
 // One product that is left out is not taken for it.
 TEST(MatrixUnitRounding, NothingIsLeftOut) {
   const int64_t depth = 4096;
@@ -166,11 +228,12 @@ TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
                               .fp64_flops_per_s = 3.3e13,
                               .memory_bytes_per_s = 3e12,
                               .copy_bytes_per_s = 3e12};
-  const auto rate_is_right = [&](ScalarType type, ScalarType combined, double flops_per_s) {
+  const auto rate_is_right = [&](ScalarType type, ScalarType combined, double flops_per_s,
+                                 NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     const Expression e = Product(type, combined, 4096, 4096);
     const double ns = CertainOperations(e) / flops_per_s * 1e9;
-    const bool is_possible = !WhyImpossible(e, ns, h100, peaks);
-    const bool is_plausible = !WhyImplausible(e, ns, CacheState::kWarm, h100, peaks);
+    const bool is_possible = !WhyImpossible(e, ns, h100, peaks, numerics);
+    const bool is_plausible = !WhyImplausible(e, ns, CacheState::kWarm, h100, peaks, numerics);
     return is_possible && is_plausible;
   };
   using enum ScalarType;
@@ -179,6 +242,11 @@ TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
   EXPECT_TRUE(rate_is_right(kBfloat16, kFloat32, 9e14));
   EXPECT_FALSE(rate_is_right(kBfloat16, kFloat32, 1.2e15));
   EXPECT_FALSE(rate_is_right(kFloat32, kFloat32, 3e14));  // tf32 was not asked for
+  EXPECT_TRUE(rate_is_right(kFloat32, kFloat32, 4e14, NumericsPolicy::kTf32));
+  EXPECT_FALSE(rate_is_right(kFloat32, kFloat32, 6e14, NumericsPolicy::kTf32));
+  EXPECT_TRUE(rate_is_right(kFloat32, kFloat32, 3e14, NumericsPolicy::kBf16x3));
+  EXPECT_TRUE(rate_is_right(kFloat32, kFloat32, 1.5e14, NumericsPolicy::kBf16x6));
+  EXPECT_FALSE(rate_is_right(kFloat32, kFloat32, 3e14, NumericsPolicy::kBf16x6));
 }
 
 }  // namespace

@@ -18,15 +18,13 @@ enum class NumericsPolicy : uint8_t {
   // adds may be fused; exp and the like may be a few units in the last place off. Nothing else
   // changes: no value is taken to be finite or not to be zero, x * 0 and x - x are computed,
   // nothing is factored out of sums but by SplitContraction, and subnormal numbers are kept, but
-  // that NVIDIA's atomic additions of
-  // fp32 to device memory take them for zero. The sign of a sum that is zero may differ. Operators
-  // whose laws do not hold once a value is nan are not re-associated (PolicyFor).
+  // that NVIDIA's atomic additions of fp32 to device memory take them for zero. The sign of a sum
+  // that is zero may differ. Operators whose laws do not hold once a value is nan are not
+  // re-associated (PolicyFor).
   kReassociate = 1,
   // As a loop nest in the order of the dimensions would compute it: every operation rounds by
-  // itself,
-  // and values are combined one after the other in lexicographic order of the MDA indices: first
-  // those
-  // of reduced dimensions, then prefix sums, the last dimension first.
+  // itself, and values are combined one after the other in lexicographic order of the MDA indices:
+  // first those of reduced dimensions, then prefix sums, the last dimension first.
   kExactOrder = 2,
   // The same bits on every run and device, but in a tree that leaves room for parallelism: parts of
   // FixedTreePart points are combined as with kExactOrder, then the parts from left to right.

@@ -29,6 +29,14 @@ def bundle_file(client, daemon, tmp_path_factory):
     return path
 
 
+def test_policies_have_the_names_of_the_command_line():
+    for name, api in (("exact", "exact_order"), ("tree", "fixed_tree"), ("", "reassociate")):
+        assert (mdh.BundleQuery("form", "device", name).identity ==
+                mdh.BundleQuery("form", "device", api).identity)
+    with pytest.raises(mdh.ExpressionError, match="there is no numerics policy 'fast', but"):
+        mdh.BundleQuery("form", "device", "fast")
+
+
 @pytest.fixture
 def small_bundle(tmp_path):
     """Bytes of a bundle with one entry, made here: what bundle_layout.h says."""

@@ -22,7 +22,7 @@ from typing import Any, Iterator, Optional, Tuple, Union
 from .errors import FailedPreconditionError, MdhError, NotFoundError, wrong
 from .expression import Expression
 from .pipeline import Pipeline
-from .results import CheckedExpression, Kernel, TunedKernel
+from .results import CheckedExpression, Kernel, TunedKernel, policy
 from .trust import TrustedUsers, check_trusted
 from .v1 import kernel_pb2, record_pb2
 
@@ -33,7 +33,6 @@ _HEADER_BYTES, _SUM_AT, _SUM_BYTES = 128, 96, 32
 _SLOT = struct.Struct("<QQ")  # hash, number plus 1
 _ROW = struct.Struct("<QIIIIII32s")
 _FEWEST_SLOTS = 8
-_POLICY = "NUMERICS_POLICY_"
 
 
 class BundleError(MdhError):
@@ -50,10 +49,9 @@ class BundleQuery:
     def __init__(self, canonical: str, device: str, numerics: str = ""):
         """`canonical`: the canonical form of the expression; `device`: the fingerprint, as
         Bundle.devices has it; `numerics`: as that of Client.tune."""
-        policy = record_pb2.NumericsPolicy.Value(_POLICY + (numerics or "reassociate").upper())
         form, fingerprint = canonical.encode(), device.encode()
         self.identity = b"".join((
-            struct.pack("<II", policy, len(form)), form,
+            struct.pack("<II", policy(numerics or "reassociate"), len(form)), form,
             struct.pack("<I", len(fingerprint)), fingerprint))
         self.hash = int.from_bytes(hashlib.sha256(self.identity).digest()[:8], "little")
 

@@ -13,7 +13,7 @@ from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
 from .pipeline import Pipeline
 from .results import (
-    BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind,
+    BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind, policy,
 )
 from .schedule import CheckedSchedule, Schedule
 from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
@@ -25,7 +25,6 @@ Result = TypeVar("Result")
 
 # Listing devices may have to measure them first, which takes seconds.
 _LIST_DEVICES_SECONDS = 180.0
-_POLICY = "NUMERICS_POLICY_"
 _CACHES = "CACHE_STATE_"
 
 
@@ -175,14 +174,3 @@ def cache_state(caches: str) -> int:
         known = [n[len(_CACHES):].lower() for n in record_pb2.CacheState.keys()[1:]]
         raise wrong(f"there is no state of the caches '{caches}', but {', '.join(known)}")
     return record_pb2.CacheState.Value(name)
-
-
-def policy(numerics: str) -> int:
-    """Of the names that the command line has; those of the API, "exact_order", "fixed_tree", are taken, too."""
-    if not numerics:
-        return 0
-    name = _POLICY + {"exact": "exact_order", "tree": "fixed_tree"}.get(numerics, numerics).upper()
-    if name not in record_pb2.NumericsPolicy.keys()[1:]:
-        raise wrong(f"there is no numerics policy '{numerics}', but reassociate, exact, tree, "
-                    "tf32, bf16x3 and bf16x6")
-    return record_pb2.NumericsPolicy.Value(name)

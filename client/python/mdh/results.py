@@ -12,6 +12,7 @@ from .shown import Facts, Shown, scaled, time_text
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
 _MATCH = "MATCH_KIND_"
+_POLICY = "NUMERICS_POLICY_"
 _PROVENANCE = "KERNEL_PROVENANCE_"
 
 
@@ -306,6 +307,18 @@ def match_kind(name: str) -> int:
         known = [kind[len(_MATCH):].lower() for kind in kernel_pb2.MatchKind.keys()[1:]]
         raise wrong(f"there is no match '{name}', but {', '.join(known)}")
     return kernel_pb2.MatchKind.Value(_MATCH + name.upper())
+
+
+def policy(numerics: str) -> int:
+    """Of the names that the command line has; those of the API, "exact_order", "fixed_tree", are taken, too.
+    0 for none. Errors: ExpressionError."""
+    if not numerics:
+        return 0
+    name = _POLICY + {"exact": "exact_order", "tree": "fixed_tree"}.get(numerics, numerics).upper()
+    if name not in record_pb2.NumericsPolicy.keys()[1:]:
+        raise wrong(f"there is no numerics policy '{numerics}', but reassociate, exact, tree, "
+                    "tf32, bf16x3 and bf16x6")
+    return record_pb2.NumericsPolicy.Value(name)
 
 
 def _type_name(code: int) -> str:

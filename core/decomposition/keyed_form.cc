@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/expression/dependences.h"
+#include "core/scalar/free_names.h"
 
 namespace mdh {
 namespace {
@@ -177,7 +178,8 @@ class KeyedFormFinder {
     MDH_ASSIGN_OR_RETURN(ScalarFunction element_function, ElementFunction(equality, element));
     MDH_ASSIGN_OR_RETURN(
         ScalarFunction result_function,
-        ScalarFunction::Create("key", f_.parameters(), {{"key", instructions_[result].type}},
+        ScalarFunction::Create("key", f_.parameters(),
+                               NamedBeside(f_.parameters(), {{"key", instructions_[result].type}}),
                                instructions_, {result}));
     return KeyedForm{std::move(elements),
                      std::move(keys),
@@ -214,7 +216,8 @@ class KeyedFormFinder {
       results.push_back({absl::StrCat("value", r + 1), type});
       numbers.push_back(value);
     }
-    return ScalarFunction::Create("element", f_.parameters(), std::move(results), std::move(all),
+    return ScalarFunction::Create("element", f_.parameters(),
+                                  NamedBeside(f_.parameters(), std::move(results)), std::move(all),
                                   std::move(numbers));
   }
 

@@ -16,6 +16,7 @@
 #include "core/base/text_view.h"
 #include "core/einsum/einsum_epilogue.h"
 #include "core/einsum/einsum_syntax.h"
+#include "core/scalar/free_names.h"
 #include "core/text/source.h"
 
 namespace mdh {
@@ -177,7 +178,7 @@ Result<ScalarFunction> ProductOf(const std::vector<Buffer>& inputs, ScalarType t
     if (accumulate != type) factor = add({ScalarOp::kCast, accumulate, {factor}});
     product = p == 0 ? factor : add({multiply, accumulate, {product, factor}});
   }
-  return ScalarFunction::Create("f", std::move(parameters), {{"out", accumulate}},
+  return ScalarFunction::Create("f", parameters, NamedBeside(parameters, {{"out", accumulate}}),
                                 std::move(instructions), {product});
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/expression/dependences.h"
+#include "core/scalar/free_names.h"
 
 namespace mdh {
 namespace {
@@ -303,7 +304,9 @@ class ContractionFinder {
     }
     for (const int divisor : divisors) product = append({ScalarOp::kDiv, type, {product, divisor}});
     if (is_negated) product = append({ScalarOp::kNeg, type, {product}});
-    return ScalarFunction::Create(name, f_.parameters(), {{name, type}}, std::move(all), {product});
+    return ScalarFunction::Create(name, f_.parameters(),
+                                  NamedBeside(f_.parameters(), {{name, type}}), std::move(all),
+                                  {product});
   }
 
   const Expression& e_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/scalar/free_names.h"
 #include "core/scalar/value_builder.h"
 
 namespace mdh {
@@ -55,9 +56,10 @@ class StoreBuilder {
     const int scaled =
         Product(builder_.Converted(sum, product), builder_.Apply(factor, arguments)[0], &builder_);
     const std::vector<int> stored = Stored(builder_.Converted(scaled, results[0].type));
-    MDH_ASSIGN_OR_RETURN(ScalarFunction function,
-                         ScalarFunction::Create("store", std::move(parameters_), e_.stored(),
-                                                builder_.instructions(), stored));
+    MDH_ASSIGN_OR_RETURN(
+        ScalarFunction function,
+        ScalarFunction::Create("store", parameters_, NamedBeside(parameters_, e_.stored()),
+                               builder_.instructions(), stored));
     return StoreFunction{std::move(function), std::move(inputs_), std::move(index_dimensions_)};
   }
 

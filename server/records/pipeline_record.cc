@@ -17,6 +17,7 @@
 #include "server/records/resource_names.h"
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/measure/results/plausibility.h"
+#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {
@@ -74,9 +75,10 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
   record.set_is_disturbed(best.is_disturbed);
   record.set_default_time_ns(turns.default_ns);
   record.set_result_check(static_cast<v1::ResultCheck>(best.check));
-  record.set_trials(std::ssize(turns.measured));
   v1::PipelineTurns& proto = *record.mutable_pipeline();
   for (const MeasuredPipeline& measured : turns.measured) {
+    if (WasCancelled(measured.measurement)) continue;  // the deadline came first
+    record.set_trials(record.trials() + 1);
     *proto.add_kernels() = TurnOf(pipeline, measured);
     if (measured.measurement.time_ns() == 0) record.set_failed_trials(record.failed_trials() + 1);
   }

@@ -14,7 +14,7 @@
 namespace mdh {
 namespace {
 
-// When the problem is there, for the first kernels to be compiled and measured.
+// From the deadline on, for one kernel to be compiled and measured.
 constexpr int64_t kLeastForTurnsOfSmall = 3'000'000'000;
 
 // Errors: those of SetNewProblem, which say that the budget is too short where it is.
@@ -31,6 +31,13 @@ Status SetProblem(Runner& runner, const Pipeline& pipeline, const TuningOptions&
 }
 
 int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
+
+bool NothingWasMeasured(const InterleavedTimes& times) {
+  for (size_t k = 0; k < times.size(); ++k) {
+    if (!WasCancelled(times.Final(k))) return false;
+  }
+  return true;
+}
 
 Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   const MeasuredPipeline& first = turns.measured.front();
@@ -78,17 +85,20 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                  duration_ns && is_small ? end_ns + kExtensionOfSmall : end_ns, cancelled);
   runner.SetStepListener(nullptr);
   MDH_RETURN_IF_ERROR(set);
-  if (duration_ns) {
-    const int64_t least_ns = is_small ? NowNs() + kLeastForTurnsOfSmall : 0;
-    runner.SetDeadline(std::max(end_ns + kMostOverrunNs, least_ns));
-  }
+  if (duration_ns) runner.SetDeadline(end_ns + kMostOverrunNs);
   std::vector<Finalist> finalists;
   for (const PipelineCandidate& candidate : candidates) {
     finalists.push_back({.kernel = candidate.kernel, .expected_ns = candidate.steps_time_ns()});
   }
   tell(SearchPhase::kFinals);
-  MDH_ASSIGN_OR_RETURN(const InterleavedTimes times,
-                       TakeTurns(runner, options, finalists, options.patience_ns, cancelled));
+  const auto take_turns = [&] {
+    return TakeTurns(runner, options, finalists, options.patience_ns, cancelled);
+  };
+  MDH_ASSIGN_OR_RETURN(InterleavedTimes times, take_turns());
+  if (duration_ns && is_small && NothingWasMeasured(times)) {
+    runner.SetDeadline(NowNs() + kLeastForTurnsOfSmall);
+    MDH_ASSIGN_OR_RETURN(times, take_turns());
+  }
   if (cancelled) return absl::CancelledError("cancelled");
   PipelineTurns turns;
   turns.default_ns = times.Final(0).time_ns();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/rewrites/inverse_view.h"
+#include "core/scalar/free_names.h"
 
 namespace mdh {
 
@@ -155,6 +156,7 @@ Result<FunctionBuilder::Built> FunctionBuilder::Build(
       instruction.parameter = position[instruction.parameter];
     }
   }
+  results = NamedBeside(parameters, std::move(results));
   Result<ScalarFunction> function = ScalarFunction::Create(
       name, std::move(parameters), std::move(results), std::move(all), std::move(values));
   if (!function.ok()) return Obstacle(function.status().message());

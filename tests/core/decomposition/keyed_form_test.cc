@@ -59,6 +59,17 @@ TEST(KeyedFormTest, Histogram) {
             "result: { key = bin }\n");
 }
 
+TEST(KeyedFormTest, ParametersMayHaveAnyName) {
+  const Expression expression = Parsed(
+      "h := out_view<int32>( y: (e,k) -> (k) ) o md_hom<100,7>( f, (+, ++) ) o "
+      "inp_view<int32,int32>( x: (e,k) -> (e), b: (e,k) -> (k) ) "
+      "where f(key, value1) -> y { y = key == value1 ? 1 : 0 }");
+  EXPECT_EQ(FormText(expression),
+            "elements along e; keys along k; batch along -\n"
+            "element: { key_ = key; value1_ = 1 }\n"
+            "result: { key_ = value1 }\n");
+}
+
 TEST(KeyedFormTest, MirroredAndNegated) {
   const std::string form = FormText(OfFunction("y { y = x == b ? 2 * x : 0 }"));
   EXPECT_THAT(form, HasSubstr("element: { key = x; value1 = 2 * x }\nresult: { key = b }\n"));

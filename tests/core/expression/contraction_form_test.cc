@@ -128,6 +128,15 @@ TEST(ContractionFormTest, OperandsAreAsTheyAreRead) {
   EXPECT_EQ(FindContractionForm(Shipped("matmul_t.mdh"))->a.loaded, 1);
 }
 
+TEST(ContractionFormTest, ParametersMayHaveAnyName) {
+  const std::string form = FormText(OfFunction("f(x, y) -> z { z = x * y }"));
+  EXPECT_THAT(form, StartsWith("m i of 16"));
+  EXPECT_EQ(FormText(OfFunction("f(a, b) -> z { z = a * b }")), form);
+  EXPECT_EQ(FormText(OfFunction("f(b, a) -> factor { factor = b * a }")), form);
+  EXPECT_EQ(FormText(OfFunction("f(factor, a) -> b { b = 0.5 * factor * a }")),
+            FormText(OfFunction("f(x, y) -> z { z = 0.5 * x * y }")));
+}
+
 TEST(ContractionFormTest, WideningConversions) {
   const auto types = [](const std::string& f, const std::string& read) {
     const Result<ContractionForm> form = FindContractionForm(OfFunction(f, read, "fp32"));

@@ -59,7 +59,7 @@ class PipelineTurnsTest : public ::testing::Test {
   }
 
   static constexpr int64_t kDuration = 2'000'000'000;
-  const Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
+  Pipeline layer_ = *ParsePipeline(kLayer, {{"M", "640"}, {"N", "512"}, {"K", "256"}});
   RecordedRunner runner_;
   std::atomic<bool> cancelled_ = false;
 };
@@ -178,6 +178,21 @@ TEST_F(PipelineTurnsTest, WithoutTimeForAnyKernelTheBudgetIsTooShort) {
   const Status failed = Measure({-1, -1, -1}).status();
   EXPECT_EQ(failed.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(failed.message(), "the budget is too short for 'layer': no whole kernel was measured");
+}
+
+TEST_F(PipelineTurnsTest, SmallOnesWaitForTheFirstKernel) {
+  layer_ = *ParsePipeline(kLayer, {{"M", "8"}, {"N", "8"}, {"K", "8"}});
+  int calls = 0;
+  runner_.answer_ = [&calls](const Kernel&) {
+    return calls++ < 3 ? RecordedRunner::Fail(TrialOutcome::kTimeout, "cancelled")
+                       : RecordedRunner::Ok(1'000);
+  };
+  runner_.problems_ = 1;
+  const Result<PipelineTurns> turns =
+      MeasureInTurns(runner_, layer_, Candidates(),
+                     {.abort = AbortCondition::Duration(1), .patience_ns = 0}, cancelled_);
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_EQ(turns->best().measurement.time_ns(), 1'001);
 }
 
 TEST_F(PipelineTurnsTest, IfAllFailTheErrorSaysHow) {

@@ -59,9 +59,9 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
     const Expression expression =
         RandomContraction(rng, {.max_points = points, .computed_operands = false});
-    const NumericsPolicy numerics = PolicyFor(
-        expression, AnyOf(rng, std::vector{NumericsPolicy::kTf32, NumericsPolicy::kBf16x3,
-                                           NumericsPolicy::kBf16x6}));
+    const NumericsPolicy numerics =
+        PolicyFor(expression, AnyOf(rng, std::vector{NumericsPolicy::kTf32, NumericsPolicy::kBf16x3,
+                                                     NumericsPolicy::kBf16x6}));
     const Result<UnitPlan> plan = PlanUnit(expression, numerics);
     if (!plan.ok()) continue;
     // Single elements are what most of them copy.

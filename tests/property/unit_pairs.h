@@ -26,10 +26,10 @@ DeviceDescription DeviceWithUnits(const JudgedBackend& backend, Rng& rng);
 // the interpreter, and a unit rounds what it stores only: such results may be the next ones.
 std::vector<JudgedOutput> OutputsOfUnit(const Expression& expression);
 
-// Of operands of 16 bits, doubles and bytes, and of fp32 by products of tf32 and of parts of bf16, as
-// RandomContraction makes them: transposed, strided,
-// as convolutions, with factors; tiles that sizes fill and do not, several groups of threads,
-// stages and parts of k. nullopt: the device has no units, or no such configuration was found.
+// Of operands of 16 bits, doubles and bytes, and of fp32 by products of tf32 and of parts of bf16,
+// as RandomContraction makes them: transposed, strided, as convolutions, with factors; tiles that
+// sizes fill and do not, several groups of threads, stages and parts of k. nullopt: the device has
+// no units, or no such configuration was found.
 std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device);
 
 }  // namespace mdh

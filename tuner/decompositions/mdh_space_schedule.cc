@@ -215,8 +215,7 @@ std::optional<Formula> MdhSpaceKind::LimitFormula(const Limit& limit) const {
       return PartsOf(limit.layer, limit.dimension);
     case Op::kBytes: {
       const Expression& e = problem_.expression;
-      const Buffer& buffer =
-          limit.is_output ? e.outputs()[limit.buffer] : e.inputs()[limit.buffer];
+      const Buffer& buffer = limit.is_output ? e.outputs()[limit.buffer] : e.inputs()[limit.buffer];
       std::vector<Formula> factors = {Formula(buffer.type.size_bytes())};
       for (int x = 0; x < std::ssize(buffer.extents); ++x) {
         const ConstantRange constants = ConstantsOf(buffer, x);

@@ -36,8 +36,9 @@ bool HasFewPoints(const Pipeline& pipeline);
 // and the duration in `abort` count: what was not measured by then, in the order of the candidates,
 // and kMostOverrunNs more, is left out; of large pipelines results are compared with samples where
 // more takes too long (Problem::Create). Small ones, of at most 1e6 points, wait longer for a
-// machine that does other things, where nothing is measured yet. Errors: DeadlineExceeded if nothing was measured by then;
-// FailedPrecondition if every kernel fails, saying how; those of MeasureFinalists.
+// machine that does other things, where nothing is measured yet. Errors: DeadlineExceeded if
+// nothing was measured by then; FailedPrecondition if every kernel fails, saying how; those of
+// MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,

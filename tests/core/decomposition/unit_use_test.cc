@@ -45,7 +45,8 @@ TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {
   EXPECT_EQ(three->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
             "operands; 3 products of parts for one of fp32");
-  const std::optional<UnitUse> tf32 = UseOf("; unit=64:64:1:3:1; packs=both; numerics=tf32", "fp32");
+  const std::optional<UnitUse> tf32 =
+      UseOf("; unit=64:64:1:3:1; packs=both; numerics=tf32", "fp32");
   ASSERT_TRUE(tf32.has_value());
   EXPECT_EQ(tf32->instruction.name, "wgmma.m64n64k8.tf32");
   EXPECT_EQ(tf32->flops_per_s, 2.0 * 1024 * 100 * 1e9);

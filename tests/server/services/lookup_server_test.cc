@@ -219,17 +219,16 @@ TEST_F(LookupServerTest, AClientLooksUpThoughTuningIsRefused) {
 }
 
 TEST_F(LookupServerTest, PoliciesAboutProductsNeedSome) {
-  const Status of_doubles =
-      client_
-          ->LookupAndTune(MatMulExpression(64, 64, 64, ScalarType::kFloat64), {}, {},
-                          v1::NUMERICS_POLICY_BF16X3)
-          .status();
+  const Status of_doubles = client_
+                                ->LookupAndTune(MatMulExpression(64, 64, 64, ScalarType::kFloat64),
+                                                {}, {}, v1::NUMERICS_POLICY_BF16X3)
+                                .status();
   EXPECT_EQ(FieldOf(of_doubles), "numerics_policy");
   EXPECT_THAT(std::string(of_doubles.message()),
               HasSubstr("numerics=bf16x3 is about products of fp32"));
   // A device without such units computes them as they are, but tunes nothing for that.
-  const Result<v1::LookupKernelResponse> found = client_->LookupAndTune(
-      MatMulExpression(64, 64, 64), {}, {}, v1::NUMERICS_POLICY_BF16X3);
+  const Result<v1::LookupKernelResponse> found =
+      client_->LookupAndTune(MatMulExpression(64, 64, 64), {}, {}, v1::NUMERICS_POLICY_BF16X3);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->record().key().numerics_policy(), v1::NUMERICS_POLICY_BF16X3);
   EXPECT_THAT(found->tuning_error().message(), HasSubstr("has no matrix unit for bf16"));

@@ -29,8 +29,8 @@ std::string StepLabel(const Pipeline& pipeline, int step) {
   return absl::StrCat("step ", step + 1, ", ", pipeline.steps()[step].expression.name());
 }
 
-// Calls functions by their new names. On demand stages wait where they begin: what they might read
-// before they wait, other stages write.
+// Calls functions by their new names. On demand stages wait where they begin: what they might touch
+// before they wait, stages of other steps use, which also share scratch memory.
 class StepRewriter : public Rewriter {
  public:
   StepRewriter(const Names& functions, bool waits_first)
@@ -154,9 +154,7 @@ class PipelineJoiner {
     joined_.kernel.wide_indices |= part.wide_indices;
 
     const Names stage_names = StageNames(part, s);
-    const bool reads_steps = std::any_of(step.inputs.begin(), step.inputs.end(),
-                                         [&](int b) { return pipeline_.writer(b) >= 0; });
-    StepRewriter rewriter(function_names_[s], reads_steps);
+    StepRewriter rewriter(function_names_[s], /*waits_first=*/s > 0);
     AppendFunctions(&part.program, s, &rewriter);
     const std::vector<Stage> all = part.program.stages;
     const int first = static_cast<int>(program().stages.size());

@@ -217,6 +217,28 @@ where f(a) -> s { s = a }
   }
 }
 
+// Nor must it write scratch memory that another step, which may still run, has for its own results.
+TEST(PipelineKernelTest, StepsWaitBeforeTheyWriteScratchMemory) {
+  const Pipeline pipeline =
+      *ParsePipeline(R"(p := pipeline(x, y) -> (s, t) { s = total(x); t = total(y) }
+total := out_view<fp32>( s: (i) -> (0) ) o md_hom<100000>( f, (+) ) o inp_view<fp32>( a: (i) -> (i) )
+where f(a) -> s { s = a }
+)");
+  const DeviceDescription device = *DescribeCudaArchitecture(90);
+  std::vector<TuningParameters> parameters = DefaultParameters(pipeline, CudaModel(), device);
+  for (TuningParameters& step : parameters) step.combine_blocks = CombineBlocks::kLastBlock;
+  const Result<Kernel> kernel = GeneratePipelineKernel(pipeline, CudaModel(), device, parameters);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const std::string& source = kernel->source;
+  ASSERT_EQ(kernel->launches.size(), 4);
+  const auto waits_first = [&source](const char* stage) {
+    const size_t begin = source.find(stage);
+    return source.find("mdh_wait_for_stages();", begin) < source.find("(scratch + ", begin);
+  };
+  EXPECT_FALSE(waits_first("mdh_p_1(")) << "of the first step nothing else runs beside it";
+  EXPECT_TRUE(waits_first("mdh_p_3("));
+}
+
 // Names that one step has for itself and another one, or the pipeline, for something else.
 TEST(PipelineKernelTest, NamesOfStepsDoNotMeet) {
   const Pipeline pipeline = *ParsePipeline(R"(p := pipeline(i, tid) -> (B, threads) {

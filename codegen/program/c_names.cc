@@ -90,7 +90,10 @@ bool IsLikeAMacro(absl::string_view name) {
 }  // namespace
 
 std::string CIdentifier(const std::string& name) {
-  if (absl::StartsWith(name, "_") || absl::StartsWith(name, "mdh_")) return "v" + name;
+  // Passes know loops over lanes by how their variables begin (PassOptions::copy_loops).
+  for (const absl::string_view prefix : {"_", "mdh_", "lane"}) {
+    if (absl::StartsWith(name, prefix)) return "v" + name;
+  }
   const size_t underscore = name.rfind('_');
   const bool derived =
       underscore != std::string::npos &&

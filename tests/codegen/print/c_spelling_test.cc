@@ -42,6 +42,9 @@ TEST(CSpellingTest, IdentifiersAvoidKeywordsAndGeneratedNames) {
     EXPECT_EQ(CIdentifier(name), std::string(name) + "_");
   }
   EXPECT_EQ(CIdentifier("mdh_min"), "vmdh_min");
+  EXPECT_EQ(CIdentifier("lane"), "vlane")
+      << "loops over lanes begin so, which passes take for aligned";
+  EXPECT_EQ(CIdentifier("lanes_of"), "vlanes_of");
   EXPECT_EQ(CIdentifier("__builtin_trap"), "v__builtin_trap");
 }
 

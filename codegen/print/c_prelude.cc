@@ -170,11 +170,18 @@ std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, LoopV
                                  CType(element, dialect_), stem, table.size(), values));
   }
   const std::string at = absl::StrCat(stem, "_", ShortName(index.scalar));
-  const std::string low = IsSigned(index.scalar) ? "i < 0 ? 0 : " : "";
-  DefineFunction(
-      at, absl::Substitute("$0 $1($2 i) { return $3_values[$4i > $5 ? $5 : i]; }\n",
-                           CType(element, dialect_), at, CType(index.scalar, dialect_), stem, low,
-                           std::min<uint64_t>(table.size() - 1, LargestIndex(index.scalar))));
+  // Of a minimum of a maximum with zero ptxas 13.0 tells wrongly which of both it was.
+  const bool hides = IsSigned(index.scalar) && SizeBytes(index.scalar) <= 4;
+  const std::string hidden = hides ? absl::Substitute(dialect_.hide_origin, "low") : "";
+  const char* const low = !IsSigned(index.scalar) ? ""
+                          : hidden.empty()        ? "i < 0 ? 0 : "
+                                                  : "int low = i < 0 ? 0 : i;\n  ";
+  DefineFunction(at, absl::Substitute(
+                         hidden.empty() ? "$0 $1($2 i) { return $3_values[$4i > $5 ? $5 : i]; }\n"
+                                        : "$0 $1($2 i) {\n  $4$6\n"
+                                          "  return $3_values[low > $5 ? $5 : low];\n}\n",
+                         CType(element, dialect_), at, CType(index.scalar, dialect_), stem, low,
+                         std::min<uint64_t>(table.size() - 1, LargestIndex(index.scalar)), hidden));
   if (index.lanes == 1) return at;
   const std::string name = absl::StrCat(at, "x", index.lanes);
   const std::string vector = VectorType({element, index.lanes});

@@ -59,5 +59,24 @@ TEST(CPreludeTest, DefinesEachThingOnceAndWhatItNeedsBeforeIt) {
   EXPECT_THAT(text, HasSubstr("b == 0 ? 0"));
 }
 
+// ptxas 13.0 makes one instruction of a clamp, whose two predicates it keeps in one register.
+TEST(CPreludeTest, IndicesOfTablesAreNoClampsForPtxas) {
+  const std::vector<ScalarValue> table = {ScalarValue::Integer(ScalarType::kInt16, 2),
+                                          ScalarValue::Integer(ScalarType::kInt16, 0)};
+  const auto printed = [&table](const CDialect& dialect, ScalarType index) {
+    CPrelude prelude(dialect);
+    prelude.TableFunction(table, {index, 1});
+    return prelude.ToString();
+  };
+  EXPECT_THAT(printed(GnuC(), ScalarType::kInt32),
+              HasSubstr("mdh_table1_values[i < 0 ? 0 : i > 1 ? 1 : i]"));
+  for (const ScalarType index : {ScalarType::kInt8, ScalarType::kInt16, ScalarType::kInt32}) {
+    const std::string text = printed(CudaCxx(), index);
+    EXPECT_THAT(text, HasSubstr("int low = i < 0 ? 0 : i;\n  asm("));
+    EXPECT_THAT(text, HasSubstr("mdh_table1_values[low > 1 ? 1 : low]"));
+  }
+  EXPECT_THAT(printed(CudaCxx(), ScalarType::kUint32), HasSubstr("[i > 1 ? 1 : i]"));
+}
+
 }  // namespace
 }  // namespace mdh::c_spelling_test

@@ -124,8 +124,7 @@ void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
           "what a kernel may change in floating-point results: reassociate (combine in any order; "
           "the "
           "default), exact (the order of the plain loop nest), tree (the same bits everywhere), "
-          "or, "
-          "in any order, products of fp32 that matrix units compute: tf32, bf16x3 or bf16x6")
+          "or, in any order, products of fp32 that matrix units compute: tf32, bf16x3 or bf16x6")
       ->type_name("POLICY");
 }
 

@@ -39,9 +39,9 @@ class Prediction {
     const std::optional<ExpressionShape> wanted = ExpressionShape::Of(key_.canonical_form());
     const bool is_valid = wanted && wanted->sizes == shape->sizes && known.numerics == numerics_ &&
                           Validate(expression_, model, device_, known).ok();
-    // Repaired ones have no matrix unit, which such policies are about: rules choose one.
-    if (!is_valid && ProductsOf(numerics_) != Products::kExact) {
-      return absl::FailedPreconditionError("the record is of another policy, or of other sizes");
+    // Repaired ones have no matrix unit.
+    if (!is_valid && ByRules().unit.rows > 0) {
+      return absl::FailedPreconditionError("by rules, a matrix unit computes it");
     }
     MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                          is_valid ? known : Repaired(known, model, shape->sizes));
@@ -63,12 +63,13 @@ class Prediction {
     return Make(model, parameters);
   }
 
-  Result<PredictedKernel> FromRules() const {
-    const SystemModel model = TuningModel(device_.kind);
-    return Make(model, DefaultParameters(expression_, model, device_, numerics_));
-  }
+  Result<PredictedKernel> FromRules() const { return Make(TuningModel(device_.kind), ByRules()); }
 
  private:
+  TuningParameters ByRules() const {
+    return DefaultParameters(expression_, TuningModel(device_.kind), device_, numerics_);
+  }
+
   // The nearest parameters that are valid; `known` is for the given sizes.
   Result<TuningParameters> Repaired(const TuningParameters& known, const SystemModel& model,
                                     const std::vector<int64_t>& sizes) const {

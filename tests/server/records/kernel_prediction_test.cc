@@ -108,6 +108,21 @@ TEST_F(KernelPredictionTest, ASimilarRecordIsRepairedToTheDevice) {
   }
 }
 
+// What is repaired has no matrix unit: of fp64, as of all types and policies that have some.
+TEST_F(KernelPredictionTest, WhereRulesChooseAMatrixUnitNoOtherSizeIsRepaired) {
+  const Expression large = MatMulExpression(4096, 4096, 4096, ScalarType::kFloat64);
+  const Expression product = MatMulExpression(1024, 1024, 1024, ScalarType::kFloat64);
+  ASSERT_GT(DefaultParameters(product, CudaModel(), Gpu(90)).unit.rows, 0);
+  v1::TuningRecord record = RecordOfMatMul("of-large", 4096, Gpu(90),
+                                           ToText(DefaultParameters(large, CudaModel(), Gpu(90))));
+  *record.mutable_key() = MakeKernelKey(large, KeyEnvironment::Of(Gpu(90)));
+  const Result<PredictedKernel> predicted = PredictKernel(
+      product, Gpu(90), MakeKernelKey(product, KeyEnvironment::Of(Gpu(90))), {record});
+  ASSERT_TRUE(predicted.ok()) << predicted.status();
+  EXPECT_EQ(predicted->made_from, "");
+  EXPECT_GT(ParseTuningParameters(predicted->record.parameters())->unit.rows, 0);
+}
+
 // With copies beside the computation, and residency, of which OpenCL knows nothing.
 TEST_F(KernelPredictionTest, RecordsOfCudaServeOpenClOnTheSameGpu) {
   BlockDesign design;

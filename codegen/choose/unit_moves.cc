@@ -67,7 +67,7 @@ class UnitWalk {
     UnitParameters unit = p_.unit;
     unit.rows = rows;
     unit.columns = columns;
-    const int64_t have = UnitSharedBytes(p_.unit), of_stage = UnitSharedBytes(unit) / unit.stages;
+    const int64_t have = UnitStageBytes(p_.unit) * unit.stages, of_stage = UnitStageBytes(unit);
     unit.stages = static_cast<int>(std::max<int64_t>(have / of_stage, kFewestUnitStages));
     unit.stages = std::min(unit.stages, kMostUnitStages);
     if (rows % (kUnitRows * unit.groups) == 0) Show(unit);

@@ -18,9 +18,10 @@ namespace {
 constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
-// Cycles until the first stage is there, between two stages, from one launch to the next, and until
-// all blocks of a cluster are at a barrier.
-constexpr double kFirstStage = 1500, kBetweenStages = 60, kToNextLaunch = 6000, kMeeting = 900;
+// Cycles until the first stage is there, until another is beside what its bytes take, between two
+// stages, from one launch to the next, and until all blocks of a cluster are at a barrier.
+constexpr double kFirstStage = 1500, kStageLatency = 500, kBetweenStages = 60, kToNextLaunch = 6000,
+                 kMeeting = 900;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -51,7 +52,8 @@ constexpr std::array<UnitShape, 15> kShapes = {{{128, 256, 2},
                                                 {128, 64, 1},
                                                 {64, 32, 1},
                                                 {64, 16, 1}}};
-constexpr std::array<int, 4> kStages = {8, 6, 4, 3};
+constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
+constexpr int kMostResident = 3;  // blocks of a multiprocessor for which stages are fewer
 constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 
 // Blocks that a multiprocessor has at a time.
@@ -60,7 +62,7 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
   constexpr int64_t kRegistersBesideSums = 72, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
-                            (UnitSharedBytes(unit) + kReservedSharedBytes);
+                            (UnitSharedBytes(unit, plan) + kReservedSharedBytes);
   const int64_t registers = RoundUp(UnitRegisters(unit, plan) + kRegistersBesideSums, kGranularity);
   const int64_t by_registers =
       limits.registers_per_block / (registers * kUnitThreads * unit.groups);
@@ -74,15 +76,18 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double bloc
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
   const double multiply = rows * columns * depth * halves / kMultiplyAdds;
   // What does not exist is not read.
-  const auto points = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
-                                          std::min<int64_t>(unit.columns, plan.n));
-  const double bytes = points * kUnitRowBytes / kStageBytes;
+  const auto read = [&](int own, int64_t points, const UnitOperandPlan& operand) {
+    return static_cast<double>(std::min<int64_t>(own, points) * operand.row_lines);
+  };
+  const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
+  const double bytes = blocks * points * kUnitRowBytes / kStageBytes;
   const auto copying = [&](double own, int width) {
     return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
   };
   const double instructions =
       (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
-  return blocks * std::max({multiply, bytes, instructions}) + kBetweenStages;
+  const double waiting = (kStageLatency + bytes) / static_cast<double>(plan.ahead);
+  return std::max({blocks * multiply, bytes, blocks * instructions, waiting}) + kBetweenStages;
 }
 
 // Of operands that come from memory: those of blocks that run at the same time once, as the
@@ -125,7 +130,8 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
                              blocks * result_bytes / kResultBytes;
   };
   const double computing = rounds * of(resident) + of(last);
-  const double moved = MemoryBytes(plan, parameters, resident * multiprocessors);
+  const auto results = static_cast<double>(plan.batches * plan.m * plan.n);
+  const double moved = MemoryBytes(plan, parameters, resident * multiprocessors) + 2 * results;
   // Where memory decides, blocks that have less to do are still more likely to keep it busy.
   double cycles = std::max(computing, moved / kBytesFromMemory) + computing / 8;
   if (unit.packed != PackedOperands::kNone) {
@@ -135,7 +141,6 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
     cycles += kPackingLaunch + packed * bytes / (kResultBytes * multiprocessors);
   }
   if (plan.leaves_parts) {
-    const double results = static_cast<double>(plan.batches * plan.m * plan.n);
     cycles += kToNextLaunch + results * 4 * unit.parts / (kPartBytes * multiprocessors);
   }
   return cycles;
@@ -151,9 +156,11 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   }
   Result<UnitPlan> plan = PlanUnit(expression, parameters.numerics);
   if (!plan.ok()) return variants;
-  const int a_bit = plan->is_converted() || plan->a_in_memory.width < kWideCopy ? 1 : 0;
-  const int b_bit = plan->is_converted() || plan->b_in_memory.width < kWideCopy ? 2 : 0;
-  const auto unaligned = static_cast<PackedOperands>(a_bit | b_bit);
+  const auto is_unaligned = [&](const UnitOperandPlan& operand) {
+    return plan->is_converted() || operand.width < kWideCopy || operand.row_lines > 1;
+  };
+  const auto unaligned = static_cast<PackedOperands>((is_unaligned(plan->a_in_memory) ? 1 : 0) |
+                                                     (is_unaligned(plan->b_in_memory) ? 2 : 0));
   TuningParameters variant = parameters;
   static_cast<BlockChoices&>(variant) = {};
   variant.swizzle = kSwizzle;
@@ -170,6 +177,10 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     for (const int parts : kParts) {
       for (const int stages : kStages) {
         variant.unit = {shape.rows, shape.columns, shape.groups, stages, parts};
+        // Places that no stage has are none.
+        if (stages != kStages.back() && CeilDivide(plan->k, plan->depth() * parts) < stages) {
+          continue;
+        }
         bool fits = false;
         for (const PackedOperands packed : {PackedOperands::kNone, unaligned}) {
           variant.unit.packed = packed;
@@ -180,8 +191,8 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           if (unaligned == PackedOperands::kNone) break;
         }
         // The most stages that fit; fewer where that makes room for more blocks.
-        if (fits && UnitSharedBytes(variant.unit) <= device.blocks.shared_bytes_per_block / 2)
-          break;
+        const int64_t bytes = UnitStageBytes(variant.unit) * stages;
+        if (fits && bytes * kMostResident <= device.blocks.shared_bytes_per_block) break;
       }
     }
   }

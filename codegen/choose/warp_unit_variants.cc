@@ -75,7 +75,7 @@ int64_t ResidentOfWarps(const UnitPlan& plan, const UnitParameters& unit,
   constexpr int64_t kRegistersBeside = 32, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
-                            (UnitSharedBytes(unit) + kReservedSharedBytes);
+                            (UnitSharedBytes(unit, plan) + kReservedSharedBytes);
   const int64_t registers = RoundUp(UnitRegisters(unit, plan) + kRegistersBeside, kGranularity);
   const int64_t by_registers = limits.registers_per_block / (registers * unit.threads());
   return std::max<int64_t>(1, std::min(by_memory, by_registers));

@@ -73,12 +73,17 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
   if (is_bounded && !is_zero) {
     return NotForUnits("operand ", name, " has a boundary that is not 0");
   }
-  UnitOperandPlan plan{operand.loaded, false, 1};
+  UnitOperandPlan plan{operand.loaded, false, 1, 1};
   const std::vector<int>& own = is_a ? form.m : form.n;
   const int along_k = InputWidth(e, buffer, ref.access, form.k.back());
   const int across = InputWidth(e, buffer, ref.access, own.back());
   plan.is_across = across > along_k;
   plan.width = std::max(across, along_k);
+  const auto line = static_cast<int>(kUnitRowBytes / SizeBytes(buffer.type.scalar()));
+  const AffineIndex offset = buffer.Linearized(ref.access);
+  const int along = plan.is_across ? own.back() : form.k.back();
+  const int64_t row = std::min<int64_t>(line, e.dimensions()[along].size);
+  if (UnitNeighbours(e, offset, along, line) < row) plan.row_lines = 2;
   // Fewer bytes are copied one by one.
   if (plan.width * SizeBytes(buffer.type.scalar()) < kFewestCopiedBytes) plan.width = 1;
   return plan;
@@ -95,7 +100,6 @@ int ResultWidth(const Expression& e, int d) {
 }
 
 constexpr int kMostUnitWarps = 32;
-constexpr int kFewestWarpStages = 2;          // one is multiplied, one is copied
 constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
 constexpr int64_t kRegistersBesideSums = 40;  // idem
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
@@ -169,9 +173,9 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
       u.has_warps() ? WarpTilesObstacle(u, plan, device) : GroupTilesObstacle(u, plan);
   if (!tiles.empty()) return tiles;
   if (std::string why = ConversionObstacle(u, plan); !why.empty()) return why;
-  const int fewest = u.has_warps() ? kFewestWarpStages : kFewestUnitStages;
-  if (u.stages < fewest || u.stages > kMostUnitStages) {
-    return absl::StrCat("stages: ", u.stages, " is not in ", fewest, "..", kMostUnitStages);
+  if (u.stages < kFewestUnitStages || u.stages > kMostUnitStages) {
+    return absl::StrCat("stages: ", u.stages, " is not in ", kFewestUnitStages, "..",
+                        kMostUnitStages);
   }
   if (u.parts < 1 || u.parts > kMostUnitParts) {
     return absl::StrCat("parts: ", u.parts, " is not in 1..", kMostUnitParts);
@@ -197,10 +201,8 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
   return why;
 }
 
-// Of a cluster: each of its blocks stores whole pieces, and shows the others the sums of its tile
-// in the place of one operand.
+// Of a cluster: each of its blocks stores whole pieces.
 std::string UnitClusterObstacle(const UnitParameters& u) {
-  constexpr int kShownOfStage = kUnitRowBytes / 4;  // rows or columns of fp32
   if (u.has_warps()) return "parts of units of warps combine as partials";
   if (u.parts == 1) return "there is one part, and nothing to combine";
   if (u.parts > kMaxClusterBlocks) {
@@ -210,10 +212,6 @@ std::string UnitClusterObstacle(const UnitParameters& u) {
   if (u.columns % (16 * u.parts) != 0) {
     return absl::StrCat("columns: ", u.columns, " is no multiple of 16 for each of ", u.parts,
                         " blocks of a cluster");
-  }
-  if (std::min(u.rows, u.columns) > kShownOfStage * u.stages) {
-    return absl::StrCat("stages: the sums of ", u.rows, " rows of ", u.columns,
-                        " columns do not fit in the place of ", u.stages, " of one operand");
   }
   return "";
 }
@@ -237,8 +235,8 @@ bool IsStaged(const Expression& e) {
          Info(e.stored()[0].type).computed == ScalarType::kFloat32;
 }
 
-// Whether a tile of results has room in the stages of an operand, as matrices that threads have
-// four of: two along m and along n.
+// Whether threads have a tile of results as matrices, four each, two along m and along n, which
+// have room in shared memory: of warps, in the stages of an operand.
 bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
   if (!IsHalf(plan.element)) return false;
   if (!unit.has_warps()) return true;
@@ -246,6 +244,28 @@ bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
   if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
   const int64_t tile = RoundUp(unit.columns, kUnitDepth) * unit.rows;
   return tile <= std::max(unit.rows, unit.columns) * kUnitDepth * unit.stages;
+}
+
+// Elements from one packed row to the next: whole lines of 128 bytes, or rows that share one.
+int64_t PackedRow(int64_t points, const UnitPlan& plan) {
+  const int64_t line = plan.depth();
+  if (points >= line) return RoundUp(points, line);
+  int64_t row = plan.piece();
+  while (row < points) row *= 2;
+  return row;
+}
+
+// Groups need no place twice, or may still multiply the stage before where the next copies go to:
+// then these wait, or there is another place.
+void CutStages(const UnitParameters& unit, UnitPlan* plan) {
+  plan->places = unit.stages;
+  plan->ahead = unit.stages - 1;
+  plan->is_behind = false;
+  if (unit.has_warps()) return;
+  plan->places = std::min<int64_t>(unit.stages, plan->part_stages);
+  const bool is_once = plan->places == plan->part_stages;
+  plan->is_behind = is_once || unit.stages > 2;
+  plan->ahead = is_once ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
 }
 
 }  // namespace
@@ -264,8 +284,22 @@ int UnitNeighbours(const Expression& e, const AffineIndex& offset, int d, int mo
   return width;
 }
 
-int64_t UnitSharedBytes(const UnitParameters& unit) {
-  return int64_t{unit.stages} * (unit.rows + unit.columns) * kUnitRowBytes;
+int64_t UnitStageBytes(const UnitParameters& unit) {
+  return int64_t{unit.rows + unit.columns} * kUnitRowBytes;
+}
+
+int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
+  const int64_t operand = plan.places * std::max(unit.rows, unit.columns) * kUnitRowBytes;
+  const int64_t results =
+      plan.is_staged ? RoundUp(unit.columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
+  const int64_t sums =
+      plan.sharers > 1 ? int64_t{unit.rows} * unit.columns * SizeBytes(plan.sum) : 0;
+  return std::max({operand, results, sums});
+}
+
+int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
+  return plan.places * std::min(unit.rows, unit.columns) * kUnitRowBytes +
+         UnitRoomBytes(unit, plan);
 }
 
 int64_t UnitSums(const UnitParameters& unit) {
@@ -347,7 +381,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
                             (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
-        UnitSharedBytes(unit) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
+        UnitSharedBytes(unit, *plan) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
        {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
         UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
@@ -364,8 +398,12 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
     // Groups take rows of tf32 along k.
     const bool is_tf32 = plan.is_converted() && !plan.has_parts();
     if (IsByte(plan.element) || (is_tf32 && !unit.has_warps())) operand.is_across = false;
-    operand.packed_row = RoundUp(operand.is_across ? own : plan.k, plan.piece());
+    const int64_t points = RoundUp(operand.is_across ? own : plan.k, plan.piece());
+    operand.packed_row = PackedRow(points, plan);
+    // Sections follow each other.
+    operand.packed_points = plan.has_parts() && !operand.is_across ? points : operand.packed_row;
     operand.width = static_cast<int>(plan.piece());
+    operand.row_lines = 1;
     return operand;
   };
   plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);
@@ -374,6 +412,7 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
+  CutStages(unit, &plan);
   plan.sharers = combine == CombineBlocks::kCluster ? unit.parts : 1;
   plan.leaves_parts = unit.parts > plan.sharers;
   plan.is_staged = !plan.leaves_parts && IsStaged(plan.computed) && HasStaging(unit, plan);

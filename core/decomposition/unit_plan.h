@@ -35,7 +35,7 @@ inline constexpr int64_t kUnitDepth = kUnitRowBytes / kUnitElementBytes;  // of 
 // Of warps: columns of a multiplication.
 inline constexpr int64_t kWarpColumns = 8;
 inline constexpr int kMostUnitGroups = 4;
-inline constexpr int kFewestUnitStages = 3;  // one is multiplied, one may be still, one is copied
+inline constexpr int kFewestUnitStages = 2;  // one is multiplied, one is copied
 inline constexpr int kMostUnitStages = 8;
 inline constexpr int kMostUnitParts = 64;
 
@@ -44,9 +44,11 @@ struct UnitOperandPlan {
   int parameter;   // of f: what is loaded
   bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
   int width;       // neighbours that are copied at once, at most 16 bytes
-  // It is copied to scratch memory first: rows along that way, padded to this many elements with
-  // zeros. 0: it is not.
+  int row_lines;   // in which a row of a stage is, 128 bytes of memory each
+  // It is copied to scratch memory first: rows along that way, one behind the other so many
+  // elements on, which have no more lines of a cache than they need. 0: it is not.
   int64_t packed_row = 0;
+  int64_t packed_points = 0;  // of a row that are there, zeros behind the last point included
 };
 
 struct UnitPlan {
@@ -62,6 +64,11 @@ struct UnitPlan {
   int64_t tiles_m = 1, tiles_n = 1;  // of a batch
   int64_t stages_k = 1;              // of all parts
   int64_t part_stages = 1;           // of one part, the last one perhaps fewer
+  int64_t places = 1;                // that stages have in shared memory, one after the other
+  // Stages whose copies begin before the first one is multiplied, and then as many ahead of it.
+  int64_t ahead = 1;
+  // Whether multiplications of one stage run on while the copies of a later one begin.
+  bool is_behind = false;
   // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
   // as many columns.
   int64_t sharers = 1;
@@ -89,8 +96,12 @@ struct UnitPlan {
   }
 };
 
-// Bytes of shared memory of a block, and sums of a thread.
-int64_t UnitSharedBytes(const UnitParameters& unit);
+// Bytes of shared memory of a stage, of a block, and of what the larger operand's stages, which
+// have been multiplied, leave room for: sums that a cluster has in common, results of 16 bits.
+int64_t UnitStageBytes(const UnitParameters& unit);
+int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
+int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
+// Sums of a thread.
 int64_t UnitSums(const UnitParameters& unit);
 // Registers of a thread for what the unit has in them: sums; of warps two steps of operands, too.
 int64_t UnitRegisters(const UnitParameters& unit, const UnitPlan& plan);

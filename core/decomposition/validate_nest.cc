@@ -306,8 +306,9 @@ class Nest {
     MDH_RETURN_IF_ERROR(AtParameter(Limit("registers of a block (D3, R3), in words of 32 bits",
                                           words * threads, limits_.registers_per_block),
                                     Tiles(m_.LayerWith(LayerRole::kThreads))));
-    return p_.resident_blocks == 0 ? absl::OkStatus()
-                                   : AtParameter(Residency(bytes, words), ChoicePlace("resident"));
+    // Blocks that compute on matrix units need what these do (unit_plan.h).
+    if (p_.resident_blocks == 0 || p_.unit.rows > 0) return absl::OkStatus();
+    return AtParameter(Residency(bytes, words), ChoicePlace("resident"));
   }
 
   // All of the blocks that shall be on a multiprocessor have room there.

@@ -1,5 +1,6 @@
 #include "codegen/lower/units/unit_copies.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,10 +28,11 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
       array_(context.names().Unique(input_ + "_sm")) {}
 
-void UnitCopies::DeclareShared(Block* block) const {
-  block->push_back(
-      {DeclareArray{array_, context_.element(), stage_elements() * context_.unit().stages,
-                    MemorySpace::kShared, kOperandAlignment}});
+void UnitCopies::DeclareShared(int64_t bytes, Block* block) const {
+  const int64_t elements = std::max(stage_elements() * context_.plan().places,
+                                    CeilDivide(bytes, context_.element_bytes()));
+  block->push_back({DeclareArray{array_, context_.element(), elements, MemorySpace::kShared,
+                                 kOperandAlignment}});
 }
 
 // Its point along m or n, and along k. Neither need exist.

@@ -18,7 +18,8 @@ class UnitCopies {
   bool is_across() const { return plan_.is_across; }
   int64_t depth() const { return context_.depth(); }
   int64_t stage_elements() const { return axis_.step * context_.depth(); }
-  void DeclareShared(Block* block) const;
+  // So many bytes at least, if its stages have fewer.
+  void DeclareShared(int64_t bytes, Block* block) const;
   // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
   // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
   bool is_packed() const { return plan_.packed_row > 0; }
@@ -57,17 +58,16 @@ class UnitCopies {
   void EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
                     const std::string& target, const Index& to, std::vector<Condition> conditions,
                     Block* block) const;
-  int64_t EmitConversion(LoopProgram* program, Block* block);
   std::string EmitSource(const Index& batch, const Index& row, const Index& in_row, int width,
                          Block* block);
   std::vector<std::string> EmitParts(const std::string& values, Block* block) const;
   // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
   // behind the last one, too.
   int64_t OwnPoints() const {
-    return is_packed() && plan_.is_across ? plan_.packed_row : axis_.points;
+    return is_packed() && plan_.is_across ? plan_.packed_points : axis_.points;
   }
   int64_t KPoints() const {
-    return is_packed() && !plan_.is_across ? plan_.packed_row : context_.k().points;
+    return is_packed() && !plan_.is_across ? plan_.packed_points : context_.k().points;
   }
   std::optional<int64_t> StepAlongK() const;
   Index BaseOf(const Index& own, Block* block);

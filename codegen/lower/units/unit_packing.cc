@@ -1,4 +1,4 @@
-// Copies of operands to scratch memory, as rows of multiples of 16 bytes, and on the way, where
+// Copies of operands to scratch memory, as rows that begin where lines do, and on the way, where
 // operands are converted, to what units take (core/decomposition/unit_plan.h).
 #include <utility>
 
@@ -9,54 +9,14 @@
 
 namespace mdh {
 
+// Threads have a piece of the source each, convert it once if it is, and store it to every section.
 int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
-  if (context_.plan().is_converted()) return EmitConversion(program, block);
-  NameAllocator& names = context_.names();
-  const int64_t row_pieces = plan_.packed_row / context_.piece_elements();
-  const int64_t rows = plan_.is_across ? context_.k().points : axis_.points;
-  const int64_t pieces = context_.plan().batches * rows * row_pieces;
-  program->scratch.push_back(
-      {source_, context_.element(), pieces * context_.piece_elements(), false});
-  const std::string item = names.Unique("item"), eight = names.Unique("eight");
-  Block body = {
-      {DeclareArray{eight, context_.element(), context_.piece_elements(), MemorySpace::kPrivate}}};
-  const Index number = Index::Variable(item), row = number / row_pieces;
-  UnitContext::Point point(context_.expression().rank(), Index(0));
-  context_.SetPoint(context_.Batches(), row / rows, "batch", &point, &body);
-  for (int64_t at = 0; at < context_.piece_elements(); ++at) {
-    const Index inner = number % row_pieces * context_.piece_elements() + Index(at);
-    const Index own = plan_.is_across ? inner : row % rows;
-    const Index along_k = plan_.is_across ? row % rows : inner;
-    const int64_t points = plan_.is_across ? axis_.points : context_.k().points;
-    std::vector<Condition> conditions;
-    if (points % context_.piece_elements() != 0) conditions.push_back(Less(inner, Index(points)));
-    for (Condition& inside : Inside(own, along_k, point, &body)) {
-      conditions.push_back(std::move(inside));
-    }
-    const Index from = At(offset_.kept, point) +
-                       context_.Along(axis_, offset_.kept, own, input_ + "_point", &body) +
-                       context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", &body);
-    EmitElements({context_.element(), 1}, input_, from, eight, Index(at), std::move(conditions),
-                 &body);
-  }
-  body.push_back(
-      {StoreElements{source_, number * context_.piece_elements(),
-                     MakeLoad(eight, Index(0),
-                              {context_.element(), static_cast<int>(context_.piece_elements())}, 1),
-                     1}});
-  block->push_back({ShareLoop{item, pieces, ShareBlock(std::move(body))}});
-  return pieces;
-}
-
-// Threads have a piece of the source each, convert it once, and store it to every section.
-int64_t UnitCopies::EmitConversion(LoopProgram* program, Block* block) {
   const UnitPlan& plan = context_.plan();
   const auto sections = static_cast<int64_t>(ProductsOfParts(plan.products).size());
   const int64_t piece = context_.piece_elements();
-  const int64_t row_pieces = plan_.packed_row / (plan_.is_across ? 1 : sections) / piece;
+  const int64_t row_pieces = plan_.packed_points / (plan_.is_across ? 1 : sections) / piece;
   const int64_t rows = plan_.is_across ? plan.section_k : axis_.points;
-  program->scratch.push_back(
-      {source_, context_.element(), plan.batches * rows * row_pieces * sections * piece, false});
+  program->scratch.push_back({source_, context_.element(), plan.packed_elements(is_a_), false});
   const std::string item = context_.names().Unique("item");
   // Neighbouring threads have neighbours in memory: in a row, or 8 rows at 4 pieces, so that what
   // they read and what they write are 32 bytes at least.
@@ -104,6 +64,7 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
   const UnitPlan& plan = context_.plan();
   const int64_t piece = context_.piece_elements();
   const int64_t points_k = PointsAlong(context_.expression(), plan.form.k);
+  const auto sections = static_cast<int64_t>(ProductsOfParts(plan.products).size());
   const std::string values = context_.names().Unique("values");
   block->push_back({DeclareArray{values, plan.loaded, piece, MemorySpace::kPrivate}});
   UnitContext::Point point(context_.expression().rank(), Index(0));
@@ -112,10 +73,10 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
     const Index own = plan_.is_across ? in_row + Index(at) : row;
     const Index along_k = plan_.is_across ? row : in_row + Index(at);
     std::vector<Condition> conditions;
-    if (plan_.is_across && axis_.points % piece != 0) {
+    if (plan_.is_across && axis_.points != plan_.packed_points) {
       conditions.push_back(Less(own, Index(axis_.points)));
     }
-    if (plan_.is_across ? points_k != plan.section_k : points_k % piece != 0) {
+    if (points_k != (plan_.is_across ? plan.section_k : plan_.packed_points / sections)) {
       conditions.push_back(Less(along_k, Index(points_k)));
     }
     for (Condition& inside : Inside(own, along_k, point, block)) {
@@ -135,7 +96,7 @@ std::vector<std::string> UnitCopies::EmitParts(const std::string& values, Block*
   const UnitPlan& plan = context_.plan();
   const int64_t piece = context_.piece_elements();
   if (!plan.has_parts()) {
-    block->push_back({RoundToTf32{{values, Index(0)}, piece}});
+    if (plan.is_converted()) block->push_back({RoundToTf32{{values, Index(0)}, piece}});
     return {values};
   }
   std::vector<std::string> parts;

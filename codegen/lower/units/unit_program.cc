@@ -39,11 +39,11 @@ class UnitProgramBuilder {
  private:
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
-  int64_t stages_ahead() const { return unit().stages - (unit().has_warps() ? 1 : 2); }
+  int64_t stages_ahead() const { return plan().ahead; }
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
-    Stage stage{"Operands as rows of multiples of 16 bytes.", {}};
+    Stage stage{"Operands as rows that begin where lines of caches do.", {}};
     int64_t pieces = 0;
     for (UnitCopies* copies : {&a_, &b_}) {
       if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
@@ -59,8 +59,9 @@ class UnitProgramBuilder {
     stage.cluster = {plan().sharers, 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
-    a_.DeclareShared(&body);
-    b_.DeclareShared(&body);
+    for (const UnitCopies* copies : {&a_, &b_}) {
+      copies->DeclareShared(copies == &Larger() ? UnitRoomBytes(unit(), plan()) : 0, &body);
+    }
     DeclareTile(&body);
     a_.DeclarePointers(FirstStage(), &body);
     b_.DeclarePointers(FirstStage(), &body);
@@ -73,21 +74,13 @@ class UnitProgramBuilder {
       EmitStages(&body);
     }
     if (!totals_.empty()) body.push_back(TakeTotals());
-    results_.Emit({.staging = StagingArray(), .shown = ShownArray()}, &body);
+    results_.Emit(Larger().array(), &body);
     stage.body = std::move(body);
     return stage;
   }
 
-  // The operand whose stages have room for a tile of results.
-  const std::string& StagingArray() const {
-    const int64_t tile = RoundUp(unit().columns, context_.depth()) * unit().rows;
-    return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
-  }
-  // The same for its sums, of fp32.
-  const std::string& ShownArray() const {
-    const int64_t tile = int64_t{unit().rows} * unit().columns * 4 / context_.element_bytes();
-    return tile <= b_.stage_elements() * unit().stages ? b_.array() : a_.array();
-  }
+  // The operand whose stages have the most shared memory (UnitRoomBytes).
+  const UnitCopies& Larger() const { return unit().rows > unit().columns ? a_ : b_; }
 
   // ---- Who computes what ----
 
@@ -152,7 +145,7 @@ class UnitProgramBuilder {
   // The copies of a stage as a group, an empty one if there is none.
   Block Copies(const Index& stage, bool exists) {
     Block copies;
-    const Index slot = stage % unit().stages;
+    const Index slot = stage % plan().places;
     a_.Emit(FirstStage() + stage, slot, &copies);
     b_.Emit(FirstStage() + stage, slot, &copies);
     if (!exists) copies = {When({Less(stage, StageCount())}, std::move(copies))};
@@ -194,8 +187,8 @@ class UnitProgramBuilder {
     const Index stage = Index::Variable(stage_), slot = Index::Variable(slot_);
     const Index next = Index::Variable(next_slot_);
     Block body;
-    body.push_back({DeclareIndex{slot_, stage % unit().stages}});
-    body.push_back({DeclareIndex{next_slot_, (stage + Index(1)) % unit().stages}});
+    body.push_back({DeclareIndex{slot_, stage % plan().places}});
+    body.push_back({DeclareIndex{next_slot_, (stage + Index(1)) % plan().places}});
     body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
     Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
     for (int64_t step = 0; step < warps.steps(); ++step) {
@@ -220,14 +213,19 @@ class UnitProgramBuilder {
     EmitFirstCopies(block);
     Block body;
     const Index stage = Index::Variable(stage_);
-    body.push_back({DeclareIndex{slot_, stage % unit().stages}});
+    body.push_back({DeclareIndex{slot_, stage % plan().places}});
     body.push_back({WaitForCopies{static_cast<int>(ahead - 1)}});
     body.push_back({UnitFence{}});
     body.push_back({Barrier{}});
     EmitMultiplications(&body);
-    body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
-    Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
-    body.push_back({WaitForMultiplies{1}});
+    if (ahead == plan().part_stages) {
+      body.push_back({Comment{"All copies have begun: none are those of one stage more."}});
+      body.push_back({CommitCopies{}});
+    } else {
+      body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
+      Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
+    }
+    body.push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (!totals_.empty()) {
       body.push_back(When(IsPromoted(Index::Variable(stage_)),
                           {{WaitForMultiplies{0}}, AddToTotals(totals_)}));

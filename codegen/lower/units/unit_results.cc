@@ -1,6 +1,7 @@
 #include "codegen/lower/units/unit_results.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -147,8 +148,8 @@ void UnitResults::ApplyStore(Block* block) {
 
 // ---- To memory ----
 
-void UnitResults::Emit(const Room& room, Block* block) {
-  if (context_.plan().sharers > 1) CombineInCluster(room.shown, block);
+void UnitResults::Emit(const std::string& room, Block* block) {
+  if (context_.plan().sharers > 1) CombineInCluster(room, block);
   if (leaves_parts()) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
@@ -157,7 +158,7 @@ void UnitResults::Emit(const Room& room, Block* block) {
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);
-  if (context_.plan().is_staged) return EmitStaged(room.staging, block);
+  if (context_.plan().is_staged) return EmitStaged(room, block);
   EmitDirect(outputs_[0], Index(0), std::min(context_.plan().result_width, 2), block);
 }
 
@@ -225,33 +226,44 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
       Unrolled(sixteen, tiles_.columns / context_.plan().sharers / 16, std::move(body)));
 }
 
+// Of a staged element behind the first of its 64 columns.
+Index UnitResults::StagedPlace(const Index& row, const Index& column) const {
+  const int64_t piece = context_.piece_elements();
+  return row * context_.depth() + context_.Swizzled(column / piece, row) * piece + column % piece;
+}
+
+// Neighbouring threads store neighbours, as many each as memory is aligned to.
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
-  const int64_t at_once = context_.rows_at_once(), depth = context_.depth();
-  const int width = context_.plan().result_width;
+  const int64_t depth = context_.depth(), width = context_.plan().result_width;
+  const int64_t of_row = depth / width, at_once = context_.threads() / of_row;
   const std::string sixty_four = context_.names().Unique("columns"),
                     rows = context_.names().Unique("rows");
-  const Index row = context_.Row() + Index::Variable(rows) * at_once;
-  const Index place = Index::Variable(sixty_four) * (unit.rows * depth) + context_.Place() +
-                      Index::Variable(rows) * (at_once * depth);
-  const Index column =
-      Index::Variable(sixty_four) * depth + context_.Piece() * context_.piece_elements();
+  const Index thread_row = context_.Thread() / of_row,
+              thread_column = context_.Thread() % of_row * width;
+  // Rows that are eight apart have the same swizzle.
+  const int64_t near = 8 / std::gcd(int64_t{8}, at_once);
   Block body;
-  for (int at = 0; at < context_.piece_elements(); at += width) {
-    const Index m = context_.FirstM() + row, n = FirstN() + column + Index(at);
+  for (int64_t at = 0; at < near; ++at) {
+    const Index first = Index::Variable(rows) * (at_once * near);
+    const Index in_eight = thread_row + Index(at * at_once), row = first + in_eight;
+    const Index column = Index::Variable(sixty_four) * depth + thread_column;
+    const Index m = context_.FirstM() + row, n = FirstN() + column;
+    const Index place = Index::Variable(sixty_four) * (unit.rows * depth) + first * depth +
+                        StagedPlace(in_eight, thread_column);
     Block one;
     const UnitContext::Point point = PointOf(m, n, &one);
-    one.push_back(
-        {StoreElements{outputs_[0].pointer, At(outputs_[0].offset, point),
-                       MakeLoad(staging, place + Index(at), {outputs_[0].type, width}, 1), 1}});
-    body.push_back(When(Exists(m, n), std::move(one)));
+    one.push_back({StoreElements{
+        outputs_[0].pointer, At(outputs_[0].offset, point),
+        MakeLoad(staging, place, {outputs_[0].type, static_cast<int>(width)}, 1), 1}});
+    std::vector<Condition> conditions = Exists(m, n);
+    if (unit.rows % (at_once * near) != 0) conditions.push_back(Less(row, Index(unit.rows)));
+    if (columns() % depth != 0) conditions.push_back(Less(column, Index(columns())));
+    body.push_back(When(std::move(conditions), std::move(one)));
   }
-  std::vector<Condition> conditions;
-  if (unit.rows % at_once != 0) conditions.push_back(Less(row, Index(unit.rows)));
-  if (columns() % depth != 0) conditions.push_back(Less(column, Index(columns())));
-  if (!conditions.empty()) body = {When(std::move(conditions), std::move(body))};
-  block->push_back(Unrolled(sixty_four, CeilDivide(columns(), depth),
-                            {Unrolled(rows, CeilDivide(unit.rows, at_once), std::move(body))}));
+  block->push_back(
+      Unrolled(sixty_four, CeilDivide(columns(), depth),
+               {Unrolled(rows, CeilDivide(unit.rows, at_once * near), std::move(body))}));
 }
 
 }  // namespace mdh

@@ -21,13 +21,9 @@ class UnitResults {
   bool leaves_parts() const { return context_.plan().leaves_parts; }
   void AppendStages(LoopProgram* program);
 
-  // Shared arrays with room for a tile of elements of 16 bits, and for one of sums.
-  struct Room {
-    std::string staging, shown;
-  };
   // Stores the sums of all threads of a block, which have met at a barrier behind the last use of
-  // that room.
-  void Emit(const Room& room, Block* block);
+  // the shared array `room` (UnitRoomBytes).
+  void Emit(const std::string& room, Block* block);
 
  private:
   // Two neighbours along n: sums `number` and the next one of the thread.
@@ -52,6 +48,7 @@ class UnitResults {
   void EmitStaged(const std::string& staging, Block* block);
   void EmitMatrices(const std::string& staging, Block* block);
   void EmitPieces(const std::string& staging, Block* block);
+  Index StagedPlace(const Index& row, const Index& column) const;
   void EmitDirect(const ResultTarget& target, const Index& base, int width, Block* block);
   void EmitOneByOne(Block* block);
   bool FitsSums() const;

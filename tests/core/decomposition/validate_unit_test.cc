@@ -53,10 +53,10 @@ TEST(ValidateUnitTest, ConstraintsByName) {
   EXPECT_EQ(Error(Halves(), "64:32:1:4:1"),
             "unit: columns: 32 is no multiple of 64, and B is contiguous along n");
   EXPECT_EQ(Error(Halves(), "320:64:5:4:1"), "unit: groups: 5 is not in 1..4");
-  EXPECT_EQ(Error(Halves(), "64:64:1:2:1"), "unit: stages: 2 is not in 3..8");
+  EXPECT_EQ(Error(Halves(), "64:64:1:1:1"), "unit: stages: 1 is not in 2..8");
   EXPECT_EQ(Error(Halves(), "64:64:1:4:0"), "unit: parts: 0 is not in 1..64");
   EXPECT_EQ(Error(Halves(), "64:64:1:4:3"), "unit: 3 parts of 4 stages along k: one is empty");
-  EXPECT_EQ(Error(Halves(), "128:256:2:5:1"),
+  EXPECT_EQ(Error(Halves("I = 256, J = 256, K = 320"), "128:256:2:5:1"),
             "unit: bytes of shared memory of a block: 245760 > 232448");
   EXPECT_EQ(Error(Halves(), "128:256:1:4:1"), "unit: sums of a thread: 256 > 200");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; numerics=exact"),
@@ -73,9 +73,8 @@ TEST(ValidateUnitTest, ConstraintsByName) {
             "unit: parts: 9 blocks share sums, a cluster has at most 8");
   EXPECT_EQ(Error(Halves(), "64:64:1:4:3", "; combine=cluster"),
             "unit: columns: 64 is no multiple of 16 for each of 3 blocks of a cluster");
-  EXPECT_EQ(Error(Halves(), "128:128:2:3:2", "; combine=cluster"),
-            "unit: stages: the sums of 128 rows of 128 columns do not fit in the place of 3 of one "
-            "operand");
+  EXPECT_EQ(Error(Halves(), "128:256:2:2:2", "; combine=cluster; resident=2"),
+            "unit: bytes of shared memory of a block: 164864 > 116224");
   EXPECT_EQ(Error(Halves(), "64:64:1:4:2", "; combine=last_block"),
             "unit: parts of matrix units combine as partials or in a cluster");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; resident=2"),
@@ -243,6 +242,41 @@ TEST(UnitPlanTest, OperandsAndResults) {
   EXPECT_EQ(plan("I = 130, J = 67, K = 65").b.width, 1);
 }
 
+// How many stages have a place in shared memory, and how many are copied ahead.
+TEST(UnitPlanTest, StagesHaveAsManyPlacesAsThereAre) {
+  const auto plan = [](int64_t k, int stages) {
+    return CutForUnit({64, 128, 1, stages, 1}, CombineBlocks::kPartials,
+                      *PlanUnit(Halves(absl::StrCat("I = 128, J = 128, K = ", k))));
+  };
+  const UnitPlan one = plan(64, 4), all = plan(192, 3), two = plan(192, 2), three = plan(256, 3);
+  EXPECT_EQ(one.places, 1);
+  EXPECT_EQ(one.ahead, 1);
+  EXPECT_EQ(UnitSharedBytes({64, 128, 1, 4, 1}, one), (64 + 128) * kUnitRowBytes);
+  EXPECT_EQ(all.places, 3);
+  EXPECT_EQ(all.ahead, 3) << "no place is used twice";
+  EXPECT_EQ(two.places, 2);
+  EXPECT_EQ(two.ahead, 1);
+  EXPECT_FALSE(two.is_behind) << "copies would go to where multiplications read";
+  EXPECT_EQ(three.ahead, 1);
+  EXPECT_TRUE(three.is_behind);
+}
+
+// Where rows are: packed ones begin where lines do.
+TEST(UnitPlanTest, LinesOfRows) {
+  const UnitParameters unit{64, 64, 1, 4, 1, PackedOperands::kB};
+  const auto plan = [&](const std::string& sizes) {
+    return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(Halves(sizes)));
+  };
+  const UnitPlan whole = plan("I = 128, J = 128, K = 128");
+  EXPECT_EQ(whole.a.row_lines, 1);
+  const UnitPlan odd = plan("I = 1000, J = 1000, K = 1000");
+  EXPECT_EQ(odd.a.row_lines, 2);
+  EXPECT_EQ(odd.b_in_memory.row_lines, 2);
+  EXPECT_EQ(odd.b.row_lines, 1);
+  EXPECT_EQ(odd.b.packed_row, 1024);
+  EXPECT_EQ(plan("I = 64, J = 18, K = 64").b.packed_row, 32) << "two rows of a line";
+}
+
 // Sections of one k, each with the products of two parts.
 TEST(UnitPlanTest, ProductsOfParts) {
   const Expression singles = MatMul("fp32", "A * B", "I = 64, J = 64, K = 100");
@@ -259,7 +293,8 @@ TEST(UnitPlanTest, ProductsOfParts) {
   EXPECT_EQ(three.element, ScalarType::kBfloat16);
   EXPECT_EQ(three.section_k, 104);
   EXPECT_EQ(three.k, 312);
-  EXPECT_EQ(three.a.packed_row, 312);
+  EXPECT_EQ(three.a.packed_row, 320) << "whole lines";
+  EXPECT_EQ(three.a.packed_points, 312);
   EXPECT_TRUE(three.b.is_across);
   EXPECT_EQ(three.promoted_stages(), 0);
   const UnitPlan six = plan(NumericsPolicy::kBf16x6, groups);

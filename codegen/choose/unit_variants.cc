@@ -16,12 +16,12 @@ namespace {
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
 constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
+constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
-// Cycles until the first stage is there, until another is beside what its bytes take, between two
-// stages, from one launch to the next, and until all blocks of a cluster are at a barrier.
-constexpr double kFirstStage = 1500, kStageLatency = 500, kBetweenStages = 60, kToNextLaunch = 6000,
-                 kMeeting = 900;
+// Cycles until the first stage is there, until another is beside what its bytes take, from one
+// launch to the next, and until all blocks of a cluster are at a barrier.
+constexpr double kFirstStage = 1300, kStageLatency = 1300, kToNextLaunch = 6000, kMeeting = 1500;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -29,7 +29,7 @@ constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
-constexpr double kPackingLaunch = 3000;  // cycles, which overlap with the next launch
+constexpr double kPackingLaunch = 6500;  // cycles until stages can be copied from there
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
 constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
 
@@ -59,7 +59,7 @@ constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 // Blocks that a multiprocessor has at a time.
 int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
                  const DeviceDescription& device) {
-  constexpr int64_t kRegistersBesideSums = 72, kGranularity = 8;
+  constexpr int64_t kRegistersBesideSums = 24, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
                             (UnitSharedBytes(unit, plan) + kReservedSharedBytes);
@@ -69,8 +69,13 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
   return std::max<int64_t>(1, std::min(by_memory, by_registers));
 }
 
-// Of one stage, of all blocks of a multiprocessor together.
-double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double blocks) {
+// Of one stage of one block: what keeps a part of the multiprocessor busy, and all with waiting for
+// what is copied ahead.
+struct StageCycles {
+  double busy, waited;
+};
+
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -80,14 +85,16 @@ double StageCycles(const UnitPlan& plan, const UnitParameters& unit, double bloc
     return static_cast<double>(std::min<int64_t>(own, points) * operand.row_lines);
   };
   const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
-  const double bytes = blocks * points * kUnitRowBytes / kStageBytes;
+  const double bytes = points * kUnitRowBytes / kStageBytes;
   const auto copying = [&](double own, int width) {
     return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
   };
   const double instructions =
       (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
-  const double waiting = (kStageLatency + bytes) / static_cast<double>(plan.ahead);
-  return std::max({blocks * multiply, bytes, blocks * instructions, waiting}) + kBetweenStages;
+  // Where groups have several tiles one after the other, each reads the columns.
+  const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
+  const double busy = again * std::max({multiply, bytes, instructions});
+  return {busy, std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead))};
 }
 
 // Of operands that come from memory: those of blocks that run at the same time once, as the
@@ -118,22 +125,24 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double rounds = std::floor(all / (resident * multiprocessors));
   const double rest = all - rounds * resident * multiprocessors;
   const double last = std::ceil(rest / multiprocessors);
-  const double stages = static_cast<double>(plan.part_stages);
+  const auto stages = static_cast<double>(plan.part_stages);
   const auto sharers = static_cast<double>(plan.sharers);
   const double tile = static_cast<double>(unit.rows) * unit.columns;
-  const double result_bytes = tile * (plan.leaves_parts ? 4 : 2) / sharers;
+  const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
+  const StageCycles stage = CyclesOfStage(plan, unit);
+  const double alone = kFirstStage + stages * stage.waited + meeting + storing;
+  // While one waits, or stores, others compute.
   const auto of = [&](double blocks) {
-    return blocks == 0 ? 0
-                       : stages * StageCycles(plan, unit, blocks) + kFirstStage + meeting +
-                             blocks * result_bytes / kResultBytes;
+    return blocks == 0 ? 0 : std::max(alone, blocks * std::max(stages * stage.busy, storing));
   };
   const double computing = rounds * of(resident) + of(last);
   const auto results = static_cast<double>(plan.batches * plan.m * plan.n);
   const double moved = MemoryBytes(plan, parameters, resident * multiprocessors) + 2 * results;
-  // Where memory decides, blocks that have less to do are still more likely to keep it busy.
-  double cycles = std::max(computing, moved / kBytesFromMemory) + computing / 8;
+  // Neither runs without gaps where the other is about as long.
+  double cycles = std::cbrt(std::pow(computing, 3) + std::pow(moved / kBytesFromMemory, 3));
+  cycles += meeting;  // of the last blocks, beside which nothing runs
   if (unit.packed != PackedOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));

@@ -15,13 +15,13 @@ namespace {
 // Of a multiprocessor and cycle, as measured on an H100: multiply-adds of the unit; bytes that
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
-constexpr double kMultiplyAdds = 2048, kStageBytes = 40, kResultBytes = 20, kPartBytes = 8;
+constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 8;
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
 // Cycles until the first stage is there, until another is beside what its bytes take, from one
 // launch to the next, and until all blocks of a cluster are at a barrier.
-constexpr double kFirstStage = 1300, kStageLatency = 1300, kToNextLaunch = 6000, kMeeting = 1500;
+constexpr double kFirstStage = 1300, kStageLatency = 1000, kToNextLaunch = 6000, kMeeting = 1500;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -29,29 +29,22 @@ constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
-constexpr double kPackingLaunch = 6500;  // cycles until stages can be copied from there
+constexpr double kPackingLaunch = 5000;  // cycles until stages can be copied from there
 // Shorter sides leave most of a tile empty; shorter sums are over before the first stage is there.
-constexpr int64_t kFewestPoints = 16, kFewestDepth = 32;
+constexpr int64_t kFewestPoints = 8, kFewestDepth = 32;
 
 struct UnitShape {
   int rows, columns, groups;
 };
-// Fewer bytes of operands for a multiplication first.
-constexpr std::array<UnitShape, 15> kShapes = {{{128, 256, 2},
-                                                {256, 128, 2},
-                                                {256, 128, 4},
-                                                {128, 192, 2},
-                                                {192, 128, 3},
-                                                {128, 128, 2},
-                                                {64, 256, 1},
-                                                {128, 128, 1},
-                                                {64, 192, 1},
-                                                {64, 128, 1},
-                                                {128, 64, 2},
-                                                {64, 64, 1},
-                                                {128, 64, 1},
-                                                {64, 32, 1},
-                                                {64, 16, 1}}};
+// Fewer bytes of operands for a multiplication first. Columns are many, so that for most numbers of
+// results there are tiles of which all but few multiprocessors have as many.
+constexpr std::array<UnitShape, 23> kShapes = {
+    {{128, 256, 2}, {256, 128, 2}, {256, 128, 4}, {192, 256, 3}, {128, 224, 2}, {128, 192, 2},
+     {192, 128, 3}, {128, 160, 2}, {128, 128, 2}, {64, 256, 1},  {128, 128, 1}, {64, 224, 1},
+     {64, 192, 1},  {128, 96, 1},  {64, 160, 1},  {64, 128, 1},  {128, 64, 2},  {64, 96, 1},
+     {64, 64, 1},   {128, 64, 1},  {64, 48, 1},   {64, 32, 1},   {64, 16, 1}}};
+// Of shapes whose cycles differ by less, the first one.
+constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
 constexpr int kMostResident = 3;  // blocks of a multiprocessor for which stages are fewer
 constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
@@ -93,8 +86,9 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
       (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
-  const double busy = again * std::max({multiply, bytes, instructions});
-  return {busy, std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead))};
+  const double busy = std::max({multiply, bytes, instructions});
+  const double waited = std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead));
+  return {again * busy, again * waited};
 }
 
 // Of operands that come from memory: those of blocks that run at the same time once, as the
@@ -179,8 +173,10 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   // Whether it fits at all.
   const auto add = [&] {
     const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty();
-    if (fits) ranked.emplace_back(UnitCycles(*plan, variant, device), variant);
-    return fits;
+    if (!fits) return false;
+    const double cycles = UnitCycles(*plan, variant, device);
+    ranked.emplace_back(std::floor(std::log(cycles) / std::log(kAlike)), variant);
+    return true;
   };
   for (const UnitShape& shape : kShapes) {
     for (const int parts : kParts) {

@@ -35,6 +35,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.form.k.size() > 1, "several k");
   add(plan.form.m.size() > 1, "several m");
   add(plan.is_staged, "results of 16 bits");
+  add(plan.ahead == plan.part_stages, "all stages at once");
+  add(!p.unit.has_warps() && !plan.is_behind, "stages one after the other");
   add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
     add(operand->is_across, "rows across k");

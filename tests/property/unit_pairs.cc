@@ -16,7 +16,7 @@ UnitParameters RandomGroups(Rng& rng) {
   return {.rows = 64 * groups * tiles,
           .columns = AnyOf(rng, std::vector{16, 32, 48, 64, 64, 128, 192, 256}),
           .groups = groups,
-          .stages = AnyOf(rng, std::vector{3, 4, 5, 6, 8}),
+          .stages = AnyOf(rng, std::vector{2, 2, 3, 4, 5, 6, 8}),
           .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
           .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
 }

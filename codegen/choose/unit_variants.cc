@@ -215,7 +215,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
 bool PrefersUnit(const Expression& expression, const TuningParameters& variant) {
   const Result<UnitPlan> plan = PlanUnit(expression, variant.numerics);
   return variant.unit.rows > 0 && plan.ok() && plan->m >= kFewestPoints &&
-         plan->n >= kFewestPoints && plan->k >= kFewestDepth;
+         plan->n >= kFewestPoints && plan->section_k >= kFewestDepth;
 }
 
 }  // namespace mdh

@@ -123,7 +123,6 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     for (TuningParameters& variant : ScanVariants(expression, model, device, starts.front())) {
       if (starts.size() < most) starts.push_back(std::move(variant));
     }
-    if (starts.front().unit.rows > 0) starts.push_back(WithoutUnit(starts.front()));
     for (TuningParameters& variant :
          UnitVariants(expression, model, device, starts.front(), most)) {
       if (starts.size() >= most || variant == starts.front()) continue;
@@ -132,6 +131,11 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     for (TuningParameters& variant : KeyedVariants(expression, model, device, starts.front())) {
       if (starts.size() >= most || variant == starts.front()) continue;
       starts.push_back(std::move(variant));
+    }
+    // Behind all with units: compilers need seconds for what is unrolled in so many dimensions.
+    if (starts.front().unit.rows > 0) {
+      if (starts.size() > 1 && starts.size() >= most) starts.pop_back();
+      starts.push_back(WithoutUnit(starts.front()));
     }
     return starts;
   }

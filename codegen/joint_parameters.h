@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/choose/pipeline_parameters.h"
+#include "core/pipeline/schedule/pipeline_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/numerics.h"

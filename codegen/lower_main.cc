@@ -19,7 +19,7 @@
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"

@@ -11,7 +11,7 @@
 #include "server/jobs/tuning_request.h"
 #include "server/operate/steady_time.h"
 #include "server/records/kernel_key.h"
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 #include "server/records/wire_reader.h"
 
 namespace mdh {

@@ -15,7 +15,7 @@
 #include "core/schedule/schedule.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 #include "tuner/decompositions/schedule_check.h"
 
 namespace mdh {

@@ -22,7 +22,7 @@
 #include "server/records/kernel_prediction.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 #include "server/records/timestamp.h"
 
 namespace mdh {

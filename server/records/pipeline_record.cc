@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/expression/canonical.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/choose/pipeline_parameters.h"
+#include "core/pipeline/schedule/pipeline_parameters.h"
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/device/device_description.h"

@@ -1,4 +1,4 @@
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"

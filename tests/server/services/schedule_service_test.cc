@@ -4,7 +4,7 @@
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh::schedule_service_test {

@@ -1,4 +1,4 @@
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 
 #include <utility>
 #include <vector>

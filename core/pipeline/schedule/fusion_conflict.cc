@@ -1,0 +1,102 @@
+#include "core/pipeline/schedule/fusion_conflict.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/pipeline/plan/step_fusions.h"
+
+namespace mdh {
+namespace {
+
+using Kind = PipelineDecision::Kind;
+
+bool IsAboutFusion(const PipelineDecision& decision) {
+  return decision.kind == Kind::kEdge || decision.kind == Kind::kSiblings ||
+         decision.kind == Kind::kSplit;
+}
+
+class ConflictSearch {
+ public:
+  ConflictSearch(const PipelineSchedule& schedule, const PlanOptions& options)
+      : schedule_(schedule), options_(options) {
+    for (const PipelineDecision& decision : schedule.decisions()) {
+      if (IsAboutFusion(decision)) decisions_.push_back(decision);
+    }
+  }
+
+  std::optional<FusionConflict> Find() {
+    if (IsPossible(decisions_)) return std::nullopt;
+    for (const PipelineDecision& decision : decisions_) {
+      if (!IsPossible({decision})) return Conflict({decision});
+    }
+    for (size_t n = decisions_.size(); n-- > 0;) {
+      std::vector<PipelineDecision> without = decisions_;
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(n));
+      if (!IsPossible(without)) decisions_ = std::move(without);
+    }
+    return Conflict(decisions_);
+  }
+
+ private:
+  bool IsPossible(const std::vector<PipelineDecision>& decisions) const {
+    const PipelineSchedule part = schedule_.With(decisions, /*has_sections=*/false);
+    return !PlanPartitions(schedule_.pipeline(), part.Under(options_)).empty();
+  }
+
+  FusionConflict Conflict(const std::vector<PipelineDecision>& decisions) const {
+    std::set<int> lines;
+    for (const PipelineDecision& decision : decisions) lines.insert(decision.line);
+    FusionConflict conflict{{lines.begin(), lines.end()}, ""};
+    if (decisions.size() == 1) {
+      conflict.text =
+          absl::StrCat(schedule_.PlaceOf(decisions[0]), ": '", schedule_.TextOf(decisions[0]),
+                       "' leaves nothing", ReasonOf(decisions[0]));
+      return conflict;
+    }
+    std::vector<std::string> texts;
+    for (const PipelineDecision& decision : decisions) {
+      texts.push_back(absl::StrCat("line ", decision.line, " '", schedule_.TextOf(decision), "'"));
+    }
+    conflict.text = absl::StrCat("these contradict each other, as no partition has all of them: ",
+                                 absl::StrJoin(texts, ", "));
+    return conflict;
+  }
+
+  // ": inline: the producer reduces"; of everything that the line allows, why not.
+  std::string ReasonOf(const PipelineDecision& decision) const {
+    std::vector<std::string> reasons;
+    const auto add = [&](const PlannedEdge& edge) {
+      const Status obstacle = FusionObstacle(schedule_.pipeline(), edge, options_);
+      if (obstacle.ok()) return;
+      reasons.push_back(
+          absl::StrCat(std::string(Name(edge.kind)), ": ", std::string(obstacle.message())));
+    };
+    for (const auto& [producer, consumer] : decision.pairs) {
+      const bool is_split = decision.kind == Kind::kSplit;
+      add({producer, consumer, is_split ? EdgeKind::kSplit : EdgeKind::kSiblings});
+    }
+    for (const EdgeKind kind : {EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction}) {
+      const bool is_named =
+          decision.kind == Kind::kEdge && decision.edge_kinds.Contains(static_cast<int64_t>(kind));
+      if (is_named) add({decision.producer, decision.consumer, kind});
+    }
+    return reasons.empty() ? ": plans have no such partition"
+                           : absl::StrCat(": ", absl::StrJoin(reasons, "; "));
+  }
+
+  const PipelineSchedule& schedule_;
+  const PlanOptions& options_;
+  std::vector<PipelineDecision> decisions_;
+};
+
+}  // namespace
+
+std::optional<FusionConflict> FindFusionConflict(const PipelineSchedule& schedule,
+                                                 const PlanOptions& options) {
+  return ConflictSearch(schedule, options).Find();
+}
+
+}  // namespace mdh

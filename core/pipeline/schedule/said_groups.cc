@@ -201,7 +201,16 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
       MDH_ASSIGN_OR_RETURN(group.streamed, SaidStream(said, first, pipeline, is_key));
     }
   }
-  if (SaysRows(said) && !group.rows) group.rows = RowLayout();
+  for (size_t n = 0; n < group.streamed.size() && group.chunk == 0; ++n) {
+    // Whole, where nothing is said of chunks.
+    const int d = group.streamed[n];
+    const Expression& step = StepOf(pipeline, first + static_cast<int>(n));
+    if (d >= 0) group.chunk = step.dimensions()[d].size;
+  }
+  if (SaysRows(said)) {
+    if (!group.rows) group.rows = RowLayout();
+    group.part.assign(group.part.size(), 1);
+  }
   if (NamedValues(said, kGroupRows) == std::vector<int64_t>{0}) group.rows = std::nullopt;
   std::vector<JointGroup> groups = {std::move(group)};
   for (const auto& [name, values] : said.part) {

@@ -1,0 +1,79 @@
+// Random pipelines in random partitions, with groups and configurations of any kind: all print as
+// schedules that allow them and nothing else.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "codegen/said_pipeline.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/text/pipeline_printer.h"
+#include "tests/fresh_seed.h"
+#include "tests/property/pipeline_pairs.h"
+
+namespace mdh::pipeline_schedules_test {
+namespace {
+
+struct Tally {
+  int pairs = 0, fused = 0, groups = 0, complete = 0;
+};
+
+// "" or what is wrong.
+std::string Problem(const PipelinePair& pair, Tally* tally) {
+  const std::optional<Partition> partition = PartitionWith(pair.given, pair.edges);
+  if (!partition) return "the plan does not find the partition again";
+  const PipelineParameters parameters = {pair.edges, pair.groups, pair.parameters};
+  const std::string text = PipelineSchedule::TextOf(pair.given, *partition, parameters, pair.model);
+  const Result<PipelineSchedule> read = PipelineSchedule::Parse(text, pair.given, pair.model);
+  if (!read.ok()) return text + std::string(read.status().message());
+  if (const Status allowed = read->Allows(parameters); !allowed.ok()) {
+    return text + std::string(allowed.message());
+  }
+  if (read->CanonicalText() != text) return text + "is canonically\n" + read->CanonicalText();
+  const Result<PipelineSchedule> of_key =
+      PipelineSchedule::OfKey(read->KeyText(), pair.given, pair.model);
+  if (!of_key.ok()) return read->KeyText() + std::string(of_key.status().message());
+  if (of_key->KeyText() != read->KeyText() || of_key->CanonicalText() != text) {
+    return text + "comes back from its key as\n" + of_key->CanonicalText();
+  }
+  if (const Status allowed = of_key->Allows(parameters); !allowed.ok()) {
+    return read->KeyText() + std::string(allowed.message());
+  }
+  ++tally->pairs;
+  tally->fused += partition->is_unfused() ? 0 : 1;
+  tally->groups += pair.groups.empty() ? 0 : 1;
+  const auto complete = CompleteParameters(*read, pair.device);
+  if (!complete) return "";  // as of single expressions, some are in search spaces only
+  ++tally->complete;
+  const std::string again = PipelineSchedule::TextOf(pair.given, *partition, *complete, pair.model);
+  return again == text ? "" : text + "is completed to\n" + again;
+}
+
+Tally Print(Backend backend, int pairs) {
+  Tally tally;
+  BackendOptions options;
+  options.backend = backend;
+  const auto opened = JudgedBackend::Open(options);
+  EXPECT_TRUE(opened.ok()) << opened.status();
+  const uint64_t seed = FreshSeed();
+  for (int n = 0; opened.ok() && n < pairs; ++n) {
+    const auto pair = RandomPipelinePair(**opened, seed + n);
+    EXPECT_TRUE(pair.ok()) << pair.status();
+    if (!pair.ok() || !pair->has_value()) continue;
+    const std::string problem = Problem(**pair, &tally);
+    EXPECT_EQ(problem, "") << "seed " << seed + n << Reproduction(**pair);
+  }
+  return tally;
+}
+
+TEST(PipelineSchedulesTest, ConfigurationsOfCpusPrintAndParse) {
+  const Tally tally = Print(Backend::kOpenMp, 40);
+  EXPECT_GT(tally.pairs, 30);
+  EXPECT_GT(tally.fused, 3);
+  EXPECT_GT(tally.groups, 3);
+  EXPECT_GT(tally.complete, 20);
+}
+
+}  // namespace
+}  // namespace mdh::pipeline_schedules_test

@@ -1,12 +1,56 @@
 #include "codegen/said_pipeline.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
+#include "core/pipeline/schedule/fusion_conflict.h"
 #include "core/schedule/complete_parameters.h"
 
 namespace mdh {
+namespace {
+
+bool IsInRows(absl::Span<const JointGroup> groups, int step) {
+  return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+    return group.rows && step >= group.first && step <= group.last;
+  });
+}
+
+// What the schedule of a step says, or what rules have that it allows; nullopt: nothing.
+std::optional<TuningParameters> SaidOrRules(const Schedule& schedule,
+                                            const DeviceDescription& device,
+                                            NumericsPolicy numerics) {
+  const NumericsPolicy policy = PolicyFor(schedule.expression(), numerics);
+  if (auto said = CompleteParameters(schedule, device, policy)) return said;
+  for (TuningParameters& rules :
+       StartingParameters(schedule.expression(), schedule.model(), device, policy)) {
+    if (schedule.Allows(rules).ok()) return std::move(rules);
+  }
+  return std::nullopt;
+}
+
+// Of a partition with these groups.
+std::optional<PipelineParameters> OfWay(const PipelineSchedule& schedule,
+                                        const Partition& partition,
+                                        const std::vector<JointGroup>& groups,
+                                        const DeviceDescription& device, NumericsPolicy numerics) {
+  const auto steps = schedule.OfSteps(partition.pipeline, groups);
+  auto rules = DefaultParameters(partition.pipeline, groups, schedule.model(), device, numerics);
+  if (!steps.ok() || !rules.ok()) return std::nullopt;
+  PipelineParameters parameters = {partition.edges, groups, *std::move(rules)};
+  for (size_t s = 0; s < steps->size(); ++s) {
+    if ((*steps)[s].is_free()) continue;
+    std::optional<TuningParameters> step = SaidOrRules((*steps)[s], device, numerics);
+    if (!step) return std::nullopt;
+    parameters.steps[s] = *std::move(step);
+  }
+  if (!schedule.AllowsGroups(partition.pipeline, groups).ok()) return std::nullopt;
+  return parameters;
+}
+
+}  // namespace
 
 Result<std::vector<std::vector<JointGroup>>> SaidGroups(const PipelineSchedule& schedule,
                                                         const Partition& partition,
@@ -37,12 +81,7 @@ std::optional<PipelineParameters> CompleteParameters(const PipelineSchedule& sch
   if (!steps.ok() || !rules.ok()) return std::nullopt;
   PipelineParameters said = {partition.edges, groups, *std::move(rules)};
   for (size_t s = 0; s < steps->size(); ++s) {
-    bool is_in_rows = false;
-    for (const JointGroup& group : groups) {
-      is_in_rows |=
-          group.rows && static_cast<int>(s) >= group.first && static_cast<int>(s) <= group.last;
-    }
-    if (is_in_rows) continue;
+    if (IsInRows(groups, static_cast<int>(s))) continue;
     const Expression& e = (*steps)[s].expression();
     std::optional<TuningParameters> step =
         CompleteParameters((*steps)[s], device, PolicyFor(e, numerics));
@@ -50,6 +89,27 @@ std::optional<PipelineParameters> CompleteParameters(const PipelineSchedule& sch
     said.steps[s] = *std::move(step);
   }
   return said;
+}
+
+Result<PipelineParameters> SaidOrRules(const PipelineSchedule& schedule,
+                                       const DeviceDescription& device, NumericsPolicy numerics) {
+  constexpr size_t kMostWays = 8;
+  if (auto said = CompleteParameters(schedule, device, numerics)) return *std::move(said);
+  const PlanOptions options = {.may_reassociate = Reassociates(numerics)};
+  if (const auto conflict = FindFusionConflict(schedule, options)) {
+    return absl::InvalidArgumentError(conflict->text);
+  }
+  for (const Partition& partition :
+       PlanPartitions(schedule.pipeline(), schedule.Under(PlanOptions(options)))) {
+    const auto ways = SaidGroups(schedule, partition, device, kMostWays);
+    for (size_t w = 0; ways.ok() && w < ways->size(); ++w) {
+      auto parameters = OfWay(schedule, partition, (*ways)[w], device, numerics);
+      if (parameters) return *std::move(parameters);
+    }
+  }
+  return absl::FailedPreconditionError(
+      "no parameters of rules are in the schedule, and it leaves something to a search, which "
+      "'mdh tune --schedule' does");
 }
 
 }  // namespace mdh

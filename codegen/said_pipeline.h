@@ -16,6 +16,13 @@ std::optional<PipelineParameters> CompleteParameters(
     const PipelineSchedule& schedule, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
+// The same, or where the schedule leaves something open the first way of rules that it allows.
+// Errors: InvalidArgument if it leaves no partition, with the reason; FailedPrecondition if no
+// parameters of rules are in it.
+Result<PipelineParameters> SaidOrRules(const PipelineSchedule& schedule,
+                                       const DeviceDescription& device,
+                                       NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
 // Groups of steps of a partition that the schedule names, with parts by counting where it leaves
 // them open; at most `most` ways. Where it names none, only that of no group. Errors: as
 // PipelineSchedule::NamedGroups.

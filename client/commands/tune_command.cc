@@ -138,7 +138,8 @@ Status Tune(const GlobalOptions& options, TuneArguments arguments) {
                             .options = arguments.options,
                             .created = created,
                             .kernel_command = KernelCommand(
-                                LookupOf(arguments.expression, created.step_jobs(0).job()))});
+                                LookupOf(arguments.expression, created.whole_job().job(),
+                                         arguments.schedule))});
   }
   const std::string& job = created.job().name();
   // A job that others asked for first is theirs: then Ctrl-C only stops watching.

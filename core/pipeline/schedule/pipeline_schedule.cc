@@ -174,6 +174,13 @@ std::string PipelineSchedule::TextOf(const Pipeline& pipeline, const Partition& 
   return PipelineScheduleText({decisions, partition.pipeline, steps, false}, names, false);
 }
 
+std::string PipelineSchedule::LinesOf(const Pipeline& pipeline, const Partition& partition,
+                                      absl::Span<const JointGroup> groups) {
+  const StepNames names(pipeline);
+  const std::vector<PipelineDecision> decisions = AsPipelineDecisions(partition, groups, names);
+  return PipelineScheduleText({decisions, partition.pipeline, {}, false}, names, false);
+}
+
 bool PipelineSchedule::is_free() const { return CanonicalText().empty(); }
 const Pipeline& PipelineSchedule::pipeline() const { return implementation_->pipeline; }
 const SystemModel& PipelineSchedule::model() const { return implementation_->model; }

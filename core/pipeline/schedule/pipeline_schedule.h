@@ -38,6 +38,10 @@ class PipelineSchedule {
   static std::string TextOf(const Pipeline& pipeline, const Partition& partition,
                             const PipelineParameters& parameters, const SystemModel& model);
 
+  // The lines of it that are about what is fused and what runs together.
+  static std::string LinesOf(const Pipeline& pipeline, const Partition& partition,
+                             absl::Span<const JointGroup> groups);
+
   bool is_free() const;
   const Pipeline& pipeline() const;
   const SystemModel& model() const;

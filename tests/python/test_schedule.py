@@ -59,6 +59,26 @@ for all:
 """
 
 
+def test_lines_of_pipelines():
+    schedule = (mdh.Schedule().edge("scores", "weights", {"stage", "inline"}).siblings(("q", "k"), others=True)
+                .siblings().split("interp").split(others=True)
+                .together("scores", "weights", by="(i, j)", part={"i": {8, 4}}, streamed="none", rows=2)
+                .together("a", "b").alone("total")
+                .step("scores", mdh.Schedule().tile("L1", i=4)))
+    assert str(schedule) == """\
+edge scores -> weights = {inline, stage}
+siblings (q, k), ..
+siblings none
+split interp
+split ..
+together(scores, weights): by (i, j); part i={4, 8}; streamed none; rows=2
+together(a, b)
+alone(total)
+step scores:
+L1: tile i=4
+"""
+
+
 @pytest.mark.parametrize("make, message", [
     (lambda: mdh.Schedule().tile("L2", k=1.5), "1.5 is no value of a schedule"),
     (lambda: mdh.Schedule().tile("L2", k=True), "True is no value of a schedule"),

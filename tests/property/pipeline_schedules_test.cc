@@ -78,11 +78,17 @@ Tally Print(Backend backend, int pairs) {
 }
 
 TEST(PipelineSchedulesTest, ConfigurationsOfCpusPrintAndParse) {
-  const Tally tally = Print(Backend::kOpenMp, 40);
-  EXPECT_GT(tally.pairs, 30);
-  EXPECT_GT(tally.fused, 3);
-  EXPECT_GT(tally.groups, 3);
+  const Tally tally = Print(Backend::kOpenMp, 100);
+  EXPECT_GT(tally.pairs, 40);
+  EXPECT_GT(tally.fused, 5);
+  EXPECT_GT(tally.groups, 10);
   EXPECT_GT(tally.complete, 20);
+}
+
+TEST(PipelineSchedulesTest, ConfigurationsOfGpusPrintAndParse) {
+  const Tally tally = Print(Backend::kNvrtc, 60);
+  EXPECT_GT(tally.pairs, 15);
+  EXPECT_GT(tally.groups, 5);
 }
 
 }  // namespace

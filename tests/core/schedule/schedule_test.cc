@@ -212,11 +212,11 @@ sum := out_view<fp32>( y: (i,j,k) -> (k) ) o md_hom<4,6,8>( f, (+, +, ++) ) o
   inp_view<fp32>( x: (i,j,k) -> (i,j,k) ) where f(x) -> y { y = x })");
   ASSERT_TRUE(e.ok()) << e.status();
   const SystemModel model = OpenMpSimdRegistersModel();
-  const std::string text = "fuse (i, j)\ninput x: copy whole; layout (k, j)\n";
+  const std::string text = "fuse (i, j)\ninput x: copy whole; layout (k, 0, j)\n";
   const Result<Schedule> schedule = Schedule::Parse(text, *e, model, "s.sched");
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   const std::string key = KeyScheduleOf(*schedule);
-  EXPECT_EQ(key, "fuse (d1, d2)\ninput in1: copy whole; layout (d3, d2)\n");
+  EXPECT_EQ(key, "fuse (d1, d2)\ninput in1: copy whole; layout (d3, 0, d2)\n");
   const Result<Schedule> again = ScheduleOfKey(key, *e, model);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->CanonicalText(), schedule->CanonicalText());

@@ -58,10 +58,11 @@ class ConflictSearch {
     }
     std::vector<std::string> texts;
     for (const PipelineDecision& decision : decisions) {
-      texts.push_back(absl::StrCat("line ", decision.line, " '", schedule_.TextOf(decision), "'"));
+      texts.push_back(
+          absl::StrCat(schedule_.PlaceOf(decision), ": '", schedule_.TextOf(decision), "'"));
     }
-    conflict.text = absl::StrCat("these contradict each other, as no partition has all of them: ",
-                                 absl::StrJoin(texts, ", "));
+    conflict.text = absl::StrCat(absl::StrJoin(texts, ", "),
+                                 " contradict each other: no partition has all of them");
     return conflict;
   }
 

@@ -13,8 +13,8 @@ namespace mdh {
 // partition.
 struct FusionConflict {
   std::vector<int> lines;
-  // "s.sched:5: 'edge a -> b = inline' leaves nothing: REASON"; "s.sched: lines 2 and 5 contradict
-  // each other: no partition has both".
+  // "s.sched:5: 'edge a -> b = inline' leaves nothing: REASON"; "s.sched:2: '..', s.sched:5: '..'
+  // contradict each other: no partition has all of them".
   std::string text;
 };
 

@@ -151,7 +151,8 @@ Status PipelineSchedule::Complete(Implementation* made) const {
   for (const Partition& partition : partitions) {
     const Status set = set_texts(partition.pipeline);
     if (set.ok()) return set;
-    first.Update(set);
+    // In the unfused one all steps are there: it says most of what is wrong.
+    if (first.ok() || partition.is_unfused()) first = set;
   }
   return first;
 }

@@ -105,17 +105,18 @@ class PipelineCheck {
         ScheduleCheck check,
         CheckSchedule(device_, step, PolicyFor(step.expression(), numerics_), most_ms_));
     check_.is_exact = check_.is_exact && check.is_exact;
-    for (ScheduleConflict& conflict : check.conflicts) {
-      check_.conflicts.push_back(std::move(conflict));
-    }
+    for (ScheduleConflict& conflict : check.conflicts) AddConflict(std::move(conflict));
     return counts_.emplace(key, check.count).first->second;
   }
 
-  void AddConflict(std::string text) {
+  void AddConflict(std::string text) { AddConflict(ScheduleConflict{.rule = std::move(text)}); }
+
+  // The same lines may contradict each other for the whole step and for its part in a group.
+  void AddConflict(ScheduleConflict conflict) {
     for (const ScheduleConflict& known : check_.conflicts) {
-      if (known.rule == text) return;
+      if (known.rule == conflict.rule && known.lines == conflict.lines) return;
     }
-    check_.conflicts.push_back({.rule = std::move(text)});
+    check_.conflicts.push_back(std::move(conflict));
   }
 
   void SetExample() {

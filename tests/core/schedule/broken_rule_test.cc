@@ -153,6 +153,7 @@ TEST(BrokenRule, WordsAboutCopiesAreNamed) {
        },
        {.kind = Kind::kInput, .buffer = 1}},
       {[](auto& p, auto&) {
+         p.lowering = Lowering::kLevels;
          p.outputs = {MemoryParameters{.regions = {}, .layouts = {}}};
          p.outputs[0].layouts.assign(6, {{0, 1}, {0, 1}, {1, 1}});
        },

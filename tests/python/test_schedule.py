@@ -174,7 +174,7 @@ def test_commands_on_pipelines(mdh, daemon, short_folder):  # noqa: F811
     assert counts["inline"] == "0" and int(counts["stage"]) > 0
     tuned = json.loads(_run(mdh, daemon, "--json", "tune", *softmax, "--schedule", file, "--trials", 4))
     record = tuned["whole"]["record"]
-    assert "edge 2 3 = inline" in record["key"]["schedule"] and set(lines.splitlines()) <= set(
+    assert "edge 2 -> 3 = inline" in record["key"]["schedule"] and set(lines.splitlines()) <= set(
         record["schedule"].splitlines())
     shown = _run(mdh, daemon, "schedule", "show", record["name"])
     assert shown == record["schedule"]

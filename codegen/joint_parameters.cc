@@ -274,8 +274,8 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 
 }  // namespace
 
-JointGroup WithUsualPart(const Pipeline& pipeline, JointGroup group,
-                         const DeviceDescription& device) {
+JointGroup WithPartByCounting(const Pipeline& pipeline, JointGroup group,
+                              const DeviceDescription& device) {
   return WithUsualPart(pipeline, std::move(group), device, 1);
 }
 

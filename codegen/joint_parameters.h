@@ -22,8 +22,8 @@ std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
 // The group with parts as counting has them.
-JointGroup WithUsualPart(const Pipeline& pipeline, JointGroup group,
-                         const DeviceDescription& device);
+JointGroup WithPartByCounting(const Pipeline& pipeline, JointGroup group,
+                              const DeviceDescription& device);
 
 // DefaultParameters of every step; of those in groups on a part, for the threads that compute one.
 // Errors: those of PartOf (core/pipeline/plan/joint_part.h).

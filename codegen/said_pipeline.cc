@@ -19,9 +19,9 @@ bool IsInRows(absl::Span<const JointGroup> groups, int step) {
 }
 
 // What the schedule of a step says, or what rules have that it allows; nullopt: nothing.
-std::optional<TuningParameters> SaidOrRules(const Schedule& schedule,
-                                            const DeviceDescription& device,
-                                            NumericsPolicy numerics) {
+std::optional<TuningParameters> StepSaidOrRules(const Schedule& schedule,
+                                                const DeviceDescription& device,
+                                                NumericsPolicy numerics) {
   const NumericsPolicy policy = PolicyFor(schedule.expression(), numerics);
   if (auto said = CompleteParameters(schedule, device, policy)) return said;
   for (TuningParameters& rules :
@@ -42,7 +42,7 @@ std::optional<PipelineParameters> OfWay(const PipelineSchedule& schedule,
   PipelineParameters parameters = {partition.edges, groups, *std::move(rules)};
   for (size_t s = 0; s < steps->size(); ++s) {
     if ((*steps)[s].is_free()) continue;
-    std::optional<TuningParameters> step = SaidOrRules((*steps)[s], device, numerics);
+    std::optional<TuningParameters> step = StepSaidOrRules((*steps)[s], device, numerics);
     if (!step) return std::nullopt;
     parameters.steps[s] = *std::move(step);
   }
@@ -58,7 +58,9 @@ Result<std::vector<std::vector<JointGroup>>> SaidGroups(const PipelineSchedule& 
                                                         size_t most) {
   return schedule.NamedGroups(
       partition.pipeline,
-      [&](const JointGroup& group) { return WithUsualPart(partition.pipeline, group, device); },
+      [&](const JointGroup& group) {
+        return WithPartByCounting(partition.pipeline, group, device);
+      },
       most);
 }
 

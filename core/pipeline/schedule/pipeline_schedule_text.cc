@@ -70,9 +70,9 @@ std::string StepsText(const PipelineDecision& decision, const Form& form) {
   if (decision.kind == Kind::kAlone) return text;
   const bool is_known = !positions.empty() && positions.front() >= 0;
   const std::string group =
-      is_known ? GroupText(decision.group, *form.partition, positions.front(), positions.back(),
-                           form.from_key, form.to_key)
-               : GroupText(decision.group, form.names.pipeline(), 0, 0, false, false);
+      is_known ? GroupClauses(decision.group, *form.partition, positions.front(), positions.back(),
+                              form.from_key, form.to_key)
+               : GroupClauses(decision.group, form.names.pipeline(), 0, 0, false, false);
   return group.empty() ? text : absl::StrCat(text, ": ", group);
 }
 

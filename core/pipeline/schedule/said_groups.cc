@@ -289,8 +289,8 @@ SaidGroup SaidOf(const JointGroup& group, const Pipeline& pipeline) {
   return said;
 }
 
-std::string GroupText(const SaidGroup& said, const Pipeline& pipeline, int first, int last,
-                      bool from_key, bool to_key) {
+std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int first, int last,
+                         bool from_key, bool to_key) {
   const auto text = [&](int step, const std::string& name) -> std::string {
     if (from_key == to_key || name == kNone) return name;
     const int d = DimensionNamed(StepOf(pipeline, step), name, from_key);

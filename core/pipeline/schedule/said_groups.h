@@ -37,7 +37,7 @@ bool IsWhole(const SaidGroup& said, const JointGroup& group);
 SaidGroup SaidOf(const JointGroup& group, const Pipeline& pipeline);
 // `from_key`, `to_key`: how it calls dimensions, and shall; `pipeline`: of a partition in which the
 // steps are these.
-std::string GroupText(const SaidGroup& said, const Pipeline& pipeline, int first, int last,
-                      bool from_key, bool to_key);
+std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int first, int last,
+                         bool from_key, bool to_key);
 
 }  // namespace mdh

@@ -70,8 +70,11 @@ class PipelineCheck {
       ways.push_back(std::move(tried.groups));
     }
     for (const std::vector<JointGroup>& groups : ways) {
+      // What contradicts in the first way would be told again for parts of it.
+      tells_conflicts_ = &groups == &ways.front();
       MDH_RETURN_IF_ERROR(CountWay(partition, groups));
     }
+    tells_conflicts_ = true;
     return absl::OkStatus();
   }
 
@@ -111,8 +114,8 @@ class PipelineCheck {
 
   void AddConflict(std::string text) { AddConflict(ScheduleConflict{.rule = std::move(text)}); }
 
-  // The same lines may contradict each other for the whole step and for its part in a group.
   void AddConflict(ScheduleConflict conflict) {
+    if (!tells_conflicts_) return;
     for (const ScheduleConflict& known : check_.conflicts) {
       if (known.rule == conflict.rule && known.lines == conflict.lines) return;
     }
@@ -131,6 +134,7 @@ class PipelineCheck {
   const PipelineSchedule& schedule_;
   const NumericsPolicy numerics_;
   const std::optional<int64_t> most_ms_;
+  bool tells_conflicts_ = true;
   std::map<std::pair<std::string, std::string>, Count> counts_;
   ScheduleCheck check_;
 };

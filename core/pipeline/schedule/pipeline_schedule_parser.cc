@@ -10,6 +10,7 @@
 #include "core/device/system_model.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/pipeline/schedule/group_numbers.h"
+#include "core/schedule/parser.h"
 #include "core/schedule/value_parser.h"
 
 namespace mdh {
@@ -33,7 +34,7 @@ class PipelineScheduleParser {
       const size_t begin = cursor_.offset();
       bool is_of_step = false;
       if (cursor_.Accept("for")) {
-        MDH_RETURN_IF_ERROR(ReadModels());
+        MDH_ASSIGN_OR_RETURN(is_read_, ParseModels(model_, &cursor_));
         parsed_.model_lines.push_back({begin, LineEnd(begin) - begin});
       } else if (cursor_.Accept("step")) {
         MDH_RETURN_IF_ERROR(ReadStep());
@@ -51,21 +52,6 @@ class PipelineScheduleParser {
 
  private:
   size_t LineEnd(size_t begin) const { return std::min(text_.find('\n', begin), text_.size()); }
-
-  // "for MODEL, MODEL:"; "for all:".
-  Status ReadModels() {
-    is_read_ = false;
-    do {
-      const size_t at = cursor_.offset();
-      const absl::string_view name = cursor_.Word(",:");
-      if (name != "all") {
-        const Status known = SystemModelNamed({name.data(), name.size()}).status();
-        if (!known.ok()) return cursor_.ErrorAt(at, known.message());
-      }
-      is_read_ = is_read_ || name == "all" || name == model_;
-    } while (cursor_.Accept(","));
-    return cursor_.Expect(":");
-  }
 
   Status ReadStep() {
     StepSection section = {.name = {}, .line = cursor_.line()};

@@ -1,6 +1,7 @@
 #include "core/pipeline/schedule/fusion_conflict.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace mdh {
 namespace {
 
 using Kind = PipelineDecision::Kind;
+
+constexpr std::chrono::milliseconds kMostTime(1500);
 
 bool IsAboutFusion(const PipelineDecision& decision) {
   return decision.kind == Kind::kEdge || decision.kind == Kind::kSiblings ||
@@ -30,9 +33,14 @@ class ConflictSearch {
   std::optional<FusionConflict> Find() {
     if (IsPossible(decisions_)) return std::nullopt;
     for (const PipelineDecision& decision : decisions_) {
-      if (!IsPossible({decision})) return Conflict({decision});
+      // A plan for each line would take long.
+      const bool is_suspect = decisions_.size() == 1 || !ReasonsOf(decision).empty();
+      if (is_suspect && !IsPossible({decision})) return Conflict({decision});
     }
+    const auto until = std::chrono::steady_clock::now() + kMostTime;
     for (size_t n = decisions_.size(); n-- > 0;) {
+      is_minimal_ = std::chrono::steady_clock::now() < until;
+      if (!is_minimal_) break;
       std::vector<PipelineDecision> without = decisions_;
       without.erase(without.begin() + static_cast<std::ptrdiff_t>(n));
       if (!IsPossible(without)) decisions_ = std::move(without);
@@ -62,15 +70,26 @@ class ConflictSearch {
           absl::StrCat(schedule_.PlaceOf(decision), ": '", schedule_.TextOf(decision), "'"));
     }
     conflict.text = absl::StrCat(absl::StrJoin(texts, ", "),
-                                 " contradict each other: no partition has all of them");
+                                 " contradict each other: no partition has all of them",
+                                 is_minimal_ ? "" : " (not shown to be minimal)");
     return conflict;
   }
 
-  // ": inline: the producer reduces"; of everything that the line allows, why not.
+  // ": inline: the producer reduces".
   std::string ReasonOf(const PipelineDecision& decision) const {
+    const std::vector<std::string> reasons = ReasonsOf(decision);
+    return reasons.empty() ? ": plans have no such partition"
+                           : absl::StrCat(": ", absl::StrJoin(reasons, "; "));
+  }
+
+  // Of everything that the line allows, why not; empty: by itself, something of it can be.
+  std::vector<std::string> ReasonsOf(const PipelineDecision& decision) const {
     std::vector<std::string> reasons;
+    bool can_be = decision.kind == Kind::kEdge &&
+                  decision.edge_kinds.Contains(static_cast<int64_t>(EdgeKind::kStage));
     const auto add = [&](const PlannedEdge& edge) {
       const Status obstacle = FusionObstacle(schedule_.pipeline(), edge, options_);
+      can_be = can_be || (obstacle.ok() && decision.kind == Kind::kEdge);
       if (obstacle.ok()) return;
       reasons.push_back(
           absl::StrCat(std::string(Name(edge.kind)), ": ", std::string(obstacle.message())));
@@ -84,12 +103,12 @@ class ConflictSearch {
           decision.kind == Kind::kEdge && decision.edge_kinds.Contains(static_cast<int64_t>(kind));
       if (is_named) add({decision.producer, decision.consumer, kind});
     }
-    return reasons.empty() ? ": plans have no such partition"
-                           : absl::StrCat(": ", absl::StrJoin(reasons, "; "));
+    return can_be ? std::vector<std::string>() : reasons;
   }
 
   const PipelineSchedule& schedule_;
   const PlanOptions& options_;
+  bool is_minimal_ = true;
   std::vector<PipelineDecision> decisions_;
 };
 

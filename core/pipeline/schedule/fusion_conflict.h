@@ -10,7 +10,7 @@
 namespace mdh {
 
 // Lines about what is fused of which none can be left out: without any of them, there is a
-// partition.
+// partition; once it is late, perhaps more, which the text says.
 struct FusionConflict {
   std::vector<int> lines;
   // "s.sched:5: 'edge a -> b = inline' leaves nothing: REASON"; "s.sched:2: '..', s.sched:5: '..'

@@ -49,6 +49,11 @@ static __device__ inline void mdh_wait_for_stages() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 static __device__ inline float4 gather_float4(const float* p, long long stride) {
   return make_float4(p[0], p[1 * stride], p[2 * stride], p[3 * stride]);
 }
@@ -119,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(256)
 mdh_scan_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial_i_total = (float*)(scratch + 0);
   const int local_id = threadIdx.x;
   const int warp_lane = local_id & 31;
@@ -161,6 +167,7 @@ mdh_scan_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 extern "C" __global__ void __launch_bounds__(256)
 mdh_scan_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial_i_total = (float*)(scratch + 0);
   __shared__ __align__(16) float y_group[8];
   __shared__ __align__(16) float y_rounds[32];

@@ -55,6 +55,11 @@ static __device__ inline void mdh_wait_for_stages() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 
 // Every block computes its part.
 extern "C" __global__ void __launch_bounds__(32)
@@ -108,6 +113,7 @@ extern "C" __global__ void __launch_bounds__(64)
 mdh_table_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial = (float*)(scratch + 0);
   const int block = blockIdx.x;
   const int local_id = threadIdx.x;
@@ -159,6 +165,7 @@ extern "C" __global__ void __launch_bounds__(64)
 mdh_table_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial = (float*)(scratch + 0);
   float* y_partial_i_total = (float*)(scratch + 20032);
   __shared__ __align__(16) float y_group[64];
@@ -194,6 +201,7 @@ extern "C" __global__ void __launch_bounds__(64)
 mdh_table_3(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial_i_total = (float*)(scratch + 20032);
   float* y_partial_i_total_1 = (float*)(scratch + 22656);
   __shared__ __align__(16) float y_group[64];
@@ -229,6 +237,7 @@ extern "C" __global__ void __launch_bounds__(64)
 mdh_table_4(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial_i_total_1 = (float*)(scratch + 22656);
   const int local_id = threadIdx.x;
   const int line = mdh_min(local_id, 49);
@@ -254,6 +263,7 @@ extern "C" __global__ void __launch_bounds__(64)
 mdh_table_5(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial_i_total = (float*)(scratch + 20032);
   float* y_partial_i_total_1 = (float*)(scratch + 22656);
   __shared__ __align__(16) float y_group[64];
@@ -314,6 +324,7 @@ mdh_table_5(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 extern "C" __global__ void __launch_bounds__(64)
 mdh_table_6(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   float* y_partial = (float*)(scratch + 0);
   float* y_partial_i_total = (float*)(scratch + 20032);
   __shared__ __align__(16) float y_group[64];

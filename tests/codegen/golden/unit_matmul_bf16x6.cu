@@ -129,6 +129,11 @@ static __device__ inline void mdh_wait_for_stages() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 
 // Operands as rows that begin where lines of caches do.
 extern "C" __global__ void __launch_bounds__(128)
@@ -200,6 +205,7 @@ mdh_e_0(const float* __restrict__ A, const float* __restrict__ B, float* __restr
 extern "C" __global__ void __launch_bounds__(256)
 mdh_e_1(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, char* scratch) {
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   extern __shared__ __align__(1024) char mdh_shared[];
   unsigned short* A_packed = (unsigned short*)(scratch + 0);
   unsigned short* B_packed = (unsigned short*)(scratch + 201326592);

@@ -126,6 +126,11 @@ static __device__ inline void mdh_wait_for_stages() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 
 // Operands as rows that begin where lines of caches do.
 extern "C" __global__ void __launch_bounds__(128)
@@ -156,6 +161,7 @@ mdh_e_0(const float* __restrict__ A, const float* __restrict__ B, float* __restr
 extern "C" __global__ void __launch_bounds__(128)
 mdh_e_1(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, char* scratch) {
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   extern __shared__ __align__(1024) char mdh_shared[];
   float* A_packed = (float*)(scratch + 0);
   float* B_packed = (float*)(scratch + 4194304);

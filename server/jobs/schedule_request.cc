@@ -157,31 +157,43 @@ Result<std::string> TakeSchedule(const ComputationView& computation,
   return KeyScheduleOf(schedule);
 }
 
-Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleRequest& request,
-                                                      const ExpressionLimits& limits,
-                                                      const DeviceCatalogue& catalogue) {
+Result<AskedSchedule> ReadAskedSchedule(const v1::ExpressionSource& source,
+                                        const v1::DeviceSelection& selection,
+                                        v1::NumericsPolicy policy, const std::string& text,
+                                        const ExpressionLimits& limits,
+                                        const DeviceCatalogue& catalogue) {
   MDH_ASSIGN_OR_RETURN(const Computation given,
-                       InField("expression", ReadComputation(request.expression(), limits)));
+                       InField("expression", ReadComputation(source, limits)));
   const auto* const expression = std::get_if<Expression>(&given);
   if (expression == nullptr) {
     return InvalidField("expression",
                         "schedules are of single expressions, and this is a pipeline");
   }
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
-                       InField("device", catalogue.Resolve(request.device())));
-  if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
-    return InvalidField("numerics_policy",
-                        absl::StrCat("there is no numerics policy number ",
-                                     static_cast<int>(request.numerics_policy())));
+                       InField("device", catalogue.Resolve(selection)));
+  if (!v1::NumericsPolicy_IsValid(policy)) {
+    return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
+                                                        static_cast<int>(policy)));
   }
-  const NumericsPolicy numerics = request.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED
+  const NumericsPolicy numerics = policy == v1::NUMERICS_POLICY_UNSPECIFIED
                                       ? NumericsPolicy::kReassociate
-                                      : static_cast<NumericsPolicy>(request.numerics_policy());
+                                      : static_cast<NumericsPolicy>(policy);
   if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
     return InvalidField("numerics_policy", why);
   }
-  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
-                       InField("schedule", ReadSchedule(request.schedule(), *expression, device)));
+  MDH_ASSIGN_OR_RETURN(Schedule schedule,
+                       InField("schedule", ReadSchedule(text, *expression, device)));
+  return AskedSchedule{*expression, device, numerics, std::move(schedule)};
+}
+
+Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleRequest& request,
+                                                      const ExpressionLimits& limits,
+                                                      const DeviceCatalogue& catalogue) {
+  MDH_ASSIGN_OR_RETURN(
+      const AskedSchedule asked,
+      ReadAskedSchedule(request.expression(), request.device(), request.numerics_policy(),
+                        request.schedule(), limits, catalogue));
+  const auto& [expression, device, numerics, schedule] = asked;
   MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,
                        InField("schedule", CheckSchedule(device, schedule, numerics)));
   v1::CheckScheduleResponse response;
@@ -194,7 +206,7 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
     response.add_conflicts(conflict.ToText());
   }
   if (!request.vary().empty()) {
-    MDH_RETURN_IF_ERROR(AddAlternatives(request, *expression, device, numerics, &response));
+    MDH_RETURN_IF_ERROR(AddAlternatives(request, expression, device, numerics, &response));
   }
   return response;
 }

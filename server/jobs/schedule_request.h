@@ -5,12 +5,31 @@
 
 #include "core/base/status.h"
 #include "core/device/device_description.h"
+#include "core/expression/numerics.h"
 #include "core/pipeline/computation.h"
+#include "core/schedule/schedule.h"
 #include "mdh/v1/tuning.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/devices/device_catalogue.h"
 
 namespace mdh {
+
+// A schedule of an expression on a device, as several requests have them.
+struct AskedSchedule {
+  Expression expression;
+  DeviceDescription device;
+  NumericsPolicy numerics;
+  Schedule schedule;
+};
+
+// Errors: InvalidArgument for each
+// of these fields, with the position in the schedule, and for pipelines; NotFound for unknown
+// devices.
+Result<AskedSchedule> ReadAskedSchedule(const v1::ExpressionSource& expression,
+                                        const v1::DeviceSelection& device,
+                                        v1::NumericsPolicy numerics, const std::string& schedule,
+                                        const ExpressionLimits& limits,
+                                        const DeviceCatalogue& catalogue);
 
 // What keys have of a schedule, in the expression's names, for the device; empty: it is free.
 // Errors: InvalidArgument for the field "schedule": with the position in it, and for schedules of

@@ -164,6 +164,8 @@ Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel mo
 
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }
 
+const Expression& MdhSpace::divided() const { return kind_->problem().expression; }
+
 TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const {
   TuningParameters parameters = kind_->Decode(configuration);
   parameters.fused = fused();
@@ -196,7 +198,14 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
 
 Configuration MdhSpace::EncodeNearest(const TuningParameters& parameters,
                                       absl::Span<const int64_t> sizes) const {
-  return space_.Nearest(kind_->Read(Adapted(kind_->problem(), parameters, sizes)));
+  return space_.Nearest(Read(parameters, sizes));
 }
+
+Configuration MdhSpace::Read(const TuningParameters& parameters,
+                             absl::Span<const int64_t> sizes) const {
+  return kind_->Read(Adapted(kind_->problem(), parameters, sizes));
+}
+
+ParameterMeaning MdhSpace::Meaning(int parameter) const { return kind_->Meaning(parameter); }
 
 }  // namespace mdh

@@ -12,6 +12,7 @@
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
+#include "tuner/decompositions/parameter_meaning.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -53,6 +54,8 @@ class MdhSpace {
   bool has_exactly_schedule() const { return is_exact_; }
 
   const FusedDimensions& fused() const;
+  // The expression whose dimensions are fused.
+  const Expression& divided() const;
   const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;
@@ -62,9 +65,13 @@ class MdhSpace {
   std::optional<Configuration> Encode(const TuningParameters& parameters) const;
   // Why Encode gives nullopt, for people; empty if it does not.
   std::string WhyNot(const TuningParameters& parameters) const;
+  // The codes that can be read off parameters that need not be valid, nor be for this device or
+  // these sizes; any codes elsewhere. `sizes`: of the dimensions that they were for; without, those
+  // of this space.
+  Configuration Read(const TuningParameters& parameters,
+                     absl::Span<const int64_t> sizes = {}) const;
   // The configuration nearest to parameters that need not be valid, nor be for this device or these
-  // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: of the
-  // dimensions that they were for; without, those of this space.
+  // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: as of Read.
   Configuration EncodeNearest(const TuningParameters& parameters,
                               absl::Span<const int64_t> sizes = {}) const;
 

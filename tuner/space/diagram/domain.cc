@@ -1,0 +1,98 @@
+#include "tuner/space/diagram/domain.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mdh {
+namespace {
+
+std::vector<PositionRun> RunsOf(std::vector<uint32_t> positions) {
+  std::sort(positions.begin(), positions.end());
+  std::vector<PositionRun> runs;
+  for (const uint32_t position : positions) {
+    if (!runs.empty() && position <= uint64_t{runs.back().last} + 1) {
+      runs.back().last = position;
+    } else {
+      runs.push_back({position, position});
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+Domain::Domain(uint32_t size) : Domain(size, std::vector<PositionRun>{{0, size - 1}}) {}
+
+Domain::Domain(uint32_t size, std::vector<uint32_t> positions)
+    : Domain(size, RunsOf(std::move(positions))) {}
+
+Domain::Domain(uint32_t size, std::vector<PositionRun> runs) : size_(size), runs_(std::move(runs)) {
+  before_.push_back(0);
+  for (const PositionRun& run : runs_) {
+    before_.push_back(before_.back() + (uint64_t{run.last} - run.first + 1));
+  }
+}
+
+Domain Domain::Intersected(const Domain& other) const {
+  std::vector<PositionRun> runs;
+  for (const PositionRun& run : runs_) other.AppendPartOf(run, runs);
+  return Domain(size_, std::move(runs));
+}
+
+Domain Domain::Complement() const {
+  std::vector<PositionRun> runs;
+  uint64_t next = 0;
+  for (const PositionRun& run : runs_) {
+    if (run.first > next) runs.push_back({static_cast<uint32_t>(next), run.first - 1});
+    next = uint64_t{run.last} + 1;
+  }
+  if (next < size_) runs.push_back({static_cast<uint32_t>(next), size_ - 1});
+  return Domain(size_, std::move(runs));
+}
+
+size_t Domain::RunFrom(uint64_t position) const {
+  const auto found =
+      std::lower_bound(runs_.begin(), runs_.end(), position,
+                       [](const PositionRun& run, uint64_t wanted) { return run.last < wanted; });
+  return static_cast<size_t>(found - runs_.begin());
+}
+
+uint64_t Domain::CountBelow(uint64_t position) const {
+  const size_t run = RunFrom(position);
+  if (run == runs_.size() || position <= runs_[run].first) return before_[run];
+  return before_[run] + (position - runs_[run].first);
+}
+
+uint32_t Domain::At(uint32_t first, uint64_t n) const {
+  n += CountBelow(first);
+  const auto run = std::upper_bound(before_.begin(), before_.end(), n) - before_.begin() - 1;
+  return runs_[run].first + static_cast<uint32_t>(n - before_[run]);
+}
+
+uint32_t Domain::Nearest(uint32_t first, uint32_t last, uint32_t wanted) const {
+  wanted = std::clamp(wanted, first, last);
+  if (is_all()) return wanted;
+  const uint64_t below = CountBelow(wanted);
+  const uint64_t at_least = CountBelow(first), end = CountBelow(uint64_t{last} + 1);
+  if (below == end) return At(0, below - 1);
+  const uint32_t above = At(0, below);
+  if (below == at_least) return above;
+  const uint32_t smaller = At(0, below - 1);
+  return above - wanted < wanted - smaller ? above : smaller;
+}
+
+void Domain::AppendPartOf(PositionRun run, std::vector<PositionRun>& runs) const {
+  for (size_t n = RunFrom(run.first); n < runs_.size() && runs_[n].first <= run.last; ++n) {
+    runs.push_back({std::max(run.first, runs_[n].first), std::min(run.last, runs_[n].last)});
+  }
+}
+
+bool operator==(const Domain& a, const Domain& b) {
+  return a.size_ == b.size_ &&
+         std::equal(a.runs_.begin(), a.runs_.end(), b.runs_.begin(), b.runs_.end(),
+                    [](const PositionRun& x, const PositionRun& y) {
+                      return x.first == y.first && x.last == y.last;
+                    });
+}
+
+}  // namespace mdh

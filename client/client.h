@@ -20,6 +20,7 @@
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 #include "core/pipeline/computation.h"
+#include "mdh/v1/candidate.pb.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
@@ -155,6 +156,11 @@ class Client {
       const v1::DeviceSelection& device = {},
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED,
       const std::string& vary = "");
+  // What remains of a candidate, and one of its configurations with its kernel. `seed`: of a
+  // sample. Errors: as those of mdh.v1.CandidateService.
+  Result<v1::DescribeCandidateResponse> DescribeCandidate(const v1::Candidate& candidate);
+  Result<v1::FinishCandidateResponse> FinishCandidate(const v1::Candidate& candidate,
+                                                      v1::FinishRule by, uint64_t seed = 1);
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
   // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob
   // (wait_for_job.h) goes on. Errors: NotFound.

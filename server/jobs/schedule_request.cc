@@ -16,7 +16,9 @@
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/records/schedule_key.h"
+#include "tuner/decompositions/candidate_space.h"
 #include "tuner/decompositions/schedule_check.h"
+#include "tuner/study/restrictions.h"
 
 namespace mdh {
 namespace {
@@ -155,6 +157,28 @@ Result<std::string> TakeSchedule(const ComputationView& computation,
                                         static_cast<NumericsPolicy>(options.numerics_policy()))));
   if (!check.conflicts.empty()) return InvalidField("schedule", ConflictsText(check));
   return KeyScheduleOf(schedule);
+}
+
+Status CheckRestrictions(const ComputationView& computation, const DeviceDescription& device,
+                         const v1::TuningOptions& options) {
+  if (options.restrictions().empty()) return absl::OkStatus();
+  const Expression* const expression = computation.expression();
+  if (expression == nullptr) {
+    return InvalidField("restrictions",
+                        absl::StrCat("search spaces are of single expressions, and ",
+                                     std::string(computation.name()),
+                                     " is a pipeline; tune its steps by themselves"));
+  }
+  MDH_ASSIGN_OR_RETURN(const std::vector<NamedDecision> decisions,
+                       InField("restrictions", ReadRestrictions(options.restrictions())));
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       ReadSchedule(options.schedule(), *expression, device));
+  MDH_ASSIGN_OR_RETURN(
+      const CandidateSpace space,
+      CandidateSpace::Create(*expression, device,
+                             static_cast<NumericsPolicy>(options.numerics_policy()),
+                             schedule.is_free() ? std::nullopt : std::optional(schedule)));
+  return InField("restrictions", space.With(decisions).status());
 }
 
 Result<AskedSchedule> ReadAskedSchedule(const v1::ExpressionSource& source,

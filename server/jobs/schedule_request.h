@@ -44,6 +44,11 @@ Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView
 Result<std::string> TakeSchedule(const ComputationView& computation,
                                  const DeviceDescription& device, v1::TuningOptions& options);
 
+// Errors: InvalidArgument for the field "restrictions": names and values that there are not, and
+// decisions of pipelines; FailedPrecondition if nothing remains. Expects what TakeSchedule gave.
+Status CheckRestrictions(const ComputationView& computation, const DeviceDescription& device,
+                         const v1::TuningOptions& options);
+
 // The answer of CheckSchedule.
 Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleRequest& request,
                                                       const ExpressionLimits& limits,

@@ -11,37 +11,17 @@
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/similar_records.h"
+#include "tuner/study/restrictions.h"
 
 namespace mdh {
 namespace {
 
-constexpr int kMaxRestrictions = 10'000;
-constexpr int64_t kMaxValues = 100'000;
 // Values of a parameter that answers list.
 constexpr size_t kMostListed = 1'000;
 // What is kept: as many states, of spaces that take so many bytes together.
 constexpr size_t kMostKept = 32;
 constexpr int64_t kMostKeptBytes = int64_t{256} << 20;
 constexpr size_t kSimilarRecords = 3;
-
-// Errors: InvalidArgument for too many.
-Result<std::vector<NamedDecision>> ReadRestrictions(
-    const google::protobuf::RepeatedPtrField<v1::Restriction>& restrictions) {
-  int64_t values = 0;
-  for (const v1::Restriction& restriction : restrictions) values += restriction.values_size();
-  if (restrictions.size() > kMaxRestrictions || values > kMaxValues) {
-    return absl::InvalidArgumentError(absl::StrCat(restrictions.size(), " restrictions of ", values,
-                                                   " values are more than ", kMaxRestrictions,
-                                                   " of ", kMaxValues));
-  }
-  std::vector<NamedDecision> decisions;
-  for (const v1::Restriction& restriction : restrictions) {
-    decisions.push_back({restriction.parameter(),
-                         {restriction.values().begin(), restriction.values().end()},
-                         restriction.is_forbidden()});
-  }
-  return decisions;
-}
 
 std::string KeyOf(const AskedSchedule& asked) {
   const std::string device = ToProto(asked.device).SerializeAsString();

@@ -31,12 +31,9 @@ CandidateSpace::CandidateSpace(MdhSpace space, std::optional<Schedule> schedule,
       expression_(std::move(expression)),
       model_(std::move(model)),
       starts_(std::move(starts)),
-      open_(space_.space()) {
-  for (int n = 0; n < std::ssize(space_.space().parameters()); ++n) {
-    meanings_.push_back(space_.Meaning(n));
-    names_.push_back(meanings_.back().names);
-  }
-}
+      meanings_(space_.Meanings()),
+      names_(NamesOf(meanings_)),
+      open_(space_.space()) {}
 
 Result<PartialConfiguration> CandidateSpace::With(absl::Span<const NamedDecision> decisions) const {
   MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_.space(), decisions, names_));

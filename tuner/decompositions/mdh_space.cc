@@ -206,6 +206,18 @@ Configuration MdhSpace::Read(const TuningParameters& parameters,
   return kind_->Read(Adapted(kind_->problem(), parameters, sizes));
 }
 
-ParameterMeaning MdhSpace::Meaning(int parameter) const { return kind_->Meaning(parameter); }
+std::vector<ParameterMeaning> MdhSpace::Meanings() const {
+  std::vector<ParameterMeaning> meanings;
+  for (size_t n = 0; n < space_.parameters().size(); ++n) {
+    meanings.push_back(kind_->Meaning(static_cast<int>(n)));
+  }
+  return meanings;
+}
+
+Result<MdhSpace> MdhSpace::Restricted(absl::Span<const NamedDecision> decisions) const {
+  MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_, decisions, NamesOf(Meanings())));
+  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left, PartialConfiguration(space_).With(read));
+  return MdhSpace(kind_, left.AsSpace(), is_exact_);
+}
 
 }  // namespace mdh

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -13,6 +14,8 @@
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/parameter_meaning.h"
+#include "tuner/space/named_decision.h"
+#include "tuner/space/partial_configuration.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -49,6 +52,10 @@ class MdhSpace {
                                           DeviceDescription device, NumericsPolicy numerics,
                                           SpaceOptions options, const FusedDimensions& fused,
                                           const Schedule* schedule = nullptr);
+
+  // The configurations that decisions on parameters leave. Errors: those of ReadDecisions and
+  // PartialConfiguration::With.
+  Result<MdhSpace> Restricted(absl::Span<const NamedDecision> decisions) const;
 
   // Whether all configurations are in the schedule; else Schedule::Allows says which are not.
   bool has_exactly_schedule() const { return is_exact_; }

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "core/schedule/names.h"
 #include "core/schedule/printer.h"
 
@@ -229,6 +230,12 @@ ParameterMeaning MeaningOf(const TuningParameter& parameter, const Expression& d
     return meaning;
   }
   return {};
+}
+
+std::vector<ValueNames> NamesOf(const std::vector<ParameterMeaning>& meanings) {
+  std::vector<ValueNames> names;
+  for (const ParameterMeaning& meaning : meanings) names.push_back(meaning.names);
+  return names;
 }
 
 }  // namespace mdh

@@ -31,4 +31,7 @@ ParameterMeaning MeaningOfChoice(const Choice& row, const std::vector<ChoiceValu
 ParameterMeaning MeaningOf(const TuningParameter& parameter, const Expression& divided,
                            const SystemModel& model);
 
+// The names of values, by parameter.
+std::vector<ValueNames> NamesOf(const std::vector<ParameterMeaning>& meanings);
+
 }  // namespace mdh

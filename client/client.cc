@@ -198,6 +198,8 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.mutable_options()->set_tolerance(options.tolerance);
   request.mutable_options()->set_cache_state(options.cache_state);
   request.mutable_options()->set_schedule(options.schedule);
+  request.mutable_options()->mutable_restrictions()->Add(options.restrictions.begin(),
+                                                         options.restrictions.end());
   request.set_force(options.force);
   request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);

@@ -24,6 +24,7 @@
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
+#include "mdh/v1/restriction.pb.h"
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 
@@ -51,6 +52,9 @@ struct TuneOptions {
   // What the kernel must keep to (core/schedule/grammar.md); empty: nothing. Its record is one of
   // its own. Not of pipelines.
   std::string schedule = "";
+  // What is decided of the parameters of the search space. Not of pipelines. Searches anew; what is
+  // found replaces a record only if it is faster.
+  std::vector<v1::Restriction> restrictions = {};
   bool validate_only = false;  // of CreateJob: only checks
 };
 

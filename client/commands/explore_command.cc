@@ -17,6 +17,7 @@
 #include "client/commands/format/progress_display.h"
 #include "client/commands/format/record_format.h"
 #include "client/commands/lookup_command.h"
+#include "client/commands/tune_command.h"
 #include "client/text/terminal.h"
 #include "client/wait_for_job.h"
 #include "proto/pipeline_conversion.h"
@@ -57,6 +58,27 @@ Status Finish(const GlobalOptions& options, const ExploreArguments& arguments, C
   return absl::OkStatus();
 }
 
+// A job for what remains of a candidate. Errors: InvalidArgument for what is no budget, and for
+// devices that are known by their descriptions only.
+Result<TuneOptions> SearchOf(const ExploreArguments& arguments, const v1::Candidate& candidate,
+                             const std::string& budget) {
+  TuneOptions tune;
+  if (!arguments.device.is_attached) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(arguments.device.text, " is not attached: nothing can be measured on it"));
+  }
+  if (const std::string wrong = ParseDurationArgument(budget, tune.budget_ns); !wrong.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("finish search needs a budget: ", wrong));
+  }
+  if (!arguments.device.text.empty()) {
+    tune.devices = {DeviceNameFromArgument(arguments.device.text)};
+  }
+  tune.numerics_policy = arguments.numerics_policy;
+  tune.schedule = candidate.schedule();
+  tune.restrictions = {candidate.restrictions().begin(), candidate.restrictions().end()};
+  return tune;
+}
+
 Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) {
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
   const auto* const expression = std::get_if<Expression>(&computation);
@@ -76,7 +98,12 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
       const ExploreCalls calls = {
           .describe = [&](const v1::Candidate& asked) { return client->DescribeCandidate(asked); },
           .finish = [&](const v1::Candidate& asked, v1::FinishRule by,
-                        uint64_t seed) { return client->FinishCandidate(asked, by, seed); }};
+                        uint64_t seed) { return client->FinishCandidate(asked, by, seed); },
+          .search = [&](const v1::Candidate& asked, const std::string& budget) -> Status {
+            MDH_ASSIGN_OR_RETURN(const TuneOptions tune, SearchOf(arguments, asked, budget));
+            return TuneExpression(options, *client,
+                                  {*expression, arguments.expression, arguments.schedule}, tune);
+          }};
       return RunExplorePrompt(calls, candidate, std::cin, /*is_echoed=*/!is_typed);
     }
     MDH_ASSIGN_OR_RETURN(const v1::DescribeCandidateResponse described,

@@ -36,14 +36,13 @@ struct ExploreArguments {
   bool has_prompt = false;  // whatever standard input is
 };
 
-Result<v1::Candidate> CandidateOf(const ExploreArguments& arguments, const Expression& expression) {
+Result<v1::Candidate> CandidateOf(const ExploreArguments& arguments, const Expression& expression,
+                                  const std::vector<v1::Restriction>& restrictions) {
   v1::Candidate candidate;
   *candidate.mutable_expression() = ToProto(ComputationView(expression));
   if (!arguments.device.text.empty()) *candidate.mutable_device() = arguments.device.selection;
   candidate.set_numerics_policy(arguments.numerics_policy);
   MDH_ASSIGN_OR_RETURN(*candidate.mutable_schedule(), LoadSchedule(arguments.schedule));
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::Restriction> restrictions,
-                       RestrictionsOf(arguments.restrictions));
   candidate.mutable_restrictions()->Add(restrictions.begin(), restrictions.end());
   return candidate;
 }
@@ -80,6 +79,8 @@ Result<TuneOptions> SearchOf(const ExploreArguments& arguments, const v1::Candid
 }
 
 Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::Restriction> restrictions,
+                       RestrictionsOf(arguments.restrictions));
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
   const auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) {
@@ -89,7 +90,8 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
                                          std::string(ComputationView(computation).name()),
                                          " is a pipeline; explore its steps by themselves")));
   }
-  MDH_ASSIGN_OR_RETURN(const v1::Candidate candidate, CandidateOf(arguments, *expression));
+  MDH_ASSIGN_OR_RETURN(const v1::Candidate candidate,
+                       CandidateOf(arguments, *expression, restrictions));
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
   const bool is_typed = isatty(STDIN_FILENO) == 1;
   const auto run = [&]() -> Status {

@@ -126,9 +126,9 @@ Status TuneScheduled(const GlobalOptions& options, const TuneArguments& argument
 }
 
 Status Tune(const GlobalOptions& options, TuneArguments arguments) {
+  MDH_ASSIGN_OR_RETURN(arguments.options.restrictions, RestrictionsOf(arguments.restrictions));
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
   MDH_ASSIGN_OR_RETURN(arguments.options.schedule, LoadSchedule(arguments.schedule));
-  MDH_ASSIGN_OR_RETURN(arguments.options.restrictions, RestrictionsOf(arguments.restrictions));
   if (arguments.schedule.file.empty() && !arguments.ignores_loops) {
     MDH_ASSIGN_OR_RETURN(const std::optional<ScheduledTeml> scheduled,
                          LoadTemlSchedules(arguments.expression, arguments.loops));

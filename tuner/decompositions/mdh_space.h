@@ -81,6 +81,8 @@ class MdhSpace {
   // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: as of Read.
   Configuration EncodeNearest(const TuningParameters& parameters,
                               absl::Span<const int64_t> sizes = {}) const;
+  // By parameter of space().
+  std::vector<ParameterMeaning> Meanings() const;
 
  private:
   MdhSpace(std::shared_ptr<const MdhSpaceKind> kind, SearchSpace space, bool is_exact)

@@ -18,9 +18,10 @@ _RULES = {"rules": candidate_pb2.FINISH_RULE_RULES, "record": candidate_pb2.FINI
           "sample": candidate_pb2.FINISH_RULE_SAMPLE}
 
 
-def _texts(values: Values) -> List[str]:
-    several = isinstance(values, (list, tuple, set, frozenset, range))
-    texts = [str(value) for value in values] if several else [str(values)]  # type: ignore[union-attr]
+def value_texts(values: Values) -> List[str]:
+    """As restrictions have them."""
+    several = values if isinstance(values, (list, tuple, set, frozenset, range)) else [values]
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in several]
     if not texts:
         raise wrong("a decision names no value: give one at least")
     return texts
@@ -57,7 +58,7 @@ class Candidate:
         return replace(self, restrictions=left)
 
     def _with(self, values: Dict[str, Values], is_forbidden: bool) -> "Candidate":
-        more = tuple((name, tuple(_texts(value)), is_forbidden) for name, value in values.items())
+        more = tuple((name, tuple(value_texts(value)), is_forbidden) for name, value in values.items())
         return replace(self, restrictions=self.restrictions + more)
 
     def restriction_messages(self) -> List[restriction_pb2.Restriction]:

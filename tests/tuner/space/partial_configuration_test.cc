@@ -190,7 +190,7 @@ TEST_P(RandomSpaces, CommuteInAllOrders) {
   }
   const Result<PartialConfiguration> at_once = open->With(all);
   ASSERT_EQ(at_once.ok(), first.has_value());
-  if (first) EXPECT_TRUE(*at_once == *first);
+  EXPECT_TRUE(!first || *at_once == *first);
   if (first) ExpectExactly(*first, kept);
 }
 
@@ -261,8 +261,10 @@ std::pair<int, double> DistanceOf(const std::vector<TuningParameter>& parameters
     ++distance.first;
     const Range& range = parameters[p].range;
     const std::optional<uint32_t> position = range.PositionOf(wanted[p]);
-    distance.second +=
-        position ? std::abs(double{*position} - double{*range.PositionOf(a[p])}) / range.size() : 1;
+    distance.second += position ? std::abs(static_cast<double>(*position) -
+                                           static_cast<double>(*range.PositionOf(a[p]))) /
+                                      range.size()
+                                : 1;
   }
   return distance;
 }
@@ -289,7 +291,7 @@ TEST_P(RandomSpaces, HaveSamplesAndTheNearestOfTheJudge) {
     for (const Configuration& configuration : seen) {
       EXPECT_EQ(std::count(kept.begin(), kept.end(), configuration), 1);
     }
-    if (!partial.is_lazy() && kept.size() <= 12) EXPECT_EQ(seen.size(), kept.size());
+    EXPECT_TRUE(partial.is_lazy() || kept.size() > 12 || seen.size() == kept.size());
     const Configuration wanted =
         drawn.all()[static_cast<size_t>(drawn.Below(static_cast<int>(drawn.all().size())))];
     const Configuration nearest = partial.Nearest(wanted);

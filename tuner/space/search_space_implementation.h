@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tuner/space/diagram/diagram.h"
-#include "tuner/space/diagram/domain.h"
+#include "tuner/space/diagram/domains.h"
 #include "tuner/space/lazy_space.h"
 #include "tuner/space/position_codes.h"
 #include "tuner/space/search_space.h"

@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "tuner/space/diagram/compact_index.h"
-#include "tuner/space/diagram/domain.h"
+#include "tuner/space/diagram/domains.h"
 #include "tuner/space/levels/expansion.h"
 
 namespace mdh {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tuner/space/diagram/diagram.h"
-#include "tuner/space/diagram/domain.h"
+#include "tuner/space/diagram/domains.h"
 
 namespace mdh {
 

@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "tuner/space/diagram/diagram.h"
-#include "tuner/space/diagram/domain.h"
+#include "tuner/space/diagram/domains.h"
 
 namespace mdh {
 

@@ -1,4 +1,4 @@
-#include "tuner/space/diagram/domain.h"
+#include "tuner/space/diagram/domains.h"
 
 #include <algorithm>
 #include <utility>

@@ -21,6 +21,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+using Decisions = std::vector<NamedDecision>;
+
 Expression Shipped(const std::string& name, int64_t largest = 128) {
   return *ShippedExpression(SourcePath(), name, largest);
 }
@@ -123,7 +125,7 @@ TEST(CandidateSpace, PrintsWhatIsCompleteCompletely) {
 TEST(CandidateSpace, SaysWhatSchedulesCannotAsComments) {
   const CandidateSpace space = SpaceOn("matmul", Gpu());
   const Result<PartialConfiguration> partial =
-      space.With({{{"threads_combine", {"shared"}}, {"parts_THR_i", {"rest", "4"}}}});
+      space.With(Decisions{{"threads_combine", {"shared"}}, {"parts_THR_i", {"rest", "4"}}});
   ASSERT_TRUE(partial.ok()) << partial.status();
   const std::string text = space.ScheduleOf(*partial);
   EXPECT_THAT(text, HasSubstr("# threads_combine=shared\n"));
@@ -132,16 +134,20 @@ TEST(CandidateSpace, SaysWhatSchedulesCannotAsComments) {
 
 TEST(CandidateSpace, TakesNamesAndNumbers) {
   const CandidateSpace space = SpaceOn("matmul", CpuForSpaces());
-  EXPECT_TRUE(*space.With({{{"stage_B", {"never"}}}}) == *space.With({{{"stage_B", {"-2"}}}}));
-  EXPECT_TRUE(*space.With({{{"parts_L2_k", {"rest"}}}}) == *space.With({{{"parts_L2_k", {"0"}}}}));
-  const Status unknown = space.With({{{"parts_L9_k", {"1"}}}}).status();
+  EXPECT_TRUE(*space.With(Decisions{{"stage_B", {"never"}}}) ==
+              *space.With(Decisions{{"stage_B", {"-2"}}}));
+  EXPECT_TRUE(*space.With(Decisions{{"parts_L2_k", {"rest"}}}) ==
+              *space.With(Decisions{{"parts_L2_k", {"0"}}}));
+  const Status unknown = space.With(Decisions{{"parts_L9_k", {"1"}}}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(unknown));
-  EXPECT_THAT(unknown.message(), StartsWith("no parameter is named 'parts_L9_k'; there are "));
-  EXPECT_THAT(unknown.message(), HasSubstr("parts_L2_k"));
-  const Status no_value = space.With({{{"stage_B", {"L9"}}}}).status();
-  EXPECT_THAT(no_value.message(),
+  EXPECT_THAT(std::string(unknown.message()),
+              StartsWith("no parameter is named 'parts_L9_k'; there are "));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("parts_L2_k"));
+  const Status no_value = space.With(Decisions{{"stage_B", {"L9"}}}).status();
+  EXPECT_THAT(std::string(no_value.message()),
               StartsWith("parameter 'stage_B' has no value 'L9'; it has never"));
-  EXPECT_THAT(space.With({{{"stage_B", {}}}}).status().message(), HasSubstr("names no value"));
+  EXPECT_THAT(space.With(Decisions{{"stage_B", {}}}).status().ToString(),
+              HasSubstr("names no value"));
 }
 
 TEST(CandidateSpace, FinishesAsRulesWouldWhereItCan) {
@@ -152,7 +158,7 @@ TEST(CandidateSpace, FinishesAsRulesWouldWhereItCan) {
     const Result<FinishedCandidate> free = space.ByRules(space.open());
     ASSERT_TRUE(free.ok()) << free.status();
     const std::string dimension = device.kind == DeviceKind::kCpu ? "parts_L2_k" : "parts_DEV_k";
-    const Result<PartialConfiguration> partial = space.With({{{dimension, {"8"}}}});
+    const Result<PartialConfiguration> partial = space.With(Decisions{{dimension, {"8"}}});
     ASSERT_TRUE(partial.ok()) << partial.status();
     for (const Result<FinishedCandidate>& finished :
          {space.ByRules(*partial), space.Sample(*partial, 5),
@@ -176,7 +182,7 @@ TEST(CandidateSpace, KeepsToItsSchedule) {
   const Result<CandidateSpace> space =
       CandidateSpace::Create(expression, CpuForSpaces(), NumericsPolicy::kReassociate, *schedule);
   ASSERT_TRUE(space.ok()) << space.status();
-  const Result<PartialConfiguration> partial = space->With({{{"compiler", {"gcc"}}}});
+  const Result<PartialConfiguration> partial = space->With(Decisions{{"compiler", {"gcc"}}});
   ASSERT_TRUE(partial.ok()) << partial.status();
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const Result<FinishedCandidate> finished = space->Sample(*partial, seed);
@@ -193,7 +199,7 @@ TEST(MdhSpace, IsRestricted) {
       MdhSpace::Create(expression, OpenMpSimdRegistersModel(), CpuForSpaces());
   ASSERT_TRUE(space.ok());
   const Result<MdhSpace> restricted =
-      space->Restricted({{{"stage_B", {"never"}}, {"compiler", {"gcc"}, true}}});
+      space->Restricted(Decisions{{"stage_B", {"never"}}, {"compiler", {"gcc"}, true}});
   ASSERT_TRUE(restricted.ok()) << restricted.status();
   EXPECT_LT(restricted->space().count(), space->space().count());
   Rng rng(1);
@@ -203,7 +209,7 @@ TEST(MdhSpace, IsRestricted) {
     EXPECT_THAT(ToText(p), HasSubstr("clang"));
   }
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      space->Restricted({{{"compiler", {"gcc", "clang"}, true}}}).status()));
+      space->Restricted(Decisions{{"compiler", {"gcc", "clang"}, true}}).status()));
 }
 
 }  // namespace

@@ -39,12 +39,15 @@ v1::CandidateDecision DecisionOf(const CandidateSpace& space, const PartialConfi
   decision.set_dimension(meaning.dimension);
   decision.set_buffer(meaning.buffer);
   decision.set_schedule(meaning.schedule);
-  for (const ValueCount& value : partial.Remaining(parameter, kMostListed)) {
+  const std::vector<ValueCount> values = partial.Remaining(parameter, kMostListed);
+  for (const ValueCount& value : values) {
     v1::RemainingValue* const remaining = decision.add_remaining();
     remaining->set_value(space.ValueText(parameter, value.code));
     if (!partial.is_lazy()) remaining->set_count(value.count.get_str());
   }
-  decision.set_remaining_values(static_cast<int64_t>(partial.RemainingValues(parameter)));
+  const bool is_all = values.size() < kMostListed;
+  decision.set_remaining_values(
+      static_cast<int64_t>(is_all ? values.size() : partial.RemainingValues(parameter)));
   return decision;
 }
 

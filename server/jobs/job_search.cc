@@ -258,7 +258,7 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
     PutOrKeep(AsGiven(FreeKey(record.key()), record, kernel, tools), tools);
   }
   if (!options.restrictions().empty()) {
-    return PutOrKeep(AsGiven(v1::KernelKey(record.key()), std::move(record), kernel, tools), tools);
+    return PutOrKeep(AsGiven(record.key(), record, kernel, tools), tools);
   }
   return PutOrKeep({.record = std::move(record), .kernel = kernel}, tools);
 }

@@ -73,7 +73,7 @@ TEST_F(CandidateServiceTest, DescribesWhatRemains) {
 }
 
 TEST_F(CandidateServiceTest, OrderMeansNothing) {
-  const v1::Restriction a = Restricted("parts_L2_k", "4"), b = Restricted("compiler", "gcc", true);
+  const v1::Restriction a = Restricted("parts_L2_k", "4"), b = Restricted("stage_B", "never", true);
   const auto first = client_->DescribeCandidate(CandidateOf({a, b}));
   ASSERT_TRUE(first.ok()) << first.status();
   for (int n = 0; n < 2; ++n) {  // also from what is kept
@@ -84,15 +84,15 @@ TEST_F(CandidateServiceTest, OrderMeansNothing) {
 }
 
 TEST_F(CandidateServiceTest, KeepsToSchedules) {
-  v1::Candidate candidate = CandidateOf({Restricted("compiler", "gcc")});
+  v1::Candidate candidate = CandidateOf({Restricted("stage_B", "never")});
   candidate.set_schedule("L2: tile k=16");
   const auto described = client_->DescribeCandidate(candidate);
   ASSERT_TRUE(described.ok()) << described.status();
   EXPECT_THAT(described->schedule(), HasSubstr("k=16"));
-  EXPECT_THAT(described->schedule(), HasSubstr("compiler=gcc"));
+  EXPECT_THAT(described->schedule(), HasSubstr("input B: copy never"));
   const auto finished = client_->FinishCandidate(candidate, v1::FINISH_RULE_SAMPLE);
   ASSERT_TRUE(finished.ok()) << finished.status();
-  EXPECT_THAT(finished->schedule(), HasSubstr("compiler=gcc"));
+  EXPECT_THAT(finished->schedule(), HasSubstr("copy never"));
 }
 
 TEST_F(CandidateServiceTest, NamesTheDecisionThatEmptiesIt) {
@@ -179,7 +179,7 @@ TEST_F(CandidateServiceTest, FinishesByRulesAndSamples) {
 }
 
 TEST_F(CandidateServiceTest, FinishesNearARecord) {
-  const v1::Candidate candidate = CandidateOf({Restricted("compiler", "clang", true)});
+  const v1::Candidate candidate = CandidateOf({Restricted("stage_B", "never")});
   const auto nothing = client_->FinishCandidate(candidate, v1::FINISH_RULE_NEAREST_RECORD);
   EXPECT_EQ(nothing.status().code(), absl::StatusCode::kNotFound) << nothing.status();
   const v1::TuningRecord record = Put(128, 1000);

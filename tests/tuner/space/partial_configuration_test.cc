@@ -126,9 +126,9 @@ void ExpectExactly(const PartialConfiguration& partial, const std::vector<Config
   EXPECT_EQ(partial.Open(), open);
 }
 
-class RandomSpaces : public ::testing::TestWithParam<uint64_t> {};
+class RandomPartialConfigurations : public ::testing::TestWithParam<uint64_t> {};
 
-TEST_P(RandomSpaces, AreDecidedAsByTheJudge) {
+TEST_P(RandomPartialConfigurations, AreDecidedAsByTheJudge) {
   Drawn drawn(GetParam());
   const std::optional<PartialConfiguration> open = drawn.Open();
   if (!open) return;
@@ -161,7 +161,7 @@ TEST_P(RandomSpaces, AreDecidedAsByTheJudge) {
   }
 }
 
-TEST_P(RandomSpaces, CommuteInAllOrders) {
+TEST_P(RandomPartialConfigurations, CommuteInAllOrders) {
   Drawn drawn(GetParam() + 1000);
   const std::optional<PartialConfiguration> open = drawn.Open();
   if (!open) return;
@@ -194,7 +194,7 @@ TEST_P(RandomSpaces, CommuteInAllOrders) {
   if (first) ExpectExactly(*first, kept);
 }
 
-TEST_P(RandomSpaces, AreWithoutADecisionOnceItIsUndone) {
+TEST_P(RandomPartialConfigurations, AreWithoutADecisionOnceItIsUndone) {
   Drawn drawn(GetParam() + 2000);
   const std::optional<PartialConfiguration> open = drawn.Open();
   if (!open) return;
@@ -218,7 +218,7 @@ TEST_P(RandomSpaces, AreWithoutADecisionOnceItIsUndone) {
   EXPECT_TRUE(partial == *open);
 }
 
-TEST_P(RandomSpaces, SayWhichDecisionsContradict) {
+TEST_P(RandomPartialConfigurations, SayWhichDecisionsContradict) {
   Drawn drawn(GetParam() + 3000);
   const std::optional<PartialConfiguration> open = drawn.Open();
   if (!open) return;
@@ -269,7 +269,7 @@ std::pair<int, double> DistanceOf(const std::vector<TuningParameter>& parameters
   return distance;
 }
 
-TEST_P(RandomSpaces, HaveSamplesAndTheNearestOfTheJudge) {
+TEST_P(RandomPartialConfigurations, HaveSamplesAndTheNearestOfTheJudge) {
   for (const int64_t bytes : {int64_t{1} << 20, int64_t{1}}) {
     Drawn drawn(GetParam() + 4000);
     const std::optional<PartialConfiguration> open = drawn.Open(bytes);
@@ -307,7 +307,7 @@ TEST_P(RandomSpaces, HaveSamplesAndTheNearestOfTheJudge) {
   }
 }
 
-TEST_P(RandomSpaces, AreNotCountedIfLazy) {
+TEST_P(RandomPartialConfigurations, AreNotCountedIfLazy) {
   Drawn drawn(GetParam() + 5000);
   const std::optional<PartialConfiguration> open = drawn.Open(1);
   if (!open || !open->is_lazy()) return;
@@ -344,10 +344,10 @@ TEST_P(RandomSpaces, AreNotCountedIfLazy) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomSpaces, ::testing::Range<uint64_t>(0, 20));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPartialConfigurations, ::testing::Range<uint64_t>(0, 20));
 
 // Sums of the counts of a parameter's values are those of all.
-TEST(PublishedSpaces, AreDecidedToTheEnd) {
+TEST(PublishedPartialConfigurations, AreDecidedToTheEnd) {
   for (const PublishedSpace& published : PublishedSpaces()) {
     const Result<SearchSpace> space =
         SearchSpace::Create(published.parameters, ConstraintsOf(published));

@@ -33,7 +33,7 @@ CandidateSpace::CandidateSpace(MdhSpace space, std::optional<Schedule> schedule,
       starts_(std::move(starts)),
       meanings_(space_.Meanings()),
       names_(NamesOf(meanings_)),
-      open_(space_.space()) {}
+      open_(space_.space(), names_) {}
 
 Result<PartialConfiguration> CandidateSpace::With(absl::Span<const NamedDecision> decisions) const {
   MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_.space(), decisions, names_));

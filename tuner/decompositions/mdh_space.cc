@@ -215,8 +215,10 @@ std::vector<ParameterMeaning> MdhSpace::Meanings() const {
 }
 
 Result<MdhSpace> MdhSpace::Restricted(absl::Span<const NamedDecision> decisions) const {
-  MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_, decisions, NamesOf(Meanings())));
-  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left, PartialConfiguration(space_).With(read));
+  const std::vector<ValueNames> names = NamesOf(Meanings());
+  MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_, decisions, names));
+  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left,
+                       PartialConfiguration(space_, names).With(read));
   return MdhSpace(kind_, left.AsSpace(), is_exact_);
 }
 

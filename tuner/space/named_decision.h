@@ -18,9 +18,6 @@ struct NamedDecision {
   friend bool operator==(const NamedDecision&, const NamedDecision&) = default;
 };
 
-// Other names of a parameter's values, by position in its range. Empty: it has none.
-using ValueNames = std::vector<std::string>;
-
 // As formulas spell it, or by its name, or, of strings, without quotes. Errors: InvalidArgument,
 // with the values that there are.
 Result<int64_t> CodeNamed(const TuningParameter& parameter, const std::string& text,

@@ -7,12 +7,14 @@
 #include "absl/strings/str_join.h"
 #include "tuner/space/diagram/nearest.h"
 #include "tuner/space/diagram/restricted_counts.h"
+#include "tuner/space/named_decision.h"
 #include "tuner/space/random_number.h"
 #include "tuner/space/search_space_implementation.h"
 
 namespace mdh {
 
-std::string RestrictionText(const TuningParameter& parameter, const Domain& domain) {
+std::string RestrictionText(const TuningParameter& parameter, const Domain& domain,
+                            const ValueNames& names) {
   constexpr size_t kShown = 8;
   std::vector<std::string> values;
   for (uint64_t n = 0; n < domain.count(); ++n) {
@@ -20,8 +22,7 @@ std::string RestrictionText(const TuningParameter& parameter, const Domain& doma
       values.push_back("...");
       break;
     }
-    const int64_t code = parameter.range.CodeAt(domain.At(0, n));
-    values.push_back(ToText(parameter.range.ValueOf(code)));
+    values.push_back(ValueText(parameter, parameter.range.CodeAt(domain.At(0, n)), names));
   }
   return absl::StrCat("'", parameter.name, "' to {", absl::StrJoin(values, ", "), "}");
 }
@@ -45,16 +46,18 @@ bool Restrict(const Domains& domains, SpacePlan& plan) {
 // The counts refer to the diagram and to the domains beside them.
 class PartialConfiguration::State {
  public:
-  State(SearchSpace space, Domains domains)
-      : space(std::move(space)), domains(std::move(domains)) {}
+  using Names = std::shared_ptr<const std::vector<ValueNames>>;
+
+  State(SearchSpace space, Names names, Domains domains)
+      : space(std::move(space)), names(std::move(names)), domains(std::move(domains)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   // `like`: differs in the domain of that level at most. nullptr: nothing remains, or of lazy
   // spaces, nothing was found.
-  static std::shared_ptr<const State> Create(SearchSpace space, Domains domains, const State* like,
-                                             int level) {
-    auto state = std::make_shared<State>(std::move(space), std::move(domains));
+  static std::shared_ptr<const State> Create(SearchSpace space, Names names, Domains domains,
+                                             const State* like, int level) {
+    auto state = std::make_shared<State>(std::move(space), std::move(names), std::move(domains));
     const SearchSpace::Implementation& of = state->implementation();
     if (of.lazy != nullptr) return FindLazy(*of.lazy, like, *state) ? state : nullptr;
     state->counts = RestrictedCounts::Create(of.diagram, state->domains,
@@ -73,7 +76,7 @@ class PartialConfiguration::State {
     const int level = LevelOf(parameter);
     Domains changed = domains;
     changed[level] = std::move(domain);
-    return Create(space, std::move(changed), this, level);
+    return Create(space, names, std::move(changed), this, level);
   }
 
   // Errors: InvalidArgument for codes that the range does not have.
@@ -106,7 +109,7 @@ class PartialConfiguration::State {
       Domains some = implementation().AllPositions();
       for (int other : decided) some[LevelOf(other)] = DomainOf(other);
       some[LevelOf(parameter)] = domain;
-      return Create(space, std::move(some), nullptr, 0) == nullptr;
+      return Create(space, names, std::move(some), nullptr, 0) == nullptr;
     };
     for (size_t n = needed.size(); n-- > 0;) {
       std::vector<int> fewer = needed;
@@ -128,6 +131,7 @@ class PartialConfiguration::State {
   }
 
   const SearchSpace space;
+  const Names names;
   const Domains domains;  // by level
   // One of the two.
   std::shared_ptr<const RestrictedCounts> counts;
@@ -153,9 +157,12 @@ class PartialConfiguration::State {
   }
 };
 
-PartialConfiguration::PartialConfiguration(SearchSpace space) {
+PartialConfiguration::PartialConfiguration(SearchSpace space, std::vector<ValueNames> names) {
   Domains all = space.implementation_->AllPositions();
-  state_ = State::Create(std::move(space), std::move(all), nullptr, 0);
+  names.resize(space.parameters().size());
+  state_ = State::Create(std::move(space),
+                         std::make_shared<const std::vector<ValueNames>>(std::move(names)),
+                         std::move(all), nullptr, 0);
 }
 
 const SearchSpace& PartialConfiguration::space() const { return state_->space; }
@@ -203,7 +210,7 @@ Result<PartialConfiguration> PartialConfiguration::With(
       Domain& domain = domains[state_->LevelOf(decisions[n].parameter)];
       domain = domain.Intersected(kept[n]);
     }
-    return State::Create(space(), std::move(domains), nullptr, 0);
+    return State::Create(space(), state_->names, std::move(domains), nullptr, 0);
   };
   auto all = after(kept.size());
   if (all != nullptr) return PartialConfiguration(std::move(all));
@@ -229,7 +236,8 @@ bool PartialConfiguration::Allows(int parameter, int64_t code) const {
 }
 
 std::string PartialConfiguration::DecisionText(int parameter) const {
-  return RestrictionText(space().parameters()[parameter], state_->DomainOf(parameter));
+  return RestrictionText(space().parameters()[parameter], state_->DomainOf(parameter),
+                         (*state_->names)[parameter]);
 }
 
 std::vector<int> PartialConfiguration::WhyNot(int parameter,

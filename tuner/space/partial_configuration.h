@@ -19,6 +19,9 @@ namespace mdh {
 
 class Domain;
 
+// Other names of a parameter's values, by position in its range. Empty: it has none.
+using ValueNames = std::vector<std::string>;
+
 // A value, and how many configurations have it.
 struct ValueCount {
   int64_t code;
@@ -33,8 +36,8 @@ struct ValueCount {
 // parameter alone rules them out, but they need not have completions.
 class PartialConfiguration {
  public:
-  // Everything is open.
-  explicit PartialConfiguration(SearchSpace space);
+  // Everything is open. `names`, by parameter: what texts have instead of values.
+  explicit PartialConfiguration(SearchSpace space, std::vector<ValueNames> names = {});
 
   const SearchSpace& space() const;
   bool is_lazy() const { return space().is_lazy(); }

@@ -67,7 +67,8 @@ class SearchSpace::Implementation {
   }
 };
 
-// "'a' to {1, 2, 4}", no more than a few values.
-std::string RestrictionText(const TuningParameter& parameter, const Domain& domain);
+// "'a' to {1, 2, 4}", no more than a few values. `names`: of values; empty: there are none.
+std::string RestrictionText(const TuningParameter& parameter, const Domain& domain,
+                            const std::vector<std::string>& names = {});
 
 }  // namespace mdh

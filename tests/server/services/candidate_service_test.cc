@@ -109,7 +109,7 @@ TEST_F(CandidateServiceTest, NamesTheDecisionThatEmptiesIt) {
           .status();
   EXPECT_EQ(against.code(), absl::StatusCode::kFailedPrecondition) << against;
   EXPECT_THAT(against.message(), HasSubstr("restricting 'lanes' to {1}, as that contradicts "
-                                           "'vector_dimension' to"));
+                                           "'vector_dimension' to {j}"));
   EXPECT_THAT(against.message(), Not(HasSubstr("compiler")));
 }
 

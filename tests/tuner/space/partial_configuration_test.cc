@@ -445,6 +445,15 @@ TEST(PartialConfiguration, NamesTheDecisionThatEmptiesIt) {
   EXPECT_TRUE(absl::IsInvalidArgument(open.Forbid(0, {9}).status()));
 }
 
+TEST(PartialConfiguration, CallsValuesByTheirNames) {
+  const Result<SearchSpace> space =
+      SearchSpace::Create({{"a", *Range::Integers({4, 2})}, {"b", Range::Bool()}}, {});
+  const PartialConfiguration partial =
+      *PartialConfiguration(*space, {{"four", "two"}}).Decide(0, {2});
+  EXPECT_EQ(partial.DecisionText(0), "'a' to {two}");
+  EXPECT_EQ(partial.Decide(1, {1})->DecisionText(1), "'b' to {true}");
+}
+
 TEST(PartialConfiguration, IsOfASpaceThatWasRestricted) {
   const Result<SearchSpace> space =
       SearchSpace::Create({{"a", *Range::Interval(0, 9)}, {"b", *Range::Interval(0, 9)}},

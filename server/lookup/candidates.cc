@@ -21,9 +21,9 @@ constexpr size_t kMostListed = 1'000;
 // What is kept: as many states, of spaces that take so many bytes together.
 constexpr size_t kMostKept = 32;
 constexpr int64_t kMostKeptBytes = int64_t{256} << 20;
-constexpr size_t kSimilarRecords = 3;
+constexpr size_t kMostRecords = 3;
 
-std::string KeyOf(const AskedSchedule& asked) {
+std::string SpaceKeyOf(const AskedSchedule& asked) {
   const std::string device = ToProto(asked.device).SerializeAsString();
   return absl::StrCat(ToText(asked.expression), "\n", static_cast<int>(asked.numerics), "\n",
                       asked.schedule.CanonicalText(), "\n", device);
@@ -65,7 +65,7 @@ Result<Candidates::Opened> Candidates::Open(const v1::Candidate& candidate) {
     absl::StrAppend(&restrictions, restriction.ByteSizeLong(), ":",
                     restriction.SerializeAsString());
   }
-  std::string key = KeyOf(asked);
+  std::string key = SpaceKeyOf(asked);
   {
     absl::MutexLock lock(&mutex_);
     for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
@@ -143,7 +143,7 @@ Result<FinishedCandidate> Candidates::NearRecord(const Opened& opened,
   const v1::KernelKey key = MakeKernelKey(asked.expression, KeyEnvironment::Of(asked.device),
                                           static_cast<v1::NumericsPolicy>(asked.numerics));
   for (const v1::TuningRecord& record :
-       lookup_table_.FindSimilar(key, kSimilarRecords, ToProto(asked.device))) {
+       lookup_table_.FindSimilar(key, kMostRecords, ToProto(asked.device))) {
     const Result<TuningParameters> parameters = ParametersFor(asked.device, record);
     const std::optional<ExpressionShape> shape = ExpressionShape::Of(record.key().canonical_form());
     if (!parameters.ok() || !shape) continue;

@@ -32,7 +32,7 @@ CandidateSpace::CandidateSpace(MdhSpace space, std::optional<Schedule> schedule,
       model_(std::move(model)),
       starts_(std::move(starts)),
       meanings_(space_.Meanings()),
-      names_(NamesOf(meanings_)),
+      names_(ValueNamesOf(meanings_)),
       open_(space_.space(), names_) {}
 
 Result<PartialConfiguration> CandidateSpace::With(absl::Span<const NamedDecision> decisions) const {

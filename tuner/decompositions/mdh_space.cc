@@ -215,7 +215,7 @@ std::vector<ParameterMeaning> MdhSpace::Meanings() const {
 }
 
 Result<MdhSpace> MdhSpace::Restricted(absl::Span<const NamedDecision> decisions) const {
-  const std::vector<ValueNames> names = NamesOf(Meanings());
+  const std::vector<ValueNames> names = ValueNamesOf(Meanings());
   MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_, decisions, names));
   MDH_ASSIGN_OR_RETURN(const PartialConfiguration left,
                        PartialConfiguration(space_, names).With(read));

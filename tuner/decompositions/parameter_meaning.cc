@@ -119,37 +119,38 @@ const std::vector<Family>& Families() {
 }
 
 // What a name is made of; indices in the expression and the model, -1 for none.
-struct Parts {
+struct NameParts {
   int layer = -1, dimension = -1, buffer = -1, number = -1;
 };
 
 // Names of layers, dimensions and buffers may have underscores: a name is compared with all that
 // there can be.
-std::optional<Parts> PartsOf(const Family& family, absl::string_view name,
-                             const ScheduleNames& names) {
+std::optional<NameParts> ReadName(const Family& family, absl::string_view name,
+                                  const ScheduleNames& names) {
   if (!absl::ConsumePrefix(&name, family.prefix)) return std::nullopt;
-  if (family.about == About::kNothing) return name.empty() ? std::optional(Parts()) : std::nullopt;
+  if (family.about == About::kNothing)
+    return name.empty() ? std::optional(NameParts()) : std::nullopt;
   if (!absl::ConsumePrefix(&name, "_")) return std::nullopt;
   const Expression& e = names.expression();
   if (family.about == About::kLevel) {
     for (int l = 0; l < std::ssize(names.model().layers); ++l) {
       for (int d = 0; d < e.rank(); ++d) {
         if (name == absl::StrCat(names.LayerName(l), "_", names.DimensionName(d)))
-          return Parts{.layer = l, .dimension = d};
+          return NameParts{.layer = l, .dimension = d};
         // Tiles of registers are called after their region.
         const bool is_tile = names.model().layers[l].role == LayerRole::kRegisters;
         if (is_tile && name == absl::StrCat("RM_", names.DimensionName(d)))
-          return Parts{.layer = l, .dimension = d};
+          return NameParts{.layer = l, .dimension = d};
       }
     }
     return std::nullopt;
   }
   for (int b = 0; b < std::ssize(e.inputs()); ++b) {
     const Buffer& buffer = e.inputs()[b];
-    if (family.about == About::kInput && name == buffer.name) return Parts{.buffer = b};
+    if (family.about == About::kInput && name == buffer.name) return NameParts{.buffer = b};
     for (int n = 0; n < std::ssize(buffer.extents); ++n) {
       if (family.about == About::kInputNumber && name == absl::StrCat(buffer.name, "_", n))
-        return Parts{.buffer = b, .number = n};
+        return NameParts{.buffer = b, .number = n};
     }
   }
   return std::nullopt;
@@ -202,7 +203,7 @@ ParameterMeaning MeaningOf(const TuningParameter& parameter, const Expression& d
                            const SystemModel& model) {
   const ScheduleNames names(divided, model);
   for (const Family& family : Families()) {
-    const std::optional<Parts> parts = PartsOf(family, parameter.name, names);
+    const std::optional<NameParts> parts = ReadName(family, parameter.name, names);
     if (!parts) continue;
     ParameterMeaning meaning;
     if (parts->layer >= 0) meaning.layer = names.LayerName(parts->layer);
@@ -232,7 +233,7 @@ ParameterMeaning MeaningOf(const TuningParameter& parameter, const Expression& d
   return {};
 }
 
-std::vector<ValueNames> NamesOf(const std::vector<ParameterMeaning>& meanings) {
+std::vector<ValueNames> ValueNamesOf(const std::vector<ParameterMeaning>& meanings) {
   std::vector<ValueNames> names;
   for (const ParameterMeaning& meaning : meanings) names.push_back(meaning.names);
   return names;

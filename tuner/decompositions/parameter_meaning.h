@@ -32,6 +32,6 @@ ParameterMeaning MeaningOf(const TuningParameter& parameter, const Expression& d
                            const SystemModel& model);
 
 // The names of values, by parameter.
-std::vector<ValueNames> NamesOf(const std::vector<ParameterMeaning>& meanings);
+std::vector<ValueNames> ValueNamesOf(const std::vector<ParameterMeaning>& meanings);
 
 }  // namespace mdh

@@ -30,8 +30,8 @@ class CountsOf final : public RestrictedCounts {
     CountCompletions(like, level);
     if (like == nullptr) return;
     const std::lock_guard lock(like->mutex_);
-    if (like->ways_.empty()) return;
-    ways_.assign(like->ways_.begin(), like->ways_.begin() + level + 1);
+    const auto known = std::min(std::ssize(like->ways_), std::ptrdiff_t{level} + 1);
+    ways_.assign(like->ways_.begin(), like->ways_.begin() + known);
   }
 
   mpz_class count() const override { return ToMpz((*completions_[0])[0]); }

@@ -11,10 +11,15 @@ namespace mdh {
 void AddRestrictionOptions(CLI::App& command, RestrictionArguments& arguments) {
   command
       .add_option("--decide", arguments.decide,
-                  "keep only these values of a parameter of the search space; mdh explore lists "
-                  "them")
+                  "keep only these values of a parameter of the search space, which mdh explore "
+                  "lists; repeatable")
+      ->expected(1)
+      ->take_all()
       ->type_name("PARAMETER=VALUE,..");
-  command.add_option("--forbid", arguments.forbid, "leave these values of a parameter out")
+  command
+      .add_option("--forbid", arguments.forbid, "leave these values of a parameter out; repeatable")
+      ->expected(1)
+      ->take_all()
       ->type_name("PARAMETER=VALUE,..");
 }
 

@@ -325,8 +325,7 @@ SearchSpace PartialConfiguration::AsSpace() const {
 size_t PartialConfiguration::bytes() const {
   size_t bytes = sizeof(State);
   for (const Domain& domain : state_->domains) {
-    bytes += sizeof(Domain) + domain.runs().size() * (sizeof(PositionRun) + sizeof(uint64_t)) +
-             sizeof(uint64_t);
+    bytes += sizeof(Domain) + (domain.is_all() ? 0 : domain.bytes());  // all: the root has it
   }
   return bytes;
 }

@@ -405,7 +405,7 @@ TEST(PartialConfiguration, CountsSpacesOfAnySize) {
     EXPECT_EQ(partial.count(), 45 * (others / 55));
     Rng rng(1);
     for (int n = 0; n < 50; ++n) EXPECT_TRUE(partial.Contains(partial.Sample(rng)));
-    EXPECT_LT(partial.bytes(), 64 * 2 * pairs + 512);
+    EXPECT_LT(partial.bytes(), 16 * 2 * pairs + 512);
   }
 }
 

@@ -26,47 +26,54 @@ Domain::Domain(uint32_t size) : Domain(size, std::vector<PositionRun>{{0, size -
 Domain::Domain(uint32_t size, std::vector<uint32_t> positions)
     : Domain(size, RunsOf(std::move(positions))) {}
 
-Domain::Domain(uint32_t size, std::vector<PositionRun> runs) : size_(size), runs_(std::move(runs)) {
-  before_.push_back(0);
-  for (const PositionRun& run : runs_) {
-    before_.push_back(before_.back() + (uint64_t{run.last} - run.first + 1));
+Domain::Domain(uint32_t size, std::vector<PositionRun> runs) {
+  std::vector<uint64_t> before = {0};
+  for (const PositionRun& run : runs) {
+    before.push_back(before.back() + (uint64_t{run.last} - run.first + 1));
   }
+  data_ = std::make_shared<const Data>(Data{size, std::move(runs), std::move(before)});
+}
+
+size_t Domain::bytes() const {
+  return sizeof(Data) + data_->runs.size() * sizeof(PositionRun) +
+         data_->before.size() * sizeof(uint64_t);
 }
 
 Domain Domain::Intersected(const Domain& other) const {
   std::vector<PositionRun> runs;
-  for (const PositionRun& run : runs_) other.AppendPartOf(run, runs);
-  return Domain(size_, std::move(runs));
+  for (const PositionRun& run : data_->runs) other.AppendPartOf(run, runs);
+  return Domain(size(), std::move(runs));
 }
 
 Domain Domain::Complement() const {
   std::vector<PositionRun> runs;
   uint64_t next = 0;
-  for (const PositionRun& run : runs_) {
+  for (const PositionRun& run : data_->runs) {
     if (run.first > next) runs.push_back({static_cast<uint32_t>(next), run.first - 1});
     next = uint64_t{run.last} + 1;
   }
-  if (next < size_) runs.push_back({static_cast<uint32_t>(next), size_ - 1});
-  return Domain(size_, std::move(runs));
+  if (next < size()) runs.push_back({static_cast<uint32_t>(next), size() - 1});
+  return Domain(size(), std::move(runs));
 }
 
 size_t Domain::RunFrom(uint64_t position) const {
   const auto found =
-      std::lower_bound(runs_.begin(), runs_.end(), position,
+      std::lower_bound(data_->runs.begin(), data_->runs.end(), position,
                        [](const PositionRun& run, uint64_t wanted) { return run.last < wanted; });
-  return static_cast<size_t>(found - runs_.begin());
+  return static_cast<size_t>(found - data_->runs.begin());
 }
 
 uint64_t Domain::CountBelow(uint64_t position) const {
   const size_t run = RunFrom(position);
-  if (run == runs_.size() || position <= runs_[run].first) return before_[run];
-  return before_[run] + (position - runs_[run].first);
+  if (run == data_->runs.size() || position <= data_->runs[run].first) return data_->before[run];
+  return data_->before[run] + (position - data_->runs[run].first);
 }
 
 uint32_t Domain::At(uint32_t first, uint64_t n) const {
   n += CountBelow(first);
-  const auto run = std::upper_bound(before_.begin(), before_.end(), n) - before_.begin() - 1;
-  return runs_[run].first + static_cast<uint32_t>(n - before_[run]);
+  const auto run =
+      std::upper_bound(data_->before.begin(), data_->before.end(), n) - data_->before.begin() - 1;
+  return data_->runs[run].first + static_cast<uint32_t>(n - data_->before[run]);
 }
 
 uint32_t Domain::Nearest(uint32_t first, uint32_t last, uint32_t wanted) const {
@@ -82,14 +89,16 @@ uint32_t Domain::Nearest(uint32_t first, uint32_t last, uint32_t wanted) const {
 }
 
 void Domain::AppendPartOf(PositionRun run, std::vector<PositionRun>& runs) const {
-  for (size_t n = RunFrom(run.first); n < runs_.size() && runs_[n].first <= run.last; ++n) {
-    runs.push_back({std::max(run.first, runs_[n].first), std::min(run.last, runs_[n].last)});
+  for (size_t n = RunFrom(run.first); n < data_->runs.size() && data_->runs[n].first <= run.last;
+       ++n) {
+    runs.push_back(
+        {std::max(run.first, data_->runs[n].first), std::min(run.last, data_->runs[n].last)});
   }
 }
 
 bool operator==(const Domain& a, const Domain& b) {
-  return a.size_ == b.size_ &&
-         std::equal(a.runs_.begin(), a.runs_.end(), b.runs_.begin(), b.runs_.end(),
+  return a.size() == b.size() &&
+         std::equal(a.runs().begin(), a.runs().end(), b.runs().begin(), b.runs().end(),
                     [](const PositionRun& x, const PositionRun& y) {
                       return x.first == y.first && x.last == y.last;
                     });

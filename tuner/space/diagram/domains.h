@@ -1,7 +1,9 @@
 // Which positions of a level are left.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -10,7 +12,7 @@
 namespace mdh {
 
 // A set of positions below a size, as runs: ranges may have 2^32 values, and few of them are ever
-// told apart. Immutable.
+// told apart. Immutable, cheap to copy.
 class Domain {
  public:
   // All of so many.
@@ -22,13 +24,13 @@ class Domain {
   // Those of its size that are not in it.
   Domain Complement() const;
 
-  uint32_t size() const { return size_; }
-  bool empty() const { return runs_.empty(); }
-  bool is_all() const { return count() == size_; }
+  uint32_t size() const { return data_->size; }
+  bool empty() const { return runs().empty(); }
+  bool is_all() const { return count() == size(); }
   // How many there are.
-  uint64_t count() const { return before_.back(); }
+  uint64_t count() const { return data_->before.back(); }
   // Ascending, with something between two of them.
-  const std::vector<PositionRun>& runs() const { return runs_; }
+  const std::vector<PositionRun>& runs() const { return data_->runs; }
 
   bool Contains(uint32_t position) const { return CountIn(position, position) == 1; }
   // How many there are of first..last.
@@ -43,18 +45,25 @@ class Domain {
   // `run` without the positions that are not left, behind `runs`.
   void AppendPartOf(PositionRun run, std::vector<PositionRun>& runs) const;
 
+  // What it takes beside the copies of it.
+  size_t bytes() const;
+
   friend bool operator==(const Domain& a, const Domain& b);
 
  private:
+  struct Data {
+    uint32_t size;
+    std::vector<PositionRun> runs;
+    std::vector<uint64_t> before;  // positions before each run; and all
+  };
+
   Domain(uint32_t size, std::vector<PositionRun> runs);
   // How many there are below a position.
   uint64_t CountBelow(uint64_t position) const;
   // The first run that does not end before a position.
   size_t RunFrom(uint64_t position) const;
 
-  uint32_t size_;
-  std::vector<PositionRun> runs_;
-  std::vector<uint64_t> before_;  // positions before each run; and all
+  std::shared_ptr<const Data> data_;
 };
 
 // By level.

@@ -27,14 +27,18 @@ Expression Shipped(const std::string& name, int64_t largest = 128) {
   return *ShippedExpression(SourcePath(), name, largest);
 }
 
-CandidateSpace SpaceOn(const std::string& name, const DeviceDescription& device) {
-  Result<CandidateSpace> space =
-      CandidateSpace::Create(Shipped(name), device, NumericsPolicy::kReassociate);
-  EXPECT_TRUE(space.ok()) << space.status();
-  return *std::move(space);
-}
-
 DeviceDescription Gpu() { return *DescribeCudaArchitecture(90); }
+
+// Of a matrix multiplication. Rules for GPUs take their time, so that there is one for all tests.
+const CandidateSpace& SpaceOn(const DeviceDescription& device) {
+  const auto create = [](const DeviceDescription& on) {
+    return new CandidateSpace(
+        *CandidateSpace::Create(Shipped("matmul"), on, NumericsPolicy::kReassociate));
+  };
+  static const CandidateSpace* const cpu = create(CpuForSpaces());
+  static const CandidateSpace* const gpu = create(Gpu());
+  return device.kind == DeviceKind::kCpu ? *cpu : *gpu;
+}
 
 TEST(ParameterMeaning, IsKnownOfAllParameters) {
   for (const std::string name : {"matmul", "dot", "jacobi1d", "gen_histo", "ccsdt_gdab_efgc"}) {
@@ -60,7 +64,7 @@ TEST(ParameterMeaning, IsKnownOfAllParameters) {
 }
 
 TEST(ParameterMeaning, HasTheWordsOfSchedules) {
-  const CandidateSpace space = SpaceOn("matmul", CpuForSpaces());
+  const CandidateSpace& space = SpaceOn(CpuForSpaces());
   std::map<std::string, ParameterMeaning> by_name;
   for (size_t n = 0; n < space.meanings().size(); ++n) {
     by_name[space.space().space().parameters()[n].name] = space.meanings()[n];
@@ -81,7 +85,7 @@ TEST(ParameterMeaning, HasTheWordsOfSchedules) {
 TEST(CandidateSpace, PrintsDecisionsAsASchedule) {
   for (const DeviceDescription& device : {CpuForSpaces(), Gpu()}) {
     const Expression expression = Shipped("matmul");
-    const CandidateSpace space = SpaceOn("matmul", device);
+    const CandidateSpace& space = SpaceOn(device);
     const SystemModel model = TuningModel(device.kind);
     Rng rng(7);
     for (int round = 0; round < 20; ++round) {
@@ -109,7 +113,7 @@ TEST(CandidateSpace, PrintsDecisionsAsASchedule) {
 }
 
 TEST(CandidateSpace, PrintsWhatIsCompleteCompletely) {
-  const CandidateSpace space = SpaceOn("matmul", CpuForSpaces());
+  const CandidateSpace& space = SpaceOn(CpuForSpaces());
   Rng rng(3);
   const Configuration sample = space.open().Sample(rng);
   PartialConfiguration partial = space.open();
@@ -123,7 +127,7 @@ TEST(CandidateSpace, PrintsWhatIsCompleteCompletely) {
 }
 
 TEST(CandidateSpace, SaysWhatSchedulesCannotAsComments) {
-  const CandidateSpace space = SpaceOn("matmul", Gpu());
+  const CandidateSpace& space = SpaceOn(Gpu());
   const Result<PartialConfiguration> partial =
       space.With(Decisions{{"threads_combine", {"shared"}}, {"parts_THR_i", {"rest", "4"}}});
   ASSERT_TRUE(partial.ok()) << partial.status();
@@ -133,7 +137,7 @@ TEST(CandidateSpace, SaysWhatSchedulesCannotAsComments) {
 }
 
 TEST(CandidateSpace, TakesNamesAndNumbers) {
-  const CandidateSpace space = SpaceOn("matmul", CpuForSpaces());
+  const CandidateSpace& space = SpaceOn(CpuForSpaces());
   EXPECT_TRUE(*space.With(Decisions{{"stage_B", {"never"}}}) ==
               *space.With(Decisions{{"stage_B", {"-2"}}}));
   EXPECT_TRUE(*space.With(Decisions{{"parts_L2_k", {"rest"}}}) ==
@@ -153,7 +157,7 @@ TEST(CandidateSpace, TakesNamesAndNumbers) {
 TEST(CandidateSpace, FinishesAsRulesWouldWhereItCan) {
   for (const DeviceDescription& device : {CpuForSpaces(), Gpu()}) {
     const Expression expression = Shipped("matmul");
-    const CandidateSpace space = SpaceOn("matmul", device);
+    const CandidateSpace& space = SpaceOn(device);
     const SystemModel model = TuningModel(device.kind);
     const Result<FinishedCandidate> free = space.ByRules(space.open());
     ASSERT_TRUE(free.ok()) << free.status();

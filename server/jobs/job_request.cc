@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/program/contraction_units.h"
 #include "proto/error_details.h"
+#include "server/jobs/candidate_request.h"
 #include "server/jobs/schedule_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"

@@ -23,7 +23,7 @@ constexpr size_t kMostKept = 32;
 constexpr int64_t kMostKeptBytes = int64_t{256} << 20;
 constexpr size_t kMostRecords = 3;
 
-std::string SpaceKeyOf(const AskedSchedule& asked) {
+std::string SpaceKeyOf(const AskedSpace& asked) {
   const std::string device = ToProto(asked.device).SerializeAsString();
   return absl::StrCat(ToText(asked.expression), "\n", static_cast<int>(asked.numerics), "\n",
                       asked.schedule.CanonicalText(), "\n", device);
@@ -56,10 +56,7 @@ v1::CandidateDecision DecisionOf(const CandidateSpace& space, const PartialConfi
 Result<Candidates::Opened> Candidates::Open(const v1::Candidate& candidate) {
   MDH_ASSIGN_OR_RETURN(const std::vector<NamedDecision> decisions,
                        InField("restrictions", ReadRestrictions(candidate.restrictions())));
-  MDH_ASSIGN_OR_RETURN(
-      AskedSchedule asked,
-      ReadAskedSchedule(candidate.expression(), candidate.device(), candidate.numerics_policy(),
-                        candidate.schedule(), limits_, catalogue_));
+  MDH_ASSIGN_OR_RETURN(AskedSpace asked, ReadAskedSpace(candidate, limits_, catalogue_));
   std::string restrictions;
   for (const v1::Restriction& restriction : candidate.restrictions()) {
     absl::StrAppend(&restrictions, restriction.ByteSizeLong(), ":",
@@ -81,7 +78,7 @@ Result<Candidates::Opened> Candidates::Open(const v1::Candidate& candidate) {
   return Opened{std::move(asked), space, std::move(partial)};
 }
 
-Result<Candidates::Space> Candidates::SpaceOf(const AskedSchedule& asked, const std::string& key) {
+Result<Candidates::Space> Candidates::SpaceOf(const AskedSpace& asked, const std::string& key) {
   {
     absl::MutexLock lock(&mutex_);
     for (const Kept& kept : kept_) {

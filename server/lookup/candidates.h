@@ -14,7 +14,7 @@
 #include "mdh/v1/candidate.pb.h"
 #include "proto/expression_conversion.h"
 #include "server/devices/device_catalogue.h"
-#include "server/jobs/schedule_request.h"
+#include "server/jobs/candidate_request.h"
 #include "server/records/lookup_table.h"
 #include "tuner/decompositions/candidate_space.h"
 
@@ -38,7 +38,7 @@ class Candidates {
   using Space = std::shared_ptr<const CandidateSpace>;
   // A request, read.
   struct Opened {
-    AskedSchedule asked;
+    AskedSpace asked;
     Space space;
     PartialConfiguration partial;
   };
@@ -51,7 +51,7 @@ class Candidates {
   };
 
   Result<Opened> Open(const v1::Candidate& candidate) ABSL_LOCKS_EXCLUDED(mutex_);
-  Result<Space> SpaceOf(const AskedSchedule& asked, const std::string& key)
+  Result<Space> SpaceOf(const AskedSpace& asked, const std::string& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Keep(Kept kept) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<FinishedCandidate> NearRecord(const Opened& opened, std::string& made_from) const;

@@ -344,7 +344,7 @@ TEST_P(RandomPartialConfigurations, AreNotCountedIfLazy) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomPartialConfigurations, ::testing::Range<uint64_t>(0, 20));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPartialConfigurations, ::testing::Range<uint64_t>(0, 10));
 
 // Sums of the counts of a parameter's values are those of all.
 TEST(PublishedPartialConfigurations, AreDecidedToTheEnd) {

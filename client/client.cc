@@ -12,6 +12,7 @@
 #include "client/wait_for_job.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/pipeline_canonical.h"
+#include "mdh/v1/candidate.grpc.pb.h"
 #include "mdh/v1/device.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 #include "mdh/v1/study.grpc.pb.h"
@@ -30,6 +31,7 @@ using Kernels = v1::KernelService::Stub;
 using Tuning = v1::TuningService::Stub;
 using Devices = v1::DeviceService::Stub;
 using Studies = v1::StudyService::Stub;
+using Candidates = v1::CandidateService::Stub;
 
 // 128 bits.
 std::string RandomId() {
@@ -62,7 +64,7 @@ Request RequestFor(const ComputationView& computation, const v1::DeviceSelection
 
 }  // namespace
 
-class Client::Services : public ServiceStubs<Kernels, Tuning, Devices, Studies> {
+class Client::Services : public ServiceStubs<Kernels, Tuning, Devices, Studies, Candidates> {
   using ServiceStubs::ServiceStubs;
 };
 
@@ -76,7 +78,7 @@ Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
   return std::unique_ptr<Client>(new Client(std::make_unique<const Services>(
       v1::KernelService::NewStub(channel), v1::TuningService::NewStub(channel),
       v1::DeviceService::NewStub(channel), v1::StudyService::NewStub(channel),
-      options.call_limit_ns)));
+      v1::CandidateService::NewStub(channel), options.call_limit_ns)));
 }
 
 Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
@@ -196,6 +198,8 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.mutable_options()->set_tolerance(options.tolerance);
   request.mutable_options()->set_cache_state(options.cache_state);
   request.mutable_options()->set_schedule(options.schedule);
+  request.mutable_options()->mutable_restrictions()->Add(options.restrictions.begin(),
+                                                         options.restrictions.end());
   request.set_force(options.force);
   request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
   for (const std::string& device : options.devices) request.add_devices(device);
@@ -215,6 +219,21 @@ Result<v1::CheckScheduleResponse> Client::CheckSchedule(const ComputationView& c
   request.set_schedule(schedule);
   request.set_vary(vary);
   return services_->Call(&Tuning::CheckSchedule, request);
+}
+
+Result<v1::DescribeCandidateResponse> Client::DescribeCandidate(const v1::Candidate& candidate) {
+  v1::DescribeCandidateRequest request;
+  *request.mutable_candidate() = candidate;
+  return services_->Call(&Candidates::DescribeCandidate, request);
+}
+
+Result<v1::FinishCandidateResponse> Client::FinishCandidate(const v1::Candidate& candidate,
+                                                            v1::FinishRule by, uint64_t seed) {
+  v1::FinishCandidateRequest request;
+  *request.mutable_candidate() = candidate;
+  request.set_by(by);
+  request.set_seed(seed);
+  return services_->Call(&Candidates::FinishCandidate, request);
 }
 
 Status Client::Watch(const std::string& name, int64_t after_sequence, const OnProgress& on_progress,

@@ -20,9 +20,11 @@
 #include "core/base/status.h"
 #include "core/expression/expression.h"
 #include "core/pipeline/computation.h"
+#include "mdh/v1/candidate.pb.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
+#include "mdh/v1/restriction.pb.h"
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 
@@ -50,6 +52,9 @@ struct TuneOptions {
   // What the kernel must keep to (core/schedule/grammar.md); empty: nothing. Its record is one of
   // its own. Not of pipelines.
   std::string schedule = "";
+  // What is decided of the parameters of the search space. Not of pipelines. Searches anew; what is
+  // found replaces a record only if it is faster.
+  std::vector<v1::Restriction> restrictions = {};
   bool validate_only = false;  // of CreateJob: only checks
 };
 
@@ -155,6 +160,11 @@ class Client {
       const v1::DeviceSelection& device = {},
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED,
       const std::string& vary = "");
+  // What remains of a candidate, and one of its configurations with its kernel. `seed`: of a
+  // sample. Errors: as those of mdh.v1.CandidateService.
+  Result<v1::DescribeCandidateResponse> DescribeCandidate(const v1::Candidate& candidate);
+  Result<v1::FinishCandidateResponse> FinishCandidate(const v1::Candidate& candidate,
+                                                      v1::FinishRule by, uint64_t seed = 1);
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
   // `after_sequence`. Ends with the connection, and after `limit_ns` (0: never): WaitForJob
   // (wait_for_job.h) goes on. Errors: NotFound.

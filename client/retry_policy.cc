@@ -14,6 +14,8 @@ std::string RetryServiceConfig() {
         {"service": "mdh.v1.TuningService", "method": "ListTuningJobs"},
         {"service": "mdh.v1.TuningService", "method": "ListTuningTrials"},
         {"service": "mdh.v1.TuningService", "method": "CheckSchedule"},
+        {"service": "mdh.v1.CandidateService", "method": "DescribeCandidate"},
+        {"service": "mdh.v1.CandidateService", "method": "FinishCandidate"},
         {"service": "mdh.v1.DeviceService", "method": "ListDevices"},
         {"service": "mdh.v1.DeviceService", "method": "GetDevice"},
         {"service": "mdh.v1.DeviceService", "method": "ListKnownDevices"},

@@ -31,12 +31,14 @@
 #include "server/devices/known_devices.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/remeasurer.h"
+#include "server/lookup/candidates.h"
 #include "server/lookup/kernel_finder.h"
 #include "server/metrics/metrics_server.h"
 #include "server/metrics/metrics_source.h"
 #include "server/operate/file_watch.h"
 #include "server/records/lookup_table.h"
 #include "server/services/admin_service.h"
+#include "server/services/candidate_service.h"
 #include "server/services/device_service.h"
 #include "server/services/expression_service.h"
 #include "server/services/health_service.h"
@@ -157,6 +159,8 @@ class RunningDaemon : public Daemon {
   std::unique_ptr<TuningServiceImpl> tuning_service_;
   std::unique_ptr<DeviceServiceImpl> device_service_;
   std::unique_ptr<ExpressionServiceImpl> expression_service_;
+  std::unique_ptr<Candidates> candidates_;
+  std::unique_ptr<CandidateServiceImpl> candidate_service_;
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<AdminServiceImpl> admin_service_;
   HealthServiceImpl health_service_{[this] { return store_->CheckWritable().ok(); }};
@@ -346,6 +350,8 @@ Status RunningDaemon::Serve() {
   device_service_ =
       std::make_unique<DeviceServiceImpl>(*catalogue_, *jobs_, options_.version, *access_);
   expression_service_ = std::make_unique<ExpressionServiceImpl>(options_.limits, *access_);
+  candidates_ = std::make_unique<Candidates>(*lookup_table_, *catalogue_, options_.limits);
+  candidate_service_ = std::make_unique<CandidateServiceImpl>(*candidates_, *access_);
   study_service_ = std::make_unique<StudyServiceImpl>(*studies_, *study_store_, *access_);
 
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -362,6 +368,7 @@ Status RunningDaemon::Serve() {
   builder.RegisterService(tuning_service_.get());
   builder.RegisterService(device_service_.get());
   builder.RegisterService(expression_service_.get());
+  builder.RegisterService(candidate_service_.get());
   builder.RegisterService(study_service_.get());
   builder.RegisterService(admin_service_.get());
   lookup_server_->AddTo(builder);

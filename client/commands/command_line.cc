@@ -65,6 +65,7 @@ void AddCommandLine(CLI::App& app, GlobalOptions& options, std::string& token_fi
   AddEvaluateProgramCommand(app, selected);
   AddCompareTechniquesCommand(app, options, selected);
   AddScheduleCommand(app, options, selected);
+  AddExploreCommand(app, options, selected);
   AddExpressionCommands(app, options, selected);
   AddShellCommands(app, version, selected);
   AddVersionCommand(app, options, version, selected);

@@ -1,4 +1,6 @@
 // mdh tune, mdh watch.
+#include "client/commands/tune_command.h"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,11 +17,14 @@
 #include "client/commands/call/duration_argument.h"
 #include "client/commands/call/expression_arguments.h"
 #include "client/commands/call/job_name.h"
+#include "client/commands/call/restriction_arguments.h"
 #include "client/commands/call/schedule_arguments.h"
 #include "client/commands/format/progress_display.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/pipeline_tuning.h"
+#include "client/text/formatting.h"
 #include "client/text/terminal.h"
+#include "client/text/text_table.h"
 #include "client/wait_for_job.h"
 #include "tuner/search/techniques/search_technique.h"
 
@@ -30,6 +35,7 @@ struct TuneArguments {
   ExpressionArguments expression = {};
   TuneOptions options = {};
   ScheduleArguments schedule = {};
+  RestrictionArguments restrictions = {};
   // Of a TeML program.
   bool ignores_loops = false;
   ScheduleDetail loops = ScheduleDetail::kWhatIsSaid;
@@ -59,6 +65,12 @@ Status ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
     PrintRecord(ended.record(), arguments.detail,
                 LookupOf(arguments.expression, job, arguments.schedule), job.name());
   }
+  // Its record may be of another search, and faster.
+  if (!options.json && !job.options().restrictions().empty() && job.progress().best_time_ns() > 0) {
+    std::printf("the best of what was decided: %s with %s\n",
+                FormatTime(job.progress().best_time_ns()).c_str(),
+                Printable(job.progress().best_parameters()).c_str());
+  }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
     return absl::CancelledError(absl::StrCat(
         job.name(), " was cancelled",
@@ -87,6 +99,17 @@ Status WatchToEnd(const GlobalOptions& options, const TuneArguments& arguments, 
                       absl::StrCat(ended.status().message(), "; mdh watch ", job, " waits on"));
 }
 
+// A job that others asked for first is theirs: then Ctrl-C only stops watching.
+Status WaitForOwn(const GlobalOptions& options, const TuneArguments& arguments, Client& client,
+                  const v1::CreateTuningJobResponse& created) {
+  const std::string& job = created.job().name();
+  std::optional<CancelOnInterrupt> cancel;
+  if (!created.joined()) {
+    cancel.emplace([&] { (void)client.Cancel(job); });
+  }
+  return WatchToEnd(options, arguments, client, job);
+}
+
 // A TeML program whose loops say something of its steps.
 Status TuneScheduled(const GlobalOptions& options, const TuneArguments& arguments,
                      const ScheduledTeml& scheduled) {
@@ -103,12 +126,14 @@ Status TuneScheduled(const GlobalOptions& options, const TuneArguments& argument
 }
 
 Status Tune(const GlobalOptions& options, TuneArguments arguments) {
+  MDH_ASSIGN_OR_RETURN(arguments.options.restrictions, RestrictionsOf(arguments.restrictions));
   MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
   MDH_ASSIGN_OR_RETURN(arguments.options.schedule, LoadSchedule(arguments.schedule));
   if (arguments.schedule.file.empty() && !arguments.ignores_loops) {
     MDH_ASSIGN_OR_RETURN(const std::optional<ScheduledTeml> scheduled,
                          LoadTemlSchedules(arguments.expression, arguments.loops));
-    if (scheduled.has_value() && scheduled->schedules.size() > 1) {
+    if (scheduled.has_value() && scheduled->schedules.size() > 1 &&
+        arguments.options.restrictions.empty()) {
       return TuneScheduled(options, arguments, *scheduled);
     }
     if (scheduled.has_value()) {
@@ -141,13 +166,7 @@ Status Tune(const GlobalOptions& options, TuneArguments arguments) {
          .kernel_command = KernelCommand(
              LookupOf(arguments.expression, created.whole_job().job(), arguments.schedule))});
   }
-  const std::string& job = created.job().name();
-  // A job that others asked for first is theirs: then Ctrl-C only stops watching.
-  std::optional<CancelOnInterrupt> cancel;
-  if (!created.joined()) {
-    cancel.emplace([&] { (void)client->Cancel(job); });
-  }
-  return WatchToEnd(options, arguments, *client, job);
+  return WaitForOwn(options, arguments, *client, created);
 }
 
 // Of a job that may be another's its digest is known, no file.
@@ -158,6 +177,16 @@ Status Watch(const GlobalOptions& options, const std::string& job, RecordDetail 
 }
 
 }  // namespace
+
+Status TuneExpression(const GlobalOptions& options, Client& client, const TunedExpression& tuned,
+                      const TuneOptions& tune) {
+  const TuneArguments arguments{
+      .expression = tuned.arguments, .options = tune, .schedule = tuned.schedule};
+  MDH_ASSIGN_OR_RETURN(const v1::CreateTuningJobResponse created,
+                       client.CreateJob(tuned.expression, tune));
+  if (!created.note().empty()) std::fprintf(stderr, "%s\n", created.note().c_str());
+  return WaitForOwn(options, arguments, client, created);
+}
 
 void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   auto tune_arguments = std::make_shared<TuneArguments>();
@@ -182,6 +211,7 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
                    absl::StrCat("search technique [auc_bandit]; all: ",
                                 absl::StrJoin(SearchTechniqueNames(), ", ")));
   AddScheduleOption(*tune, tune_arguments->schedule);
+  AddRestrictionOptions(*tune, tune_arguments->restrictions);
   tune->add_flag("--no-schedule", tune_arguments->ignores_loops,
                  "of a TeML program: search freely, whatever its loops are");
   tune->add_flag_callback(

@@ -19,6 +19,8 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.AdminService/GetCapabilities", Role::kReader},
     {"/mdh.v1.AdminService/GetStatistics", Role::kReader},
     {"/mdh.v1.AdminService/ImportBundle", Role::kPublisher},
+    {"/mdh.v1.CandidateService/DescribeCandidate", Role::kReader},
+    {"/mdh.v1.CandidateService/FinishCandidate", Role::kReader},
     {"/mdh.v1.DeviceService/GetDevice", Role::kReader},
     {"/mdh.v1.DeviceService/ListDevices", Role::kReader},
     {"/mdh.v1.DeviceService/ListKnownDevices", Role::kReader},

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/records/kernel_key.h"
+
 namespace mdh {
 
 Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
@@ -20,6 +23,14 @@ void Job::Publish(v1::TuningProgress step, int max_steps) {
   *proto.mutable_progress() = step;
   steps.push_back(std::move(step));
   if (static_cast<int>(steps.size()) > max_steps) steps.pop_front();
+}
+
+std::string TwinIdOf(const v1::TuningJob& job) {
+  std::string id = KernelId(job.key());
+  for (const v1::Restriction& restriction : job.options().restrictions()) {
+    absl::StrAppend(&id, " ", restriction.ByteSizeLong(), ":", restriction.SerializeAsString());
+  }
+  return id;
 }
 
 void SetError(const Status& error, v1::TuningJob& job) {

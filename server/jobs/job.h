@@ -35,6 +35,9 @@ struct CreateJob {
   std::vector<std::string> awaited = {};
 };
 
+// What identical requests share: the key, and what is decided for this job alone.
+std::string TwinIdOf(const v1::TuningJob& job);
+
 // Why a running job is asked to stop.
 enum class StopReason { kNone, kCancel, kPause, kRequeue, kDrain };
 

@@ -121,7 +121,7 @@ JobQueue::~JobQueue() {
 
 void JobQueue::Remember(const std::shared_ptr<Job>& job) {
   by_number_[job->number] = job;
-  by_key_[KernelId(job->proto.key())] = job;
+  by_key_[TwinIdOf(job->proto)] = job;
 }
 
 std::shared_ptr<Job> JobQueue::Find(int64_t number) const {
@@ -329,7 +329,7 @@ void JobQueue::Retire(const std::shared_ptr<Job>& job) {
   has_news_ = true;  // others may have awaited it
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
   // A job that is being cancelled may have a successor already.
-  const auto active = by_key_.find(KernelId(job->proto.key()));
+  const auto active = by_key_.find(TwinIdOf(job->proto));
   if (active != by_key_.end() && active->second == job) by_key_.erase(active);
   recent_.push_back(job);
   if (static_cast<int>(recent_.size()) <= options_.max_recent) return;

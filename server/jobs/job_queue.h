@@ -254,7 +254,7 @@ class JobQueue {
                                                    const v1::KernelKey& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A job with the same key and devices in common that waits or runs; null if there is none.
-  std::shared_ptr<Job> FindTwin(const std::string& key_id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Job> FindTwin(const std::string& twin_id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // What waiting, queued or paused, changes.
   static Change Waits(v1::TuningJobState state);
   // What the end of a job changes; `more`: what else.
@@ -284,7 +284,7 @@ class JobQueue {
   std::deque<std::shared_ptr<Job>> running_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> paused_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<Job>> recent_ ABSL_GUARDED_BY(mutex_);  // ended, the oldest first
-  // All of these by number, and those that have not ended by the id of their key.
+  // All of these by number, and those that have not ended by TwinIdOf.
   absl::flat_hash_map<int64_t, std::shared_ptr<Job>> by_number_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Job>> by_key_ ABSL_GUARDED_BY(mutex_);
   bool has_all_unfinished_ ABSL_GUARDED_BY(mutex_) = false;  // none is in the store only
@@ -293,7 +293,7 @@ class JobQueue {
   UnsavedWork unsaved_work_;  // of their searches
   // A job that is being written.
   struct Creation {
-    std::string key_id;
+    std::string twin_id;
     std::string request_id;
     std::string source;
     bool is_whole;  // of a pipeline

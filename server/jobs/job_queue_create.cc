@@ -90,7 +90,7 @@ Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::TryToCreate(const C
     return response;
   }
   if (AwaitTwin(request, job)) return std::nullopt;
-  if (const std::shared_ptr<Job> twin = FindTwin(KernelId(job.key())); twin != nullptr) {
+  if (const std::shared_ptr<Job> twin = FindTwin(TwinIdOf(job)); twin != nullptr) {
     return Join(request, twin);
   }
   MDH_RETURN_IF_ERROR(Begin(request, job, response));
@@ -120,14 +120,14 @@ Status JobQueue::CheckNotDraining() const {
 }
 
 bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
-  const std::string key_id = KernelId(job.key());
+  const std::string twin_id = TwinIdOf(job);
   const auto has_none = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    const std::shared_ptr<Job> twin = FindTwin(key_id);
+    const std::shared_ptr<Job> twin = FindTwin(twin_id);
     if (twin != nullptr && twin->is_being_written) return false;
     return std::none_of(creations_.begin(), creations_.end(), [&](const Creation* creation) {
       const bool has_same_request =
           !request.request_id.empty() && creation->request_id == request.request_id;
-      return has_same_request || creation->key_id == key_id;
+      return has_same_request || creation->twin_id == twin_id;
     });
   };
   if (has_none()) return false;
@@ -136,7 +136,7 @@ bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
 }
 
 Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
-  const Creation creation = {KernelId(job.key()), request.request_id, request.source,
+  const Creation creation = {TwinIdOf(job), request.request_id, request.source,
                              std::holds_alternative<Pipeline>(request.computation)};
   creations_.push_back(&creation);
   // The disk is waited for: others go on meanwhile, and new jobs share the wait.
@@ -160,7 +160,7 @@ Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
   MDH_RETURN_IF_ERROR(CheckNotDraining());
   if (earlier.has_value()) {
     *response.mutable_job() = *std::move(earlier);
-  } else if (const std::shared_ptr<Job> twin = FindTwin(KernelId(job.key())); twin != nullptr) {
+  } else if (const std::shared_ptr<Job> twin = FindTwin(TwinIdOf(job)); twin != nullptr) {
     *response.mutable_job() = twin->proto;
     response.set_joined(true);
   } else {
@@ -204,8 +204,8 @@ Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
   return response;
 }
 
-std::shared_ptr<Job> JobQueue::FindTwin(const std::string& key_id) const {
-  const auto twin = by_key_.find(key_id);
+std::shared_ptr<Job> JobQueue::FindTwin(const std::string& twin_id) const {
+  const auto twin = by_key_.find(twin_id);
   if (twin == by_key_.end()) return nullptr;
   return twin->second->stop_reason == StopReason::kCancel ? nullptr : twin->second;
 }

@@ -292,13 +292,13 @@ Status JobQueue::TakeNewCompilers(const std::shared_ptr<Job>& job) {
   absl::MutexLock lock(&mutex_);
   const KeyEnvironment& environment = job->devices.front()->environment();
   if (job->proto.key().compiler() == environment.compiler) return absl::OkStatus();
-  const auto known = by_key_.find(KernelId(job->proto.key()));
+  const auto known = by_key_.find(TwinIdOf(job->proto));
   if (known != by_key_.end() && known->second == job) by_key_.erase(known);
   AwaitWritten(*job);
   ChangeAnyway(job, [compiler = environment.compiler](v1::TuningJob& changed) {
     changed.mutable_key()->set_compiler(compiler);
   });
-  by_key_.try_emplace(KernelId(job->proto.key()), job);
+  by_key_.try_emplace(TwinIdOf(job->proto), job);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/program/contraction_units.h"
 #include "proto/error_details.h"
+#include "server/jobs/candidate_request.h"
 #include "server/jobs/schedule_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"
@@ -76,10 +77,13 @@ Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
   MDH_ASSIGN_OR_RETURN(
       std::string key_schedule,
       InField("options", TakeSchedule(computation, devices.front()->description(), options)));
+  MDH_RETURN_IF_ERROR(
+      InField("options", CheckRestrictions(computation, devices.front()->description(), options)));
+  const bool is_forced = request.force || !options.restrictions().empty();
   return CreateJob{.computation = std::move(computation),
                    .options = std::move(options),
                    .key_schedule = std::move(key_schedule),
-                   .force = request.force,
+                   .force = is_forced,
                    .request_id = std::move(request.request_id),
                    .devices = std::move(devices),
                    .source = std::move(request.requester.source),

@@ -22,6 +22,7 @@
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/trial_history.h"
+#include "tuner/study/restrictions.h"
 
 namespace mdh {
 namespace {
@@ -131,6 +132,7 @@ class RunningSearch {
                            Schedule::Parse(search_.options.schedule(), search_.expression,
                                            TuningModel(description_.kind)));
     }
+    MDH_ASSIGN_OR_RETURN(options.restrictions, ReadRestrictions(search_.options.restrictions()));
     options.abort = AbortOf(search_.options);
     options.on_step = search_.on_step;
     if (search_.extension) {
@@ -200,15 +202,16 @@ class RunningSearch {
   int64_t trials_ = 0;  // of this run
 };
 
-// What is found for a schedule is the free record, too, if it is faster; or, as a provisional one,
-// until there is one that was searched for. The search stands behind the schedule's only.
-StoredResult AsFree(v1::TuningRecord record, v1::Kernel kernel, const SearchTools& tools) {
-  *record.mutable_key() = FreeKey(record.key());
-  const Result<v1::TuningRecord> free = tools.lookup_table.FindRecord(record.key());
-  const bool is_searched = free.ok() && !free->is_provisional();
+// What is found in a part of what a key allows is the key's record, too, if it is faster; or, as a
+// provisional one, until there is one that was searched for. The search does not stand behind it.
+StoredResult AsGiven(const v1::KernelKey& key, v1::TuningRecord record, v1::Kernel kernel,
+                     const SearchTools& tools) {
+  *record.mutable_key() = key;
+  const Result<v1::TuningRecord> known = tools.lookup_table.FindRecord(key);
+  const bool is_searched = known.ok() && !known->is_provisional();
   record.set_is_provisional(!is_searched);
-  record.set_is_exhausted(is_searched && free->is_exhausted());
-  record.set_total_search_time_ns(is_searched ? EffortBehind(*free).time_ns : 0);
+  record.set_is_exhausted(is_searched && known->is_exhausted());
+  record.set_total_search_time_ns(is_searched ? EffortBehind(*known).time_ns : 0);
   const std::string id = KernelId(record.key());
   record.set_name(RecordName(id));
   kernel.set_name(KernelName(id));
@@ -252,7 +255,10 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
   }
   *record.mutable_create_time() = ToProto(tools.now());
   if (!record.key().schedule().empty() && !record.is_provisional()) {
-    PutOrKeep(AsFree(record, kernel, tools), tools);
+    PutOrKeep(AsGiven(FreeKey(record.key()), record, kernel, tools), tools);
+  }
+  if (!options.restrictions().empty()) {
+    return PutOrKeep(AsGiven(record.key(), record, kernel, tools), tools);
   }
   return PutOrKeep({.record = std::move(record), .kernel = kernel}, tools);
 }

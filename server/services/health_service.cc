@@ -25,6 +25,7 @@ struct KnownService {
 constexpr KnownService kServices[] = {
     {"", false},
     {"mdh.v1.AdminService", false},
+    {"mdh.v1.CandidateService", false},
     {"mdh.v1.DeviceService", false},
     {"mdh.v1.ExpressionService", false},
     {"mdh.v1.KernelService", false},

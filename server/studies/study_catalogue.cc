@@ -72,9 +72,7 @@ Result<StudyCatalogue::Built> StudyCatalogue::Build(const v1::StudySpec& spec) {
   };
   SpaceOptions space_options;
   space_options.max_bytes = options_.max_space_bytes;
-  MDH_ASSIGN_OR_RETURN(SearchSpace space,
-                       SearchSpace::Create(std::move(definition.parameters),
-                                           std::move(definition.constraints), space_options));
+  MDH_ASSIGN_OR_RETURN(SearchSpace space, SpaceOf(definition, space_options));
   MDH_ASSIGN_OR_RETURN(Search search,
                        Search::Create(std::move(space), std::move(definition.search)));
   return Built{std::move(search), std::move(definition.abort)};

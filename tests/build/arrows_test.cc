@@ -48,7 +48,7 @@ const std::vector<Arrow>& Arrows() {
       {"tuner/search/", {"core/base/", "tuner/space/", "tuner/search/"}},
       {"tuner/study/",
        {"core/base/", "tuner/space/", "tuner/search/", "tuner/study/", "mdh/v1/study.pb.h",
-        "google/protobuf/"}},
+        "mdh/v1/restriction.pb.h", "google/protobuf/"}},
       {"tuner/program/",
        {"core/base/", "tuner/space/", "tuner/search/", "tuner/study/", "tuner/program/",
         "tuner/device/", "tuner/process/", "mdh/v1/", "google/protobuf/"}},

@@ -36,7 +36,10 @@ TEST_F(CommandLineTest, WrongUsageIsOneLine) {
                                                 {"check", "a.mdh", "--set", "I"},
                                                 {"tune", "a.mdh", "--budget", "soon"},
                                                 {"tune", "a.mdh", "--budget", "-3s"},
-                                                {"tune", "a.mdh", "--trials", "0"}}) {
+                                                {"tune", "a.mdh", "--trials", "0"},
+                                                {"tune", "a.mdh", "--decide", "copy_A"},
+                                                {"explore", "a.mdh", "--forbid", "=1"},
+                                                {"explore", "a.mdh", "--finish", "soon"}}) {
     const Ended ended = Mdh(words);
     EXPECT_EQ(ended.code, 2) << ended.err;
     EXPECT_THAT(ended.err, StartsWith("mdh: error: "));

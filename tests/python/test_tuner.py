@@ -227,6 +227,13 @@ def test_threads(tuner):
     assert result.status.proto.spec.lookahead == 6
 
 
+def test_decisions(tuner):
+    result = tuner.tuning_parameters(*SQUARE).decide(A=[2, 4, 8]).forbid(B=4).tune(
+        lambda configuration: configuration["A"] * configuration["B"], Evaluations(20))
+    assert {one.configuration["A"] for one in result.history} <= {2, 4, 8}
+    assert 4 not in {one.configuration["B"] for one in result.history}
+
+
 def test_start(tuner):
     result = tuner.tuning_parameters(*SQUARE).start({"A": 8, "B": 4}, {"A": 9, "B": 2}).tune(
         bowl, Evaluations(2))

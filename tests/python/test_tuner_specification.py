@@ -160,3 +160,10 @@ def test_names_of_the_package():
     exec("from mdh.tuner import *", names)
     assert {"TP", "Interval", "Tuner", "Evaluations", "opencl", "cuda", "command"} <= set(names)
     assert opencl.CostFunction and tuner.Tuner is Tuner
+
+
+def test_decisions():
+    spec = Specification([TP("A", Interval(1, 8)), TP("B", Bool())], decide={"A": [2, 4]},
+                         forbid={"B": True}).proto
+    assert [(one.parameter, list(one.values), one.is_forbidden) for one in spec.restrictions] == [
+        ("A", ["2", "4"], False), ("B", ["true"], True)]

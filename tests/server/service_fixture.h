@@ -21,6 +21,7 @@
 #include "server/records/kernel_prediction.h"
 #include "server/records/lookup_table.h"
 #include "server/services/admin_service.h"
+#include "server/services/candidate_service.h"
 #include "server/services/device_service.h"
 #include "server/services/expression_service.h"
 #include "server/services/kernel_service.h"
@@ -86,6 +87,7 @@ class ServiceTest : public ::testing::Test {
                                                 admin_options_, access_);
     devices_service_ = std::make_unique<DeviceServiceImpl>(catalogue_, *queue_, "test", access_);
     expressions_ = std::make_unique<ExpressionServiceImpl>(limits_, access_);
+    candidates_service_ = std::make_unique<CandidateServiceImpl>(candidates_, access_);
     studies_service_ = std::make_unique<StudyServiceImpl>(studies_, *study_store_, access_);
     auto watches = std::make_unique<WatchStreams>();
     kernels_->AddTo(*watches);
@@ -97,6 +99,7 @@ class ServiceTest : public ::testing::Test {
     builder.RegisterService(admin_.get());
     builder.RegisterService(devices_service_.get());
     builder.RegisterService(expressions_.get());
+    builder.RegisterService(candidates_service_.get());
     builder.RegisterService(studies_service_.get());
     lookups_->AddTo(builder);
     server_ = builder.BuildAndStart();
@@ -174,6 +177,8 @@ class ServiceTest : public ::testing::Test {
   StudyCatalogue studies_{*study_store_};
   std::unique_ptr<DeviceServiceImpl> devices_service_;
   std::unique_ptr<ExpressionServiceImpl> expressions_;
+  Candidates candidates_{table_, catalogue_, limits_};
+  std::unique_ptr<CandidateServiceImpl> candidates_service_;
   std::unique_ptr<StudyServiceImpl> studies_service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Client> client_;

@@ -164,6 +164,8 @@ Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel mo
 
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }
 
+const Expression& MdhSpace::divided() const { return kind_->problem().expression; }
+
 TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const {
   TuningParameters parameters = kind_->Decode(configuration);
   parameters.fused = fused();
@@ -196,7 +198,28 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
 
 Configuration MdhSpace::EncodeNearest(const TuningParameters& parameters,
                                       absl::Span<const int64_t> sizes) const {
-  return space_.Nearest(kind_->Read(Adapted(kind_->problem(), parameters, sizes)));
+  return space_.Nearest(Read(parameters, sizes));
+}
+
+Configuration MdhSpace::Read(const TuningParameters& parameters,
+                             absl::Span<const int64_t> sizes) const {
+  return kind_->Read(Adapted(kind_->problem(), parameters, sizes));
+}
+
+std::vector<ParameterMeaning> MdhSpace::Meanings() const {
+  std::vector<ParameterMeaning> meanings;
+  for (size_t n = 0; n < space_.parameters().size(); ++n) {
+    meanings.push_back(kind_->Meaning(static_cast<int>(n)));
+  }
+  return meanings;
+}
+
+Result<MdhSpace> MdhSpace::Restricted(absl::Span<const NamedDecision> decisions) const {
+  const std::vector<ValueNames> names = ValueNamesOf(Meanings());
+  MDH_ASSIGN_OR_RETURN(const auto read, ReadDecisions(space_, decisions, names));
+  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left,
+                       PartialConfiguration(space_, names).With(read));
+  return MdhSpace(kind_, left.AsSpace(), is_exact_);
 }
 
 }  // namespace mdh

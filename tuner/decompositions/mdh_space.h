@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -12,6 +13,9 @@
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
+#include "tuner/decompositions/parameter_meaning.h"
+#include "tuner/space/named_decision.h"
+#include "tuner/space/partial_configuration.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -49,10 +53,16 @@ class MdhSpace {
                                           SpaceOptions options, const FusedDimensions& fused,
                                           const Schedule* schedule = nullptr);
 
+  // The configurations that decisions on parameters leave. Errors: those of ReadDecisions and
+  // PartialConfiguration::With.
+  Result<MdhSpace> Restricted(absl::Span<const NamedDecision> decisions) const;
+
   // Whether all configurations are in the schedule; else Schedule::Allows says which are not.
   bool has_exactly_schedule() const { return is_exact_; }
 
   const FusedDimensions& fused() const;
+  // The expression whose dimensions are fused.
+  const Expression& divided() const;
   const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;
@@ -62,11 +72,17 @@ class MdhSpace {
   std::optional<Configuration> Encode(const TuningParameters& parameters) const;
   // Why Encode gives nullopt, for people; empty if it does not.
   std::string WhyNot(const TuningParameters& parameters) const;
+  // The codes that can be read off parameters that need not be valid, nor be for this device or
+  // these sizes; any codes elsewhere. `sizes`: of the dimensions that they were for; without, those
+  // of this space.
+  Configuration Read(const TuningParameters& parameters,
+                     absl::Span<const int64_t> sizes = {}) const;
   // The configuration nearest to parameters that need not be valid, nor be for this device or these
-  // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: of the
-  // dimensions that they were for; without, those of this space.
+  // sizes: whatever can be read off is kept as far as the constraints allow. `sizes`: as of Read.
   Configuration EncodeNearest(const TuningParameters& parameters,
                               absl::Span<const int64_t> sizes = {}) const;
+  // By parameter of space().
+  std::vector<ParameterMeaning> Meanings() const;
 
  private:
   MdhSpace(std::shared_ptr<const MdhSpaceKind> kind, SearchSpace space, bool is_exact)

@@ -107,6 +107,14 @@ void MdhSpaceKind::ReadChoices(const TuningParameters& p, Configuration& configu
   }
 }
 
+ParameterMeaning MdhSpaceKind::Meaning(int parameter) const {
+  for (const ChoiceParameter& choice : choices_) {
+    if (choice.number == parameter) return MeaningOfChoice(*choice.row, choice.values);
+  }
+  return MeaningOf(builder_.parameters()[static_cast<size_t>(parameter)], problem_.expression,
+                   problem_.model);
+}
+
 // ---- Threads of CPUs ----
 
 bool MdhSpaceKind::HasFixedParts() const {

@@ -18,6 +18,7 @@
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/mdh_space_parts.h"
+#include "tuner/decompositions/parameter_meaning.h"
 
 namespace mdh {
 
@@ -86,6 +87,7 @@ class MdhSpaceKind {
   // and as many layers, and parameters for as many inputs.
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
 
+  ParameterMeaning Meaning(int parameter) const;
   // Names of parameters by what they are about: for each dimension those that its extents are made
   // of, then all of no dimension.
   std::vector<std::set<std::string>> ParameterGroups() const;

@@ -32,8 +32,7 @@ Result<MdhSpace> BackgroundSpace::Take(const TrialHistory& history) {
 }
 
 Result<MdhSpace> BackgroundSpace::SpaceWith(const FusedDimensions& fused) const {
-  return MdhSpace::Create(target_.expression, target_.model, target_.device, target_.numerics, {},
-                          fused, target_.schedule);
+  return SpaceOf(target_, fused);
 }
 
 }  // namespace mdh

@@ -7,7 +7,6 @@
 #include "codegen/choose/default_parameters.h"
 #include "core/decomposition/constraints.h"
 #include "core/schedule/complete_parameters.h"
-#include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/schedule_check.h"
 
 namespace mdh {
@@ -27,7 +26,7 @@ void AddEarlyCalls(std::vector<StartPoint>* points) {
 
 std::vector<StartPoint> PointsOfRules(const SearchTarget& target,
                                       const std::vector<StartPoint>& given) {
-  const auto& [expression, model, device, numerics, schedule] = target;
+  const auto& [expression, model, device, numerics, schedule, restrictions] = target;
   std::vector<StartPoint> points = {{DefaultParameters(expression, model, device, numerics)}};
   points.insert(points.end(), given.begin(), given.end());
   // Of tiles for matrix units more count as good, and each is measured soon.
@@ -39,16 +38,16 @@ std::vector<StartPoint> PointsOfRules(const SearchTarget& target,
   return points;
 }
 
-// The members of the schedule's space that are nearest to the points.
-std::vector<StartPoint> NearestInSchedule(const SearchTarget& target,
-                                          const std::vector<StartPoint>& points) {
+// The members of the target's space that are nearest to the points.
+std::vector<StartPoint> NearestInSpace(const SearchTarget& target,
+                                       const std::vector<StartPoint>& points) {
   constexpr int kSamples = 100;
   std::vector<StartPoint> nearest;
   std::vector<TuningParameters> starts;
   for (const StartPoint& point : points) starts.push_back(point.parameters);
-  const Result<MdhSpace> space =
-      MdhSpace::Create(target.expression, target.model, target.device, target.numerics, {},
-                       FusedUnder(*target.schedule, starts), target.schedule);
+  const FusedDimensions fused =
+      target.schedule == nullptr ? starts.front().fused : FusedUnder(*target.schedule, starts);
+  const Result<MdhSpace> space = SpaceOf(target, fused);
   if (!space.ok()) return nearest;
   const auto add = [&](const Configuration& configuration) {
     StartPoint point{space->Decode(configuration)};
@@ -64,8 +63,16 @@ std::vector<StartPoint> NearestInSchedule(const SearchTarget& target,
 
 }  // namespace
 
+Result<MdhSpace> SpaceOf(const SearchTarget& target, const FusedDimensions& fused) {
+  MDH_ASSIGN_OR_RETURN(MdhSpace space,
+                       MdhSpace::Create(target.expression, target.model, target.device,
+                                        target.numerics, {}, fused, target.schedule));
+  if (target.restrictions.empty()) return space;
+  return space.Restricted(target.restrictions);
+}
+
 std::optional<TuningParameters> OnlyCandidate(const SearchTarget& target) {
-  if (target.schedule == nullptr) return std::nullopt;
+  if (target.schedule == nullptr || !target.restrictions.empty()) return std::nullopt;
   return CompleteParameters(*target.schedule, target.device, target.numerics);
 }
 
@@ -77,13 +84,14 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
                                     const std::vector<StartPoint>& given) {
   if (std::optional<TuningParameters> only = OnlyCandidate(target)) return {{*std::move(only)}};
   std::vector<StartPoint> points = PointsOfRules(target, given);
+  if (!target.restrictions.empty()) return NearestInSpace(target, points);
   if (target.schedule == nullptr) return points;
   std::vector<StartPoint> kept;
   for (const StartPoint& point : points) {
     const bool is_kept = IsValidOn(target, point) && KeepsToSchedule(target, point.parameters).ok();
     if (is_kept) kept.push_back(point);
   }
-  return kept.empty() ? NearestInSchedule(target, points) : kept;
+  return kept.empty() ? NearestInSpace(target, points) : kept;
 }
 
 bool IsOfSameSizes(const SearchTarget& target, const std::vector<StartPoint>& given,

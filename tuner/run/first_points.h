@@ -9,6 +9,7 @@
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 #include "core/schedule/schedule.h"
+#include "tuner/decompositions/mdh_space.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -19,8 +20,12 @@ struct SearchTarget {
   const SystemModel& model;
   const DeviceDescription& device;
   NumericsPolicy numerics;
-  const Schedule* schedule = nullptr;  // what all candidates keep to
+  const Schedule* schedule = nullptr;                 // what all candidates keep to
+  absl::Span<const NamedDecision> restrictions = {};  // idem, of the space's parameters
 };
+
+// All that the target leaves. Errors: those of MdhSpace::Create and MdhSpace::Restricted.
+Result<MdhSpace> SpaceOf(const SearchTarget& target, const FusedDimensions& fused);
 
 // The only candidate, if the schedule says one completely.
 std::optional<TuningParameters> OnlyCandidate(const SearchTarget& target);
@@ -30,6 +35,7 @@ Status KeepsToSchedule(const SearchTarget& target, const TuningParameters& param
 // The default configuration, `given` ones, and what else rules count as good; where calls may begin
 // early, all of them in both ways, which only measuring tells the worth of. Under a schedule, those
 // that are in it, or, if none is, what it leaves that is nearest to them; empty: it leaves nothing.
+// Under restrictions, what they leave that is nearest to them.
 std::vector<StartPoint> FirstPoints(const SearchTarget& target,
                                     const std::vector<StartPoint>& given);
 

@@ -194,7 +194,7 @@ class TuningRun {
     Tell(SearchPhase::kCompiling);
     std::vector<StartPoint> first = FirstPoints(target_, options_.start);
     MDH_RETURN_IF_ERROR(EvaluateKnown(first));
-    // A schedule may leave nothing, which the space says.
+    // A schedule, or restrictions, may leave nothing, which the space says.
     if (!first.empty()) MDH_RETURN_IF_ERROR(SearchDesigns(first.front().parameters));
     is_exhausted_ = !cancelled_ && OnlyCandidate(target_).has_value();
     if (is_exhausted_ || (history_.trials() > 0 && Allowance(1) == 0)) return absl::OkStatus();
@@ -247,10 +247,10 @@ class TuningRun {
 
   // Designs that a model of the device holds to be good, and what is near the best of them, until
   // that helps no more and nothing is in work. The order of operations that other policies fix
-  // leaves little to design.
+  // leaves little to design, and restrictions are about the space.
   Status SearchDesigns(const TuningParameters& from_rules) {
     std::optional<DesignTurns> designs;
-    if (Reassociates(policy())) {
+    if (Reassociates(policy()) && target_.restrictions.empty()) {
       designs.emplace(target_, from_rules);
       designs_ = &*designs;
     }
@@ -442,8 +442,12 @@ class TuningRun {
   const std::atomic<bool>& cancelled_;
   const DeviceDescription device_;
   const SystemModel model_;
-  const SearchTarget target_{expression_, model_, device_, policy(),
-                             options_.schedule ? &*options_.schedule : nullptr};
+  const SearchTarget target_{expression_,
+                             model_,
+                             device_,
+                             policy(),
+                             options_.schedule ? &*options_.schedule : nullptr,
+                             options_.restrictions};
   const TrialLimits limits_;
   const int lookahead_;
   const std::vector<Runner*> runners_;  // that it begins with

@@ -18,6 +18,7 @@
 #include "tuner/measure/runner.h"
 #include "tuner/run/refuted.h"
 #include "tuner/search/abort_condition.h"
+#include "tuner/space/named_decision.h"
 
 namespace mdh {
 
@@ -65,6 +66,9 @@ struct TuningOptions {
   // Of the same expression and the model that the device is tuned in: what all candidates keep to.
   // One that says a configuration completely is that candidate, and nothing is searched.
   std::optional<Schedule> schedule = std::nullopt;
+  // What is decided of the parameters of the search space: all candidates are configurations of
+  // what that leaves, so that no designs from outside of the space are tried.
+  std::vector<NamedDecision> restrictions = {};
   // On CUDA devices, after a search of at least so long, the winner is also compiled by nvcc, if
   // the CUDA Toolkit is there; the faster code wins. It takes a second or more, which a short
   // search has not.

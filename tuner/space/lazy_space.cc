@@ -101,8 +101,11 @@ class LazySpace::Descent {
   std::vector<uint32_t> positions_;
 };
 
-LazySpace::LazySpace(SpacePlan plan, int64_t max_bytes)
-    : plan_(std::move(plan)), max_bytes_(max_bytes), expander_(plan_, kMaxNodeEdges) {}
+LazySpace::LazySpace(SpacePlan plan, int64_t max_bytes, std::vector<uint32_t> first)
+    : plan_(std::move(plan)),
+      max_bytes_(max_bytes),
+      first_(std::move(first)),
+      expander_(plan_, kMaxNodeEdges) {}
 
 int64_t LazySpace::cached_nodes() const {
   const std::lock_guard lock(mutex_);

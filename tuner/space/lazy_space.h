@@ -19,7 +19,8 @@ namespace mdh {
 // Thread-safe. Positions are by level.
 class LazySpace {
  public:
-  LazySpace(SpacePlan plan, int64_t max_bytes);
+  // `first`: a configuration, if one is known; else FindFirst is to be called before all others.
+  LazySpace(SpacePlan plan, int64_t max_bytes, std::vector<uint32_t> first = {});
 
   const SpacePlan& plan() const { return plan_; }
   int64_t max_bytes() const { return max_bytes_; }
@@ -28,8 +29,9 @@ class LazySpace {
   int64_t cached_bytes() const;
 
   // A configuration that was found when searching in order, empty if the search was given up or
-  // there is none; then `is_empty` tells which. To be called before all others.
+  // there is none; then `is_empty` tells which.
   bool FindFirst(bool& is_empty);
+  const std::vector<uint32_t>& first() const { return first_; }
 
   // Positions are drawn by level among those that constraints do not rule out yet.
   std::vector<uint32_t> Sample(std::mt19937_64& rng) const;

@@ -115,16 +115,11 @@ std::vector<double> SearchSpace::CoordinatesOf(absl::Span<const int64_t> configu
 
 Configuration SearchSpace::Nearest(absl::Span<const int64_t> wanted) const {
   if (Contains(wanted)) return Configuration(wanted.begin(), wanted.end());
-  std::vector<uint32_t> positions;
-  std::vector<uint32_t> sizes;
-  for (int parameter : implementation_->parameter_of_level) {
-    const PositionCodes& codes = implementation_->codes[parameter];
-    positions.push_back(codes.PositionOf(wanted[parameter]));
-    sizes.push_back(codes.size());
-  }
+  const std::vector<uint32_t> positions = implementation_->WantedPositions(wanted);
   return implementation_->ToConfiguration(
-      is_lazy() ? implementation_->lazy->Nearest(positions)
-                : NearestPositions(implementation_->diagram, sizes, positions));
+      is_lazy()
+          ? implementation_->lazy->Nearest(positions)
+          : NearestPositions(implementation_->diagram, implementation_->AllPositions(), positions));
 }
 
 std::string SearchSpace::ToText(absl::Span<const int64_t> configuration) const {

@@ -130,7 +130,7 @@ class SearchSpace {
 
   // The configurations whose parameters have one of the given codes: names to codes; others are
   // free. Errors: InvalidArgument for an unknown name or a code out of range; FailedPrecondition if
-  // nothing remains, naming the restriction that emptied it.
+  // nothing remains, as of PartialConfiguration::Decide.
   struct Restriction {
     std::string parameter;
     std::vector<int64_t> codes;
@@ -144,6 +144,7 @@ class SearchSpace {
   std::string ToText(absl::Span<const int64_t> configuration) const;
 
  private:
+  friend class PartialConfiguration;
   class Implementation;
   explicit SearchSpace(std::shared_ptr<const Implementation> implementation)
       : implementation_(std::move(implementation)) {}

@@ -3,56 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tuner/space/diagram/diagram_queries.h"
+#include "tuner/space/partial_configuration.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
 
 namespace mdh {
-namespace {
-
-// "'a' to 1, 2, 4", no more than a few values.
-std::string RestrictionText(const SearchSpace::Restriction& restriction,
-                            const TuningParameter& parameter) {
-  constexpr size_t kShown = 8;
-  std::vector<std::string> values;
-  for (int64_t code : restriction.codes) {
-    if (values.size() == kShown) {
-      values.push_back("...");
-      break;
-    }
-    values.push_back(ToText(parameter.range.ValueOf(code)));
-  }
-  return absl::StrCat("'", parameter.name, "' to {", absl::StrJoin(values, ", "), "}");
-}
-
-// Positions first..last without those that are not accepted.
-void Intersect(PositionRun run, const std::vector<uint32_t>& accepted,
-               std::vector<PositionRun>& result) {
-  auto position = std::lower_bound(accepted.begin(), accepted.end(), run.first);
-  for (; position != accepted.end() && *position <= run.last; ++position) {
-    if (!result.empty() && result.back().last + 1 == *position) {
-      result.back().last = *position;
-    } else {
-      result.push_back({*position, *position});
-    }
-  }
-}
-
-// The same plan with fewer values; false if no value is left.
-bool Restrict(const std::vector<const std::vector<uint32_t>*>& accepted, SpacePlan& plan) {
-  for (int number = 0; number < plan.level_count(); ++number) {
-    if (accepted[number] == nullptr) continue;
-    LevelPlan& level = plan.levels[number];
-    std::vector<PositionRun> domain;
-    for (const PositionRun& run : level.domain) Intersect(run, *accepted[number], domain);
-    if (domain.empty()) return false;
-    level.domain = std::move(domain);
-  }
-  return true;
-}
-
-}  // namespace
 
 std::vector<Change> SearchSpace::Neighbours(absl::Span<const int64_t> configuration) const {
   std::vector<Change> changes;
@@ -100,60 +56,29 @@ std::string SearchSpace::WhyNot(absl::Span<const int64_t> configuration) const {
                                    : absl::StrCat("is undefined (", value.status().message(), ")"),
                         " for ", ValuesOf(constraint, parameters(), configuration));
   }
-  for (const Restriction& restriction : space.restrictions) {
-    const int parameter = ParameterNamed(restriction.parameter);
-    if (std::find(restriction.codes.begin(), restriction.codes.end(), configuration[parameter]) !=
-        restriction.codes.end()) {
-      continue;
-    }
+  for (size_t level = 0; level < space.restricted.size(); ++level) {
+    const int parameter = space.parameter_of_level[level];
+    const uint32_t position = space.codes[parameter].PositionOf(configuration[parameter]);
+    if (space.restricted[level].Contains(position)) continue;
     return absl::StrCat("the space is restricted in ",
-                        RestrictionText(restriction, parameters()[parameter]));
+                        RestrictionText(parameters()[parameter], space.restricted[level]));
   }
   return "";
 }
 
 Result<SearchSpace> SearchSpace::Restrict(const std::vector<Restriction>& restrictions) const {
-  const Implementation& space = *implementation_;
-  SearchSpace result = *this;
+  std::vector<PartialConfiguration::Decision> decisions;
   for (const Restriction& restriction : restrictions) {
     const int parameter = ParameterNamed(restriction.parameter);
     if (parameter < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("no parameter is named '", restriction.parameter, "'"));
     }
-    std::vector<uint32_t> accepted;
-    for (int64_t code : restriction.codes) {
-      accepted.push_back(space.codes[parameter].PositionOf(code));
-      if (accepted.back() != PositionCodes::kNone) continue;
-      return absl::InvalidArgumentError(absl::StrCat("the range of '", restriction.parameter, "' (",
-                                                     parameters()[parameter].range.ToText(),
-                                                     ") has no value with code ", code));
-    }
-    std::sort(accepted.begin(), accepted.end());
-    std::vector<const std::vector<uint32_t>*> by_level(parameters().size());
-    by_level[space.level_of_parameter[parameter]] = &accepted;
-    auto restricted = std::make_shared<Implementation>(*result.implementation_);
-    restricted->restrictions.push_back(restriction);
-    bool is_empty = false;
-    if (is_lazy()) {
-      SpacePlan plan = restricted->lazy->plan();
-      is_empty = !mdh::Restrict(by_level, plan);
-      auto lazy = std::make_shared<LazySpace>(std::move(plan), restricted->lazy->max_bytes());
-      is_empty = is_empty || !lazy->FindFirst(is_empty);
-      restricted->lazy = std::move(lazy);
-    } else {
-      std::optional<Diagram> diagram = Diagram::Build(restricted->diagram.Restricted(by_level));
-      is_empty = !diagram.has_value();
-      if (diagram) restricted->diagram = *std::move(diagram);
-    }
-    if (is_empty) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("no configuration remains after restricting ",
-                       RestrictionText(restriction, parameters()[parameter])));
-    }
-    result = SearchSpace(std::move(restricted));
+    decisions.push_back({parameter, restriction.codes});
   }
-  return result;
+  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left,
+                       PartialConfiguration(*this).With(decisions));
+  return left.AsSpace();
 }
 
 }  // namespace mdh

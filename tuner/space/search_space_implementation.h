@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tuner/space/diagram/diagram.h"
+#include "tuner/space/diagram/domains.h"
 #include "tuner/space/lazy_space.h"
 #include "tuner/space/position_codes.h"
 #include "tuner/space/search_space.h"
@@ -16,7 +17,7 @@ class SearchSpace::Implementation {
  public:
   std::vector<TuningParameter> parameters;
   std::vector<Constraint> constraints;
-  std::vector<Restriction> restrictions;
+  Domains restricted;  // by level; empty: it was not
   std::vector<std::string> notices;
   std::vector<int> parameter_of_level;
   std::vector<int> level_of_parameter;
@@ -37,6 +38,21 @@ class SearchSpace::Implementation {
     return true;
   }
 
+  // By level; PositionCodes::kNone of codes that are not in their range.
+  std::vector<uint32_t> WantedPositions(absl::Span<const int64_t> codes_wanted) const {
+    std::vector<uint32_t> positions;
+    for (int parameter : parameter_of_level) {
+      positions.push_back(codes[parameter].PositionOf(codes_wanted[parameter]));
+    }
+    return positions;
+  }
+
+  Domains AllPositions() const {
+    Domains domains;
+    for (int parameter : parameter_of_level) domains.emplace_back(codes[parameter].size());
+    return domains;
+  }
+
   void ToCodes(absl::Span<const uint32_t> positions, absl::Span<int64_t> configuration) const {
     for (int level = 0; level < depth(); ++level) {
       const int parameter = parameter_of_level[level];
@@ -50,5 +66,9 @@ class SearchSpace::Implementation {
     return configuration;
   }
 };
+
+// "'a' to {1, 2, 4}", no more than a few values. `names`: of values; empty: there are none.
+std::string RestrictionText(const TuningParameter& parameter, const Domain& domain,
+                            const std::vector<std::string>& names = {});
 
 }  // namespace mdh

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/space/formula/formula_text.h"
+#include "tuner/space/partial_configuration.h"
+#include "tuner/study/restrictions.h"
 #include "tuner/study/study_spec_error.h"
 #include "tuner/study/study_spec_range.h"
 #include "tuner/study/study_spec_table.h"
@@ -143,6 +145,17 @@ Status ReadSearch(const v1::StudySpec& spec, StudyDefinition* study) {
 
 }  // namespace
 
+Result<SearchSpace> SpaceOf(const StudyDefinition& study, const SpaceOptions& options) {
+  MDH_ASSIGN_OR_RETURN(SearchSpace space,
+                       SearchSpace::Create(study.parameters, study.constraints, options));
+  if (study.restrictions.empty()) return space;
+  auto decisions = ReadDecisions(space, study.restrictions);
+  if (!decisions.ok()) return InField("study.restrictions", decisions.status());
+  MDH_ASSIGN_OR_RETURN(const PartialConfiguration left,
+                       PartialConfiguration(space).With(*decisions));
+  return left.AsSpace();
+}
+
 v1::StudySpec WithDefaults(v1::StudySpec spec) {
   const SearchOptions defaults;
   if (spec.technique().empty()) spec.set_technique(defaults.technique);
@@ -165,6 +178,9 @@ Result<StudyDefinition> ReadStudySpec(const v1::StudySpec& given) {
   MDH_RETURN_IF_ERROR(CheckDefinitions(study));
   MDH_RETURN_IF_ERROR(ReadConstraints(spec, &study));
   MDH_RETURN_IF_ERROR(ReadSearch(spec, &study));
+  auto restrictions = ReadRestrictions(spec.restrictions());
+  if (!restrictions.ok()) return InField("study.restrictions", restrictions.status());
+  study.restrictions = *std::move(restrictions);
   return study;
 }
 

@@ -15,6 +15,7 @@
 #include "tuner/search/abort_condition.h"
 #include "tuner/search/search.h"
 #include "tuner/space/formula/formula.h"
+#include "tuner/space/named_decision.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -38,12 +39,17 @@ struct StudyDefinition {
   // Definitions as formulas over parameters and constants alone.
   std::map<std::string, Formula> definitions;
   SearchOptions search;
+  std::vector<NamedDecision> restrictions;
   // nullopt: when the space is used up.
   std::optional<AbortCondition> abort;
 };
 
 // Errors: InvalidArgument, beginning with the field, e.g. "study.parameters[2].interval: ...".
 Result<StudyDefinition> ReadStudySpec(const v1::StudySpec& spec);
+
+// What is searched: the space of the parameters, as far as constraints and restrictions leave it.
+// Errors: those of SearchSpace::Create, ReadDecisions and PartialConfiguration::With.
+Result<SearchSpace> SpaceOf(const StudyDefinition& study, const SpaceOptions& options = {});
 
 // The specification with the defaults of technique, seed, lookahead and steps filled in.
 v1::StudySpec WithDefaults(v1::StudySpec spec);

@@ -58,6 +58,7 @@ void AddEvaluateProgramCommand(CLI::App& app, SelectedCommand& selected);
 void AddCompareTechniquesCommand(CLI::App& app, const GlobalOptions& options,
                                  SelectedCommand& selected);
 void AddScheduleCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
+void AddExploreCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 void AddExpressionCommands(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected);
 
 // An error that ends the program with that code; one without a message has been shown.

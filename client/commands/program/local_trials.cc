@@ -81,8 +81,7 @@ class LocalTrials final : public TrialSource {
 
 Result<std::unique_ptr<TrialSource>> CreateLocalTrials(const v1::StudySpec& spec) {
   MDH_ASSIGN_OR_RETURN(StudyDefinition definition, ReadStudySpec(spec));
-  MDH_ASSIGN_OR_RETURN(SearchSpace space, SearchSpace::Create(std::move(definition.parameters),
-                                                              std::move(definition.constraints)));
+  MDH_ASSIGN_OR_RETURN(SearchSpace space, SpaceOf(definition));
   MDH_ASSIGN_OR_RETURN(Search search,
                        Search::Create(std::move(space), std::move(definition.search)));
   return std::make_unique<LocalTrials>(WithDefaults(spec),

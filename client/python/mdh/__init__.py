@@ -20,6 +20,7 @@ from typing import cast as _cast
 from .aio import AsyncClient
 from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
 from .callable_package import CallablePackage as _CallablePackage
+from .candidate import Candidate, CandidateDecision, DescribedCandidate, FinishedCandidate
 from .client import Client, default_address
 from .kernels.cpu_kernel import CpuKernel
 from .kernels.cuda_driver import CudaDriver, CudaError
@@ -65,11 +66,11 @@ __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
     "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
-    "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
+    "BundleQuery", "CancelledError", "Candidate", "CandidateDecision", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
     "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
-    "default_address", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
-    "FailedPreconditionError", "floor", "fmax", "fmin", "fmod", "fp16", "fp32", "fp64",
+    "default_address", "DescribedCandidate", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
+    "FailedPreconditionError", "FinishedCandidate", "floor", "fmax", "fmin", "fmod", "fp16", "fp32", "fp64",
     "fp8e4m3", "fp8e5m2",
     "FunctionResources", "identity", "index", "inp", "inp_view", "int16", "int32", "int64",
     "int8", "InternalError", "Job", "Kernel", "KernelArgument", "KernelFile", "KernelLaunch",

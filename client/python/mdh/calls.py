@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Generic, Optional, Sequence, TypeVar, Un
 
 import grpc
 
+from .candidate import Candidate, DescribedCandidate, FinishedCandidate, finish_rule
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
 from .pipeline import Pipeline
@@ -16,7 +17,7 @@ from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, TunedKernel, match_kind, policy,
 )
 from .schedule import CheckedSchedule, Schedule
-from .v1 import device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
+from .v1 import candidate_pb2, device_pb2, expression_pb2, kernel_pb2, record_pb2, tuning_pb2
 
 Source = Union[Expression, Pipeline, TextExpression]
 # A name, or the description of a device that has none.
@@ -73,6 +74,26 @@ def check_schedule(expression: Source, schedule: Union[str, Schedule], device: D
                     expression=source(expression), schedule=str(schedule), device=selection(device),
                     numerics_policy=policy(numerics), vary=vary),
                 tuning_pb2.CheckScheduleResponse, CheckedSchedule.from_proto)
+
+
+def _candidate(candidate: Candidate) -> candidate_pb2.Candidate:
+    return candidate_pb2.Candidate(
+        expression=source(candidate.expression), device=selection(candidate.device),
+        numerics_policy=policy(candidate.numerics), schedule=str(candidate.schedule),
+        restrictions=candidate.restriction_messages())
+
+
+def describe(candidate: Candidate) -> Call[DescribedCandidate]:
+    return Call("CandidateService/DescribeCandidate",
+                candidate_pb2.DescribeCandidateRequest(candidate=_candidate(candidate)),
+                candidate_pb2.DescribeCandidateResponse, DescribedCandidate.from_proto)
+
+
+def finish(candidate: Candidate, by: str, seed: int) -> Call[FinishedCandidate]:
+    request = candidate_pb2.FinishCandidateRequest(
+        candidate=_candidate(candidate), by=finish_rule(by), seed=seed)
+    return Call("CandidateService/FinishCandidate", request,
+                candidate_pb2.FinishCandidateResponse, FinishedCandidate.from_proto)
 
 
 def create_job(expression: Source, *, options: tuning_pb2.TuningOptions, force: bool,

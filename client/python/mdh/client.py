@@ -12,6 +12,7 @@ import grpc
 
 from . import calls
 from .calls import Device, Source
+from .candidate import Candidate, DescribedCandidate, FinishedCandidate
 from .connection import Connection
 from .errors import MdhError, SourceLocation
 from .following import STREAM_SECONDS, Following
@@ -116,6 +117,17 @@ class Client:
         schedule."""
         return self._run(calls.check_schedule(expression, schedule, device, numerics, vary))
 
+    def describe(self, candidate: Candidate) -> DescribedCandidate:
+        """What remains of a candidate: how many configurations, and with which values. Errors:
+        ExpressionError for names and values that there are not, with those that there are;
+        FailedPreconditionError if nothing remains, with the decision that emptied it."""
+        return self._run(calls.describe(candidate))
+
+    def finish(self, candidate: Candidate, by: str = "rules", *, seed: int = 1) -> FinishedCandidate:
+        """Takes one of the configurations of a candidate: the one nearest to the "rules" or to a
+        "record", or a random "sample". Errors: as describe; NotFoundError if there is no record."""
+        return self._run(calls.finish(candidate, by, seed))
+
     def tune(
         self,
         expression: Source,
@@ -128,6 +140,7 @@ class Client:
         tolerance: float = 0,
         caches: str = "",
         schedule: Union[str, Schedule] = "",
+        candidate: Optional[Candidate] = None,
         force: bool = False,
         request_id: str = "",
         devices: Sequence[str] = (),
@@ -147,7 +160,8 @@ class Client:
         units. `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `schedule`: what the kernel must keep
-        to, which gives a record of its own. `force`: search even if there is
+        to, which gives a record of its own. `candidate`: whose decisions hold: only what
+        they leave is searched, anew, and replaces a record only if it is faster. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a
@@ -160,7 +174,8 @@ class Client:
         options = tuning_pb2.TuningOptions(
             budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
             seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
-            cache_state=calls.cache_state(caches), schedule=str(schedule))
+            cache_state=calls.cache_state(caches), schedule=str(schedule),
+            restrictions=candidate.restriction_messages() if candidate is not None else ())
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

@@ -13,6 +13,7 @@ _REPEATED = {
     "ExpressionService": ("CheckExpression",),
     "TuningService": ("CreateTuningJob", "GetTuningJob", "ListTuningJobs", "ListTuningTrials",
                       "CheckSchedule"),
+    "CandidateService": ("DescribeCandidate", "FinishCandidate"),
     "DeviceService": ("ListDevices", "GetDevice", "ListKnownDevices"),
     "StudyService": ("GetStudy", "ListStudies", "ListTrials"),
 }

@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mdh/v1/admin.pb.h"
+#include "mdh/v1/candidate.pb.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/expression.pb.h"
 #include "mdh/v1/kernel.pb.h"
@@ -64,6 +65,8 @@ const std::map<std::string, std::string>& CommandsOfMethods() {
       {"AdminService.GetCapabilities", "admin capabilities"},
       {"AdminService.GetStatistics", "admin stats"},
       {"AdminService.ImportBundle", "admin import"},
+      {"CandidateService.DescribeCandidate", "explore"},
+      {"CandidateService.FinishCandidate", "explore"},
       {"DeviceService.GetDevice", "devices"},
       {"DeviceService.ListDevices", "devices"},
       {"DeviceService.ListKnownDevices", "devices"},
@@ -103,7 +106,8 @@ TEST(CommandLineTest, EveryMethodOfTheApiHasACommandOrAReason) {
   const CommandEntry program = CommandLine();
   std::set<std::string> methods;
   for (const google::protobuf::FileDescriptor* file :
-       {v1::GetStatisticsRequest::descriptor()->file(), v1::GetDeviceRequest::descriptor()->file(),
+       {v1::DescribeCandidateRequest::descriptor()->file(),
+        v1::GetStatisticsRequest::descriptor()->file(), v1::GetDeviceRequest::descriptor()->file(),
         v1::CheckExpressionRequest::descriptor()->file(),
         v1::LookupKernelRequest::descriptor()->file(), v1::CreateStudyRequest::descriptor()->file(),
         v1::CreateTuningJobRequest::descriptor()->file()}) {

@@ -48,6 +48,30 @@ TEST(StudySpec, Saxpy) {
   EXPECT_FALSE(study->abort.has_value());
 }
 
+TEST(StudySpec, Restrictions) {
+  const auto count_with = [](const std::string& restrictions) -> Result<std::string> {
+    MDH_ASSIGN_OR_RETURN(const StudyDefinition study, ReadStudySpec(Spec(kSaxpy + restrictions)));
+    MDH_ASSIGN_OR_RETURN(const SearchSpace space, SpaceOf(study));
+    return space.count().get_str();
+  };
+  EXPECT_EQ(*count_with(""), "66");
+  const std::string few = R"(restrictions { parameter: "WPT" values: "2" values: "4" })";
+  EXPECT_EQ(*count_with(few), "19");
+  EXPECT_EQ(*count_with(few + R"(restrictions { parameter: "LS" values: "1" is_forbidden: true })"),
+            "17");
+  EXPECT_EQ(ErrorMessage(count_with(R"(restrictions { parameter: "wpt" values: "2" })")),
+            "study.restrictions: no parameter is named 'wpt'; there are WPT, LS");
+  EXPECT_EQ(ErrorMessage(count_with(R"(restrictions { parameter: "LS" values: "0" })")),
+            "study.restrictions: parameter 'LS' has no value '0'; it has 1..1024");
+  EXPECT_EQ(ErrorMessage(count_with(few + R"(restrictions { parameter: "LS" values: "1024" })")),
+            "no configuration remains after restricting 'LS' to {1024}, as that contradicts 'WPT' "
+            "to {2, 4}");
+  v1::StudySpec many = Spec(kSaxpy);
+  for (int n = 0; n <= 10'000; ++n) many.add_restrictions();
+  EXPECT_EQ(Error(many),
+            "study.restrictions: 10001 restrictions of 0 values are more than 10000 of 100000");
+}
+
 TEST(StudySpec, EveryKindOfRange) {
   const auto study = ReadStudySpec(Spec(kEveryKind));
   ASSERT_TRUE(study.ok()) << study.status();

@@ -162,30 +162,24 @@ bool Diagram::Contains(absl::Span<const uint32_t> positions) const {
   return true;
 }
 
-LevelGraph Diagram::Restricted(const std::vector<const std::vector<uint32_t>*>& accepted) const {
+LevelGraph Diagram::Restricted(const Domains& domains) const {
   LevelGraph graph(levels_.size());
   // Only what the root still leads to.
   std::vector<bool> is_reached = {true};
+  std::vector<PositionRun> left;
   for (int number = 0; number < depth(); ++number) {
     const DiagramLevel& level = levels_[number];
     GraphLevel& result = graph[number];
     std::vector<bool> below(number + 1 < depth() ? levels_[number + 1].nodes() : 1);
-    const auto add = [&](uint32_t first, uint32_t last, uint32_t child) {
-      result.edges.push_back({first, last, child});
-      below[child] = true;
-    };
     for (uint32_t node = 0; node < level.nodes(); ++node) {
       for (uint32_t edge = level.begin[node]; is_reached[node] && edge < level.begin[node + 1];
            ++edge) {
-        if (accepted[number] == nullptr) {
-          add(level.first[edge], level.last[edge], level.child[edge]);
-          continue;
+        left.clear();
+        domains[number].AppendPartOf({level.first[edge], level.last[edge]}, left);
+        for (const PositionRun& run : left) {
+          result.edges.push_back({run.first, run.last, level.child[edge]});
         }
-        const std::vector<uint32_t>& positions = *accepted[number];
-        auto position = std::lower_bound(positions.begin(), positions.end(), level.first[edge]);
-        for (; position != positions.end() && *position <= level.last[edge]; ++position) {
-          add(*position, *position, level.child[edge]);
-        }
+        if (!left.empty()) below[level.child[edge]] = true;
       }
       result.begin.push_back(static_cast<uint32_t>(result.edges.size()));
     }

@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "tuner/space/diagram/compact_index.h"
+#include "tuner/space/diagram/domains.h"
 #include "tuner/space/levels/expansion.h"
 
 namespace mdh {
@@ -69,9 +70,8 @@ class Diagram {
   mpz_class CountOf(int level, uint32_t node) const;
   mpz_class CountBefore(int level, uint32_t edge) const;
 
-  // The same edges, less those positions that are not accepted: sorted positions by level, nullptr
-  // for all.
-  LevelGraph Restricted(const std::vector<const std::vector<uint32_t>*>& accepted) const;
+  // The same edges, less those positions that are not in the domains.
+  LevelGraph Restricted(const Domains& domains) const;
 
  private:
   std::vector<DiagramLevel> levels_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tuner/space/diagram/diagram.h"
+#include "tuner/space/diagram/domains.h"
 
 namespace mdh {
 
@@ -28,8 +29,9 @@ inline Distance DistanceOf(uint32_t position, uint32_t wanted, uint32_t size) {
   return {1, static_cast<double>(steps) / size};
 }
 
-// Both by level. Wanted positions outside of their range differ from all values by 1.
-std::vector<uint32_t> NearestPositions(const Diagram& diagram, const std::vector<uint32_t>& sizes,
+// Of the configurations whose positions are in the domains, of which there is one. Wanted positions
+// by level; those outside of their range differ from all values by 1.
+std::vector<uint32_t> NearestPositions(const Diagram& diagram, const Domains& domains,
                                        const std::vector<uint32_t>& wanted);
 
 }  // namespace mdh

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from google.protobuf import struct_pb2
 
+from ..candidate import Values, value_texts
 from ..errors import MdhError, SourceLocation, wrong
 from ..v1 import study_pb2
 from .abort_conditions import abort_text
@@ -31,12 +32,15 @@ class Specification:
         lookahead: int = 0,
         abort: Any = None,
         start: Sequence[Mapping[str, Any]] = (),
+        decide: Optional[Mapping[str, Values]] = None,
+        forbid: Optional[Mapping[str, Values]] = None,
         display_name: str = "",
     ):
         """Zero and empty stand for the daemon's defaults. `constraints`: functions, texts of
         formulas or Constraints, besides those of the parameters. `definitions`: names for numbers
         or formulas, which formulas given as text may use. `abort`: an abort condition, or its text;
-        default: when the space is used up. Errors: ExpressionError."""
+        default: when the space is used up. `decide`, `forbid`: values of parameters that are the only
+        ones to be searched, or that are not searched. Errors: ExpressionError."""
         self.proto = study_pb2.StudySpec(
             display_name=display_name, abort=abort_text(abort), seed=_whole("a seed", seed),
             lookahead=_whole("a lookahead", lookahead),
@@ -49,6 +53,10 @@ class Specification:
         self._add_constraints(parameters, constraints)
         for configuration in start:
             self.proto.start.append(named_configuration(configuration, self.proto.parameters))
+        for is_forbidden, values in ((False, decide or {}), (True, forbid or {})):
+            for name, value in values.items():
+                self.proto.restrictions.add(
+                    parameter=name, values=value_texts(value), is_forbidden=is_forbidden)
 
     def _add_parameters(self, parameters: Sequence[TP]) -> None:
         if not parameters:

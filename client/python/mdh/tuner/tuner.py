@@ -6,6 +6,7 @@ import logging
 import warnings
 from typing import Any, Dict, List, Mapping, Optional
 
+from ..candidate import Values
 from ..client import Client
 from ..errors import wrong
 from ..v1 import study_pb2
@@ -39,6 +40,8 @@ class Tuner:
         self._constraints: List[Constraint] = []
         self._definitions: Dict[str, Any] = {}
         self._start: List[Mapping[str, Any]] = []
+        self._decide: Dict[str, Values] = {}
+        self._forbid: Dict[str, Values] = {}
         self._technique: Technique = ""
         self._seed = 0
         self._lookahead = 0
@@ -69,6 +72,16 @@ class Tuner:
     def start(self, *configurations: Mapping[str, Any]) -> "Tuner":
         """Configurations to evaluate first; they are repaired to the nearest valid ones."""
         self._start += configurations
+        return self
+
+    def decide(self, **values: Values) -> "Tuner":
+        """Only these values of parameters are searched: a value, or several."""
+        self._decide.update(values)
+        return self
+
+    def forbid(self, **values: Values) -> "Tuner":
+        """These values of parameters are not searched."""
+        self._forbid.update(values)
         return self
 
     def search_technique(self, technique: Technique) -> "Tuner":
@@ -203,7 +216,8 @@ class Tuner:
         return Specification(
             self._parameters, self._constraints, definitions=self._definitions,
             technique=self._technique, seed=self._seed, lookahead=lookahead, abort=abort,
-            start=self._start, display_name=self._name)
+            start=self._start, decide=self._decide, forbid=self._forbid,
+            display_name=self._name)
 
     @staticmethod
     def _check_same(study: Study, specification: Specification) -> None:

@@ -18,12 +18,14 @@
 #include "proto/pipeline_conversion.h"
 #include "server/devices/device_catalogue.h"
 #include "server/records/cache_state.h"
+#include "server/records/certificate.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
 #include "server/records/schedule_key.h"
 #include "server/records/timestamp.h"
+#include "tuner/measure/results/runner_messages.h"
 
 namespace mdh {
 namespace {
@@ -65,6 +67,9 @@ Status CheckField(const std::string& field, const std::string& given, const std:
 
 Result<Schedule> ScheduleOf(const std::string& of_key, const Computation& computation,
                             const DeviceDescription& device) {
+  const MachinePeaks peaks = FromMessage(measured.value_or(given.peaks()));
+  *result.record.mutable_certificate() =
+      CertificateOf(computation, device, RatesOf(device, peaks), result.record);
   const auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) return absl::InvalidArgumentError("schedules are of expressions");
   return ScheduleOfKey(of_key, *expression, TuningModel(device.kind));

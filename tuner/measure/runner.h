@@ -17,7 +17,7 @@
 #include "core/expression/numerics.h"
 #include "core/pipeline/computation.h"
 #include "tuner/measure/confine/confinement.h"
-#include "tuner/measure/results/machine_peaks.h"
+#include "core/device/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
 

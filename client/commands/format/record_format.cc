@@ -1,9 +1,11 @@
 #include "client/commands/format/record_format.h"
 
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/report/decomposition_data.h"
 #include "client/text/formatting.h"
@@ -61,6 +63,17 @@ std::string ComparedText(const v1::TuningRecord& record) {
   return text;
 }
 
+// What no kernel can be faster than, and what that rests on; empty: nothing is known.
+std::string BoundText(const v1::TuningRecord& record) {
+  const v1::Certificate& certificate = record.certificate();
+  if (certificate.problem_bound_ns() <= 0 || record.time_ns() <= 0) return "";
+  const double times = static_cast<double>(record.time_ns()) / certificate.problem_bound_ns();
+  const bool is_proven = certificate.assumptions().empty();
+  return absl::StrFormat(
+      "%s, at most %.3g times as fast; %s%s", certificate.binding_floor(), times,
+      is_proven ? "proven" : "assumed: ", absl::StrJoin(certificate.assumptions(), "; "));
+}
+
 // As a word of a command for sh.
 std::string Quoted(const std::string& word) {
   constexpr const char* kPlain =
@@ -100,6 +113,9 @@ std::string FormatRecord(const v1::TuningRecord& record) {
   } else if (record.result_check() == v1::RESULT_CHECK_NONE) {
     absl::StrAppend(&text, Fact("checked", "not: the budget is too short for that"));
   }
+  if (const std::string least = BoundText(record); !least.empty()) {
+    absl::StrAppend(&text, Fact("bound", least));
+  }
   return text;
 }
 
@@ -116,6 +132,13 @@ std::string FormatRecordDetails(const v1::TuningRecord& record, int columns) {
         &text,
         Fact("searched", absl::StrCat(FormatTime(record.total_search_time_ns()), " in all",
                                       record.is_exhausted() ? ", every configuration" : "")));
+  }
+  for (const v1::BoundFloor& floor : record.certificate().floors()) {
+    absl::StrAppend(
+        &text,
+        Fact("floor", absl::StrCat(floor.resource(), ": ",
+                                   FormatTime(static_cast<int64_t>(std::llround(floor.time_ns()))),
+                                   ", ", floor.reason())));
   }
   absl::StrAppend(&text, Fact("record", record.name()), "\n", record.low_level_table());
   if (text.back() != '\n') text.push_back('\n');

@@ -48,7 +48,7 @@ from .operators import (
 )
 from .pipeline import Pipeline, pipeline
 from .results import (
-    BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
+    BestKernel, Bound, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
 from .schedule import CheckedSchedule, Schedule
 from .security import Security
@@ -64,7 +64,7 @@ from .views import Boundary, Buffer, clamp, constant, inp_view, out_view
 __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
-    "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
+    "bit_or", "bit_xor", "bool_", "Bound", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
     "BundleQuery", "CancelledError", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
     "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",

@@ -6,7 +6,7 @@
 #include "core/device/device_description.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"
-#include "tuner/measure/results/machine_peaks.h"
+#include "core/device/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
 

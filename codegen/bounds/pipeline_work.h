@@ -1,0 +1,32 @@
+// The certain work of whole pipelines, in which steps may be fused, merged and regrouped.
+#pragma once
+
+#include <vector>
+
+#include "codegen/bounds/certain_work.h"
+#include "core/pipeline/computation.h"
+
+namespace mdh {
+
+// Of a step; of an expression, of all of it.
+struct StepWork {
+  const Expression* expression;
+  CertainWork work;
+};
+
+struct ComputationWork {
+  std::vector<StepWork> steps;  // their work on units adds up; those without any are left out
+  double read_bytes = 0;        // of inputs alone, each once
+  double written_bytes = 0;     // of outputs alone
+};
+
+// Of a pipeline what is left whatever is fused:
+//   - steps of which an element may not be needed do no certain work: all results must be outputs,
+//     or certainly be read by steps that are needed;
+//   - of steps that read a buffer in common, and so may share operations, only the largest work on
+//     vectors counts, of each kind; contractions are shared only where all inputs are the same;
+//   - products of which one leads to another through temporaries alone count nothing, as they may
+//     be merged and split in another order (MergeContractions, SplitContraction).
+ComputationWork WorkOfComputation(ComputationView computation);
+
+}  // namespace mdh

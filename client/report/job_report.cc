@@ -148,8 +148,7 @@ json CertificateData(const JobReport& report) {
           {"floors", std::move(floors)},
           {"assumptions", std::move(assumptions)},
           {"proof_class", certificate.proof_class()},
-          {"version", certificate.bound_version()},
-          {"rates", certificate.rates()}};
+          {"version", certificate.bound_version()}};
 }
 
 std::string BestParameters(const JobReport& report) {

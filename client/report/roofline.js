@@ -86,6 +86,5 @@ function boundSection(data) {
     `: ${ground} (class ${certificate.proof_class}, version ${certificate.version}). Each resource alone takes at least:`),
   table([{ head: "resource", cell: (f) => f.resource }, { head: "at least", number: true, cell: (f) => timeText(f.time_ns) },
     { head: "of the time", number: true, cell: (f) => (result.time_ns > 0 ? percentText(f.time_ns / result.time_ns) : "–") },
-    { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors),
-  html("details", {}, html("summary", {}, "Rates of the device"), html("pre", {}, certificate.rates)));
+    { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors));
 }

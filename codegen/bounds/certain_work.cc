@@ -29,8 +29,6 @@ void Add(ScalarOp op, double count, ArithmeticWork& work) {
       return;
     case ScalarOp::kExp:
     case ScalarOp::kExp2:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog2:
     case ScalarOp::kSqrt:
     case ScalarOp::kRsqrt:
       work.special += count;

@@ -23,7 +23,7 @@ struct ArithmeticWork {
   double multiplications = 0;
   double additions = 0;  // subtractions, too
   double others = 0;     // divisions, minima, maxima, .. : an instruction each at least
-  double special = 0;    // exponentials, logarithms and roots, which are no part of `others`
+  double special = 0;    // exponentials and roots, which are no part of `others`
 
   double operations() const { return multiplications + additions + others + special; }
   friend bool operator==(const ArithmeticWork&, const ArithmeticWork&) = default;

@@ -17,8 +17,9 @@ struct Multiprocessor {
   int from, to;  // compute capability in [from, to)
   double fp32, fp64, issued;
 };
-constexpr double kHalfLanes = 256;    // of packed halves, on all of them at most
-constexpr double kSpecialLanes = 16;  // exponentials, logarithms, roots
+constexpr double kHalfLanes = 256;  // of packed halves, on all of them at most
+// Of the units that exponentials and roots, but not logarithms, are made with.
+constexpr double kSpecialLanes = 16;
 constexpr Multiprocessor kMultiprocessors[] = {
     {70, 75, 64, 32, 128},   {75, 80, 64, 2, 128},    {80, 86, 64, 32, 128},
     {86, 90, 128, 2, 128},   {90, 100, 128, 64, 128}, {100, 110, 256, 64, 256},

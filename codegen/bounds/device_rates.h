@@ -34,7 +34,7 @@ struct DeviceRates {
   int cores = 0;
   double clock_hz = 0;                            // of the fastest core; 0: not known
   std::array<ArithmeticRate, 3> arithmetic = {};  // by RealKind
-  double special = 0;             // exponentials, .. of fp32 per cycle and core; 0: as all others
+  double special = 0;  // exponentials, roots of fp32 per cycle and core; 0: as all others
   double memory_bytes_per_s = 0;  // 0: not known
   double cache_bytes = 0;         // that may keep data from call to call; < 0: not known
   double launch_ns = 0;           // that a call takes at least; 0: not known

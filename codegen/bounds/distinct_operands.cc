@@ -19,14 +19,19 @@ struct Range {
 // Rounded to minus infinity; b > 0.
 int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// Shrinks the range of the longest dimension of an index until the index lies in [0, extent).
+// Shrinks the range of the longest dimension of an index until the index lies in [0, extent); all
+// ranges become empty if no index is.
 void KeepInside(const AffineIndex& index, int64_t extent, std::vector<Range>& box) {
   int longest = -1;
   for (int d = 0; d < std::ssize(box); ++d) {
     if (index.coefficients[d] == 0) continue;
     if (longest < 0 || box[d].size() > box[longest].size()) longest = d;
   }
-  if (longest < 0) return;
+  if (longest < 0) {
+    const bool is_inside = 0 <= index.constant && index.constant < extent;
+    if (!is_inside) std::fill(box.begin(), box.end(), Range{0, -1});
+    return;
+  }
   int64_t least = index.constant, most = index.constant;  // without the longest
   for (int d = 0; d < std::ssize(box); ++d) {
     const int64_t c = index.coefficients[d];
@@ -131,7 +136,8 @@ bool DistinctOperands::ReadsInput(const std::vector<bool>& parameters) const {
 }
 
 double DistinctOperands::Points(DimensionSet dimensions) const {
-  double points = 1;
+  // A box without points has none along no dimension either.
+  double points = std::count(sizes_.begin(), sizes_.end(), 0) > 0 ? 0 : 1;
   for (const int d : Members(dimensions)) points *= static_cast<double>(sizes_[d]);
   return points;
 }

@@ -45,6 +45,7 @@ double CyclesOf(const ArithmeticWork& work, const ArithmeticRate& rate, bool may
 // A contraction of a step, in core-cycles.
 struct ContractionCycles {
   double units, vectors;  // on the fastest matrix units, without them
+  RealKind kind;          // of sums
 };
 
 class BoundMaker {
@@ -60,7 +61,7 @@ class BoundMaker {
     if (rates_.clock_hz > 0) {
       AddUpWork();
       for (const RealKind kind : kRealKinds) AddUnits(kind);
-      AddMatrixUnits();
+      AddContractions();
       AddSpecial();
       AddIssue();
     }
@@ -86,8 +87,11 @@ class BoundMaker {
       const double fused = std::max(contraction.multiplications, contraction.additions);
       if (fused == 0) continue;
       const NumericsPolicy numerics = PolicyFor(*step.expression, question_.numerics);
-      const double unit_rate =
-          UnitPeak(*step.expression, device_, rates_.clock_hz, numerics) / 2 / rates_.clock_hz;
+      // They add up in an order of their own, and do not round in between.
+      const double unit_flops_per_s =
+          Reassociates(numerics) ? UnitPeak(*step.expression, device_, rates_.clock_hz, numerics)
+                                 : 0;
+      const double unit_rate = unit_flops_per_s / 2 / rates_.clock_hz;  // of all cores, per cycle
       ArithmeticWork& on_vectors = vector_of(step.work.contracted);
       if (unit_rate == 0) {
         on_vectors = on_vectors + contraction;
@@ -95,7 +99,8 @@ class BoundMaker {
       }
       contractions_.push_back(
           {.units = fused / (unit_rate / rates_.cores),
-           .vectors = CyclesOf(contraction, rates_.of(step.work.contracted), may_fuse())});
+           .vectors = CyclesOf(contraction, rates_.of(step.work.contracted), may_fuse()),
+           .kind = step.work.contracted});
     }
   }
 
@@ -120,7 +125,7 @@ class BoundMaker {
 
   // Each contraction takes the faster of both; several may share both kinds of units: in T seconds
   // vectors take over what units do in at most T * (the largest quotient of both) seconds.
-  void AddMatrixUnits() {
+  void AddContractions() {
     double least = 0, sum = 0, quotient = 0;
     for (const ContractionCycles& one : contractions_) {
       least = std::max(least, std::min(one.units, one.vectors));
@@ -128,7 +133,10 @@ class BoundMaker {
       quotient = std::max(quotient, one.units / one.vectors);
     }
     if (contractions_.size() > 1) least = std::max(least, sum / (1 + quotient));
-    AddCompute("matrix units", least,
+    const bool are_slower = quotient >= 1;  // than vectors
+    const std::string where =
+        are_slower ? UnitsOf(contractions_.front().kind) : std::string("matrix units");
+    AddCompute(where, least,
                absl::StrFormat("%d contraction%s at the fastest rate of all units",
                                contractions_.size(), contractions_.size() == 1 ? "" : "s"));
   }
@@ -136,9 +144,9 @@ class BoundMaker {
   void AddSpecial() {
     if (rates_.special == 0) return;
     const double count = vector_of(RealKind::kSingle).special;
-    AddCompute("special units", count / rates_.special,
-               absl::StrFormat("%.3g exponentials, logarithms and roots at %s", count,
-                               RateText(rates_.special)));
+    AddCompute(
+        "special units", count / rates_.special,
+        absl::StrFormat("%.3g exponentials and roots at %s", count, RateText(rates_.special)));
   }
 
   void AddIssue() {
@@ -158,14 +166,16 @@ class BoundMaker {
     if (rates_.memory_bytes_per_s <= 0) return;
     if (rates_.cache_bytes < 0 && !question_.has_cold_caches) return;
     // Where nothing is known of them they may keep all results.
-    const double cache = rates_.cache_bytes < 0 ? work_.written_bytes : rates_.cache_bytes;
-    const double read = work_.read_bytes, written = work_.written_bytes;
+    // A turn of all sets reads and writes different bytes, as one call of more would.
+    const double read = work_.read_bytes * question_.sets;
+    const double written = work_.written_bytes * question_.sets;
+    const double cache = rates_.cache_bytes < 0 ? written : rates_.cache_bytes;
+    const double turns = question_.calls / question_.sets;
     const double kept = question_.has_cold_caches ? 0 : cache;
-    const double one_call = std::max(0.0, read - kept) + std::max(0.0, written - cache);
+    const double one_turn = std::max(0.0, read - kept) + std::max(0.0, written - cache);
     const double on_average =
-        read + written -
-        (question_.has_cold_caches ? cache / question_.calls : cache * (1 + 1 / question_.calls));
-    const double bytes = std::max(one_call, on_average);
+        read + written - (question_.has_cold_caches ? cache / turns : cache * (1 + 1 / turns));
+    const double bytes = std::max(one_turn, on_average) / question_.sets;
     Add({.resource = kMemory,
          .time_ns = bytes / rates_.memory_bytes_per_s * 1e9,
          .reason =
@@ -177,7 +187,7 @@ class BoundMaker {
     return absl::StrCat(a, a.empty() || b.empty() ? "" : "; ", b);
   }
 
-  void AddCompute(const char* resource, double core_cycles, std::string reason) {
+  void AddCompute(const std::string& resource, double core_cycles, std::string reason) {
     Add({.resource = resource,
          .time_ns = NsOf(core_cycles),
          .reason = std::move(reason),

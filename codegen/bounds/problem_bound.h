@@ -41,8 +41,10 @@ struct BoundQuestion {
   NumericsPolicy numerics = NumericsPolicy::kReassociate;
   // Caches hold nothing of the inputs when a call begins, but results may stay in them.
   bool has_cold_caches = false;
+  // Calls take turns on so many sets of inputs and outputs.
+  double sets = 1;
   // The time of so many calls that follow each other, divided by their number: what is in caches at
-  // the beginning and at the end counts once.
+  // the beginning and at the end counts once. A multiple of the sets.
   double calls = std::numeric_limits<double>::infinity();
 };
 

@@ -56,7 +56,6 @@ v1::Certificate ToCertificate(const ProblemBound& bound, const DeviceRates& rate
   }
   certificate.set_bound_version(kBoundVersion);
   certificate.set_rates_digest(rates.Digest());
-  certificate.set_rates(rates.ToText());
   return certificate;
 }
 

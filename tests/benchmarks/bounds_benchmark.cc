@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   std::string path;
   app.add_option("--page", path, "also writes the page to this file");
   CLI11_PARSE(app, argc, argv);
-  const auto results = mdh::ReadPublishedBounds(mdh::SourcePath(""));
+  const auto results = mdh::ReadPublishedBounds(mdh::SourcePath());
   if (!results.ok()) {
     std::fprintf(stderr, "bounds_benchmark: error: %s\n",
                  std::string(results.status().message()).c_str());

@@ -93,11 +93,12 @@ MachinePeaks PeaksOf(const json& rows, const std::map<std::string, NamedCase>& c
 }
 
 Result<ProblemBound> BoundOf(const std::string& root, const NamedCase& one,
-                             const DeviceDescription& device, const DeviceRates& rates) {
+                             const DeviceDescription& device, const DeviceRates& rates,
+                             double sets) {
   MDH_ASSIGN_OR_RETURN(const std::string text,
                        ReadTextFile(root + "client/expressions/" + one.expression));
   MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, ParsePipeline(text, one.bindings, one.expression));
-  return ProblemBoundOf(ToComputation(pipeline), device, rates);
+  return ProblemBoundOf(ToComputation(pipeline), device, rates, {.sets = sets});
 }
 
 Result<std::optional<PublishedResults>> ReadFile(
@@ -128,7 +129,8 @@ Result<std::optional<PublishedResults>> ReadFile(
       results.left_out.push_back(name);
       continue;
     }
-    MDH_ASSIGN_OR_RETURN(ProblemBound bound, BoundOf(root, one->second, device, rates));
+    MDH_ASSIGN_OR_RETURN(ProblemBound bound,
+                         BoundOf(root, one->second, device, rates, row.value("sets", 1.0)));
     results.rows.push_back({name, row["value"].get<double>() * 1e9, std::move(bound)});
   }
   return std::optional<PublishedResults>(std::move(results));
@@ -149,7 +151,8 @@ double PublishedResults::GeometricMean() const {
   return count == 0 ? 0 : std::exp(logs / count);
 }
 
-Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& root) {
+Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path) {
+  const std::string root = source_path + "/";
   MDH_ASSIGN_OR_RETURN(const auto cases, ReadCases(root));
   MDH_ASSIGN_OR_RETURN(const auto gpus, ReadGpus(root));
   std::vector<std::filesystem::path> files;

@@ -27,10 +27,10 @@ struct PublishedResults {
   double GeometricMean() const;
 };
 
-// Of every file of results with cases, below the root of the sources. GPUs are those of
-// deploy/devices; of processors the clock is what a row shows of their measured peak. Errors:
-// NotFound, InvalidArgument, naming the file.
-Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& root);
+// Of every file of results with cases. `source_path`: the root of the sources, without a slash
+// behind it. GPUs are those of deploy/devices; of processors the clock is what a row shows of their
+// measured peak. Errors: NotFound, InvalidArgument, naming the file.
+Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path);
 
 // A page in Markdown: one table for each file, the geometric means before them.
 std::string BoundsPage(const std::vector<PublishedResults>& results);

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<PublishedResults> Published() {
-  Result<std::vector<PublishedResults>> results = ReadPublishedBounds(SourcePath(""));
+  Result<std::vector<PublishedResults>> results = ReadPublishedBounds(SourcePath());
   EXPECT_TRUE(results.ok()) << results.status();
   return *std::move(results);
 }

@@ -98,8 +98,8 @@ class Counter {
       ++work.multiplications;
     } else if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
       ++work.additions;
-    } else if (op == ScalarOp::kExp || op == ScalarOp::kExp2 || op == ScalarOp::kLog ||
-               op == ScalarOp::kLog2 || op == ScalarOp::kSqrt || op == ScalarOp::kRsqrt) {
+    } else if (op == ScalarOp::kExp || op == ScalarOp::kExp2 || op == ScalarOp::kSqrt ||
+               op == ScalarOp::kRsqrt) {
       ++work.special;
     } else if (op >= ScalarOp::kNeg) {
       ++work.others;

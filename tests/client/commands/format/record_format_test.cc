@@ -23,6 +23,7 @@ using ::testing::StartsWith;
 v1::TuningRecord MatMulRecord() {
   v1::TuningRecord record = *SampleJob(1).record;
   record.set_name("records/ab");
+  record.clear_certificate();
   record.set_expression_name("matmul");
   record.set_time_ns(20'000'000);
   record.set_loop_nest_time_ns(2'000'000'000);

@@ -5,13 +5,37 @@
 #include <numeric>
 #include <set>
 
-#include "codegen/bounds/product_sum.h"
 #include "core/expression/touched_elements.h"
 
 namespace mdh {
 namespace {
 
 using Role = PipelineBuffer::Role;
+
+// What a step makes of its inputs that a sum of products behind it could make itself.
+enum class Linear {
+  kNone,     // something else
+  kCopy,     // the same values, or sums of them
+  kProduct,  // products, or sums of products
+};
+
+Linear LinearPart(const Expression& e) {
+  const ScalarFunction& f = e.function();
+  if (e.store() != nullptr || e.has_prefix_sum() || f.results().size() != 1) return Linear::kNone;
+  if (e.has_reduction() && e.reduction().kinds()[0] != PointWiseKind::kAdd) return Linear::kNone;
+  const ScalarInstruction* root = &f.instructions()[f.result_instructions()[0]];
+  while (root->op == ScalarOp::kCast) root = &f.instructions()[root->operands[0]];
+  switch (root->op) {
+    case ScalarOp::kParameter:
+      return Linear::kCopy;
+    case ScalarOp::kMul:
+    case ScalarOp::kDiv:
+    case ScalarOp::kNeg:
+      return Linear::kProduct;
+    default:
+      return Linear::kNone;
+  }
+}
 
 class PipelineCounter {
  public:
@@ -82,30 +106,26 @@ class PipelineCounter {
     }
   }
 
-  // By step: whether it is a product that leads to another one, or is led to.
+  // By step: whether it is a product that leads to a sum, or a sum that a product leads to.
   std::vector<bool> Regrouped() const {
-    std::vector<bool> is_product, regrouped(needed_.size(), false);
-    for (const PipelineStep& one : pipeline_.steps()) {
-      is_product.push_back(FindProductSum(one.expression).has_value());
-    }
+    std::vector<bool> regrouped(needed_.size(), false);
     for (size_t s = 0; s < needed_.size(); ++s) {
-      if (!is_product[s]) continue;
+      if (LinearPart(step(s).expression) != Linear::kProduct) continue;
       for (const size_t next : BehindTemporaries(s)) {
-        if (is_product[next]) regrouped[s] = regrouped[next] = true;
+        if (step(next).expression.has_reduction()) regrouped[s] = regrouped[next] = true;
       }
     }
     return regrouped;
   }
 
-  // The steps that use what this one makes, or what these make, as temporaries.
+  // The steps that use what this one makes, or what linear ones make of it, as temporaries.
   std::set<size_t> BehindTemporaries(size_t s) const {
     std::set<size_t> found;
     std::vector<size_t> open = {s};
     while (!open.empty()) {
       const size_t from = open.back();
       open.pop_back();
-      // What a store function makes of a sum is no factor of another sum.
-      if (step(from).expression.store() != nullptr) continue;
+      if (LinearPart(step(from).expression) == Linear::kNone) continue;
       for (const int buffer : step(from).outputs) {
         if (role(buffer) != Role::kTemporary) continue;
         for (const int reader : pipeline_.Readers(buffer)) {

@@ -25,8 +25,9 @@ struct ComputationWork {
 //     or certainly be read by steps that are needed;
 //   - of steps that read a buffer in common, and so may share operations, only the largest work on
 //     vectors counts, of each kind; contractions are shared only where all inputs are the same;
-//   - products of which one leads to another through temporaries alone count nothing, as they may
-//     be merged and split in another order (MergeContractions, SplitContraction).
+//   - products that lead to sums through temporaries alone, and these sums, count nothing: they may
+//     become one contraction, be split in another order (MergeContractions, SplitContraction), and
+//     run on matrix units.
 ComputationWork WorkOfComputation(ComputationView computation);
 
 }  // namespace mdh

@@ -67,9 +67,6 @@ Status CheckField(const std::string& field, const std::string& given, const std:
 
 Result<Schedule> ScheduleOf(const std::string& of_key, const Computation& computation,
                             const DeviceDescription& device) {
-  const MachinePeaks peaks = FromMessage(measured.value_or(given.peaks()));
-  *result.record.mutable_certificate() =
-      CertificateOf(computation, device, RatesOf(device, peaks), result.record);
   const auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) return absl::InvalidArgumentError("schedules are of expressions");
   return ScheduleOfKey(of_key, *expression, TuningModel(device.kind));
@@ -251,6 +248,9 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   result.kernel.set_name(KernelName(id));
   MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> measured,
                        store.GetPeaks(key.device_fingerprint()));
+  const MachinePeaks peaks = FromMessage(measured.value_or(given.peaks()));
+  *result.record.mutable_certificate() =
+      CertificateOf(computation, device, RatesOf(device, peaks), result.record);
   const auto* const expression = std::get_if<Expression>(&computation);
   // What a pipeline certainly computes depends on what is fused.
   if (expression == nullptr) return result;

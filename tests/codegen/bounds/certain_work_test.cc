@@ -154,8 +154,8 @@ TEST(CertainWork, IsNeverMoreThanTheMostCarefulProgramDoes) {
 
 // ---- Pipelines ----
 
-ComputationWork OfPipeline(const std::string& text, const Bindings& bindings = {}) {
-  Result<Pipeline> pipeline = ParsePipeline(text, bindings);
+ComputationWork OfPipeline(const std::string& text) {
+  Result<Pipeline> pipeline = ParsePipeline(text);
   EXPECT_TRUE(pipeline.ok()) << pipeline.status();
   return WorkOfComputation(*pipeline);
 }
@@ -206,6 +206,19 @@ TEST(PipelineWork, ProductsOfProductsMayBeMultipliedInAnotherOrder) {
       kProduct);
   EXPECT_EQ(Operations(work), 0);
   EXPECT_EQ(work.read_bytes, 4 * 18 * 3);
+}
+
+TEST(PipelineWork, AProductAndASumMayBecomeOneContraction) {
+  const ComputationWork work = OfPipeline(
+      "p := pipeline(a, b) -> y {\n"
+      "c = times<| 9, 9>(a, b);\n"
+      "y = total<| 9, 9>(c) }\n" +
+      std::string(R"(
+  times<| I, J> := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, ++) ) o
+    inp_view<fp32,fp32>( a: (i,j) -> (i,j), b: (i,j) -> (j) ) where f(a, b) -> y { y = a * b }
+  total<| I, J> := out_view<fp32>( y: (i,j) -> (i) ) o md_hom<I,J>( f, (++, +) ) o
+    inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x })"));
+  EXPECT_EQ(Operations(work), 0);
 }
 
 TEST(PipelineWork, StepsThatReadTheSameMayShareOperations) {

@@ -3,7 +3,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/allowed_cores.h"
 #include "core/device/cgroup.h"
 
 namespace mdh {
@@ -144,18 +144,6 @@ void ReadInstructionSet(DeviceDescription* device) {
 #endif
 }
 
-// CPUs this process may run on: in a container that is fewer than the machine has.
-std::vector<int> AllowedByAffinity() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> allowed;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return allowed;
-  for (int number = 0; number < CPU_SETSIZE; ++number) {
-    if (CPU_ISSET(number, &set)) allowed.push_back(number);
-  }
-  return allowed;
-}
-
 // What a core with so much less than the fastest one's speed is: the cores that a CPU's makers call
 // its best differ by a few per cent.
 constexpr double kSlow = 0.85;
@@ -179,7 +167,7 @@ std::string NameWith(const std::string& name, const std::vector<std::string>& no
 
 std::vector<HardwareThread> ReadHardwareThreads(const HostView& view) {
   std::vector<HardwareThread> threads;
-  for (const int number : view.allowed ? *view.allowed : AllowedByAffinity()) {
+  for (const int number : view.allowed ? *view.allowed : AllowedCores()) {
     const std::string folder = absl::StrCat(view.root, "/sys/devices/system/cpu/cpu", number, "/");
     HardwareThread thread = {.number = number, .core = number};
     // "0,64" or "0-1".

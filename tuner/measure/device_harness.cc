@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/allowed_cores.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"
 #include "tuner/device/cuda/nvcc.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/allowed_cores.h"
 #include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"
 #include "tuner/measure/pipeline_samples.h"
@@ -13,7 +14,6 @@
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
-#include "tuner/process/child_process.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/allowed_cores.h"
 #include "core/expression/contraction_form.h"
 #include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
@@ -17,7 +18,6 @@
 #include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
-#include "tuner/process/child_process.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/allowed_cores.h"
 #include "core/base/start_thread.h"
-#include "tuner/process/child_process.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -82,17 +82,6 @@ void EnterChild(pid_t parent, const ChildLimits& limits) {
 
 }  // namespace
 
-std::vector<int> AllowedCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  }
-  return cores;
-}
-
 Status RestrictToCores(const std::vector<int>& cores) {
   if (cores.empty()) return absl::OkStatus();
   cpu_set_t set;

@@ -28,8 +28,6 @@ struct ChildLimits {
 
 inline constexpr int kChildSocket = 3;
 
-// Cores that this process may run on.
-std::vector<int> AllowedCores();
 // Restricts this process, and what it starts, to `cores` (empty: no change). Errors:
 // InvalidArgument if it may run on none of them.
 Status RestrictToCores(const std::vector<int>& cores);

@@ -10,9 +10,9 @@
 namespace mdh {
 namespace {
 
-// Fastest calls of a search are a little luckier than those of fewer rounds; what is further off
-// was measured on a busy machine.
-constexpr double kFarFromSearch = 1.15;
+// The fastest call of a search or of any round is a little luckier than those of rounds that agree;
+// what is further off was measured on a busy machine, or is a kernel that runs as it happens.
+constexpr double kFarFromFastest = 1.15;
 // A kernel whose luckiest call is so much slower than the best one's time need not be timed better.
 constexpr double kClearlySlower = 1.1;
 
@@ -50,8 +50,7 @@ int64_t InterleavedTimes::Kernel::settled_ns() const {
 
 bool InterleavedTimes::Kernel::is_settled() const {
   const int64_t settled = settled_ns();
-  return settled > 0 &&
-         (search_ns == 0 || AsDouble(settled) <= kFarFromSearch * AsDouble(search_ns));
+  return settled > 0 && AsDouble(settled) <= kFarFromFastest * AsDouble(fastest_ns());
 }
 
 int64_t InterleavedTimes::Kernel::fastest_ns() const {

@@ -30,7 +30,7 @@ class InterleavedTimes {
   std::vector<size_t> Open() const;
   // Of the calls in the rounds that agree. Without such rounds those calls that took about as long
   // as the fastest one, as the others tell more of the machine: marked as disturbed, as it is if
-  // the search has seen a much shorter time. Without a round: cancelled.
+  // the search or any round has seen a much shorter time. Without a round: cancelled.
   Measurement Final(size_t kernel) const;
   // Whether it was faster than the other one, by a tenth, in so many more turns than it was not
   // that it is no accident; with few turns in all of them. Turns that are known to be disturbed say

@@ -1,25 +1,17 @@
 #include "tuner/measure/results/parallel_ranges.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "core/base/allowed_cores.h"
 #include "core/base/start_thread.h"
 
 namespace mdh {
 namespace {
 
 constexpr int64_t kMostThreads = 16;
-
-int64_t CountAllowedCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
-}
 
 }  // namespace
 
@@ -34,7 +26,8 @@ void ForRanges(int64_t count, const std::function<void(int64_t, int64_t, int64_t
     }
   };
   std::vector<std::thread> threads;
-  const int64_t wanted = std::min({pieces, CountAllowedCores(), kMostThreads});
+  const auto cores = static_cast<int64_t>(AllowedCores().size());
+  const int64_t wanted = std::min({pieces, std::max<int64_t>(1, cores), kMostThreads});
   for (int64_t t = 1; t < wanted; ++t) {
     Result<std::thread> thread = StartThread(run);
     if (!thread.ok()) break;  // those that there are do it

@@ -4,12 +4,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 
+#include "core/base/allowed_cores.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
@@ -38,16 +41,16 @@ std::optional<ThreadTimes> TimesOfThread(const std::string& path) {
 }
 
 constexpr double kStolenShare = 0.05;
-// What the machine's times, which go in steps of a hundredth of a second, can tell.
+// What the times of cores, which go in steps of a hundredth of a second, can tell.
 constexpr int64_t kLeastOfOthers = 30'000'000;
 // Where one core of two is shared, the thread on the other one waits for that on this one.
 constexpr double kIdleShare = 0.25;
 
-std::optional<MachineTimes> MachineTimesNow() {
+std::optional<CoreTimes> TimesOfCoresNow(const std::vector<int>& cores) {
   std::ifstream file("/proc/stat");
-  std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return ParseMachineTimes(line, sysconf(_SC_CLK_TCK));
+  std::string text, line;
+  while (std::getline(file, line) && line.rfind("cpu", 0) == 0) text += line + '\n';
+  return ParseCoreTimes(text, cores, sysconf(_SC_CLK_TCK));
 }
 
 // Of this process on all cores.
@@ -58,35 +61,46 @@ int64_t OwnTime() {
 }
 
 // Since `begin_ns`, summed up over the cores.
-double TimeOfAllCores(int64_t begin_ns) {
-  return static_cast<double>(NowNs() - begin_ns) *
-         static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+double TimeOf(const std::vector<int>& cores, int64_t begin_ns) {
+  return static_cast<double>(NowNs() - begin_ns) * static_cast<double>(cores.size());
 }
 
 }  // namespace
 
-std::optional<MachineTimes> ParseMachineTimes(const std::string& proc_stat,
-                                              int64_t ticks_per_second) {
-  long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, stolen = 0;
-  if (ticks_per_second <= 0 ||
-      std::sscanf(proc_stat.c_str(), "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &user, &nice,
-                  &system, &idle, &io, &irq, &softirq, &stolen) != 8) {
-    return std::nullopt;
-  }
+std::optional<CoreTimes> ParseCoreTimes(const std::string& proc_stat, const std::vector<int>& cores,
+                                        int64_t ticks_per_second) {
+  if (ticks_per_second <= 0 || cores.empty()) return std::nullopt;
   const int64_t tick = 1'000'000'000 / ticks_per_second;
-  return MachineTimes{(user + nice + system + irq + softirq) * tick, (idle + io) * tick,
-                      stolen * tick};
+  CoreTimes sum;
+  size_t found = 0;
+  std::istringstream lines(proc_stat);
+  for (std::string line; std::getline(lines, line);) {
+    int core = 0;
+    long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, stolen = 0;
+    if (std::sscanf(line.c_str(), "cpu%d %lld %lld %lld %lld %lld %lld %lld %lld", &core, &user,
+                    &nice, &system, &idle, &io, &irq, &softirq, &stolen) != 9 ||
+        !std::binary_search(cores.begin(), cores.end(), core)) {
+      continue;
+    }
+    sum.busy_ns += (user + nice + system + irq + softirq) * tick;
+    sum.idle_ns += (idle + io) * tick;
+    sum.stolen_ns += stolen * tick;
+    ++found;
+  }
+  if (found != cores.size()) return std::nullopt;
+  return sum;
 }
 
 void StolenTimeWatch::Begin() {
+  cores_ = AllowedCores();
   begin_ns_ = NowNs();
-  begin_ = MachineTimesNow();
+  begin_ = TimesOfCoresNow(cores_);
 }
 
 bool StolenTimeWatch::WasStolen() const {
-  const std::optional<MachineTimes> now = begin_ ? MachineTimesNow() : std::nullopt;
+  const std::optional<CoreTimes> now = begin_ ? TimesOfCoresNow(cores_) : std::nullopt;
   return now && static_cast<double>(now->stolen_ns - begin_->stolen_ns) >
-                    kStolenShare * TimeOfAllCores(begin_ns_);
+                    kStolenShare * TimeOf(cores_, begin_ns_);
 }
 
 int64_t InvoluntarySwitches() {
@@ -124,10 +138,11 @@ bool DisturbanceWatch::WasDisturbed(int64_t duration_ns) const {
 }
 
 void SharedCoresWatch::Begin() {
+  cores_ = AllowedCores();
   begin_ns_ = NowNs();
   own_ns_ = OwnTime();
   begin_ = TimesOfThreads();
-  machine_ = MachineTimesNow();
+  of_cores_ = TimesOfCoresNow(cores_);
 }
 
 bool SharedCoresWatch::WereShared() const {
@@ -136,13 +151,13 @@ bool SharedCoresWatch::WereShared() const {
                  kSharedCores * static_cast<double>(now->running_ns - begin_->running_ns)) {
     return true;
   }
-  const std::optional<MachineTimes> machine = machine_ ? MachineTimesNow() : std::nullopt;
-  if (!machine) return false;
-  const int64_t of_others = machine->busy_ns - machine_->busy_ns - (OwnTime() - own_ns_);
-  const auto idle = static_cast<double>(machine->idle_ns - machine_->idle_ns);
+  const std::optional<CoreTimes> of_cores = of_cores_ ? TimesOfCoresNow(cores_) : std::nullopt;
+  if (!of_cores) return false;
+  const int64_t of_others = of_cores->busy_ns - of_cores_->busy_ns - (OwnTime() - own_ns_);
+  const auto idle = static_cast<double>(of_cores->idle_ns - of_cores_->idle_ns);
   return of_others >= kLeastOfOthers &&
          static_cast<double>(of_others) > kSharedCores * static_cast<double>(NowNs() - begin_ns_) &&
-         idle < kIdleShare * TimeOfAllCores(begin_ns_);
+         idle < kIdleShare * TimeOf(cores_, begin_ns_);
 }
 
 }  // namespace mdh

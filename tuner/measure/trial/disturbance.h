@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mdh {
 
@@ -39,17 +40,17 @@ class DisturbanceWatch {
   std::optional<ThreadTimes> begin_;  // nullopt: not looked at
 };
 
-// Nanoseconds of all cores of the machine, summed up.
-struct MachineTimes {
+// Nanoseconds of some cores of the machine, summed up.
+struct CoreTimes {
   int64_t busy_ns = 0;  // of processes and interrupts
   int64_t idle_ns = 0;
   int64_t stolen_ns = 0;  // in which a hypervisor ran others
 };
 
-// Of /proc/stat, whose text this is, in hundredths of a second or as long as a tick is. nullopt: it
-// is another one, or has no stolen time.
-std::optional<MachineTimes> ParseMachineTimes(const std::string& proc_stat,
-                                              int64_t ticks_per_second);
+// Of those cores (numbers, ascending) in /proc/stat, whose text this is, in hundredths of a second
+// or as long as a tick is. nullopt: it is another one, lacks one of them, or has no stolen time.
+std::optional<CoreTimes> ParseCoreTimes(const std::string& proc_stat, const std::vector<int>& cores,
+                                        int64_t ticks_per_second);
 
 // The same for threads that sleep between calls, as those of OpenCL's drivers for CPUs do: their
 // switches say nothing. They wait a moment for a core whenever they wake up, and beside others that
@@ -65,8 +66,9 @@ class SharedCoresWatch {
  private:
   int64_t begin_ns_ = 0;
   int64_t own_ns_ = 0;
+  std::vector<int> cores_;  // that this process may run on: others may be busy
   std::optional<ThreadTimes> begin_;
-  std::optional<MachineTimes> machine_;
+  std::optional<CoreTimes> of_cores_;
 };
 
 // Whether a hypervisor ran others on the cores of this machine, which its threads cannot see: their
@@ -80,7 +82,8 @@ class StolenTimeWatch {
 
  private:
   int64_t begin_ns_ = 0;
-  std::optional<MachineTimes> begin_;
+  std::vector<int> cores_;  // that this process may run on
+  std::optional<CoreTimes> begin_;
 };
 
 // Involuntary context switches of all threads of this process.

@@ -74,15 +74,21 @@ TEST(DisturbanceTest, NothingIsSharedBeforeItBegins) {
   EXPECT_FALSE(stolen.WasStolen());
 }
 
-TEST(DisturbanceTest, TimesOfTheMachineAreThoseOfProcStat) {
-  const auto times = ParseMachineTimes("cpu  1 20 300 4000 50000 6 70 8 900 1000\ncpu0 1", 100);
+TEST(DisturbanceTest, TimesOfCoresAreThoseOfProcStat) {
+  const std::string text =
+      "cpu  8 28 308 4008 50008 14 78 16 900 1000\ncpu0 7 8 8 8 8 8 8 8 0 0\n"
+      "cpu1 1 20 300 4000 50000 6 70 8 900 1000\nintr 5 6\n";
+  const auto times = ParseCoreTimes(text, {1}, 100);
   ASSERT_TRUE(times.has_value());
   EXPECT_EQ(times->busy_ns, 3'970'000'000) << "user, nice, system, interrupts";
   EXPECT_EQ(times->idle_ns, 540'000'000'000);
   EXPECT_EQ(times->stolen_ns, 80'000'000);
-  EXPECT_FALSE(ParseMachineTimes("cpu  1 2 3 4 5 6 7", 100).has_value()) << "an old system";
-  EXPECT_FALSE(ParseMachineTimes("", 100).has_value());
-  EXPECT_FALSE(ParseMachineTimes("cpu  1 2 3 4 5 6 7 8", 0).has_value());
+  EXPECT_EQ(ParseCoreTimes(text, {0, 1}, 100)->stolen_ns, 160'000'000);
+  EXPECT_FALSE(ParseCoreTimes("cpu0 1 2 3 4 5 6 7", {0}, 100).has_value()) << "an old system";
+  EXPECT_FALSE(ParseCoreTimes("", {0}, 100).has_value());
+  EXPECT_FALSE(ParseCoreTimes(text, {0}, 0).has_value());
+  EXPECT_FALSE(ParseCoreTimes(text, {0, 2}, 100).has_value()) << "there is no such core";
+  EXPECT_FALSE(ParseCoreTimes(text, {}, 100).has_value());
 }
 
 TEST(DisturbanceTest, TimeOnCoresIsCounted) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -92,6 +93,13 @@ MachinePeaks PeaksOf(const json& rows, const std::map<std::string, NamedCase>& c
   return peaks;
 }
 
+// "0.97 us" among the facts of a machine; 0: it is not there.
+double EmptyLaunchNs(const json& machine) {
+  const std::string text = machine.value("empty launch", "");
+  double us = 0;
+  return absl::SimpleAtod(text.substr(0, text.find(' ')), &us) ? us * 1e3 : 0;
+}
+
 Result<ProblemBound> BoundOf(const std::string& root, const NamedCase& one,
                              const DeviceDescription& device, const DeviceRates& rates,
                              double sets) {
@@ -116,6 +124,7 @@ Result<std::optional<PublishedResults>> ReadFile(
   MachinePeaks peaks;
   if (const auto known = gpus.find(gpu); known != gpus.end()) {
     device = known->second;
+    peaks.launch_overhead_ns = EmptyLaunchNs(machine);
   } else {
     device = ProcessorOf(results.file, machine.value("cpu", ""));
     peaks = PeaksOf(rows, cases, device);

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/report/decomposition_data.h"
 #include "client/text/formatting.h"
@@ -63,15 +62,19 @@ std::string ComparedText(const v1::TuningRecord& record) {
   return text;
 }
 
-// What no kernel can be faster than, and what that rests on; empty: nothing is known.
-std::string BoundText(const v1::TuningRecord& record) {
+// What no kernel can be faster than, and below it what is assumed; empty: nothing is known.
+std::string BoundLines(const v1::TuningRecord& record) {
   const v1::Certificate& certificate = record.certificate();
   if (certificate.problem_bound_ns() <= 0 || record.time_ns() <= 0) return "";
   const double times = static_cast<double>(record.time_ns()) / certificate.problem_bound_ns();
   const bool is_proven = certificate.assumptions().empty();
-  return absl::StrFormat(
-      "%s, at most %.3g times as fast; %s%s", certificate.binding_floor(), times,
-      is_proven ? "proven" : "assumed: ", absl::StrJoin(certificate.assumptions(), "; "));
+  std::string text =
+      Fact("bound", absl::StrFormat("%s, at most %.3g times as fast%s", certificate.binding_floor(),
+                                    times, is_proven ? "; proven" : ""));
+  for (const std::string& assumption : certificate.assumptions()) {
+    absl::StrAppend(&text, Fact("", absl::StrCat("assumed: ", assumption)));
+  }
+  return text;
 }
 
 // As a word of a command for sh.
@@ -113,9 +116,7 @@ std::string FormatRecord(const v1::TuningRecord& record) {
   } else if (record.result_check() == v1::RESULT_CHECK_NONE) {
     absl::StrAppend(&text, Fact("checked", "not: the budget is too short for that"));
   }
-  if (const std::string least = BoundText(record); !least.empty()) {
-    absl::StrAppend(&text, Fact("bound", least));
-  }
+  absl::StrAppend(&text, BoundLines(record));
   return text;
 }
 

@@ -89,12 +89,12 @@ Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
   return services_->Call(&Kernels::LookupKernel, request);
 }
 
-Result<v1::LookupKernelResponse> Client::LookupScheduled(const Expression& expression,
+Result<v1::LookupKernelResponse> Client::LookupScheduled(const ComputationView& computation,
                                                          const std::string& schedule,
                                                          v1::MatchKind weakest_match,
                                                          const v1::DeviceSelection& device,
                                                          v1::NumericsPolicy numerics_policy) {
-  auto request = RequestFor<v1::LookupKernelRequest>(expression, device, numerics_policy);
+  auto request = RequestFor<v1::LookupKernelRequest>(computation, device, numerics_policy);
   request.set_weakest_match(weakest_match);
   request.set_schedule(schedule);
   return services_->Call(&Kernels::LookupKernel, request);
@@ -206,12 +206,12 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   return services_->Call(&Tuning::CreateTuningJob, request);
 }
 
-Result<v1::CheckScheduleResponse> Client::CheckSchedule(const Expression& expression,
+Result<v1::CheckScheduleResponse> Client::CheckSchedule(const ComputationView& computation,
                                                         const std::string& schedule,
                                                         const v1::DeviceSelection& device,
                                                         v1::NumericsPolicy numerics_policy,
                                                         const std::string& vary) {
-  auto request = RequestFor<v1::CheckScheduleRequest>(expression, device, numerics_policy);
+  auto request = RequestFor<v1::CheckScheduleRequest>(computation, device, numerics_policy);
   request.set_schedule(schedule);
   request.set_vary(vary);
   return services_->Call(&Tuning::CheckSchedule, request);
@@ -366,7 +366,8 @@ Result<v1::GetKernelResponse> Client::Tune(const Pipeline& pipeline, const TuneO
     // The first of all devices of a kind stands for them.
     if (ended.job().devices_size() > 0) device.set_name(ended.job().devices(0));
   }
-  return GetBestKernel(pipeline, device, v1::MATCH_KIND_EXACT, options.numerics_policy);
+  return GetBestKernel(pipeline, device, v1::MATCH_KIND_EXACT, options.numerics_policy,
+                       options.schedule);
 }
 
 }  // namespace mdh

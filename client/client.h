@@ -89,7 +89,7 @@ class Client {
   // The record of a search that kept to a schedule (core/schedule/grammar.md); empty: of the free
   // one. Errors: NotFound; InvalidArgument, with the position in the schedule.
   Result<v1::LookupKernelResponse> LookupScheduled(
-      const Expression& expression, const std::string& schedule,
+      const ComputationView& computation, const std::string& schedule,
       v1::MatchKind weakest_match = v1::MATCH_KIND_EXACT, const v1::DeviceSelection& device = {},
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
   // Of a pipeline: the fastest of its whole kernels that were measured, or if none was the kernel
@@ -151,7 +151,7 @@ class Client {
   // What a schedule leaves open, without a search. `vary`: a decision whose alternatives are
   // counted, "tile.L2.k"; empty: none. Errors: InvalidArgument, with the position in the schedule.
   Result<v1::CheckScheduleResponse> CheckSchedule(
-      const Expression& expression, const std::string& schedule,
+      const ComputationView& computation, const std::string& schedule,
       const v1::DeviceSelection& device = {},
       v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED,
       const std::string& vary = "");

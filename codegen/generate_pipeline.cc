@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/pipeline_program.h"
 #include "codegen/choose/default_parameters.h"
@@ -142,11 +143,21 @@ std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
   return text;
 }
 
+// Two blanks in front of every line.
+std::string DescribeSchedule(const std::string& schedule) {
+  if (schedule.empty()) return "";
+  std::string text = "\nSchedule, besides the lines of steps:\n";
+  for (const absl::string_view line : absl::StrSplit(schedule, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, "  ", line, "\n");
+  }
+  return text;
+}
+
 std::string DescribePipeline(const Pipeline& given, const LoweredPipeline& lowered,
-                             const PipelineProgram& built) {
+                             const PipelineProgram& built, const std::string& schedule) {
   const Pipeline& pipeline = lowered.computed.pipeline;
   const std::vector<LowLevelExpression>& steps = lowered.steps;
-  std::string text = absl::StrCat(DescribeGenerator(), ToText(given));
+  std::string text = absl::StrCat(DescribeGenerator(), ToText(given), DescribeSchedule(schedule));
   for (const JointSteps& joint : lowered.computed.groups) {
     absl::StrAppend(&text, DescribeGroup(pipeline, joint));
   }
@@ -189,7 +200,8 @@ KernelUnit UnitOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters
 Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemModel& model,
                                       const DeviceDescription& device,
                                       absl::Span<const TuningParameters> parameters,
-                                      absl::Span<const JointGroup> groups) {
+                                      absl::Span<const JointGroup> groups,
+                                      const std::string& schedule) {
   MDH_ASSIGN_OR_RETURN(const LoweredPipeline lowered,
                        LoweredSteps(pipeline, model, device, parameters, groups));
   const ComputedPipeline& computed = lowered.computed;
@@ -197,7 +209,7 @@ Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemMode
       const PipelineProgram built,
       BuildPipelineProgram(computed.pipeline, lowered.steps, computed.groups, device));
   KernelUnit unit = UnitOfAll(computed.pipeline, lowered.parameters);
-  unit.description = DescribePipeline(pipeline, lowered, built);
+  unit.description = DescribePipeline(pipeline, lowered, built, schedule);
   return BackendOf(model.kind).has_blocks ? PrintBlocks(built.kernel, unit, device)
                                           : PrintOpenMp(built.kernel, unit);
 }

@@ -1,6 +1,7 @@
 // The door to code generation for pipelines: one kernel for all steps.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -22,13 +23,15 @@ namespace mdh {
 // their parts (ComputedExpressions); groups are ascending and disjoint. What a source has but once
 // is chosen so that it is right for every step: multiply-adds are fused and calls start early if
 // all steps allow it, a call has as many threads as the step with the most, the compiler is that of
-// the step with the most points. Errors: InvalidArgument if the number of parameters is wrong, or a
-// group is where another one is; those of PartOf, of BuildJointStage, and of Lower and
+// the step with the most points. `schedule`: lines that the head of the source shows, about what is
+// fused (PipelineSchedule::LinesOf). Errors: InvalidArgument if the number of parameters is wrong,
+// or a group is where another one is; those of PartOf, of BuildJointStage, and of Lower and
 // GenerateKernel, naming the step (PlaceOfPipeline).
 Result<Kernel> GeneratePipelineKernel(const Pipeline& pipeline, const SystemModel& model,
                                       const DeviceDescription& device,
                                       absl::Span<const TuningParameters> parameters,
-                                      absl::Span<const JointGroup> groups = {});
+                                      absl::Span<const JointGroup> groups = {},
+                                      const std::string& schedule = "");
 
 // The loop program that it prints. Errors: as there.
 Result<KernelProgram> PipelineProgramOf(const Pipeline& pipeline, const SystemModel& model,

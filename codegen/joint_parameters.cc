@@ -274,6 +274,11 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 
 }  // namespace
 
+JointGroup WithPartByCounting(const Pipeline& pipeline, JointGroup group,
+                              const DeviceDescription& device) {
+  return WithUsualPart(pipeline, std::move(group), device, 1);
+}
+
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device,
                                            NumericsPolicy numerics) {

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/choose/pipeline_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/numerics.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/schedule/pipeline_parameters.h"
 
 namespace mdh {
 
@@ -20,6 +20,10 @@ namespace mdh {
 std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            const DeviceDescription& device,
                                            NumericsPolicy numerics = NumericsPolicy::kReassociate);
+
+// The group with parts as counting has them.
+JointGroup WithPartByCounting(const Pipeline& pipeline, JointGroup group,
+                              const DeviceDescription& device);
 
 // DefaultParameters of every step; of those in groups on a part, for the threads that compute one.
 // Errors: those of PartOf (core/pipeline/plan/joint_part.h).

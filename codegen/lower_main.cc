@@ -19,16 +19,19 @@
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "codegen/describe_pipeline.h"
 #include "codegen/generate_kernel.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
+#include "codegen/said_pipeline.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/schedule/broken_rule.h"
 #include "core/schedule/complete_parameters.h"
 #include "core/schedule/schedule.h"
@@ -44,7 +47,8 @@ constexpr char kPrints[] =
     "parameters, schedule, table, plan, lowered, program, source, header, nest, launches or "
     "candidates";
 constexpr char kPrintsOfPipelines[] =
-    "pipeline, partitions, groups, parameters, lowered, program, source, header or launches";
+    "pipeline, partitions, groups, parameters, schedule, lowered, program, source, header or "
+    "launches";
 
 struct LowerOptions {
   std::string expression_file;
@@ -201,57 +205,12 @@ ProgramForm FormToPrint(const LowerOptions& options) {
   return options.print == "lowered" ? ProgramForm::kLowered : ProgramForm::kOptimized;
 }
 
-// What they cost, what becomes of the edges, and how many steps they have, the cheapest first.
-std::string DescribePartitions(const Pipeline& pipeline) {
-  constexpr const char* kKinds[] = {"through memory", "inlined",   "in the store function",
-                                    "in the sum",     "beside it", "two factors at a time"};
-  std::string text;
-  int number = 0;
-  for (const Partition& partition : PlanPartitions(pipeline)) {
-    absl::StrAppend(&text, "partition ", number++, ": ", partition.pipeline.steps().size(),
-                    " steps, ", partition.bytes, " bytes, ", partition.operations, " operations\n");
-    for (const PlannedEdge& edge : partition.edges) {
-      absl::StrAppend(&text, "  step ", edge.producer + 1, " to step ", edge.consumer + 1, " ",
-                      kKinds[static_cast<int>(edge.kind)], "\n");
-    }
-  }
-  return text;
-}
-
-// Which steps run together, by which dimensions, and the parts.
-std::string DescribeGroups(const Pipeline& pipeline, absl::Span<const JointGroup> groups) {
-  std::string text;
-  for (const JointGroup& group : groups) {
-    absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " together, ",
-                    PartsOf(pipeline, group), " parts of ", absl::StrJoin(group.part, " x "),
-                    " points\n");
-    if (group.is_streamed()) {
-      absl::StrAppend(&text, "  on chunks of ", group.chunk, " of ",
-                      StreamedExtent(pipeline, group), " points, in ", group.splits, " splits\n");
-    }
-    for (int s = group.first; s <= group.last; ++s) {
-      const Expression& step = pipeline.steps()[s].expression;
-      absl::StrAppend(
-          &text, "  step ", s + 1, ", ", step.name(), ", by ",
-          absl::StrJoin(group.dimensions[s - group.first], ", ",
-                        [&](std::string* out, int d) { out->append(step.dimensions()[d].name); }));
-      if (group.is_streamed()) {
-        const int d = group.streamed[s - group.first];
-        absl::StrAppend(&text, d < 0 ? ", behind the chunks"
-                                     : absl::StrCat(", chunks of ", step.dimensions()[d].name));
-      }
-      absl::StrAppend(&text, "\n");
-    }
-  }
-  return text;
-}
-
 // The pipeline itself unless a partition is asked for.
-Result<Pipeline> Partitioned(const LowerOptions& options, Pipeline pipeline) {
-  if (!options.partition.has_value()) return pipeline;
+Result<Partition> Partitioned(const LowerOptions& options, const Pipeline& pipeline) {
+  if (!options.partition.has_value()) return Partition{EdgesOf(pipeline), pipeline, 0, 0};
   std::vector<Partition> partitions = PlanPartitions(pipeline);
   const size_t number = static_cast<size_t>(*options.partition);
-  if (number < partitions.size()) return std::move(partitions[number].pipeline);
+  if (number < partitions.size()) return std::move(partitions[number]);
   return absl::InvalidArgumentError(absl::StrCat("there is no partition ", number, ": ",
                                                  pipeline.name(), " has ", partitions.size(),
                                                  ", the first is 0"));
@@ -267,14 +226,35 @@ Result<PipelineParameters> CandidateOf(const Pipeline& pipeline, int number,
                                                  " has ", candidates.size(), ", the first is 0"));
 }
 
-Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
+// What the schedule says, and its partition.
+Result<PipelineParameters> ScheduledPipeline(const LowerOptions& options, const Pipeline& pipeline,
+                                             const SystemModel& model,
+                                             const DeviceDescription& device,
+                                             Partition* partition) {
+  MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
+  MDH_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.schedule));
+  MDH_ASSIGN_OR_RETURN(const PipelineSchedule schedule,
+                       PipelineSchedule::Parse(text, pipeline, model, options.schedule));
+  MDH_ASSIGN_OR_RETURN(PipelineParameters parameters, SaidOrRules(schedule, device));
+  *partition = *PartitionWith(pipeline, parameters.edges);
+  return parameters;
+}
+
+Result<std::string> RunPipeline(const LowerOptions& options, const Pipeline& given,
                                 const SystemModel& model, const DeviceDescription& device) {
   if (options.print == "partitions") return DescribePartitions(given);
-  MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, Partitioned(options, std::move(given)));
-  if (options.print == "pipeline") return ToText(pipeline);
+  MDH_ASSIGN_OR_RETURN(Partition partition, Partitioned(options, given));
   std::vector<JointGroup> groups;
-  if (options.joint) groups = DefaultJointGroups(pipeline, device);
   std::vector<TuningParameters> parameters;
+  if (!options.schedule.empty()) {
+    MDH_ASSIGN_OR_RETURN(PipelineParameters said,
+                         ScheduledPipeline(options, given, model, device, &partition));
+    groups = std::move(said.groups);
+    parameters = std::move(said.steps);
+  }
+  const Pipeline& pipeline = partition.pipeline;
+  if (options.print == "pipeline") return ToText(pipeline);
+  if (options.joint) groups = DefaultJointGroups(pipeline, device);
   if (options.candidate) {
     MDH_ASSIGN_OR_RETURN(PipelineParameters candidate,
                          CandidateOf(pipeline, *options.candidate, model, device));
@@ -290,7 +270,7 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
                                                       "could run together"));
   }
   if (options.print == "groups") return DescribeGroups(pipeline, groups);
-  if (!options.candidate) {
+  if (parameters.empty()) {
     MDH_ASSIGN_OR_RETURN(parameters, ParametersFor(options, pipeline, groups, model, device));
   }
   if (options.print == "parameters") {
@@ -298,14 +278,20 @@ Result<std::string> RunPipeline(const LowerOptions& options, Pipeline given,
       absl::StrAppend(out, ToText(p), "\n");
     });
   }
+  if (options.print == "schedule") {
+    return PipelineSchedule::TextOf(given, partition, {partition.edges, groups, parameters}, model);
+  }
   if (options.print == "lowered" || options.print == "program") {
     MDH_ASSIGN_OR_RETURN(
         const KernelProgram built,
         PipelineProgramOf(pipeline, model, device, parameters, FormToPrint(options), groups));
     return ToText(built.program);
   }
-  MDH_ASSIGN_OR_RETURN(const Kernel kernel,
-                       GeneratePipelineKernel(pipeline, model, device, parameters, groups));
+  MDH_ASSIGN_OR_RETURN(
+      const Kernel kernel,
+      GeneratePipelineKernel(
+          pipeline, model, device, parameters, groups,
+          options.schedule.empty() ? "" : PipelineSchedule::LinesOf(given, partition, groups)));
   return PrintedKernel(options, kernel, kPrintsOfPipelines);
 }
 
@@ -324,13 +310,9 @@ Result<std::string> Run(const LowerOptions& options) {
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(options.model));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device, DeviceNamed(options.device, model));
   const bool is_pipeline = !IsExpression(pipeline);
-  if (is_pipeline && !options.schedule.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--schedule is for one expression, and ", pipeline.name(), " is a pipeline"));
-  }
   if (is_pipeline || options.partition.has_value() || options.joint ||
       options.candidate.has_value()) {
-    return RunPipeline(options, std::move(pipeline), model, device);
+    return RunPipeline(options, pipeline, model, device);
   }
   const Expression& expression = pipeline.steps()[0].expression;
   if (options.print == "nest") return GenerateLoopNest(expression).source;
@@ -386,9 +368,8 @@ constexpr char kHelp[] =
     "                        for devices with blocks candidates: what tuning tries first; of\n"
     "                        pipelines also pipeline: as text, partitions: how steps can be "
     "fused,\n"
-    "                        and groups: those that --joint runs together, but no schedule, "
-    "table,\n"
-    "                        plan, nest and candidates\n";
+    "                        and groups: those that --joint runs together, but no table, plan,\n"
+    "                        nest and candidates\n";
 
 // Errors: InvalidArgument, saying what is wrong with the command line.
 Result<LowerOptions> ParseArguments(int argc, char** argv) {
@@ -458,6 +439,12 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
   if (argc - optind != 1) return absl::InvalidArgumentError("one expression is needed");
   if (!options.schedule.empty() && !options.parameters.empty()) {
     return absl::InvalidArgumentError("--schedule and --parameters exclude each other");
+  }
+  if (!options.schedule.empty() &&
+      (options.partition.has_value() || options.joint || options.candidate.has_value())) {
+    return absl::InvalidArgumentError(
+        "--schedule says what is fused and what runs together: --partition, --joint, --rows and "
+        "--candidate are not for it");
   }
   options.expression_file = argv[optind];
   return options;

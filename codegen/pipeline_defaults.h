@@ -5,11 +5,11 @@
 #include <cstddef>
 
 #include "absl/types/span.h"
-#include "codegen/choose/pipeline_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/numerics.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/pipeline/schedule/pipeline_parameters.h"
 
 namespace mdh {
 

@@ -146,15 +146,13 @@ namespace {
 Result<v1::LookupKernelResponse> LookupScheduled(Client& client, const LookupArguments& arguments,
                                                  const std::optional<Computation>& computation,
                                                  v1::MatchKind weakest) {
-  const auto* const expression = computation ? std::get_if<Expression>(&*computation) : nullptr;
-  if (expression == nullptr) {
+  if (!computation) {
     return WithExitCode(ExitCode::kUsage,
-                        absl::StrCat("--schedule is for an expression, not for a ",
-                                     computation ? "pipeline" : "digest"));
+                        "--schedule is for an expression or a pipeline, not for a digest");
   }
   MDH_ASSIGN_OR_RETURN(const std::string schedule, LoadSchedule(arguments.schedule));
   Result<v1::LookupKernelResponse> found = client.LookupScheduled(
-      *expression, schedule, weakest, arguments.device.selection, arguments.numerics_policy);
+      *computation, schedule, weakest, arguments.device.selection, arguments.numerics_policy);
   if (!found.ok()) return InScheduleFile(arguments.schedule, found.status());
   return found;
 }

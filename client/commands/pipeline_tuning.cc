@@ -172,13 +172,16 @@ Status WaitForPipeline(const GlobalOptions& options, Client& client, const Pipel
                                          : ends.status();
   }
   v1::DeviceSelection device;
-  device.set_name(ends->steps.front().job().devices(0));
-  const Result<v1::GetKernelResponse> best = client.GetBestKernel(
-      tuning.pipeline, device, v1::MATCH_KIND_EXACT, tuning.options.numerics_policy);
+  // Under a schedule that says everything no step is searched.
+  const v1::TuningJob& any = ends->steps.empty() ? ends->whole->job() : ends->steps.front().job();
+  device.set_name(any.devices(0));
+  const Result<v1::GetKernelResponse> best =
+      client.GetBestKernel(tuning.pipeline, device, v1::MATCH_KIND_EXACT,
+                           tuning.options.numerics_policy, tuning.options.schedule);
   if (options.json) {
     PrintPipelineJson(tuning.created, *ends, best);
   } else {
-    PrintSteps(tuning.created, ends->steps);
+    if (!ends->steps.empty()) PrintSteps(tuning.created, ends->steps);
     if (ends->whole && ends->whole->has_record()) PrintTurns(ends->whole->record().pipeline());
     if (best.ok()) {
       std::printf("%s", FormatPipelineKernel(tuning.pipeline.name(), best->pipeline()).c_str());

@@ -18,8 +18,11 @@
 #include "client/commands/lookup_command.h"
 #include "client/text/text_table.h"
 #include "core/device/system_model.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/schedule/schedule.h"
 #include "core/text/parser.h"
+#include "core/text/pipeline_parser.h"
 
 namespace mdh {
 namespace {
@@ -94,13 +97,31 @@ Result<v1::TuningRecord> RecordNamed(const GlobalOptions& options, const std::st
                       absl::NotFoundError(absl::StrCat("there is no record ", name)));
 }
 
+// The lines of a pipeline: about what is fused and what runs together, and those of steps.
+Result<std::string> ScheduleOfPipeline(const v1::TuningRecord& record,
+                                       const std::vector<std::string>& keep) {
+  if (!keep.empty()) {
+    return WithExitCode(ExitCode::kUsage,
+                        absl::StrCat("--keep is for expressions, and ", record.name(),
+                                     " is of a pipeline: delete lines of what is printed"));
+  }
+  MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, ParsePipeline(record.expression_text()));
+  MDH_ASSIGN_OR_RETURN(const PipelineParameters parameters,
+                       ParsePipelineParameters(record.parameters()));
+  const std::optional<Partition> partition = PartitionWith(pipeline, parameters.edges);
+  if (!partition || parameters.steps.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(record.name(), " has no kernel of the whole pipeline"));
+  }
+  MDH_ASSIGN_OR_RETURN(const SystemModel model,
+                       SystemModelNamed(parameters.steps.front().system_model));
+  return PipelineSchedule::TextOf(pipeline, *partition, parameters, model);
+}
+
 Result<std::string> ScheduleOfRecord(const v1::TuningRecord& record,
                                      const std::vector<std::string>& keep) {
   Result<Expression> expression = ParseExpression(record.expression_text());
-  if (record.has_pipeline() || !expression.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(record.name(), " is of a pipeline, whose steps have schedules"));
-  }
+  if (record.has_pipeline() || !expression.ok()) return ScheduleOfPipeline(record, keep);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
                        ParseTuningParameters(record.parameters()));
   MDH_ASSIGN_OR_RETURN(const SystemModel model, SystemModelNamed(parameters.system_model));
@@ -163,29 +184,32 @@ Status ShowSchedule(const GlobalOptions& options, const ShowArguments& arguments
 
 // ---- check and count ----
 
-// The only expression of a file, and the schedule that is given or that its loops say.
+// What a file has, and the schedule that is given or that its loops say.
 struct Scheduled {
-  Expression expression;
+  Computation computation;
   std::string schedule;
 };
 
+// Of several steps, each by its number.
+std::string ScheduleOfLoops(const ScheduledTeml& scheduled) {
+  if (scheduled.schedules.size() == 1) return scheduled.schedules[0];
+  std::string text;
+  for (size_t s = 0; s < scheduled.schedules.size(); ++s) {
+    if (scheduled.schedules[s].empty()) continue;
+    absl::StrAppend(&text, "step ", s + 1, ":\n", scheduled.schedules[s]);
+  }
+  return text;
+}
+
 Result<Scheduled> LoadScheduled(const CheckArguments& arguments) {
   MDH_ASSIGN_OR_RETURN(Computation computation, LoadComputation(arguments.expression));
-  const auto* const expression = std::get_if<Expression>(&computation);
-  if (expression == nullptr) {
-    return WithExitCode(
-        ExitCode::kBadExpression,
-        absl::InvalidArgumentError(absl::StrCat("schedules are of single expressions, and ",
-                                                std::string(ComputationView(computation).name()),
-                                                " is a pipeline; check its steps by themselves")));
-  }
   MDH_ASSIGN_OR_RETURN(std::string schedule, LoadSchedule(arguments.schedule));
   if (arguments.schedule.file.empty()) {
     MDH_ASSIGN_OR_RETURN(const std::optional<ScheduledTeml> scheduled,
                          LoadTemlSchedules(arguments.expression));
-    if (scheduled.has_value()) schedule = scheduled->schedules[0];
+    if (scheduled.has_value()) schedule = ScheduleOfLoops(*scheduled);
   }
-  return Scheduled{*expression, std::move(schedule)};
+  return Scheduled{std::move(computation), std::move(schedule)};
 }
 
 Result<v1::CheckScheduleResponse> Check(const GlobalOptions& options,
@@ -193,7 +217,7 @@ Result<v1::CheckScheduleResponse> Check(const GlobalOptions& options,
   MDH_ASSIGN_OR_RETURN(const Scheduled scheduled, LoadScheduled(arguments));
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, ConnectTo<Client>(options));
   Result<v1::CheckScheduleResponse> response =
-      client->CheckSchedule(scheduled.expression, scheduled.schedule, arguments.device.selection,
+      client->CheckSchedule(scheduled.computation, scheduled.schedule, arguments.device.selection,
                             arguments.numerics_policy, arguments.vary);
   if (!response.ok()) return InScheduleFile(arguments.schedule, response.status());
   return response;
@@ -282,7 +306,8 @@ void AddScheduleCommand(CLI::App& app, const GlobalOptions& options, SelectedCom
   count
       ->add_option("--vary", count_arguments->vary,
                    "decision whose values are counted: tile.LAYER.DIMENSION, "
-                   "parts.LAYER.DIMENSION, or an option")
+                   "parts.LAYER.DIMENSION, or an option; of pipelines edge.STEP.STEP, or STEP. in "
+                   "front of one of these")
       ->type_name("DECISION");
   Select(count, selected,
          [&options, count_arguments] { return CountSchedule(options, *count_arguments); });

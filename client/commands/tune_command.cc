@@ -133,12 +133,13 @@ Status Tune(const GlobalOptions& options, TuneArguments arguments) {
     return absl::OkStatus();
   }
   if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
-    return WaitForPipeline(options, *client,
-                           {.pipeline = *pipeline,
-                            .options = arguments.options,
-                            .created = created,
-                            .kernel_command = KernelCommand(
-                                LookupOf(arguments.expression, created.step_jobs(0).job()))});
+    return WaitForPipeline(
+        options, *client,
+        {.pipeline = *pipeline,
+         .options = arguments.options,
+         .created = created,
+         .kernel_command = KernelCommand(
+             LookupOf(arguments.expression, created.whole_job().job(), arguments.schedule))});
   }
   const std::string& job = created.job().name();
   // A job that others asked for first is theirs: then Ctrl-C only stops watching.

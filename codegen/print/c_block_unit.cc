@@ -144,7 +144,8 @@ class BlockUnitPrinter {
   bool StartsEarly(size_t number) const;
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
-  std::string PrintOverlap(size_t number);
+  std::string PrintOverlap(size_t number, const std::string& code);
+  std::string PrintWait(size_t number, const std::string& code);
   std::string DynamicSharedArray(int64_t alignment) const {
     return absl::StrCat(
         "  extern ", absl::Substitute(dialect_.shared_array, "char", "mdh_shared", "", alignment),
@@ -176,7 +177,8 @@ bool BlockUnitPrinter::StartsEarly(size_t number) const {
 // that memory for constant as long as the function runs. If it starts early, that is not so: the
 // stage before writes scratch memory until the wait ends, or an output that this one only reads,
 // and what is in front of the first stage may write inputs. Inputs are constant in all other
-// stages.
+// stages. As compilers also find by themselves which memory is not written, stages that wait before
+// they read hide from them where pointers come from (PrintWait).
 absl::string_view BlockUnitPrinter::InputRestrict(size_t number) const {
   return number == 0 && StartsEarly(0) ? "" : dialect_.parameter_restrict;
 }
@@ -217,16 +219,32 @@ std::string BlockUnitPrinter::PrintNumbers(const Stage& stage, const std::string
   return text;
 }
 
+// The wait, after which memory may have changed that the stage does not write.
+std::string BlockUnitPrinter::PrintWait(size_t number, const std::string& code) {
+  std::string text = absl::StrCat("  ", prelude_.WaitForStagesFunction(), "();\n");
+  const auto hide = [&](const std::string& name, const std::string& pointer) {
+    absl::StrAppend(&text, "  ", name, " = (", pointer, ")", prelude_.WrittenByOthersFunction(),
+                    "(", name, ");\n");
+  };
+  const std::set<std::string> only_read = OnlyReadNames(program_.stages[number]);
+  for (const KernelArgument& argument : options_.arguments) {
+    if (!only_read.contains(argument.name) || (number > 0 && !argument.is_output)) continue;
+    hide(argument.name, CPointer(dialect_, AddressSpace::kGlobal, !argument.is_output,
+                                 ArgumentType(argument, options_.entry, dialect_)));
+  }
+  if (Mentions(code, "scratch"))
+    hide("scratch", CPointer(dialect_, AddressSpace::kGlobal, false, "char"));
+  return text;
+}
+
 // How a stage begins that may run beside the one before or after it. Unless it says where, every
 // thread waits before it touches memory, for writes, too, may still be read by the stage before.
 // That stage has waited in the same way, so that all stages before have ended, not only the last
 // one of them. The first stage waits before it admits the next one, which may read inputs before it
 // waits.
-std::string BlockUnitPrinter::PrintOverlap(size_t number) {
+std::string BlockUnitPrinter::PrintOverlap(size_t number, const std::string& code) {
   std::string wait, admit;
-  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
-    wait = absl::StrCat("  ", prelude_.WaitForStagesFunction(), "();\n");
-  }
+  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) wait = PrintWait(number, code);
   if (StartsEarly(number + 1)) {
     admit = absl::StrCat("  ", prelude_.AdmitNextStageFunction(), "();\n");
   }
@@ -247,7 +265,8 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
       {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
   return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
                       StageName(number), "(", PrintParameters(number), ") {\n",
-                      PrintOverlap(number), is_dynamic ? DynamicSharedArray(shared.alignment) : "",
+                      PrintOverlap(number, pointers),
+                      is_dynamic ? DynamicSharedArray(shared.alignment) : "",
                       PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
 }
 

@@ -130,6 +130,10 @@ struct CDialect {
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.
   absl::string_view wait_for_stages = "", admit_next_stage = "";
+  // Body of a function that gives its argument `p`, a pointer to device memory, of which compilers
+  // then no longer know that the kernel does not write there: they may not load from it before the
+  // wait. "" where stages never overlap.
+  absl::string_view written_by_others = "";
   // Bytes that arrays in shared memory may have in all before they must be dynamic; 0: never.
   int64_t static_shared_bytes = 0;
   // First lines of a unit: always; needed for fp64; needed to keep multiplications and additions

@@ -317,6 +317,13 @@ std::string CPrelude::WaitForStagesFunction() {
   return name;
 }
 
+std::string CPrelude::WrittenByOthersFunction() {
+  const std::string name = "mdh_written_by_others";
+  DefineFunction(name, absl::StrCat("const void* ", name, "(const void* p) {\n",
+                                    dialect_.written_by_others, "}\n"));
+  return name;
+}
+
 std::string CPrelude::AdmitNextStageFunction() {
   const std::string name = "mdh_admit_next_stage";
   DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.admit_next_stage, "}\n"));

@@ -101,6 +101,12 @@ constexpr CDialect kCudaCxx = {
         "#if __CUDA_ARCH__ >= 900\n"
         "  asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
         "#endif\n",
+    // Loads of what the compiler takes for constant, be it only because all that the kernel writes
+    // is restrict, are ld.global.nc, which ptxas moves over the wait (that of CUDA 13.0 does).
+    .written_by_others =
+        "  asm volatile(\"\" : \"+l\"(p));\n"
+        "  __builtin_assume(__isGlobal(p));\n"
+        "  return p;\n",
     .static_shared_bytes = 48 * 1024,
     // For nvcc and for NVRTC, which has no headers.
     .compile_options = "--std=c++17",

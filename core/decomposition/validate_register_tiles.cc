@@ -34,7 +34,7 @@ class Validator {
     for (int b = 0; b < std::ssize(p_.inputs); ++b) {
       MDH_RETURN_IF_ERROR(AtParameter(Staging(b), {.kind = Kind::kInput, .buffer = b}));
     }
-    return AtParameter(Scratch(), {.kind = Kind::kInput});
+    return Scratch();
   }
 
  private:
@@ -155,21 +155,37 @@ class Validator {
     return absl::OkStatus();
   }
 
+  // An error about one word of what is said of an input.
+  static Status AtWord(Status status, int b, const char* word) {
+    return AtParameter(std::move(status),
+                       {.kind = ParameterPlace::Kind::kInput, .buffer = b, .choice = word});
+  }
+
+  // What of copies in shared memory is said of an input; empty: nothing.
+  static const char* SharedWord(const InputParameters& input) {
+    if (input.padding != 0) return "padding";
+    if (input.copy_width != 1) return "width";
+    if (input.copy_stages != 1) return "stages";
+    return input.copy_mode != CopyMode::kThroughRegisters ? "mode" : "";
+  }
+
   Status Staging(int b) const {
     const InputParameters& input = p_.inputs[b];
     const Buffer& buffer = e_.inputs()[b];
     if (!IsPermutation(input.layout, buffer.extents.size())) {
-      return InvalidParameters("layout of ", buffer.name, " is no permutation of its dimensions");
+      return AtWord(
+          InvalidParameters("layout of ", buffer.name, " is no permutation of its dimensions"), b,
+          "layout");
     }
-    if (input.padding != 0 || input.copy_width != 1 || input.copy_stages != 1 ||
-        input.copy_mode != CopyMode::kThroughRegisters) {
-      return InvalidParameters("padding, width and stages of the copy of ", buffer.name,
-                               " need shared memory, which model ", m_.name, " has not");
+    if (const std::string word = SharedWord(input); !word.empty()) {
+      return AtWord(InvalidParameters("padding, width and stages of the copy of ", buffer.name,
+                                      " need shared memory, which model ", m_.name, " has not"),
+                    b, word.c_str());
     }
     if (input.stage_layer == InputParameters::kInPlace) {
-      if (input.strip_dimension != -1)
-        return InvalidParameters("strips of ", buffer.name, " need a packed copy");
-      return absl::OkStatus();
+      if (input.strip_dimension == -1) return absl::OkStatus();
+      return AtWord(InvalidParameters("strips of ", buffer.name, " need a packed copy"), b,
+                    "strips");
     }
     if (!CanStage(buffer)) {
       return InvalidParameters(
@@ -190,14 +206,20 @@ class Validator {
     if (input.strip_dimension < 0 ||
         input.strip_dimension >= static_cast<int>(buffer.extents.size()) ||
         PlainDimension(buffer, input.strip_dimension) < 0) {
-      return InvalidParameters("strip dimension ", input.strip_dimension, " of ", buffer.name,
-                               " is not one plain index");
+      return AtWord(InvalidParameters("strip dimension ", input.strip_dimension, " of ",
+                                      buffer.name, " is not one plain index"),
+                    b, "strips");
     }
     return absl::OkStatus();
   }
 
+  // Errors are about the largest copy of the kind of which there is too much.
   Status Scratch() const {
     double thread_bytes = 0, shared_bytes = 0;
+    struct Largest {
+      int buffer = ParameterPlace::kAny;
+      double bytes = 0;
+    } of_thread, of_all;
     const std::vector<int64_t>& registers = p_.tile[InnermostMemoryLayer(m_)];
     for (size_t b = 0; b < p_.inputs.size(); ++b) {
       const InputParameters& input = p_.inputs[b];
@@ -212,18 +234,28 @@ class Validator {
                          static_cast<double>(std::max<int64_t>(
                              1, std::min(strip, buffer.extents[input.strip_dimension])));
       }
-      (input.stage_layer == InputParameters::kWholeBuffer ? shared_bytes : thread_bytes) += bytes;
+      const bool is_whole = input.stage_layer == InputParameters::kWholeBuffer;
+      (is_whole ? shared_bytes : thread_bytes) += bytes;
+      Largest& largest = is_whole ? of_all : of_thread;
+      if (bytes > largest.bytes) largest = {static_cast<int>(b), bytes};
     }
     if (nest_.Slots() > 1 || e_.has_prefix_sum()) {
       shared_bytes += static_cast<double>(nest_.Slots()) * ResultArrayBytes(e_);
     }
     if (thread_bytes > MostStagedBytes(device_)) {
-      return InvalidParameters("packed copies take ", thread_bytes,
-                               " bytes a thread, more than 4 times its caches");
+      return AtParameter(InvalidParameters("packed copies take ", thread_bytes,
+                                           " bytes a thread, more than 4 times its caches"),
+                         {.kind = ParameterPlace::Kind::kInput, .buffer = of_thread.buffer});
     }
     if (shared_bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return InvalidParameters("packed copies and partial results take ", shared_bytes,
-                               " bytes, the limit is ", kMaxSharedScratchBytes);
+      const Status too_many =
+          InvalidParameters("packed copies and partial results take ", shared_bytes,
+                            " bytes, the limit is ", kMaxSharedScratchBytes);
+      // Partial results are as many as parts on cores are.
+      return of_all.buffer == ParameterPlace::kAny
+                 ? AtParameter(too_many, {.kind = ParameterPlace::Kind::kTile, .layer = 0})
+                 : AtParameter(too_many,
+                               {.kind = ParameterPlace::Kind::kInput, .buffer = of_all.buffer});
     }
     return absl::OkStatus();
   }

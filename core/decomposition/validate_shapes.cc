@@ -111,9 +111,9 @@ class Shapes {
                              " dimensions");
   }
 
-  // D3 and D4, or R3 and R4.
+  // D3 and D4, or R3 and R4: `place` is of the buffer, layouts are one word of it.
   Status Memory(const MemoryParameters& memory, const Buffer& buffer, const std::string& regions,
-                const std::string& layouts) const {
+                const std::string& layouts, const ParameterPlace& place) const {
     const std::string region_name =
         absl::StrCat("memory regions of ", buffer.name, " (", regions, ")");
     const std::string layout_name = absl::StrCat("layouts of ", buffer.name, " (", layouts, ")");
@@ -123,11 +123,18 @@ class Shapes {
         for (const int region : row) MDH_RETURN_IF_ERROR(Region(region, region_name));
       }
     }
+    ParameterPlace of_layouts = place;
+    of_layouts.choice = "layout";
+    return AtParameter(Layouts(memory, buffer, layout_name), of_layouts);
+  }
+
+  Status Layouts(const MemoryParameters& memory, const Buffer& buffer,
+                 const std::string& name) const {
     if (memory.layouts.empty()) return absl::OkStatus();
-    MDH_RETURN_IF_ERROR(Table(layout_name, memory.layouts));
+    MDH_RETURN_IF_ERROR(Table(name, memory.layouts));
     for (const std::vector<std::vector<int>>& row : memory.layouts) {
       for (const std::vector<int>& layout : row) {
-        MDH_RETURN_IF_ERROR(Layout(layout, buffer, layout_name));
+        MDH_RETURN_IF_ERROR(Layout(layout, buffer, name));
       }
     }
     return absl::OkStatus();
@@ -152,7 +159,8 @@ class Shapes {
                                ", which is for register tiles; level by level, D3 says what is "
                                "copied");
     }
-    return Memory(p_.inputs[b].memory, e_.inputs()[b], "D3", "D4");
+    return Memory(p_.inputs[b].memory, e_.inputs()[b], "D3", "D4",
+                  {.kind = ParameterPlace::Kind::kInput, .buffer = b});
   }
 
   Status Outputs() const {
@@ -161,8 +169,9 @@ class Shapes {
                                p_.outputs.size());
     }
     for (int b = 0; b < std::ssize(p_.outputs); ++b) {
-      MDH_RETURN_IF_ERROR(AtParameter(Memory(p_.outputs[b], e_.outputs()[b], "R3", "R4"),
-                                      {.kind = ParameterPlace::Kind::kOutput, .buffer = b}));
+      const ParameterPlace place = {.kind = ParameterPlace::Kind::kOutput, .buffer = b};
+      MDH_RETURN_IF_ERROR(
+          AtParameter(Memory(p_.outputs[b], e_.outputs()[b], "R3", "R4", place), place));
     }
     return absl::OkStatus();
   }

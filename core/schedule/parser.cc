@@ -26,7 +26,7 @@ class ScheduleParser {
   Result<std::vector<Decision>> Parse() {
     while (cursor_.NextLine()) {
       if (cursor_.Accept("for")) {
-        MDH_RETURN_IF_ERROR(ReadModels());
+        MDH_ASSIGN_OR_RETURN(is_read_, ParseModels(names_.model().name, &cursor_));
       } else if (!is_read_) {
         cursor_.SkipLine();
         continue;
@@ -40,23 +40,6 @@ class ScheduleParser {
   }
 
  private:
-  // "for MODEL, MODEL:"; "for all:".
-  Status ReadModels() {
-    is_read_ = false;
-    do {
-      const size_t at = cursor_.offset();
-      const absl::string_view name = cursor_.Word(",:");
-      if (name != "all") {
-        const Status known = SystemModelNamed({name.data(), name.size()}).status();
-        if (!known.ok()) return cursor_.ErrorAt(at, AsText(known.message()));
-      }
-      is_read_ = is_read_ || name == "all" || name == names_.model().name;
-    } while (cursor_.Accept(","));
-    return cursor_.Expect(":");
-  }
-
-  static std::string AsText(absl::string_view text) { return std::string(text); }
-
   Status ReadLine() {
     if (cursor_.Accept("order")) return ReadOrder(-1);
     if (cursor_.Accept("input")) return ReadBuffer(/*is_output=*/false);
@@ -347,6 +330,21 @@ class ScheduleParser {
 };
 
 }  // namespace
+
+Result<bool> ParseModels(const std::string& model, ScheduleCursor* cursor) {
+  bool is_among = false;
+  do {
+    const size_t at = cursor->offset();
+    const absl::string_view name = cursor->Word(",:");
+    if (name != "all") {
+      const Status known = SystemModelNamed({name.data(), name.size()}).status();
+      if (!known.ok()) return cursor->ErrorAt(at, known.message());
+    }
+    is_among = is_among || name == "all" || name == model;
+  } while (cursor->Accept(","));
+  MDH_RETURN_IF_ERROR(cursor->Expect(":"));
+  return is_among;
+}
 
 Result<std::vector<int>> ParseGroup(const ScheduleNames& names, ScheduleCursor* cursor) {
   std::vector<int> group;

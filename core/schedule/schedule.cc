@@ -309,8 +309,13 @@ absl::Span<const Decision> Schedule::decisions() const { return implementation_-
 
 Schedule Schedule::With(std::vector<Decision> decisions) const {
   const Implementation& i = *implementation_;
-  const auto made =
-      std::make_shared<Implementation>(i.expression, i.divided, i.model, i.source_name);
+  // Names are those of dimensions as they are fused; without the line that fuses them, too.
+  const FusedDimensions groups = FusedBy(decisions);
+  const bool is_other = !groups.empty() && groups != fused();
+  Result<Expression> divided =
+      is_other ? FuseDimensions(i.expression, groups) : Result<Expression>(i.divided);
+  const auto made = std::make_shared<Implementation>(
+      i.expression, divided.ok() ? *std::move(divided) : i.divided, i.model, i.source_name);
   made->decisions = std::move(decisions);
   return Schedule(made);
 }

@@ -7,8 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/device/system_model.h"
 #include "core/expression/numerics.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/schedule/complete_parameters.h"
+#include "core/schedule/schedule_key.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/pipeline_search.h"
@@ -40,14 +44,40 @@ int64_t MostSearches(const Pipeline& pipeline, int64_t budget_ns) {
   return (end_ns - whole_ns - (of_steps_ns + of_steps_ns / 5)) / kOverrunOfSearch;
 }
 
-SearchPlanOptions PlanOptionsOf(const Pipeline& pipeline, const v1::TuningOptions& options) {
+// The partitions that the schedule leaves, and of their steps what is searched: not what it says
+// completely.
+SearchPlanOptions Under(const PipelineSchedule& schedule, const DeviceDescription& device,
+                        NumericsPolicy numerics, SearchPlanOptions options) {
+  options = schedule.Under(std::move(options));
+  options.says = [says = options.says, schedule, device, numerics](
+                     const Partition& partition, int step) -> std::optional<std::string> {
+    const std::optional<std::string> said = says(partition, step);
+    if (!said || said->empty()) return said;
+    const Expression& expression = partition.pipeline.steps()[step].expression;
+    const Result<Schedule> of_step = Schedule::Parse(*said, expression, schedule.model());
+    const bool is_complete =
+        of_step.ok() &&
+        CompleteParameters(*of_step, device, PolicyFor(expression, numerics)).has_value();
+    return is_complete ? std::nullopt : said;
+  };
+  return options;
+}
+
+Result<SearchPlanOptions> PlanOptionsOf(const Pipeline& pipeline, const CreateJob& whole) {
+  const v1::TuningOptions& options = whole.options;
   SearchPlanOptions plan;
   plan.plan.may_reassociate = Reassociates(static_cast<NumericsPolicy>(options.numerics_policy()));
   if (options.budget_ns() > 0) {
     plan.most_steps = static_cast<int>(
         std::clamp<int64_t>(MostSearches(pipeline, options.budget_ns()), 1, plan.most_steps));
   }
-  return plan;
+  if (options.schedule().empty()) return plan;
+  const DeviceDescription device = whole.devices.front()->description();
+  MDH_ASSIGN_OR_RETURN(
+      const PipelineSchedule schedule,
+      PipelineSchedule::Parse(options.schedule(), pipeline, TuningModel(device.kind)));
+  return Under(schedule, device, static_cast<NumericsPolicy>(options.numerics_policy()),
+               std::move(plan));
 }
 
 struct PipelineJobs {
@@ -56,11 +86,25 @@ struct PipelineJobs {
   CreateJob whole;              // but for what it awaits
 };
 
+// What is said of the step, not of the pipeline.
+Status SetSchedule(const SearchedStep& step, CreateJob& job) {
+  job.options.set_schedule(step.schedule);
+  job.key_schedule.clear();
+  if (step.schedule.empty()) return absl::OkStatus();
+  const SystemModel model = TuningModel(job.devices.front()->description().kind);
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       Schedule::Parse(step.schedule, step.expression, model));
+  job.key_schedule = KeyScheduleOf(schedule);
+  return absl::OkStatus();
+}
+
 Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobRequest& request,
                                           const DeviceCatalogue& catalogue) {
   MDH_ASSIGN_OR_RETURN(CreateJob whole, CheckJobRequest(pipeline, request, catalogue));
-  SearchPlan plan = PlanSearch(pipeline, PlanOptionsOf(pipeline, whole.options));
-  if (plan.steps.empty()) {
+  MDH_ASSIGN_OR_RETURN(const SearchPlanOptions plan_options, PlanOptionsOf(pipeline, whole));
+  SearchPlan plan = PlanSearch(pipeline, plan_options);
+  // Of a schedule that says everything only the whole is measured.
+  if (plan.steps.empty() && whole.options.schedule().empty()) {
     return absl::FailedPreconditionError(absl::StrCat("there is nothing to tune: every step of ",
                                                       pipeline.name(), " has an empty dimension"));
   }
@@ -81,6 +125,7 @@ Result<PipelineJobs> CheckPipelineRequest(const Pipeline& pipeline, const JobReq
   for (size_t s = 0; s < steps.size(); ++s) {
     CreateJob& job = checked.jobs.emplace_back(whole);
     job.computation = steps[s].expression;
+    MDH_RETURN_IF_ERROR(SetSchedule(steps[s], job));
     job.options.set_budget_ns(budgets[s]);
     job.options.set_max_trials(trials[s]);
     job.options.set_max_device_time_ns(device_times[s]);

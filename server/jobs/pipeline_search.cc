@@ -10,6 +10,8 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/joint_parameters.h"
 #include "core/decomposition/tuning_parameters.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/schedule/schedule_key.h"
 #include "server/jobs/bound_audit.h"
 #include "server/jobs/search_effort.h"
 #include "server/jobs/tuning_request.h"
@@ -22,13 +24,15 @@
 namespace mdh {
 namespace {
 
-// The best parameters of a step that are known for the device and compiler of `key`.
-std::optional<KnownStep> FindStepRecord(const Expression& step, const v1::KernelKey& key,
-                                        const LookupTable& lookup_table) {
+// The best parameters of a step that are known for the device and compiler of `key`, of searches
+// that kept to that schedule of a key.
+std::optional<KnownStep> FindStepRecord(const Expression& step, const std::string& key_schedule,
+                                        const v1::KernelKey& key, const LookupTable& lookup_table) {
   v1::KernelKey of_step = KeyOfComputation(step, key.numerics_policy());
   of_step.set_device_fingerprint(key.device_fingerprint());
   of_step.set_compiler(key.compiler());
   of_step.set_generator_version(key.generator_version());
+  of_step.set_schedule(key_schedule);
   const Result<v1::TuningRecord> record = lookup_table.FindRecord(of_step);
   if (!record.ok()) return std::nullopt;
   Result<TuningParameters> parameters = ParseTuningParameters(record->parameters());
@@ -52,13 +56,25 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
   const DeviceDescription description = device.description();
   TuningOptions options = FromProto(search.options);
   options.on_step = search.on_step;
-  MDH_ASSIGN_OR_RETURN(
-      std::vector<PipelineCandidate> candidates,
-      PipelineCandidates(search.pipeline, description,
-                         [&](const Expression& step) {
-                           return FindStepRecord(step, search.key, tools.lookup_table);
-                         },
-                         {.numerics = options.numerics.policy, .more = {StepsTogether}}));
+  std::optional<PipelineSchedule> schedule;
+  if (!search.options.schedule().empty()) {
+    MDH_ASSIGN_OR_RETURN(schedule,
+                         PipelineSchedule::Parse(search.options.schedule(), search.pipeline,
+                                                 TuningModel(description.kind)));
+  }
+  const auto find = [&](const Expression& step) {
+    return FindStepRecord(step, "", search.key, tools.lookup_table);
+  };
+  const auto find_scheduled = [&](const Schedule& of_step) {
+    return FindStepRecord(of_step.expression(), KeyScheduleOf(of_step), search.key,
+                          tools.lookup_table);
+  };
+  MDH_ASSIGN_OR_RETURN(std::vector<PipelineCandidate> candidates,
+                       PipelineCandidates(search.pipeline, description, find,
+                                          {.numerics = options.numerics.policy,
+                                           .more = {StepsTogether},
+                                           .schedule = schedule ? &*schedule : nullptr,
+                                           .find_scheduled = find_scheduled}));
   options.abort =
       AbortCondition::Duration(BudgetOfWhole(search.options.budget_ns(), search.steps_ns));
   Result<PipelineTurns> turns = tools.measure_in_turns(

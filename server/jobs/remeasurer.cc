@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "core/base/start_thread.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/schedule/schedule_key.h"
 #include "core/text/computation_text.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/tuning_request.h"
 #include "server/operate/steady_time.h"
 #include "server/records/kernel_key.h"
-#include "server/records/schedule_key.h"
 #include "server/records/wire_reader.h"
 
 namespace mdh {
@@ -21,6 +22,20 @@ constexpr char kSource[] = "mdhd";
 // Enough for the default, the record and what is near it, once more and with patience.
 constexpr int64_t kBudget = 5'000'000'000;
 constexpr int64_t kTrials = 6;
+
+// The schedule of a key, as options have it.
+Result<std::string> ScheduleWithNames(const std::string& of_key, const Computation& computation,
+                                      const DeviceDescription& device) {
+  const SystemModel model = TuningModel(device.kind);
+  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+    MDH_ASSIGN_OR_RETURN(const PipelineSchedule schedule,
+                         PipelineSchedule::OfKey(of_key, *pipeline, model));
+    return schedule.CanonicalText();
+  }
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       ScheduleOfKey(of_key, std::get<Expression>(computation), model));
+  return schedule.CanonicalText();
+}
 
 }  // namespace
 
@@ -141,12 +156,10 @@ void Remeasurer::MeasureOneRecord() {
   Result<v1::TuningOptions> checked = CheckTuningOptions(options);
   if (!computation.ok() || !checked.ok()) return;
   if (!key->schedule().empty()) {
-    const auto* const expression = std::get_if<Expression>(&*computation);
-    if (expression == nullptr) return;
-    const Result<Schedule> schedule =
-        ScheduleOfKey(key->schedule(), *expression, TuningModel(device->description().kind));
+    const Result<std::string> schedule =
+        ScheduleWithNames(key->schedule(), *computation, device->description());
     if (!schedule.ok()) return;
-    checked->set_schedule(schedule->CanonicalText());
+    checked->set_schedule(*schedule);
   }
   const Result<v1::CreateTuningJobResponse> created =
       jobs_.Create({.computation = *std::move(computation),

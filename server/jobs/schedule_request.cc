@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,11 +13,13 @@
 #include "codegen/program/contraction_units.h"
 #include "core/decomposition/choices.h"
 #include "core/device/system_model.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/schedule/schedule.h"
+#include "core/schedule/schedule_key.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
-#include "server/records/schedule_key.h"
 #include "tuner/decompositions/schedule_check.h"
+#include "tuner/run/pipeline_schedule_check.h"
 
 namespace mdh {
 namespace {
@@ -25,24 +28,40 @@ constexpr size_t kMaxScheduleBytes = 64 << 10;
 // Extents that are tried of a dimension that nothing limits.
 constexpr size_t kMostAlternatives = 64;
 
-Result<Schedule> ReadSchedule(const std::string& text, const Expression& expression,
-                              const DeviceDescription& device) {
+// A schedule of what it is asked for.
+using AnySchedule = std::variant<Schedule, PipelineSchedule>;
+
+Result<AnySchedule> ReadSchedule(const std::string& text, const ComputationView& computation,
+                                 const DeviceDescription& device) {
   if (text.size() > kMaxScheduleBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the schedule is longer than ", kMaxScheduleBytes, " bytes"));
   }
-  return Schedule::Parse(text, expression, TuningModel(device.kind));
+  const SystemModel model = TuningModel(device.kind);
+  if (computation.expression() == nullptr) {
+    return PipelineSchedule::Parse(text, *computation.pipeline(), model);
+  }
+  return Schedule::Parse(text, *computation.expression(), model);
 }
 
-// Of a request, where it may be a pipeline's.
-Result<Schedule> ReadField(const std::string& text, const ComputationView& computation,
-                           const DeviceDescription& device) {
-  if (computation.expression() == nullptr) {
-    return InvalidField("schedule", absl::StrCat("schedules are of single expressions, and ",
-                                                 std::string(computation.name()),
-                                                 " is a pipeline; tune its steps by themselves"));
-  }
-  return InField("schedule", ReadSchedule(text, *computation.expression(), device));
+bool IsFree(const AnySchedule& schedule) {
+  return std::visit([](const auto& one) { return one.is_free(); }, schedule);
+}
+
+std::string CanonicalText(const AnySchedule& schedule) {
+  return std::visit([](const auto& one) { return std::string(one.CanonicalText()); }, schedule);
+}
+
+std::string KeyText(const AnySchedule& schedule) {
+  const auto* const of_pipeline = std::get_if<PipelineSchedule>(&schedule);
+  return of_pipeline != nullptr ? of_pipeline->KeyText()
+                                : KeyScheduleOf(std::get<Schedule>(schedule));
+}
+
+Result<ScheduleCheck> Check(const DeviceDescription& device, const AnySchedule& schedule,
+                            NumericsPolicy numerics, std::optional<int64_t> most_ms = 2000) {
+  return std::visit([&](const auto& one) { return CheckSchedule(device, one, numerics, most_ms); },
+                    schedule);
 }
 
 std::string ConflictsText(const ScheduleCheck& check) {
@@ -55,14 +74,16 @@ std::string ConflictsText(const ScheduleCheck& check) {
 // A decision that can be varied, and the text of a line that decides it so.
 struct Varied {
   std::vector<std::string> values;
-  std::string before;  // of the value
+  std::string before;        // of the value
+  std::string section = "";  // the line in front of it
 };
 
 Status UnknownDecision(const std::string& decision) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", decision,
                    "' is no decision to vary; write tile.LAYER.DIMENSION, "
-                   "parts.LAYER.DIMENSION, or an option such as remainder"));
+                   "parts.LAYER.DIMENSION, or an option such as remainder; of pipelines "
+                   "edge.STEP.STEP, or STEP. in front of one of these"));
 }
 
 // Divisors and powers of two, the smallest and the largest ones if there are many.
@@ -110,24 +131,50 @@ Result<Varied> VariedBy(const std::string& decision, const Expression& expressio
   return UnknownDecision(decision);
 }
 
-Status AddAlternatives(const v1::CheckScheduleRequest& request, const Expression& expression,
+// "edge.STEP.STEP", or what is varied of a step: "STEP.tile.LAYER.DIMENSION".
+Result<Varied> VariedBy(const std::string& decision, const Pipeline& pipeline,
+                        const DeviceDescription& device) {
+  const std::vector<std::string> words = absl::StrSplit(decision, absl::MaxSplits('.', 1));
+  const std::vector<std::string> steps = absl::StrSplit(decision, '.');
+  if (steps.size() == 3 && steps[0] == "edge") {
+    Varied varied{{}, absl::StrCat("edge ", steps[1], " -> ", steps[2], " = ")};
+    for (const EdgeKind kind :
+         {EdgeKind::kStage, EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction}) {
+      varied.values.emplace_back(Name(kind));
+    }
+    return varied;
+  }
+  for (const PipelineStep& step : pipeline.steps()) {
+    if (words.size() != 2 || words[0] != step.expression.name()) continue;
+    MDH_ASSIGN_OR_RETURN(Varied varied, VariedBy(words[1], step.expression, device));
+    varied.section = absl::StrCat("step ", words[0], ":\n");
+    return varied;
+  }
+  return UnknownDecision(decision);
+}
+
+Status AddAlternatives(const v1::CheckScheduleRequest& request, const ComputationView& computation,
                        const DeviceDescription& device, NumericsPolicy numerics,
                        v1::CheckScheduleResponse* response) {
-  MDH_ASSIGN_OR_RETURN(const Varied varied,
-                       InField("vary", VariedBy(request.vary(), expression, device)));
+  const Expression* const expression = computation.expression();
+  MDH_ASSIGN_OR_RETURN(
+      const Varied varied,
+      InField("vary", expression != nullptr
+                          ? VariedBy(request.vary(), *expression, device)
+                          : VariedBy(request.vary(), *computation.pipeline(), device)));
   for (const std::string& value : varied.values) {
     // A value that cannot be had beside what the schedule says has no configurations.
-    const Result<Schedule> narrower =
+    const Result<AnySchedule> narrower =
         ReadSchedule(absl::StrCat(request.schedule(), "\nfor ", TuningModel(device.kind).name,
-                                  ":\n", varied.before, value),
-                     expression, device);
+                                  ":\n", varied.section, varied.before, value),
+                     computation, device);
     if (!narrower.ok()) {
       const bool is_first = response->alternatives().empty();
       if (is_first) return InField("vary", narrower.status());
       continue;
     }
     MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,
-                         CheckSchedule(device, *narrower, numerics, /*most_ms=*/std::nullopt));
+                         Check(device, *narrower, numerics, /*most_ms=*/std::nullopt));
     v1::ScheduleAlternative* const alternative = response->add_alternatives();
     alternative->set_value(value);
     alternative->set_count(check.count.get_str());
@@ -139,22 +186,24 @@ Status AddAlternatives(const v1::CheckScheduleRequest& request, const Expression
 
 Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView& computation,
                                   const DeviceDescription& device) {
-  MDH_ASSIGN_OR_RETURN(const Schedule schedule, ReadField(text, computation, device));
-  return KeyScheduleOf(schedule);
+  MDH_ASSIGN_OR_RETURN(const AnySchedule schedule,
+                       InField("schedule", ReadSchedule(text, computation, device)));
+  return KeyText(schedule);
 }
 
 Result<std::string> TakeSchedule(const ComputationView& computation,
                                  const DeviceDescription& device, v1::TuningOptions& options) {
   if (options.schedule().empty()) return "";
-  MDH_ASSIGN_OR_RETURN(const Schedule schedule, ReadField(options.schedule(), computation, device));
-  options.set_schedule(schedule.CanonicalText());
-  if (schedule.is_free()) return "";
+  MDH_ASSIGN_OR_RETURN(const AnySchedule schedule,
+                       InField("schedule", ReadSchedule(options.schedule(), computation, device)));
+  options.set_schedule(CanonicalText(schedule));
+  if (IsFree(schedule)) return "";
   MDH_ASSIGN_OR_RETURN(
       const ScheduleCheck check,
-      InField("schedule", CheckSchedule(device, schedule,
-                                        static_cast<NumericsPolicy>(options.numerics_policy()))));
+      InField("schedule",
+              Check(device, schedule, static_cast<NumericsPolicy>(options.numerics_policy()))));
   if (!check.conflicts.empty()) return InvalidField("schedule", ConflictsText(check));
-  return KeyScheduleOf(schedule);
+  return KeyText(schedule);
 }
 
 Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleRequest& request,
@@ -162,11 +211,7 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
                                                       const DeviceCatalogue& catalogue) {
   MDH_ASSIGN_OR_RETURN(const Computation given,
                        InField("expression", ReadComputation(request.expression(), limits)));
-  const auto* const expression = std::get_if<Expression>(&given);
-  if (expression == nullptr) {
-    return InvalidField("expression",
-                        "schedules are of single expressions, and this is a pipeline");
-  }
+  const ComputationView computation(given);
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue.Resolve(request.device())));
   if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
@@ -177,16 +222,18 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
   const NumericsPolicy numerics = request.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED
                                       ? NumericsPolicy::kReassociate
                                       : static_cast<NumericsPolicy>(request.numerics_policy());
-  if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
-    return InvalidField("numerics_policy", why);
+  if (const Expression* const expression = computation.expression(); expression != nullptr) {
+    if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
+      return InvalidField("numerics_policy", why);
+    }
   }
-  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
-                       InField("schedule", ReadSchedule(request.schedule(), *expression, device)));
+  MDH_ASSIGN_OR_RETURN(const AnySchedule schedule,
+                       InField("schedule", ReadSchedule(request.schedule(), computation, device)));
   MDH_ASSIGN_OR_RETURN(const ScheduleCheck check,
-                       InField("schedule", CheckSchedule(device, schedule, numerics)));
+                       InField("schedule", Check(device, schedule, numerics)));
   v1::CheckScheduleResponse response;
   response.set_canonical(check.canonical);
-  response.set_key_schedule(KeyScheduleOf(schedule));
+  response.set_key_schedule(KeyText(schedule));
   response.set_count(check.count.get_str());
   response.set_is_exact(check.is_exact);
   response.set_example(check.example);
@@ -194,7 +241,7 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
     response.add_conflicts(conflict.ToText());
   }
   if (!request.vary().empty()) {
-    MDH_RETURN_IF_ERROR(AddAlternatives(request, *expression, device, numerics, &response));
+    MDH_RETURN_IF_ERROR(AddAlternatives(request, computation, device, numerics, &response));
   }
   return response;
 }

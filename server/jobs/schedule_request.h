@@ -12,16 +12,15 @@
 
 namespace mdh {
 
-// What keys have of a schedule, in the expression's names, for the device; empty: it is free.
-// Errors: InvalidArgument for the field "schedule": with the position in it, and for schedules of
-// pipelines.
+// What keys have of a schedule, in the names of an expression or pipeline, for the device; empty:
+// it is free. Errors: InvalidArgument for the field "schedule", with the position in it.
 Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView& computation,
                                   const DeviceDescription& device);
 
 // Makes the schedule of `options` the canonical one, in the expression's names, and gives that of
 // keys; both are empty if it is free. Errors: InvalidArgument for the field "schedule", with the
-// position in it; for one that leaves nothing to search, with the lines that contradict each other;
-// and for schedules of pipelines.
+// position in it, and for one that leaves nothing to search, with the lines that contradict each
+// other.
 Result<std::string> TakeSchedule(const ComputationView& computation,
                                  const DeviceDescription& device, v1::TuningOptions& options);
 

@@ -76,12 +76,12 @@ bool MayBeMade(v1::MatchKind weakest) {
   return weakest == v1::MATCH_KIND_NEAREST || weakest == v1::MATCH_KIND_PREDICTED;
 }
 
-template <typename Request>
-Status CheckNoSchedule(const Request& request, const Pipeline& pipeline) {
-  if (request.schedule().empty()) return absl::OkStatus();
+// Kernels that were not measured keep to no schedule.
+Status CheckMeasured(const std::string& schedule, bool may_be_made) {
+  if (schedule.empty() || !may_be_made) return absl::OkStatus();
   return InvalidField("schedule",
-                      absl::StrCat("schedules are of single expressions, and ", pipeline.name(),
-                                   " is a pipeline; ask for its steps"));
+                      "kernels that were not measured keep to no schedule: ask for EXACT or "
+                      "COMPATIBLE ones, without tune_in_background");
 }
 
 v1::CallStatus ToCallStatus(const Status& error) {
@@ -103,11 +103,7 @@ Result<KernelFinder::Computation> KernelFinder::ComputationOf(Expression express
   }
   Computation computation = Of(std::move(expression), request.numerics_policy());
   if (request.schedule().empty()) return computation;
-  if (may_be_made) {
-    return InvalidField("schedule",
-                        "kernels that were not measured keep to no schedule: ask for EXACT or "
-                        "COMPATIBLE ones, without tune_in_background");
-  }
+  MDH_RETURN_IF_ERROR(CheckMeasured(request.schedule(), may_be_made));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue_.Resolve(request.device())));
   MDH_ASSIGN_OR_RETURN(
@@ -142,7 +138,8 @@ Result<KernelFinder::Query> KernelFinder::Read(v1::LookupKernelRequest request) 
   MDH_ASSIGN_OR_RETURN(mdh::Computation given,
                        InField("expression", ReadComputation(request.expression(), limits_)));
   if (auto* const pipeline = std::get_if<Pipeline>(&given)) {
-    MDH_RETURN_IF_ERROR(CheckNoSchedule(request, *pipeline));
+    MDH_RETURN_IF_ERROR(CheckMeasured(request.schedule(), request.has_tune_in_background() ||
+                                                              MayBeMade(request.weakest_match())));
     return Query{std::move(request), std::nullopt, std::move(*pipeline), {}};
   }
   MDH_ASSIGN_OR_RETURN(
@@ -162,7 +159,8 @@ Result<SerializedReply> KernelFinder::Lookup(const Query& query) const {
         .weakest = weakest == v1::MATCH_KIND_COMPATIBLE ? weakest : v1::MATCH_KIND_EXACT,
         .tuning = nullptr,
         .has_measured_kernel = false,
-        .patience = kPatienceOfLookups};
+        .patience = kPatienceOfLookups,
+        .schedule = query.request.schedule()};
     MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
                          Best(*query.pipeline, asked, Requester()));
     return SerializedReply(best);
@@ -178,7 +176,8 @@ Result<SerializedReply> KernelFinder::LookupAndTune(const Query& query,
                        .weakest = v1::MATCH_KIND_PREDICTED,
                        .tuning = &query.request.tune_in_background(),
                        .has_measured_kernel = false,  // it can be had by its name
-                       .patience = kPatienceOfLookups};
+                       .patience = kPatienceOfLookups,
+                       .schedule = ""};
   MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
                        query.pipeline ? Best(*query.pipeline, asked, requester)
                                       : Best(*query.computation, asked, requester));
@@ -195,10 +194,11 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
                        .weakest = is_tuning ? v1::MATCH_KIND_PREDICTED : request.weakest_match(),
                        .tuning = is_tuning ? &request.tune_in_background() : nullptr,
                        .has_measured_kernel = true,
-                       .patience = kPatience};
+                       .patience = kPatience,
+                       .schedule = request.schedule()};
   const auto answer = [&]() -> Result<v1::LookupKernelResponse> {
     if (const auto* const pipeline = std::get_if<Pipeline>(&given)) {
-      MDH_RETURN_IF_ERROR(CheckNoSchedule(request, *pipeline));
+      MDH_RETURN_IF_ERROR(CheckMeasured(request.schedule(), MayBeMade(asked.weakest)));
       return Best(*pipeline, asked, requester);
     }
     MDH_ASSIGN_OR_RETURN(
@@ -310,7 +310,11 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, co
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
   if (!v1::NumericsPolicy_IsValid(asked.numerics)) return NoSuchPolicy(asked.numerics);
-  const v1::KernelKey key = MakeKernelKey(pipeline, KeyEnvironment::Of(device), asked.numerics);
+  v1::KernelKey key = MakeKernelKey(pipeline, KeyEnvironment::Of(device), asked.numerics);
+  if (!asked.schedule.empty()) {
+    MDH_ASSIGN_OR_RETURN(*key.mutable_schedule(), KeyScheduleOf(asked.schedule, pipeline, device));
+    return MeasuredWhole(key, asked.weakest);
+  }
   Result<v1::LookupKernelResponse> whole = MeasuredWhole(key, asked.weakest);
   // One that cannot be read, or made again, leaves what the records of the steps give.
   if (whole.ok()) return whole;
@@ -320,7 +324,8 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, co
                            .weakest = weakest,
                            .tuning = nullptr,
                            .has_measured_kernel = false,
-                           .patience = asked.patience};
+                           .patience = asked.patience,
+                           .schedule = ""};
     return Best(Of(step, asked.numerics), of_step, requester);
   };
   MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best,

@@ -66,6 +66,7 @@ class KernelFinder {
     const v1::BackgroundTuning* tuning;  // nullptr: none
     bool has_measured_kernel;            // whether the kernel of a measured record is wanted, too
     absl::Duration patience;  // how long what is to be made waits for devices that are being opened
+    std::string schedule;     // of pipelines: that it keeps to; empty: nothing
   };
   struct Wanted {
     const Expression& expression;

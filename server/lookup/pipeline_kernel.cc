@@ -17,6 +17,7 @@
 #include "core/expression/numerics.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/records/kernel_key.h"
@@ -165,9 +166,11 @@ class PipelineChoice {
     }
     MDH_ASSIGN_OR_RETURN(const SystemModel model,
                          SystemModelNamed(parameters.front().system_model));
-    MDH_ASSIGN_OR_RETURN(const Kernel kernel,
-                         GeneratePipelineKernel(candidate.partition->pipeline, model,
-                                                wanted_.device, parameters, candidate.groups));
+    MDH_ASSIGN_OR_RETURN(
+        const Kernel kernel,
+        GeneratePipelineKernel(
+            candidate.partition->pipeline, model, wanted_.device, parameters, candidate.groups,
+            PipelineSchedule::LinesOf(wanted_.pipeline, *candidate.partition, candidate.groups)));
     v1::LookupKernelResponse response;
     *response.mutable_kernel() = MakeKernel(key, kernel, wanted_.device);
     response.mutable_kernel()->clear_name();

@@ -12,6 +12,9 @@
 #include "codegen/program/kernel.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/system_model.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/schedule/schedule_key.h"
 #include "core/text/pipeline_parser.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
@@ -23,7 +26,6 @@
 #include "server/records/kernel_prediction.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
-#include "server/records/schedule_key.h"
 #include "server/records/timestamp.h"
 #include "tuner/measure/results/runner_messages.h"
 
@@ -65,11 +67,32 @@ Status CheckField(const std::string& field, const std::string& given, const std:
                       absl::StrCat("the key's ", field, " is not that of the record"));
 }
 
-Result<Schedule> ScheduleOf(const std::string& of_key, const Computation& computation,
-                            const DeviceDescription& device) {
-  const auto* const expression = std::get_if<Expression>(&computation);
-  if (expression == nullptr) return absl::InvalidArgumentError("schedules are of expressions");
-  return ScheduleOfKey(of_key, *expression, TuningModel(device.kind));
+// What keys have of the schedule of a key. Errors: InvalidArgument if it cannot be read.
+Result<std::string> KeyTextOf(const std::string& of_key, const Computation& computation,
+                              const SystemModel& model) {
+  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+    MDH_ASSIGN_OR_RETURN(const PipelineSchedule schedule,
+                         PipelineSchedule::OfKey(of_key, *pipeline, model));
+    return schedule.KeyText();
+  }
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       ScheduleOfKey(of_key, std::get<Expression>(computation), model));
+  return KeyScheduleOf(schedule);
+}
+
+// Whether the schedule of a key allows what the record has.
+Status CheckScheduleOfKey(const std::string& of_key, const Computation& computation,
+                          const SystemModel& model, const std::string& parameters) {
+  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+    MDH_ASSIGN_OR_RETURN(const PipelineParameters parsed, ParsePipelineParameters(parameters));
+    MDH_ASSIGN_OR_RETURN(const PipelineSchedule schedule,
+                         PipelineSchedule::OfKey(of_key, *pipeline, model));
+    return InField("record.parameters", schedule.Allows(parsed));
+  }
+  MDH_ASSIGN_OR_RETURN(const TuningParameters parsed, ParseTuningParameters(parameters));
+  MDH_ASSIGN_OR_RETURN(const Schedule schedule,
+                       ScheduleOfKey(of_key, std::get<Expression>(computation), model));
+  return InField("record.parameters", schedule.Allows(parsed));
 }
 
 // The key that the record must have.
@@ -94,10 +117,9 @@ Result<v1::KernelKey> CheckKey(const v1::KernelKey& given, const Computation& co
       CheckField("device_fingerprint", given.device_fingerprint(), right.device_fingerprint()));
   MDH_RETURN_IF_ERROR(CheckField("compiler", given.compiler(), right.compiler()));
   if (!given.schedule().empty()) {
-    MDH_ASSIGN_OR_RETURN(
-        const Schedule schedule,
-        InField("record.key.schedule", ScheduleOf(given.schedule(), computation, device)));
-    right.set_schedule(KeyScheduleOf(schedule));
+    MDH_ASSIGN_OR_RETURN(*right.mutable_schedule(),
+                         InField("record.key.schedule", KeyTextOf(given.schedule(), computation,
+                                                                  TuningModel(device.kind))));
     MDH_RETURN_IF_ERROR(CheckField("schedule", given.schedule(), right.schedule()));
   }
   // Such a kernel is handed out while compilers are still looked for; as a record nobody finds it.
@@ -236,10 +258,8 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
     return InvalidField("record.parameters", std::string(made.status().message()));
   }
   if (!key.schedule().empty()) {
-    MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
-                         ParseTuningParameters(given.parameters()));
-    MDH_ASSIGN_OR_RETURN(const Schedule schedule, ScheduleOf(key.schedule(), computation, device));
-    MDH_RETURN_IF_ERROR(InField("record.parameters", schedule.Allows(parameters)));
+    MDH_RETURN_IF_ERROR(CheckScheduleOfKey(key.schedule(), computation, TuningModel(device.kind),
+                                           given.parameters()));
   }
   StoredResult result{std::move(made->record), std::move(made->kernel), /*is_given=*/true};
   TakeOver(given, now, result.record);

@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/device/system_model.h"
 #include "core/expression/canonical.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "proto/device_conversion.h"
@@ -70,7 +72,10 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
                                     const DeviceDescription& device, const PipelineTurns& turns) {
   v1::TuningRecord record = MakePipelineRecord(pipeline, key, device);
   const Measurement& best = turns.best().measurement;
-  record.set_parameters(ToText(turns.best().candidate.parameters));
+  const PipelineCandidate& found = turns.best().candidate;
+  record.set_parameters(ToText(found.parameters));
+  record.set_schedule(PipelineSchedule::TextOf(pipeline, found.partition, found.parameters,
+                                               TuningModel(device.kind)));
   record.set_time_ns(best.time_ns());
   record.set_is_disturbed(best.is_disturbed);
   record.set_default_time_ns(turns.default_ns);

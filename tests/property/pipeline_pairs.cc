@@ -48,8 +48,13 @@ Pipeline WithNamesOfSteps(Rng& rng, const Pipeline& pipeline) {
 }
 
 struct PartitionedPipeline {
-  Pipeline given, partition;
+  Pipeline given;
+  Partition partition;
 };
+
+PartitionedPipeline Unfused(const Pipeline& pipeline) {
+  return {pipeline, *PartitionWith(pipeline, EdgesOf(pipeline))};
+}
 
 // Every third has nan, infinities and other special values in its inputs.
 bool HasSpecialInputs(uint64_t seed) { return seed % 3 == 1; }
@@ -70,8 +75,7 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
     const Pipeline pipeline =
         WithNamesOfSteps(names, RandomScaledPipeline(rng, /*may_mask=*/!has_special_values));
     return {pipeline,
-            AnyOf(rng, PlanPartitions(pipeline, {.max_partitions = 8, .may_reassociate = false}))
-                .pipeline};
+            AnyOf(rng, PlanPartitions(pipeline, {.max_partitions = 8, .may_reassociate = false}))};
   }
   RandomPipelineOptions options;
   options.keyed_one_in = 8;
@@ -82,10 +86,10 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
   if (const int64_t kind = Below(rng, 8); kind < 3) {
     Pipeline special =
         WithNamesOfSteps(names, kind == 0 ? RandomStencilChain(rng) : RandomRowPipeline(rng));
-    if (Below(rng, 2) == 0) return {special, special};
+    if (Below(rng, 2) == 0) return Unfused(special);
     std::vector<Partition> partitions =
         PlanPartitions(special, {.max_partitions = 16, .may_reassociate = !has_special_values});
-    return {special, AnyOf(rng, partitions).pipeline};
+    return {special, AnyOf(rng, partitions)};
   }
   if (Below(rng, 2) == 0) {
     options.expression.max_points = 256;
@@ -96,10 +100,10 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
         WithNamesOfSteps(names, WithCommonDimension(rng, RandomPipeline(rng, options), points));
     std::vector<Partition> partitions =
         PlanPartitions(many, {.max_partitions = 16, .may_reassociate = !has_special_values});
-    return {many, AnyOf(rng, partitions).pipeline};
+    return {many, AnyOf(rng, partitions)};
   }
   Pipeline pipeline = WithNamesOfSteps(names, RandomPipeline(rng, options));
-  if (Below(rng, 3) == 0) return {pipeline, pipeline};
+  if (Below(rng, 3) == 0) return Unfused(pipeline);
   constexpr int kMostPartitions = 16, kMostPipelines = 30;
   std::vector<Partition> partitions;
   for (int n = 0; n < kMostPipelines && partitions.empty(); ++n) {
@@ -109,8 +113,8 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
         pipeline, {.max_partitions = kMostPartitions, .may_reassociate = !has_special_values});
     std::erase_if(partitions, [](const Partition& p) { return p.is_unfused(); });
   }
-  if (partitions.empty()) return {pipeline, pipeline};
-  return {pipeline, AnyOf(rng, partitions).pipeline};
+  if (partitions.empty()) return Unfused(pipeline);
+  return {pipeline, AnyOf(rng, partitions)};
 }
 
 // Of rules, of the search space, or of a random walk.
@@ -207,7 +211,8 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
   DeviceDescription device = backend.RandomDevice(rng);
   const bool by_clang = Below(rng, 2) == 0 && backend.has_clang();
   PipelinePair pair{.given = std::move(given),
-                    .partition = std::move(partition),
+                    .partition = std::move(partition.pipeline),
+                    .edges = std::move(partition.edges),
                     .model = std::move(model),
                     .device = std::move(device),
                     .groups = {},

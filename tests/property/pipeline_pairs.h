@@ -11,6 +11,7 @@
 #include "core/expression/interpreter.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/joint_group.h"
+#include "core/pipeline/plan/plan.h"
 #include "tests/property/block_backend.h"
 
 namespace mdh {
@@ -19,6 +20,7 @@ namespace mdh {
 struct PipelinePair {
   Pipeline given;
   Pipeline partition;
+  std::vector<PlannedEdge> edges;  // of the partition
   SystemModel model;
   DeviceDescription device;
   std::vector<JointGroup> groups;            // of the steps of the partition

@@ -59,6 +59,26 @@ for all:
 """
 
 
+def test_lines_of_pipelines():
+    schedule = (mdh.Schedule().edge("scores", "weights", {"stage", "inline"}).siblings(("q", "k"), others=True)
+                .siblings().split("interp").split(others=True)
+                .together("scores", "weights", by="(i, j)", part={"i": {8, 4}}, streamed="none", rows=2)
+                .together("a", "b").alone("total")
+                .step("scores", mdh.Schedule().tile("L1", i=4)))
+    assert str(schedule) == """\
+edge scores -> weights = {inline, stage}
+siblings (q, k), ..
+siblings none
+split interp
+split ..
+together(scores, weights): by (i, j); part i={4, 8}; streamed none; rows=2
+together(a, b)
+alone(total)
+step scores:
+L1: tile i=4
+"""
+
+
 @pytest.mark.parametrize("make, message", [
     (lambda: mdh.Schedule().tile("L2", k=1.5), "1.5 is no value of a schedule"),
     (lambda: mdh.Schedule().tile("L2", k=True), "True is no value of a schedule"),
@@ -140,29 +160,46 @@ def test_commands(mdh, daemon, short_folder):  # noqa: F811
         assert f"{file}:1:1: unknown layer 'L9'" in error
     assert "cannot read" in _run(mdh, daemon, "tune", *matmul, "--schedule", "none.sched", code=3)
     assert "there is no record" in _run(mdh, daemon, "schedule", "show", "records/" + "0" * 32, code=4)
-    softmax = EXPRESSIONS / "pipelines" / "interp.mdh"
-    assert "not for a pipeline" in _run(mdh, daemon, "lookup", softmax, "--schedule", file, code=2)
-    assert "is a pipeline" in _run(mdh, daemon, "schedule", "check", softmax, code=3)
 
 
-def test_teml_programs(mdh, daemon, short_folder):  # noqa: F811
-    file = short_folder / "tiled.teml"
-    file.write_text(TILED)
-    shown = _run(mdh, daemon, "schedule", "show", file)
-    assert shown.startswith("for OpenMP+SIMD+RM:\ncores: tile i1=8, i2=whole, k=whole\n")
-    assert "copy never" in _run(mdh, daemon, "schedule", "show", file, "--complete")
-    tuned = json.loads(_run(mdh, daemon, "--json", "tune", file, "--trials", 3))["record"]
-    assert "d1=8" in tuned["key"]["schedule"]
-    free = json.loads(_run(mdh, daemon, "--json", "tune", file, "--no-schedule", "--trials", 3))
-    assert free["record"]["key"].get("schedule", "") == ""
-    replayed = json.loads(_run(mdh, daemon, "--json", "tune", file, "--replay", "--trials", 3))
-    assert "never" in replayed["record"]["key"]["schedule"]
-    steps = short_folder / "steps.teml"
-    steps.write_text(TWO_STEPS)
-    out = _run(mdh, daemon, "tune", steps, "--trials", 2)
-    assert "all steps, one after the other: " in out
-    both = json.loads(_run(mdh, daemon, "--json", "tune", steps, "--trials", 2))
-    assert [bool(step["record"]["key"]["schedule"]) for step in both["steps"]] == [True, True]
-    detached = _run(mdh, daemon, "tune", steps, "--trials", 2, "--detach").split()
-    assert len(detached) == 2 and all(job.startswith("tuningJobs/") for job in detached)
-    assert _run(mdh, daemon, "tune", steps, "--check") == "the daemon would take it\n"
+def test_commands_on_pipelines(mdh, daemon, short_folder):  # noqa: F811
+    softmax = [EXPRESSIONS / "pipelines" / "softmax.mdh", "I=16", "J=32"]
+    file = short_folder / "s.sched"
+    lines = "edge exponentials -> total = inline\nedge exponentials -> shares = inline\n"
+    file.write_text(lines)
+    check = _run(mdh, daemon, "schedule", "check", *softmax, "--schedule", file)
+    assert check.startswith("edge exponentials -> total = inline\n") and "such as edge 1 2" in check
+    table = _run(mdh, daemon, "schedule", "count", *softmax, "--schedule", file, "--vary", "edge.largest.exponentials")
+    counts = dict(line.split() for line in table.splitlines()[1:])
+    assert counts["inline"] == "0" and int(counts["stage"]) > 0
+    tuned = json.loads(_run(mdh, daemon, "--json", "tune", *softmax, "--schedule", file, "--trials", 4))
+    record = tuned["whole"]["record"]
+    assert "edge 2 -> 3 = inline" in record["key"]["schedule"] and set(lines.splitlines()) <= set(
+        record["schedule"].splitlines())
+    shown = _run(mdh, daemon, "schedule", "show", record["name"])
+    assert shown == record["schedule"]
+    assert "delete lines" in _run(mdh, daemon, "schedule", "show", record["name"], "--keep", "tile", code=2)
+    found = json.loads(_run(mdh, daemon, "--json", "lookup", *softmax, "--schedule", file))
+    assert found["record"]["name"] == record["name"]
+    # What was found is measured at once, without a search.
+    file.write_text(shown)
+    again = json.loads(_run(mdh, daemon, "--json", "tune", *softmax, "--schedule", file))
+    assert again["steps"] == [] and again["whole"]["record"]["schedule"] == shown
+    _run(mdh, daemon, "kernel", *softmax, "--schedule", file, "--output", short_folder)
+    assert "//   edge exponentials -> total = inline\n" in (short_folder / "softmax.c").read_text()
+    file.write_text("edge largest -> total = stage\n")
+    for command in ("tune", "schedule check", "lookup"):
+        error = _run(mdh, daemon, *command.split(), *softmax, "--schedule", file, code=1)
+        assert f"{file}:1:6: there is no edge largest -> total; there are " in error
+    file.write_text("edge largest -> exponentials = inline\n")
+    error = _run(mdh, daemon, "schedule", "check", *softmax, "--schedule", file, code=3)
+    assert "leaves nothing: inline: 'largest' combines points" in error
+
+
+def test_pipelines(client):
+    softmax = mdh.parse((EXPRESSIONS / "pipelines" / "softmax.mdh").read_text(), I=16, J=32)
+    pinned = mdh.Schedule().edge("exponentials", "total", "inline").alone("largest")
+    assert client.check_schedule(softmax, pinned).count > 0
+    tuned = client.tune(softmax, schedule=pinned, max_trials=4)
+    assert "edge exponentials -> total = inline" in str(tuned.schedule())
+    assert client.best_kernel(softmax, schedule=pinned).tuned.name == tuned.name

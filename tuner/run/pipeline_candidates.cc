@@ -7,16 +7,21 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/joint_parameters.h"
 #include "codegen/pipeline_defaults.h"
+#include "codegen/said_pipeline.h"
 #include "core/device/system_model.h"
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/schedule/complete_parameters.h"
+#include "tuner/decompositions/schedule_check.h"
 #include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {
 
-Result<Kernel> GenerateKernelOf(const Partition& partition, const DeviceDescription& device,
+Result<Kernel> GenerateKernelOf(const Pipeline& pipeline, const Partition& partition,
+                                const DeviceDescription& device,
                                 const PipelineParameters& parameters) {
   if (parameters.steps.empty()) return absl::InvalidArgumentError("there are no parameters");
   MDH_ASSIGN_OR_RETURN(const SystemModel model,
@@ -30,7 +35,8 @@ Result<Kernel> GenerateKernelOf(const Partition& partition, const DeviceDescript
                                                    "' and '", step.system_model, "'"));
   }
   return GeneratePipelineKernel(partition.pipeline, model, device, parameters.steps,
-                                parameters.groups);
+                                parameters.groups,
+                                PipelineSchedule::LinesOf(pipeline, partition, parameters.groups));
 }
 
 class Candidates {
@@ -44,12 +50,20 @@ class Candidates {
         options_(options) {}
 
   Result<std::vector<PipelineCandidate>> All() {
-    const bool may_reassociate = Reassociates(options_.numerics);
-    const SearchPlan plan = PlanSearch(pipeline_, {.plan = {.may_reassociate = may_reassociate}});
+    SearchPlanOptions options = {.plan = {.may_reassociate = Reassociates(options_.numerics)}};
+    if (options_.schedule != nullptr) {
+      options = options_.schedule->Under(std::move(options));
+      if (auto said = CompleteParameters(*options_.schedule, device_, options_.numerics)) {
+        return Only(*std::move(said));
+      }
+    }
+    const SearchPlan plan = PlanSearch(pipeline_, options);
+    if (plan.partitions.empty()) return NothingIsLeft();
     AddByRules(plan.partitions);
     std::vector<std::pair<const Partition*, std::vector<KnownStep>>> fused;
     for (const Partition& partition : plan.partitions) {
-      std::vector<KnownStep> steps = BestKnown(partition);
+      std::vector<KnownStep> steps = BestKnown(partition, {});
+      if (steps.empty()) continue;
       if (partition.is_unfused()) {
         AddWithMore(partition, steps);
       } else {
@@ -68,8 +82,8 @@ class Candidates {
       if (taken == options_.most_fused) break;
       if (AddWithMore(*partition, steps)) ++taken;
     }
-    if (candidates_.empty()) return refusal_;
-    return std::move(candidates_);
+    if (!candidates_.empty()) return std::move(candidates_);
+    return refusal_.ok() ? NothingIsLeft() : refusal_;
   }
 
   static int64_t TimeOf(const std::vector<KnownStep>& steps) {
@@ -91,19 +105,80 @@ class Candidates {
     std::vector<KnownStep> steps;
     for (const TuningParameters& step : rules.parameters.steps) steps.push_back({step});
     rules_ = rules.parameters.edges;
+    if (!Keeps(rules.parameters)) return;
     Add(partitions[rules.partition], std::move(rules.parameters), steps);
   }
-  std::vector<KnownStep> BestKnown(const Partition& partition) const {
+  // Those that the schedule says completely, and no others.
+  Result<std::vector<PipelineCandidate>> Only(PipelineParameters said) {
+    const std::optional<Partition> partition = PartitionWith(pipeline_, said.edges);
+    if (!partition) return NothingIsLeft();
     std::vector<KnownStep> steps;
-    for (const PipelineStep& step : partition.pipeline.steps()) {
-      std::optional<KnownStep> known = find_(step.expression);
-      steps.push_back(known ? *std::move(known) : ByRules(step.expression));
+    for (const TuningParameters& step : said.steps) steps.push_back({step});
+    Add(*partition, std::move(said), steps);
+    if (candidates_.empty()) return refusal_;
+    return std::move(candidates_);
+  }
+
+  static Status NothingIsLeft() {
+    return absl::FailedPreconditionError("no way to compute the pipeline keeps to the schedule");
+  }
+
+  bool Keeps(const PipelineParameters& parameters) const {
+    return options_.schedule == nullptr || options_.schedule->Allows(parameters).ok();
+  }
+
+  bool KeepsGroups(const Partition& partition, const std::vector<JointGroup>& groups) const {
+    return options_.schedule == nullptr ||
+           options_.schedule->AllowsGroups(partition.pipeline, groups).ok();
+  }
+
+  // Of steps by themselves what is known; of others as `given` has them, unless lines are about
+  // them. Empty: nothing keeps to these.
+  std::vector<KnownStep> BestKnown(const Partition& partition,
+                                   const std::vector<JointGroup>& groups,
+                                   const std::vector<TuningParameters>& given = {}) const {
+    std::vector<Schedule> said;
+    if (options_.schedule != nullptr) {
+      auto of_steps = options_.schedule->OfSteps(partition.pipeline, groups);
+      if (!of_steps.ok()) return {};
+      said = *std::move(of_steps);
+    }
+    std::vector<KnownStep> steps;
+    for (size_t s = 0; s < partition.pipeline.steps().size(); ++s) {
+      const Expression& step = partition.pipeline.steps()[s].expression;
+      if (!said.empty() && !said[s].is_free()) {
+        std::optional<KnownStep> kept = BestUnder(said[s]);
+        if (!kept) return {};
+        steps.push_back(*std::move(kept));
+      } else if (IsIn(groups, static_cast<int>(s)) && s < given.size()) {
+        steps.push_back({given[s]});
+      } else {
+        std::optional<KnownStep> known = find_(step);
+        steps.push_back(known ? *std::move(known) : ByRules(step));
+      }
     }
     return steps;
   }
 
+  std::optional<KnownStep> BestUnder(const Schedule& schedule) const {
+    const NumericsPolicy numerics = PolicyFor(schedule.expression(), options_.numerics);
+    const bool is_complete = CompleteParameters(schedule, device_, numerics).has_value();
+    if (options_.find_scheduled && !is_complete) {
+      if (auto known = options_.find_scheduled(schedule)) return known;
+    }
+    std::optional<TuningParameters> one = OneUnder(schedule, device_, numerics);
+    return one ? std::optional(KnownStep{*std::move(one)}) : std::nullopt;
+  }
+
+  static bool IsIn(const std::vector<JointGroup>& groups, int step) {
+    return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+      return step >= group.first && step <= group.last;
+    });
+  }
+
   bool AddWithMore(const Partition& partition, const std::vector<KnownStep>& steps) {
-    const bool is_new = Add(partition, steps);
+    bool is_new = KeepsGroups(partition, {}) && Add(partition, steps);
+    is_new = AddNamedGroups(partition) || is_new;
     const PipelineParameters known = ParametersOf(partition, steps);
     const bool is_likely = partition.is_unfused() || partition.edges == rules_;
     const int most = is_likely ? options_.most_more : options_.most_more_of_others;
@@ -113,14 +188,48 @@ class Candidates {
            more(pipeline_, partition, device_, options_.numerics, known)) {
         if (taken == most) break;
         if (parameters.steps.size() != steps.size()) continue;
-        // Of steps that are computed in other ways nothing is known.
-        std::vector<KnownStep> own;
-        for (size_t s = 0; s < steps.size(); ++s) {
-          const bool is_same = parameters.steps[s] == steps[s].parameters;
-          own.push_back(is_same ? steps[s] : KnownStep{parameters.steps[s]});
-        }
-        if (Add(partition, std::move(parameters), own)) ++taken;
+        if (!KeepsGroups(partition, parameters.groups)) continue;
+        if (AddMore(partition, std::move(parameters), steps)) ++taken;
       }
+    }
+    return is_new;
+  }
+
+  // Lines about steps hold in groups, too.
+  bool AddMore(const Partition& partition, PipelineParameters parameters,
+               const std::vector<KnownStep>& steps) {
+    if (options_.schedule != nullptr && !Keeps(parameters)) {
+      const std::vector<KnownStep> kept = BestKnown(partition, parameters.groups, parameters.steps);
+      if (kept.empty()) return false;
+      for (size_t s = 0; s < kept.size(); ++s) parameters.steps[s] = kept[s].parameters;
+    }
+    // Of steps that are computed in other ways nothing is known.
+    std::vector<KnownStep> own;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const bool is_same = parameters.steps[s] == steps[s].parameters;
+      own.push_back(is_same ? steps[s] : KnownStep{parameters.steps[s]});
+    }
+    return Add(partition, std::move(parameters), own);
+  }
+
+  // Groups that the schedule names, with parts that a search would perhaps not try.
+  bool AddNamedGroups(const Partition& partition) {
+    constexpr size_t kMost = 8;
+    if (options_.schedule == nullptr || !options_.schedule->names_groups()) return false;
+    const auto ways = SaidGroups(*options_.schedule, partition, device_, kMost);
+    if (!ways.ok()) refusal_.Update(ways.status());
+    bool is_new = false;
+    for (size_t w = 0; ways.ok() && w < ways->size(); ++w) {
+      const std::vector<JointGroup>& groups = (*ways)[w];
+      const auto rules =
+          DefaultParameters(partition.pipeline, groups, model_, device_, options_.numerics);
+      if (!rules.ok()) refusal_.Update(rules.status());
+      if (!rules.ok()) continue;
+      const std::vector<KnownStep> steps = BestKnown(partition, groups, *rules);
+      if (steps.empty()) continue;
+      PipelineParameters parameters = ParametersOf(partition, steps);
+      parameters.groups = groups;
+      is_new = Add(partition, std::move(parameters), steps) || is_new;
     }
     return is_new;
   }
@@ -139,7 +248,7 @@ class Candidates {
   // False if there is no kernel, or no new one.
   bool Add(const Partition& partition, PipelineParameters parameters,
            const std::vector<KnownStep>& steps) {
-    Result<Kernel> kernel = GenerateKernelOf(partition, device_, parameters);
+    Result<Kernel> kernel = GenerateKernelOf(pipeline_, partition, device_, parameters);
     if (!kernel.ok()) {
       refusal_.Update(kernel.status());
       return false;
@@ -178,6 +287,20 @@ Result<std::vector<PipelineCandidate>> PipelineCandidates(const Pipeline& pipeli
   return Candidates(pipeline, device, find, options).All();
 }
 
+std::optional<TuningParameters> OneUnder(const Schedule& schedule, const DeviceDescription& device,
+                                         NumericsPolicy numerics) {
+  if (auto said = CompleteParameters(schedule, device, numerics)) return said;
+  for (TuningParameters& start :
+       StartingParameters(schedule.expression(), schedule.model(), device, numerics)) {
+    if (schedule.Allows(start).ok()) return std::move(start);
+  }
+  const Result<ScheduleCheck> check =
+      CheckSchedule(device, schedule, numerics, /*most_ms=*/std::nullopt);
+  if (!check.ok() || check->example.empty()) return std::nullopt;
+  Result<TuningParameters> example = ParseTuningParameters(check->example);
+  return example.ok() ? std::optional(*std::move(example)) : std::nullopt;
+}
+
 Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,
                                              const DeviceDescription& device,
                                              const PipelineParameters& parameters) {
@@ -186,7 +309,7 @@ Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,
     return absl::InvalidArgumentError(
         absl::StrCat("no partition of pipeline '", pipeline.name(), "' has such edges"));
   }
-  MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernelOf(*partition, device, parameters));
+  MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernelOf(pipeline, *partition, device, parameters));
   return ConfiguredPipeline{*std::move(partition), std::move(kernel)};
 }
 

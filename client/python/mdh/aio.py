@@ -97,7 +97,8 @@ class AsyncClient:
         found = [one.result(expression.location) for one in ended]
         if not job.steps:
             return found[0]
-        best = await self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics)
+        best = await self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics,
+                                      schedule=schedule)
         return best.tuned
 
     async def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,

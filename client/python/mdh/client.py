@@ -147,7 +147,7 @@ class Client:
         units. `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `schedule`: what the kernel must keep
-        to, which gives a record of its own; not of pipelines. `force`: search even if there is
+        to, which gives a record of its own. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a
@@ -175,7 +175,8 @@ class Client:
         found = [one.result(expression.location) for one in ended]
         if not job.steps:
             return found[0]
-        return self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics).tuned
+        return self.best_kernel(expression, device=ended[0].devices[0], numerics=numerics,
+                                schedule=schedule).tuned
 
     def wait(self, job: str, *, on_progress: Optional[Callable[[Progress], None]] = None,
              max_silence_seconds: float = 30.0) -> Job:

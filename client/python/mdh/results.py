@@ -124,7 +124,7 @@ class TunedKernel(Shown):
 
     def schedule(self) -> Schedule:
         """The decomposition as a schedule that allows nothing else: change or delete lines, and tune with
-        it. Empty of pipelines, and of records from before there were schedules."""
+        it. Empty of records from before there were schedules."""
         return Schedule(self.proto.schedule)
 
     def _title(self) -> str:

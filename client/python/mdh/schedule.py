@@ -112,6 +112,44 @@ class Schedule:
         """A joint limit: require("bytes(A, L2) + bytes(B, L2) <= 524288")."""
         return self.line(f"require {formula}")
 
+    def edge(self, producer: str, consumer: str, how: Choice) -> "Schedule":
+        """Of a pipeline: how what one step reads of another one gets there: "stage", "inline",
+        "epilogue", "contraction". A step is called by its name, by a buffer that it writes, or by its
+        number."""
+        return self.line(f"edge {producer} -> {consumer} = {_choice(how)}")
+
+    def siblings(self, *groups: Tuple[str, ...], others: bool = False) -> "Schedule":
+        """Of a pipeline: steps that are computed as one, side by side; and no others, unless `others`."""
+        items = [f"({', '.join(steps)})" for steps in groups] + ([".."] if others else [])
+        return self.line(f"siblings {', '.join(items) or 'none'}")
+
+    def split(self, *steps: str, others: bool = False) -> "Schedule":
+        """Of a pipeline: products of many factors that are made of two at a time; and no others, unless
+        `others`."""
+        return self.line(f"split {', '.join((*steps, *(['..'] if others else []))) or 'none'}")
+
+    def together(self, *steps: str, **clauses: Any) -> "Schedule":
+        """Of a pipeline: steps that run together, part after part: together("a", "b", part={"i": 8},
+        chunk=64, rows=2). `by` and `streamed` are written as in files: by="(i, j)"."""
+        texts = []
+        for name, value in clauses.items():
+            if name == "part":
+                pins = ", ".join(f"{d}={_choice(choice)}" for d, choice in value.items())
+                texts.append(f"part {pins}")
+            elif name in ("by", "streamed"):
+                texts.append(f"{name} {value}")
+            else:
+                texts.append(f"{name}={_choice(value)}")
+        return self.line(f"together({', '.join(steps)})" + (": " if texts else "") + "; ".join(texts))
+
+    def alone(self, *steps: str) -> "Schedule":
+        """Of a pipeline: steps that run by themselves."""
+        return self.line(f"alone({', '.join(steps)})")
+
+    def step(self, name: str, schedule: "Schedule") -> "Schedule":
+        """Of a pipeline: what a step of it keeps to."""
+        return Schedule(f"{self.text}step {name}:\n{schedule.text}")
+
     def _pins(self, layer: str, what: str, dimensions: Dict[str, Any]) -> "Schedule":
         if not dimensions:
             raise wrong(f"{what} of {layer} names no dimension")

@@ -243,20 +243,6 @@ class DimensionClasses {
   std::vector<int> parent_, step_;  // per node
 };
 
-// With all common dimensions; nullopt: there are none.
-std::optional<JointGroup> WidestGroup(const Pipeline& pipeline, int first, int last) {
-  JointGroup group{first, last, std::vector<std::vector<int>>(last - first + 1), {}};
-  for (const std::vector<int>& common : DimensionClasses(pipeline, first, last).Complete()) {
-    JointGroup one{first, last, {}, {1}};
-    for (const int d : common) one.dimensions.push_back({d});
-    if (!JointChecker(pipeline, one).Dimension(0).empty()) continue;
-    for (size_t s = 0; s < common.size(); ++s) group.dimensions[s].push_back(common[s]);
-    group.part.push_back(1);
-  }
-  if (group.part.empty()) return std::nullopt;
-  return group;
-}
-
 int64_t LargestDivisor(int64_t n, int64_t most) {
   int64_t best = 1;
   for (int64_t d = 1; d <= n / d; ++d) {
@@ -295,12 +281,25 @@ Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
   return absl::OkStatus();
 }
 
+std::optional<JointGroup> WidestJointGroup(const Pipeline& pipeline, int first, int last) {
+  JointGroup group{first, last, std::vector<std::vector<int>>(last - first + 1), {}};
+  for (const std::vector<int>& common : DimensionClasses(pipeline, first, last).Complete()) {
+    JointGroup one{first, last, {}, {1}};
+    for (const int d : common) one.dimensions.push_back({d});
+    if (!JointChecker(pipeline, one).Dimension(0).empty()) continue;
+    for (size_t s = 0; s < common.size(); ++s) group.dimensions[s].push_back(common[s]);
+    group.part.push_back(1);
+  }
+  if (group.part.empty()) return std::nullopt;
+  return group;
+}
+
 std::vector<JointGroup> JointGroups(const Pipeline& pipeline) {
   const int steps = static_cast<int>(pipeline.steps().size());
   std::map<std::pair<int, int>, JointGroup> groups;
   for (int first = 0; first < steps; ++first) {
     for (int last = first + 1; last < steps; ++last) {
-      std::optional<JointGroup> group = WidestGroup(pipeline, first, last);
+      std::optional<JointGroup> group = WidestJointGroup(pipeline, first, last);
       if (group) groups.emplace(std::pair(first, last), *std::move(group));
     }
   }

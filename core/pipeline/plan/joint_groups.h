@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -29,6 +30,10 @@ Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group);
 // parts of one point; without those that a longer run with as many common dimensions contains. In
 // the order of their first steps, longer ones first.
 std::vector<JointGroup> JointGroups(const Pipeline& pipeline);
+
+// These steps with all dimensions that they have in common, and parts of one point; nullopt: they
+// have none.
+std::optional<JointGroup> WidestJointGroup(const Pipeline& pipeline, int first, int last);
 
 // The group with parts of so many points at most, as many as divide the extents: the last common
 // dimensions first, so that what a part has of a buffer lies together. At least one point.

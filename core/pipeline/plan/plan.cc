@@ -25,6 +25,19 @@ struct PartialPlan {
   double cost = 0;
 };
 
+struct NamedKind {
+  EdgeKind kind;
+  std::string_view name;
+};
+constexpr NamedKind kNamedKinds[] = {
+    {EdgeKind::kStage, "stage"},       {EdgeKind::kInline, "inline"},
+    {EdgeKind::kEpilogue, "epilogue"}, {EdgeKind::kContraction, "contraction"},
+    {EdgeKind::kSiblings, "siblings"}, {EdgeKind::kSplit, "split"}};
+
+bool Contains(const std::vector<PlannedEdge>& edges, const PlannedEdge& edge) {
+  return std::find(edges.begin(), edges.end(), edge) != edges.end();
+}
+
 bool IsUnfused(const PartialPlan& plan) {
   return std::all_of(plan.kinds.begin(), plan.kinds.end(),
                      [](EdgeKind one) { return one == EdgeKind::kStage; });
@@ -59,8 +72,11 @@ bool AreAlike(const Expression& a, const Expression& b) {
 // Partitions of one of the pipelines that mean the same.
 class Planner {
  public:
-  Planner(const PlannedPipeline& planned, const PlanOptions& options)
+  // `edges`: of the pipeline that is planned; all staged.
+  Planner(const PlannedPipeline& planned, const std::vector<PlannedEdge>& edges,
+          const PlanOptions& options)
       : planned_(planned),
+        edges_(edges),
         pipeline_(planned.pipeline),
         options_(options),
         fusions_(planned.pipeline, options) {
@@ -71,8 +87,7 @@ class Planner {
     }
   }
 
-  // `edges`: of the pipeline that is planned; all staged.
-  std::vector<Partition> Plan(const std::vector<PlannedEdge>& edges) {
+  std::vector<Partition> Plan() {
     PartialPlan first;
     for (int s = 0; s < StepCount(); ++s) {
       first.position.push_back(s);
@@ -89,13 +104,14 @@ class Planner {
         for (size_t c = 0; c < candidates_.size(); ++c) {
           const bool is_of_kind =
               (candidates_[c].kind == EdgeKind::kSiblings) == (kind == EdgeKind::kSiblings);
-          if (candidates_[c].consumer == consumer && is_of_kind) Try(kind, c, &plans);
+          const bool is_tried = candidates_[c].consumer == consumer && is_of_kind;
+          if (is_tried && MayHave(c, kind)) Try(kind, c, &plans);
         }
       }
     }
     std::vector<Partition> partitions;
     for (const PartialPlan& plan : plans) {
-      std::optional<Partition> partition = ToPartition(plan, edges);
+      std::optional<Partition> partition = ToPartition(plan);
       if (partition.has_value()) partitions.push_back(*std::move(partition));
     }
     return partitions;
@@ -160,19 +176,65 @@ class Planner {
       });
       if (same == plans->end()) {
         plans->push_back(std::move(plan));
-      } else if (plan.cost < same->cost && !IsUnfused(*same)) {
+      } else if (IsBetter(plan, *same, candidates_[candidate].consumer) && !IsUnfused(*same)) {
         *same = std::move(plan);
       }
     }
+    // Those that lack what they must have come last: what is decided later may not mend it.
+    const int consumer = candidates_[candidate].consumer;
+    const auto rank = [&](const PartialPlan& plan) {
+      return std::pair(LackedUpTo(consumer, plan), plan.cost);
+    };
     std::stable_sort(plans->begin(), plans->end(),
-                     [](const PartialPlan& a, const PartialPlan& b) { return a.cost < b.cost; });
+                     [&](const PartialPlan& a, const PartialPlan& b) { return rank(a) < rank(b); });
     const size_t most = std::max(1, options_.max_partitions);
     if (plans->size() <= most) return;
     const auto unfused = std::find_if(plans->begin(), plans->end(), IsUnfused);
-    if (unfused - plans->begin() >= static_cast<int64_t>(most)) {
+    const bool is_kept = unfused != plans->end() && LackedUpTo(consumer, *unfused) == 0;
+    if (is_kept && unfused - plans->begin() >= static_cast<int64_t>(most)) {
       (*plans)[most - 1] = std::move(*unfused);
     }
     plans->resize(most);
+  }
+
+  PlannedEdge AsSiblings(size_t candidate) const {
+    return {planned_.origins[candidates_[candidate].producer][0],
+            planned_.origins[candidates_[candidate].consumer][0], EdgeKind::kSiblings};
+  }
+
+  // Whether an edge of the pipeline that is planned is this candidate's.
+  bool IsOf(size_t candidate, const PlannedEdge& edge) const {
+    const std::vector<int>& producers = planned_.origins[candidates_[candidate].producer];
+    const std::vector<int>& consumers = planned_.origins[candidates_[candidate].consumer];
+    return std::count(producers.begin(), producers.end(), edge.producer) > 0 &&
+           std::count(consumers.begin(), consumers.end(), edge.consumer) > 0;
+  }
+
+  // Whether partitions may have this kind of a candidate.
+  bool MayHave(size_t candidate, EdgeKind kind) const {
+    if (!options_.may_have) return true;
+    if (kind == EdgeKind::kSiblings) return options_.may_have(AsSiblings(candidate));
+    return std::all_of(edges_.begin(), edges_.end(), [&](const PlannedEdge& edge) {
+      return !IsOf(candidate, edge) || options_.may_have({edge.producer, edge.consumer, kind});
+    });
+  }
+
+  // How many candidates are not decided as they must be, of those whose turn has come.
+  int LackedUpTo(int consumer, const PartialPlan& plan) const {
+    if (!options_.may_have) return 0;
+    int lacked = 0;
+    for (size_t c = 0; c < candidates_.size() && candidates_[c].consumer <= consumer; ++c) {
+      if (plan.kinds[c] != EdgeKind::kStage) continue;
+      const bool is_lacked = candidates_[c].kind == EdgeKind::kSiblings
+                                 ? Contains(options_.must_have, AsSiblings(c))
+                                 : !MayHave(c, EdgeKind::kStage);
+      lacked += is_lacked ? 1 : 0;
+    }
+    return lacked;
+  }
+
+  bool IsBetter(const PartialPlan& a, const PartialPlan& b, int consumer) const {
+    return std::pair(LackedUpTo(consumer, a), a.cost) < std::pair(LackedUpTo(consumer, b), b.cost);
   }
 
   std::optional<PartialPlan> With(const PartialPlan& plan, size_t candidate, EdgeKind kind) {
@@ -231,8 +293,8 @@ class Planner {
     return left == 0;
   }
 
-  std::optional<Partition> ToPartition(const PartialPlan& plan,
-                                       std::vector<PlannedEdge> edges) const {
+  std::optional<Partition> ToPartition(const PartialPlan& plan) const {
+    std::vector<PlannedEdge> edges = edges_;
     PipelineSpec spec = pipeline_.spec();
     spec.steps.clear();
     int64_t bytes = 0, operations = 0;
@@ -262,8 +324,7 @@ class Planner {
         }
       }
       if (plan.kinds[c] == EdgeKind::kSiblings) {
-        edges.push_back({planned_.origins[candidates_[c].producer][0],
-                         planned_.origins[candidates_[c].consumer][0], EdgeKind::kSiblings});
+        edges.push_back(AsSiblings(c));
       }
     }
     for (const PlannedEdge& decided : planned_.decided) {
@@ -278,24 +339,13 @@ class Planner {
   }
 
   const PlannedPipeline& planned_;
+  const std::vector<PlannedEdge>& edges_;
   const Pipeline& pipeline_;
   const PlanOptions& options_;
   StepFusions fusions_;
   // Edges, which are staged, and siblings.
   std::vector<PlannedEdge> candidates_;
 };
-
-std::vector<PlannedEdge> EdgesOf(const Pipeline& pipeline) {
-  std::vector<PlannedEdge> edges;
-  for (int consumer = 0; consumer < std::ssize(pipeline.steps()); ++consumer) {
-    for (int producer = 0; producer < consumer; ++producer) {
-      if (Reads(pipeline.steps()[consumer], pipeline.steps()[producer])) {
-        edges.push_back({producer, consumer, EdgeKind::kStage});
-      }
-    }
-  }
-  return edges;
-}
 
 // The cheapest of both, and the one without fusion.
 std::vector<Partition> Cheapest(std::vector<Partition> partitions, const PlanOptions& options) {
@@ -307,9 +357,29 @@ std::vector<Partition> Cheapest(std::vector<Partition> partitions, const PlanOpt
                    [&](const Partition& a, const Partition& b) { return cost(a) < cost(b); });
   const size_t most = std::max(1, options.max_partitions);
   while (partitions.size() > most) {
-    const auto last = partitions.end() - (partitions.back().is_unfused() ? 2 : 1);
-    partitions.erase(last);
+    const bool keeps_last = partitions.back().is_unfused() && partitions.size() > 1;
+    partitions.erase(partitions.end() - (keeps_last ? 2 : 1));
   }
+  return partitions;
+}
+
+// Whether the partition has what it must have, and nothing else than it may have.
+bool HasWhatItMust(const Partition& partition, const PlanOptions& options) {
+  const std::vector<PlannedEdge>& edges = partition.edges;
+  return std::all_of(options.must_have.begin(), options.must_have.end(),
+                     [&](const PlannedEdge& must) { return Contains(edges, must); }) &&
+         (!options.may_have || std::all_of(edges.begin(), edges.end(), options.may_have));
+}
+
+std::vector<Partition> AllPartitions(const Pipeline& pipeline, const PlanOptions& options) {
+  const std::vector<PlannedEdge> edges = EdgesOf(pipeline);
+  std::vector<Partition> partitions;
+  for (const PlannedPipeline& planned : ContractionOrders(pipeline, options)) {
+    std::vector<Partition> of_order = Planner(planned, edges, options).Plan();
+    partitions.insert(partitions.end(), std::make_move_iterator(of_order.begin()),
+                      std::make_move_iterator(of_order.end()));
+  }
+  std::erase_if(partitions, [&](const Partition& p) { return !HasWhatItMust(p, options); });
   return partitions;
 }
 
@@ -327,21 +397,46 @@ bool Partition::keeps_steps() const {
   });
 }
 
-std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options) {
-  const std::vector<PlannedEdge> edges = EdgesOf(pipeline);
-  std::vector<Partition> partitions;
-  for (const PlannedPipeline& planned : ContractionOrders(pipeline, options)) {
-    std::vector<Partition> of_order = Planner(planned, options).Plan(edges);
-    partitions.insert(partitions.end(), std::make_move_iterator(of_order.begin()),
-                      std::make_move_iterator(of_order.end()));
+std::vector<PlannedEdge> EdgesOf(const Pipeline& pipeline) {
+  std::vector<PlannedEdge> edges;
+  for (int consumer = 0; consumer < std::ssize(pipeline.steps()); ++consumer) {
+    for (int producer = 0; producer < consumer; ++producer) {
+      if (Reads(pipeline.steps()[consumer], pipeline.steps()[producer])) {
+        edges.push_back({producer, consumer, EdgeKind::kStage});
+      }
+    }
   }
-  return Cheapest(std::move(partitions), options);
+  return edges;
+}
+
+std::string_view Name(EdgeKind kind) {
+  for (const NamedKind& named : kNamedKinds) {
+    if (named.kind == kind) return named.name;
+  }
+  return "";
+}
+
+std::optional<EdgeKind> EdgeKindNamed(std::string_view name) {
+  for (const NamedKind& named : kNamedKinds) {
+    if (named.name == name) return named.kind;
+  }
+  return std::nullopt;
+}
+
+std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options) {
+  return Cheapest(AllPartitions(pipeline, options), options);
 }
 
 std::optional<Partition> PartitionWith(const Pipeline& pipeline,
                                        const std::vector<PlannedEdge>& edges,
                                        const PlanOptions& options) {
-  for (Partition& partition : PlanPartitions(pipeline, options)) {
+  PlanOptions only = options;
+  only.may_have = [&](const PlannedEdge& edge) { return Contains(edges, edge); };
+  for (const PlannedEdge& edge : edges) {
+    const bool is_apart = edge.kind == EdgeKind::kSiblings || edge.kind == EdgeKind::kSplit;
+    if (is_apart) only.must_have.push_back(edge);
+  }
+  for (Partition& partition : AllPartitions(pipeline, only)) {
     if (partition.edges == edges) return std::move(partition);
   }
   return std::nullopt;

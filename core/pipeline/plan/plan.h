@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/pipeline/pipeline.h"
@@ -24,6 +26,10 @@ enum class EdgeKind {
   kSplit,
 };
 
+// "stage", "inline", "epilogue", "contraction", "siblings", "split".
+std::string_view Name(EdgeKind kind);
+std::optional<EdgeKind> EdgeKindNamed(std::string_view name);
+
 // Two steps of the pipeline that is planned, the second of which reads what the first writes; or
 // what siblings are one, and what is split.
 struct PlannedEdge {
@@ -33,6 +39,9 @@ struct PlannedEdge {
 
   friend bool operator==(const PlannedEdge&, const PlannedEdge&) = default;
 };
+
+// Every edge of the pipeline, staged, in the order in which partitions have them.
+std::vector<PlannedEdge> EdgesOf(const Pipeline& pipeline);
 
 struct Partition {
   // Every edge of the pipeline that is planned, in one order; then siblings that are one and steps
@@ -56,21 +65,25 @@ struct PlanOptions {
   // Whether sums of floating-point products may be reordered: under NumericsPolicy::kReassociate
   // alone.
   bool may_reassociate = true;
+  // Where somebody knows what is fused: what partitions may have among their edges (null:
+  // anything), and which siblings and splits they must have.
+  std::function<bool(const PlannedEdge&)> may_have = nullptr;
+  std::vector<PlannedEdge> must_have = {};
 };
 
 // Legal partitions, the cheapest first: bytes, plus operations by the exchange rate. Edges are
 // decided one after the other, in the order of the steps that read; of what is decided in part the
 // cheapest are followed. A step that combines nothing and has one reader is inlined, not the other
 // way round: that would be the same. No two partitions have steps that read and write the same. The
-// partition without any fusion is always among them. The same pipeline gives the same partitions on
-// every machine.
+// partition without any fusion is always among them, if it may be. The same pipeline gives the same
+// partitions on every machine.
 //
 // Products of many factors are planned twice: as they are, and in the best order of two factors at
 // a time; and a third time if that of all factors of contractions that follow each other is
 // cheaper.
 std::vector<Partition> PlanPartitions(const Pipeline& pipeline, const PlanOptions& options = {});
 
-// Of these the one with such edges; nullopt: there is none.
+// The one with such edges, also where others are cheaper; nullopt: there is none.
 std::optional<Partition> PartitionWith(const Pipeline& pipeline,
                                        const std::vector<PlannedEdge>& edges,
                                        const PlanOptions& options = {});

@@ -106,19 +106,23 @@ std::string NameOfStep(const Pipeline& pipeline, int step) {
 
 SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options) {
   SearchPlan plan;
-  plan.partitions = Chosen(PlanPartitions(pipeline, options.plan), options.fused_partitions);
-  std::map<std::string, size_t> numbers;  // of steps by canonical form
+  std::vector<Partition> partitions = PlanPartitions(pipeline, options.plan);
+  if (options.is_wanted) std::erase_if(partitions, std::not_fn(options.is_wanted));
+  plan.partitions = Chosen(std::move(partitions), options.fused_partitions);
+  std::map<std::pair<std::string, std::string>, size_t> numbers;  // by form and what is said
   for (int p = 0; p < std::ssize(plan.partitions); ++p) {
-    for (const PipelineStep& step : plan.partitions[p].pipeline.steps()) {
-      if (!HasPoints(step.expression)) continue;
+    for (int s = 0; s < std::ssize(plan.partitions[p].pipeline.steps()); ++s) {
+      const Expression& step = plan.partitions[p].pipeline.steps()[s].expression;
+      const std::optional<std::string> said =
+          options.says ? options.says(plan.partitions[p], s) : std::string();
+      if (!HasPoints(step) || !said) continue;
       const auto [entry, is_new] =
-          numbers.try_emplace(CanonicalForm(step.expression), plan.steps.size());
+          numbers.try_emplace({CanonicalForm(step), *said}, plan.steps.size());
       if (is_new) {
-        plan.steps.push_back(
-            {step.expression, {}, CostOf(step.expression, options.plan.operations_per_byte)});
+        plan.steps.push_back({step, {}, CostOf(step, options.plan.operations_per_byte), *said});
       }
-      std::vector<int>& partitions = plan.steps[entry->second].partitions;
-      if (partitions.empty() || partitions.back() != p) partitions.push_back(p);
+      std::vector<int>& of_step = plan.steps[entry->second].partitions;
+      if (of_step.empty() || of_step.back() != p) of_step.push_back(p);
     }
   }
   KeepCostliest(options.most_steps, plan);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ struct SearchedStep {
   Expression expression;
   std::vector<int> partitions;  // their numbers, ascending
   double cost;                  // bytes, and operations by the exchange rate, of one execution
+  std::string schedule = "";    // what is said of it (SearchPlanOptions::says)
 };
 
 struct SearchPlan {
@@ -25,7 +28,8 @@ struct SearchPlan {
   // plan knows least. If there is place for three, one is the cheapest where operations cost a
   // quarter of what the plan counts.
   std::vector<Partition> partitions;
-  // With different canonical forms, and with points. In the order in which partitions have them.
+  // With different canonical forms, or what is said of them, and with points. In the order in which
+  // partitions have them.
   std::vector<SearchedStep> steps;
   int left_out = 0;  // such steps that cost less than all of `steps`
 };
@@ -34,6 +38,10 @@ struct SearchPlanOptions {
   PlanOptions plan = {};
   int fused_partitions = 3;  // at most
   int most_steps = std::numeric_limits<int>::max();
+  // Where somebody knows something: of which partitions, and what is said of a step of one of them
+  // (nullopt: nothing of it is searched). Null: of all, and nothing.
+  std::function<bool(const Partition&)> is_wanted = nullptr;
+  std::function<std::optional<std::string>(const Partition&, int step)> says = nullptr;
 };
 
 // The same pipeline gives the same plan on every machine.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/plan/contraction_orders.h"
 #include "core/pipeline/plan/step_cost.h"
@@ -25,25 +26,42 @@ std::vector<int> Sorted(std::vector<int> numbers) {
   return numbers;
 }
 
-// The first two steps of a pipeline as one.
-Result<Pipeline> FirstTwo(const Pipeline& two, EdgeKind kind) {
+// Two steps of a pipeline as one.
+Result<Pipeline> Fuse(const Pipeline& pipeline, int producer, int consumer, EdgeKind kind) {
   switch (kind) {
     case EdgeKind::kInline:
-      return InlineProducer(two, 0, 1);
+      return InlineProducer(pipeline, producer, consumer);
     case EdgeKind::kEpilogue:
-      return AbsorbReader(two, 0, 1);
+      return AbsorbReader(pipeline, producer, consumer);
     case EdgeKind::kContraction:
-      return MergeContractions(two, 0, 1);
+      return MergeContractions(pipeline, producer, consumer);
     case EdgeKind::kSiblings:
-      return MergeSiblings(two, 0, 1);
+      return MergeSiblings(pipeline, producer, consumer);
     case EdgeKind::kStage:
     case EdgeKind::kSplit:
       break;
   }
-  return two;
+  return pipeline;
 }
 
 }  // namespace
+
+Status FusionObstacle(const Pipeline& pipeline, const PlannedEdge& edge,
+                      const PlanOptions& options) {
+  const Expression& producer = pipeline.steps()[edge.producer].expression;
+  const Expression& consumer = pipeline.steps()[edge.consumer].expression;
+  const bool reorders = edge.kind == EdgeKind::kContraction || edge.kind == EdgeKind::kSplit;
+  if (reorders && !MayReorder(consumer, options)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the sums of ", consumer.name(), " may not be reordered"));
+  }
+  if (edge.kind == EdgeKind::kSplit) return SplitContraction(pipeline, edge.consumer).status();
+  if (edge.kind == EdgeKind::kContraction && !Combines(producer)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(producer.name(), " combines nothing; it can be inlined"));
+  }
+  return Fuse(pipeline, edge.producer, edge.consumer, edge.kind).status();
+}
 
 int StepFusions::Add(PipelineStep step) {
   const auto key = std::make_tuple(CanonicalForm(step.expression), step.inputs, step.outputs);
@@ -89,7 +107,7 @@ FusedSteps StepFusions::Rewritten(int producer, int consumer, EdgeKind kind,
       combines && !writes_more && MayReorder(steps_[consumer].step.expression, options_);
   if (kind == EdgeKind::kContraction && !may_merge) return {};
   const Pipeline two = TwoSteps(steps_[producer].step, steps_[consumer].step, is_needed);
-  const Result<Pipeline> rewritten = FirstTwo(two, kind);
+  const Result<Pipeline> rewritten = Fuse(two, 0, 1, kind);
   if (!rewritten.ok()) return {};
   std::vector<int> numbers, made_steps;
   for (const PipelineBuffer& buffer : rewritten->buffers()) {

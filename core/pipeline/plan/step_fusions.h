@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/plan/plan.h"
 
@@ -27,6 +28,11 @@ struct FusedSteps {
   bool is_legal = false;
   int producer = -1, consumer = -1;
 };
+
+// Why two steps of the pipeline cannot be fused so, by themselves; of a split one, why it is not.
+// Ok: they can, or nothing is fused. Errors: FailedPrecondition with the obstacle.
+Status FusionObstacle(const Pipeline& pipeline, const PlannedEdge& edge,
+                      const PlanOptions& options);
 
 // What is tried once is known. Thread-compatible.
 class StepFusions {

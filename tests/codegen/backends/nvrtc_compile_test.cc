@@ -180,6 +180,38 @@ TEST_F(NvrtcCompileTest, CallsThatBeginEarlyWaitBeforeTheyRead) {
   EXPECT_THAT(only, Not(HasSubstr("ld.global.nc")));
 }
 
+// Compilers find memory that a function does not write even where no pointer to it says so, as here
+// where all other pointers are restrict; ptxas moves loads of it (ld.global.nc) over the wait.
+TEST_F(NvrtcCompileTest, StagesThatWaitDoNotTakeForConstantWhatOthersWrote) {
+  LoopProgram program;
+  program.scratch = {{"partial", ScalarType::kFloat32, 32, /*per_thread=*/false}};
+  const auto sum = [](const char* to, const char* from, const char* other) {
+    Stage stage{"Sums", {}, {{4, 1, 1}, {8, 1, 1}}};
+    const LoopValueType real = {ScalarType::kFloat32, 1};
+    Block body;
+    body.push_back({StoreElements{to, Var("i"), MakeLoad(from, Var("i"), real, 1), 1}});
+    body.push_back({StoreElements{"d", Var("i"), MakeLoad(other, Var("i"), real, 1), 1}});
+    stage.body.push_back({ShareLoop{"i", 32, Shared(std::move(body))}});
+    return stage;
+  };
+  program.stages = {sum("partial", "a", "b"), sum("c", "partial", "a")};
+  const auto buffer = [](const char* name, bool is_output) {
+    return KernelArgument{name, ScalarType::kFloat32, 32, is_output};
+  };
+  BlockUnitOptions options{
+      &CudaCxx(),
+      "mdh_sums",
+      "Sums.",
+      {buffer("a", false), buffer("b", false), buffer("c", true), buffer("d", true)}};
+  options.early_launches = EarlyLaunches::kCalls;
+  const auto functions = FunctionsOf(Ptx(PrintBlockKernel(program, options).source, 90));
+  EXPECT_THAT(functions.at("mdh_sums_0"), Not(HasSubstr("ld.global.nc")));
+  const std::string& second = functions.at("mdh_sums_1");
+  const size_t constant = second.find("ld.global.nc"), any = second.find("ld.global.f32");
+  EXPECT_NE(any, std::string::npos) << "of the partial sums\n" << second;
+  EXPECT_EQ(second.find("ld.global.nc", constant + 1), std::string::npos) << "of the input alone";
+}
+
 // Other blocks are read between the two barriers.
 TEST_F(NvrtcCompileTest, ClustersWaitForEachOther) {
   const std::string ptx = Ptx(GoldenSource("cluster_matmul.cu"), 90);

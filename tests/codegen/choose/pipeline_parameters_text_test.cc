@@ -1,4 +1,4 @@
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
@@ -41,6 +41,16 @@ TEST(PipelineParametersTextTest, WhatIsPrintedIsParsed) {
   EXPECT_EQ(*parsed, Sample());
 }
 
+TEST(PipelineParametersTextTest, EveryKindOfEdgeIsParsed) {
+  PipelineParameters parameters = Sample();
+  parameters.edges.push_back({0, 1, EdgeKind::kContraction});
+  parameters.edges.push_back({0, 2, EdgeKind::kSiblings});
+  parameters.edges.push_back({3, 3, EdgeKind::kSplit});
+  const std::string text = ToText(parameters);
+  EXPECT_THAT(text, HasSubstr("edge 1 2 contraction\nedge 1 3 siblings\nedge 4 4 split\n"));
+  EXPECT_EQ(*ParsePipelineParameters(text), parameters);
+}
+
 TEST(PipelineParametersTextTest, StreamedGroupsAreParsed) {
   PipelineParameters parameters = Sample();
   JointGroup& group = parameters.groups[0];
@@ -71,7 +81,9 @@ TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
   ASSERT_TRUE(ParsePipelineParameters(step).ok());
   const std::pair<const char*, const char*> cases[] = {
       {"", "line 2: there is no step"},
-      {"edge 1 2\n", "line 1: expected 'edge STEP STEP stage|inline|epilogue', found 'edge 1 2'"},
+      {"edge 1 2\n",
+       "line 1: expected 'edge STEP STEP stage|inline|epilogue|contraction|siblings|split', found "
+       "'edge 1 2'"},
       {"\nedge 0 2 stage\n", "line 2: expected 'edge"},
       {"edge 1 2 fused\n", "line 1: expected 'edge"},
       {"edge 1 two inline\n", "line 1: expected 'edge"},

@@ -31,6 +31,11 @@ static __device__ inline void mdh_wait_for_stages() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+static __device__ inline const void* mdh_written_by_others(const void* p) {
+  asm volatile("" : "+l"(p));
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
 
 // Sums of rows, by tiles; the double of a thread's columns
 extern "C" __global__ void __launch_bounds__(32)
@@ -84,6 +89,7 @@ mdh_tiles_0(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ 
 extern "C" __global__ void __launch_bounds__(4)
 mdh_tiles_1(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ p, float* __restrict__ transposed, float* __restrict__ y, int* __restrict__ ids, char* scratch) {
   mdh_wait_for_stages();
+  scratch = (char*)mdh_written_by_others(scratch);
   const long long thread = threadIdx.x;
   const long long threads = 4;
   float* partial = (float*)(scratch + 64);

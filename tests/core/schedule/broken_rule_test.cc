@@ -9,6 +9,7 @@
 
 #include "core/decomposition/parameter_place.h"
 #include "core/decomposition/tuning_parameters.h"
+#include "core/decomposition/validate.h"
 #include "core/device/backends.h"
 #include "core/schedule/parameters_as_decisions.h"
 #include "tests/core/schedule/matmul.h"
@@ -118,6 +119,55 @@ TEST(BrokenRule, LimitsOfRegisterTilesAreAtTheirLines) {
   p.tile[3] = {6, 4, 1};
   p.inputs[0].stage_layer = InputParameters::kWholeBuffer;
   EXPECT_EQ(Broken(p, product, model, DeviceDescription{}), "");
+}
+
+// The line and the word, not only the input or output.
+TEST(BrokenRule, WordsAboutCopiesAreNamed) {
+  const SystemModel model = OpenMpSimdRegistersModel();
+  const Expression product = MatMulOf(300, 200, 100);
+  TuningParameters valid = SinglePoints(product, model, {});
+  valid.numerics = NumericsPolicy::kReassociate;
+  valid.tile = {{60, 200, 100}, {60, 200, 100}, {30, 100, 50}, {6, 4, 1}, {1, 4, 1}, {1, 1, 1}};
+  ASSERT_TRUE(Validate(product, model, DeviceDescription{}, valid).ok());
+  struct Case {
+    std::function<void(TuningParameters&, DeviceDescription&)> change;
+    ParameterPlace place;
+  };
+  using Kind = ParameterPlace::Kind;
+  const Case cases[] = {
+      {[](auto& p, auto&) { p.inputs[1].strip_dimension = 1; },
+       {.kind = Kind::kInput, .buffer = 1, .choice = "strips"}},
+      {[](auto& p, auto&) { p.inputs[0].padding = 4; },
+       {.kind = Kind::kInput, .buffer = 0, .choice = "padding"}},
+      {[](auto& p, auto&) { p.inputs[1].copy_stages = 2; },
+       {.kind = Kind::kInput, .buffer = 1, .choice = "stages"}},
+      {[](auto& p, auto&) {
+         p.inputs[0].layout = {0, 0};
+       },
+       {.kind = Kind::kInput, .buffer = 0, .choice = "layout"}},
+      // B's copies are the larger ones.
+      {[](auto& p, auto& device) {
+         device.l2_bytes = 64;
+         device.l3_bytes = 0;
+         p.inputs[0].stage_layer = p.inputs[1].stage_layer = 1;
+       },
+       {.kind = Kind::kInput, .buffer = 1}},
+      {[](auto& p, auto&) {
+         p.lowering = Lowering::kLevels;
+         p.outputs = {MemoryParameters{.regions = {}, .layouts = {}}};
+         p.outputs[0].layouts.assign(6, {{0, 1}, {0, 1}, {1, 1}});
+       },
+       {.kind = Kind::kOutput, .buffer = 0, .choice = "layout"}},
+  };
+  for (const Case& one : cases) {
+    TuningParameters p = valid;
+    DeviceDescription device;
+    one.change(p, device);
+    const Status broken = Validate(product, model, device, p);
+    ASSERT_FALSE(broken.ok()) << one.place.choice;
+    ASSERT_TRUE(ParameterPlaceOf(broken).has_value()) << broken;
+    EXPECT_EQ(*ParameterPlaceOf(broken), one.place) << broken;
+  }
 }
 
 TEST(BrokenRule, WhatIsLeftOpenBreaksNone) {

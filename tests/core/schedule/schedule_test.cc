@@ -11,6 +11,8 @@
 #include "core/decomposition/tuning_parameters.h"
 #include "core/schedule/complete_parameters.h"
 #include "core/schedule/schedule_builder.h"
+#include "core/schedule/schedule_key.h"
+#include "core/text/parser.h"
 #include "tests/core/schedule/matmul.h"
 #include "tests/error_message.h"
 #include "tests/source_path.h"
@@ -201,6 +203,23 @@ TEST(ScheduleTest, TheFiguresOfThePaperAreSchedules) {
     EXPECT_TRUE(schedule->Allows(*p).ok()) << text << schedule->Allows(*p);
   }
   EXPECT_EQ(figures, 4);
+}
+
+// Layouts of copies are of the dimensions as they are fused, in keys, too.
+TEST(Schedule, KeysOfFusedDimensionsAreRead) {
+  const Result<Expression> e = ParseExpression(R"(
+sum := out_view<fp32>( y: (i,j,k) -> (k) ) o md_hom<4,6,8>( f, (+, +, ++) ) o
+  inp_view<fp32>( x: (i,j,k) -> (i,j,k) ) where f(x) -> y { y = x })");
+  ASSERT_TRUE(e.ok()) << e.status();
+  const SystemModel model = OpenMpSimdRegistersModel();
+  const std::string text = "fuse (i, j)\ninput x: copy whole; layout (k, 0, j)\n";
+  const Result<Schedule> schedule = Schedule::Parse(text, *e, model, "s.sched");
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  const std::string key = KeyScheduleOf(*schedule);
+  EXPECT_EQ(key, "fuse (d1, d2)\ninput in1: copy whole; layout (d3, 0, d2)\n");
+  const Result<Schedule> again = ScheduleOfKey(key, *e, model);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->CanonicalText(), schedule->CanonicalText());
 }
 
 }  // namespace

@@ -44,9 +44,11 @@ class PipelineWholeTest : public ::testing::Test {
     options.measure_in_turns = std::ref(turns_);
     queue_ = *JobQueue::Start(*store_, table_, catalogue_, std::move(options));
   }
-  v1::CreateTuningJobResponse Create(int64_t budget_ns = 0, bool force = false) {
+  v1::CreateTuningJobResponse Create(int64_t budget_ns = 0, bool force = false,
+                                     const std::string& schedule = "") {
     JobRequest request;
     request.options.set_budget_ns(budget_ns);
+    request.options.set_schedule(schedule);
     request.force = force;
     const auto created = CreatePipelineJobs(layer_, request, catalogue_, *queue_);
     EXPECT_TRUE(created.ok()) << created.status();
@@ -217,6 +219,43 @@ TEST_F(PipelineWholeTest, IfAllKernelsAreWrongTheRecordsOfTheStepsStay) {
     EXPECT_TRUE(
         table_.FindRecord(MakeKernelKey(step.expression, KeyEnvironment::Of(FakeCpu()))).ok());
   }
+}
+
+TEST_F(PipelineWholeTest, AScheduleIsOfTheStepsAndOfTheWhole) {
+  const v1::CreateTuningJobResponse created =
+      Create(0, false, "edge h -> y = stage\nstep matmul:\nL1: tile j=5");
+  ASSERT_THAT(created.step_jobs(), SizeIs(2));
+  EXPECT_THAT(created.partitions(), SizeIs(1));
+  EXPECT_EQ(created.step_jobs(0).job().options().schedule(), "L1: tile j=whole\n");
+  EXPECT_EQ(created.step_jobs(0).job().key().schedule(), "L1: tile d2=whole\n");
+  EXPECT_EQ(created.step_jobs(1).job().key().schedule(), "");
+  const v1::TuningJob& whole = created.whole_job().job();
+  EXPECT_EQ(whole.key().schedule(), "edge 1 -> 2 = stage\nstep 1:\nL1: tile d2=whole\n");
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(3, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const Result<v1::TuningRecord> record = table_.FindRecord(whole.key());
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(record->parameters(), HasSubstr("edge 1 2 stage"));
+  EXPECT_THAT(record->schedule(), HasSubstr("edge matmul -> activation = stage\n"));
+  for (const v1::PipelineTurn& turn : record->pipeline().kernels()) {
+    EXPECT_THAT(turn.parameters(), HasSubstr("edge 1 2 stage"));
+  }
+  // Until there is a free search, it is the free record, too.
+  EXPECT_TRUE(Record()->is_provisional());
+}
+
+TEST_F(PipelineWholeTest, AScheduleThatSaysEverythingIsMeasuredAtOnce) {
+  Create();
+  ReleaseSteps();
+  ASSERT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const v1::TuningRecord found = *Record();
+  const v1::CreateTuningJobResponse created = Create(0, false, found.schedule());
+  EXPECT_THAT(created.step_jobs(), IsEmpty());
+  ASSERT_TRUE(HasState(5, v1::TUNING_JOB_STATE_SUCCEEDED));
+  const Result<v1::TuningRecord> again = table_.FindRecord(created.whole_job().job().key());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->schedule(), found.schedule());
+  EXPECT_EQ(again->pipeline().kernels_size(), 1);
 }
 
 TEST_F(PipelineWholeTest, StepsWithoutARecordAreComputedAsRulesSay) {

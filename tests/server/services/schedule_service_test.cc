@@ -1,10 +1,10 @@
 // Schedules on the wire: checked, in jobs and keys, and the record of what keeps to them.
 #include <string>
 
+#include "core/schedule/schedule_key.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/records/schedule_key.h"
 #include "tests/server/service_fixture.h"
 
 namespace mdh::schedule_service_test {
@@ -91,7 +91,7 @@ TEST_F(ScheduleServiceTest, WrongRequestsNameTheField) {
   }
 }
 
-TEST_F(ScheduleServiceTest, PipelinesHaveNone) {
+TEST_F(ScheduleServiceTest, PipelinesSayWhatIsFused) {
   const Result<Pipeline> pipeline = ParsePipeline(R"(
 two := pipeline(x) -> z { y = half(x); z = half(y) }
 half := out_view<fp32>( y: (i) -> (i) ) o md_hom<8>( f, (++) ) o inp_view<fp32>( x: (i) -> (i) )
@@ -100,10 +100,36 @@ where f(x) -> y { y = x / 2 }
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
   const Status refused = client_->CreateJob(*pipeline, {.schedule = kPinned}).status();
   EXPECT_EQ(FieldOf(refused), "options.schedule");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("two is a pipeline"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("in front of lines of a step"));
+  const std::string fused = "edge y -> z = inline";
+  const Result<v1::CheckScheduleResponse> check = client_->CheckSchedule(*pipeline, fused);
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_EQ(check->canonical(), "edge y -> z = inline\n");
+  EXPECT_EQ(check->key_schedule(), "edge 1 -> 2 = inline\n");
+  EXPECT_NE(check->count(), "0");
+  EXPECT_THAT(check->example(), HasSubstr("edge 1 2 inline"));
+  const Result<v1::CheckScheduleResponse> varied =
+      client_->CheckSchedule(*pipeline, "", {}, {}, "edge.y.z");
+  ASSERT_TRUE(varied.ok()) << varied.status();
+  ASSERT_EQ(varied->alternatives_size(), 4);
+  EXPECT_EQ(varied->alternatives(1).count(), check->count());
+  EXPECT_EQ(varied->alternatives(2).count(), "0");  // an epilogue would be the same
+  const Result<v1::CheckScheduleResponse> none =
+      client_->CheckSchedule(*pipeline, "edge y -> z = contraction");
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(none->count(), "0");
+  ASSERT_EQ(none->conflicts_size(), 1);
+  EXPECT_THAT(none->conflicts(0), HasSubstr("combines nothing"));
+  EXPECT_EQ(
+      FieldOf(client_->CreateJob(*pipeline, {.schedule = "edge 1 -> 2 = contraction"}).status()),
+      "options.schedule");
+  // Nothing was measured under it.
   const Status missed =
-      client_->GetBestKernel(*pipeline, {}, v1::MATCH_KIND_EXACT, {}, kPinned).status();
-  EXPECT_EQ(FieldOf(missed), "schedule") << missed;
+      client_->GetBestKernel(*pipeline, {}, v1::MATCH_KIND_EXACT, {}, fused).status();
+  EXPECT_TRUE(absl::IsNotFound(missed)) << missed;
+  const Status made =
+      client_->GetBestKernel(*pipeline, {}, v1::MATCH_KIND_PREDICTED, {}, fused).status();
+  EXPECT_EQ(FieldOf(made), "schedule") << made;
 }
 
 TEST_F(ScheduleServiceTest, JobsAreOfTheirSchedules) {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "codegen/choose/default_parameters.h"
-#include "codegen/choose/pipeline_parameters_text.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

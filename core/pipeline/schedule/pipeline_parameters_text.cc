@@ -1,4 +1,4 @@
-#include "codegen/choose/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_parameters_text.h"
 
 #include <optional>
 #include <utility>
@@ -11,27 +11,6 @@
 
 namespace mdh {
 namespace {
-
-struct NamedKind {
-  EdgeKind kind;
-  absl::string_view name;
-};
-constexpr NamedKind kKindsOfEdges[] = {
-    {EdgeKind::kStage, "stage"}, {EdgeKind::kInline, "inline"}, {EdgeKind::kEpilogue, "epilogue"}};
-
-absl::string_view NameOf(EdgeKind kind) {
-  for (const NamedKind& named : kKindsOfEdges) {
-    if (named.kind == kind) return named.name;
-  }
-  return "";
-}
-
-std::optional<EdgeKind> KindNamed(absl::string_view name) {
-  for (const NamedKind& named : kKindsOfEdges) {
-    if (named.name == name) return named.kind;
-  }
-  return std::nullopt;
-}
 
 struct NamedKeep {
   RowLayout::Keep keep;
@@ -96,10 +75,12 @@ bool ParseStep(absl::string_view word, int& step) {
 Status ParseEdge(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   PlannedEdge edge = {};
-  const std::optional<EdgeKind> kind = words.size() == 3 ? KindNamed(words[2]) : std::nullopt;
+  const std::optional<EdgeKind> kind =
+      words.size() == 3 ? EdgeKindNamed({words[2].data(), words[2].size()}) : std::nullopt;
   if (!kind || !ParseStep(words[0], edge.producer) || !ParseStep(words[1], edge.consumer)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected 'edge STEP STEP stage|inline|epilogue', found 'edge ", text, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected 'edge STEP STEP stage|inline|epilogue|contraction|siblings|split', found 'edge ",
+        text, "'"));
   }
   edge.kind = *kind;
   parameters.edges.push_back(edge);
@@ -170,7 +151,7 @@ std::string ToText(const PipelineParameters& parameters) {
   std::string text;
   for (const PlannedEdge& edge : parameters.edges) {
     absl::StrAppend(&text, "edge ", edge.producer + 1, " ", edge.consumer + 1, " ",
-                    NameOf(edge.kind), "\n");
+                    std::string(Name(edge.kind)), "\n");
   }
   for (const JointGroup& group : parameters.groups) absl::StrAppend(&text, GroupText(group), "\n");
   for (const TuningParameters& step : parameters.steps) {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/choose/pipeline_parameters.h"
 #include "core/base/status.h"
+#include "core/pipeline/schedule/pipeline_parameters.h"
 
 namespace mdh {
 

@@ -1,5 +1,6 @@
-#include "server/records/schedule_key.h"
+#include "core/schedule/schedule_key.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,14 @@ void NumberNames(const char* prefix, std::vector<Named>* things) {
 
 Result<Expression> WithNumbers(const Expression& expression) {
   ExpressionSpec spec = expression.spec();
+  // What the store function reads is an input, or no schedule speaks of it.
+  for (size_t s = 0; spec.store && s < spec.store->inputs.size(); ++s) {
+    std::string& name = spec.store->inputs[s].name;
+    const auto same = std::find_if(spec.inputs.begin(), spec.inputs.end(),
+                                   [&](const Buffer& input) { return input.name == name; });
+    name = same == spec.inputs.end() ? absl::StrCat("store", s + 1)
+                                     : absl::StrCat("in", same - spec.inputs.begin() + 1);
+  }
   NumberNames("d", &spec.dimensions);
   NumberNames("in", &spec.inputs);
   NumberNames("out", &spec.outputs);

@@ -139,6 +139,12 @@ v1::DeviceDescription ToProto(const DeviceDescription& device) {
   proto.set_isa(device.isa);
   proto.set_compiler(device.compiler);
   proto.set_clock_hz(device.clock_hz);
+  if (device.limits != MachineLimits()) {
+    v1::MachineLimits& limits = *proto.mutable_limits();
+    limits.set_clock_hz(device.limits.clock_hz);
+    limits.set_memory_bytes_per_s(device.limits.memory_bytes_per_s);
+    limits.set_cache_bytes(device.limits.cache_bytes);
+  }
   if (BackendOf(device.kind).has_blocks) {
     *proto.mutable_blocks() = LimitsToProto(device.blocks);
     *proto.mutable_features() = FeaturesToProto(device.features);
@@ -162,6 +168,9 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   device.isa = proto.isa();
   device.compiler = proto.compiler();
   device.clock_hz = proto.clock_hz();
+  device.limits = {.clock_hz = proto.limits().clock_hz(),
+                   .memory_bytes_per_s = proto.limits().memory_bytes_per_s(),
+                   .cache_bytes = proto.limits().cache_bytes()};
   if (const BackendInfo* backend = FindBackend(device.kind); backend != nullptr) {
     if (backend->has_blocks) {
       MDH_ASSIGN_OR_RETURN(device.blocks, LimitsFromProto(proto.blocks()));

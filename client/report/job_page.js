@@ -70,8 +70,8 @@ function drawJobPage(data) {
     data.job.error ? html("section", { class: "failure" }, html("h2", {}, "The job failed"), html("p", {}, data.job.error)) : "",
     figures(data),
     ...(data.is_pipeline
-      ? [turnsSection(data), html("div", { class: "pair" }, rooflineSection(data), section("Job", jobTable(data)))]
-      : [convergenceSection(data), html("div", { class: "pair" }, rooflineSection(data), importanceSection(data)), decompositionSection(data),
+      ? [turnsSection(data), html("div", { class: "pair" }, rooflineSection(data), section("Job", jobTable(data))), boundSection(data)]
+      : [convergenceSection(data), html("div", { class: "pair" }, rooflineSection(data), importanceSection(data)), boundSection(data), decompositionSection(data),
         html("div", { class: "pair" }, outcomesSection(data), section("Job", jobTable(data)))]),
     section(data.is_pipeline ? "Pipeline" : "Expression", html("pre", { tabindex: "0" }, data.expression)), kernelSection(data));
 }

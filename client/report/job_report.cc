@@ -131,6 +131,26 @@ void AddBound(json& result, const json& peaks, const v1::DeviceDescription& devi
       time_ns > 0 ? WhyAbovePeak(time_ns, bound, result["compulsory_bytes"], device) : "";
 }
 
+// What no kernel can be faster than; null: there is no certificate.
+json CertificateData(const JobReport& report) {
+  if (!report.record.has_value() || !report.record->has_certificate()) return json();
+  const v1::Certificate& certificate = report.record->certificate();
+  json floors = json::array(), assumptions = json::array();
+  for (const v1::BoundFloor& floor : certificate.floors()) {
+    floors.push_back(
+        {{"resource", floor.resource()}, {"time_ns", floor.time_ns()}, {"reason", floor.reason()}});
+  }
+  for (const std::string& assumption : certificate.assumptions()) {
+    assumptions.push_back(assumption);
+  }
+  return {{"bound_ns", certificate.problem_bound_ns()},
+          {"binding_floor", certificate.binding_floor()},
+          {"floors", std::move(floors)},
+          {"assumptions", std::move(assumptions)},
+          {"proof_class", certificate.proof_class()},
+          {"version", certificate.bound_version()}};
+}
+
 std::string BestParameters(const JobReport& report) {
   return report.record.has_value() ? report.record->parameters()
                                    : report.runs[0].job.progress().best_parameters();
@@ -274,6 +294,7 @@ nlohmann::json JobReportData(const JobReport& report) {
                {"job", JobData(job)},
                {"result", ResultData(report, expression)},
                {"peaks", PeaksData(report, expression)},
+               {"certificate", CertificateData(report)},
                {"index_map", expression.has_value() ? IndexMap(*expression) : json::array()},
                {"kernel", report.kernel.has_value() ? KernelData(*report.kernel) : json()}};
   AddBound(data["result"], data["peaks"], DeviceOf(report));

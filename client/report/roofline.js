@@ -14,8 +14,10 @@ function rooflineChart(data) {
     const x = { log: true, first: Math.min(intensity, ridge) / 8, last: Math.max(intensity, ridge) * 8,
       label: width < 420 ? "operations per byte, FLOP/byte" : "operations per byte that is touched, FLOP/byte", text: (v) => (v < 0.01 ? v.toExponential(0) : digits(v)) };
     const roofAt = (v) => Math.min(peak, v * peaks.memory_bytes_per_s);
+    // Above this speed there is no kernel.
+    const limit = data.certificate && data.certificate.bound_ns > 0 ? result.flops / data.certificate.bound_ns * 1e9 : 0;
     const y = { log: true, first: Math.min(slowest, roofAt(x.first) * 1.5, roofAt(intensity) / 10) / 1.5,
-      last: Math.max(peak, fastest) * 1.8, label: "speed", text: flopsText };
+      last: Math.max(peak, fastest, limit) * 1.8, label: "speed", text: flopsText };
     const plot = axes({ width, height: 360, label: "roofline", x, y });
     const top = Math.max(x.first, y.first / peaks.memory_bytes_per_s);
     const slope = svg("path", { class: "roof" + (result.fits_in_cache ? " other" : ""),
@@ -23,6 +25,10 @@ function rooflineChart(data) {
     title("memory: " + rateText(peaks.memory_bytes_per_s)));
     const flat = svg("path", { class: "roof", d: `M${plot.x(result.fits_in_cache ? x.first : ridge)} ${plot.y(peak)}H${plot.right}` });
     plot.root.append(slope, flat);
+    if (limit > 0) {
+      plot.root.append(svg("path", { class: "roof bound", d: `M${plot.x(intensity) - 40} ${plot.y(limit)}h80` },
+        title(`no kernel is faster than ${flopsText(limit)}: ${data.certificate.binding_floor}`)));
+    }
     // All trials have one intensity; within a strip around it they stand in the order in which they ended.
     const strip = Math.min(46, width / 14), points = [];
     data.runs.forEach((run, r) => run.time_ns.forEach((t, n) => {
@@ -66,4 +72,19 @@ function rooflineSection(data) {
     (result.above_peak ? ` The best is above the roof: ${result.above_peak}.` : "") +
     (result.fits_in_cache ? " What is touched fits in the largest cache, so memory, dotted, is no bound on repeated executions." : "")),
   rooflineChart(data));
+}
+
+// What each resource takes at least, beside the time of the best.
+function boundSection(data) {
+  const { certificate, result } = data;
+  if (!certificate) return section("Bound", html("p", { class: "soft" }, "Nothing is known of what no kernel can be faster than."));
+  if (certificate.floors.length === 0) return section("Bound", html("p", { class: "soft" }, "No rate of the device is known that bounds the time of a kernel."));
+  const ground = certificate.assumptions.length > 0 ? `it is assumed that ${certificate.assumptions.join("; ")}` : "proven from the specification of the device";
+  return section("Bound", html("p", { class: "note" },
+    `No kernel of this computation takes less than ${timeText(certificate.bound_ns)} on this device` +
+    (result.time_ns > 0 ? `, so the best can become ${digits(result.time_ns / certificate.bound_ns)} times as fast at most` : "") +
+    `: ${ground} (class ${certificate.proof_class}, version ${certificate.version}). Each resource alone takes at least:`),
+  table([{ head: "resource", cell: (f) => f.resource }, { head: "at least", number: true, cell: (f) => timeText(f.time_ns) },
+    { head: "of the time", number: true, cell: (f) => (result.time_ns > 0 ? percentText(f.time_ns / result.time_ns) : "–") },
+    { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors));
 }

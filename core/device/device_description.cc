@@ -1,7 +1,9 @@
 // Descriptions of devices: their fingerprints and whether they are consistent.
 #include "core/device/device_description.h"
 
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -38,6 +40,17 @@ Status ValidateCpu(const DeviceDescription& device) {
   MDH_RETURN_IF_ERROR(NotNegative("l2_bytes", device.l2_bytes));
   MDH_RETURN_IF_ERROR(NotNegative("l3_bytes", device.l3_bytes));
   return PowerOfTwo("cache_line_bytes", device.cache_line_bytes);
+}
+
+Status ValidateMachine(const MachineLimits& limits) {
+  for (const auto& [field, value] :
+       {std::pair("limits.clock_hz", limits.clock_hz),
+        std::pair("limits.memory_bytes_per_s", limits.memory_bytes_per_s)}) {
+    if (!std::isfinite(value) || value < 0) {
+      return InvalidDescription(field, " is ", value, ", no rate");
+    }
+  }
+  return NotNegative("limits.cache_bytes", limits.cache_bytes);
 }
 
 Status ValidateSizes(const BlockLimits& blocks) {
@@ -128,6 +141,7 @@ Status ValidateDevice(const DeviceDescription& device) {
   }
   MDH_RETURN_IF_ERROR(backend->has_blocks ? ValidateBlocks(*backend, device.blocks)
                                           : ValidateCpu(device));
+  MDH_RETURN_IF_ERROR(ValidateMachine(device.limits));
   return ValidateFeatures(device);
 }
 

@@ -26,6 +26,17 @@ struct BlockLimits {
   bool has_fp64 = true;
 };
 
+// What nothing that runs on a machine can exceed, by the specification of its maker; 0: not known.
+// Plain data. Bounds on times are derived from it (codegen/bounds), no kernels: it is no part of
+// fingerprints.
+struct MachineLimits {
+  double clock_hz = 0;            // of the fastest core, boosted; of GPUs, where clock_hz is less
+  double memory_bytes_per_s = 0;  // that all its memory can move, reads and writes together
+  int64_t cache_bytes = 0;        // of all caches together, also those that other guests use
+
+  friend bool operator==(const MachineLimits&, const MachineLimits&) = default;
+};
+
 // Plain data; every size in bytes. Zero means "not there" or "not known".
 struct DeviceDescription {
   DeviceKind kind = DeviceKind::kCpu;
@@ -42,6 +53,7 @@ struct DeviceDescription {
   double clock_hz = 0;
   BlockLimits blocks = {};       // of kinds other than kCpu
   DeviceFeatures features = {};  // whoever describes a device takes FeaturesOf, or fewer
+  MachineLimits limits = {};
 
   // One line with everything above that changes which kernel is best; part of every cache key. Says
   // of features only which of FeaturesOf are missing.

@@ -1,5 +1,9 @@
 #include "core/expression/dependences.h"
 
+#include <algorithm>
+
+#include "core/scalar/needed_instructions.h"
+
 namespace mdh {
 
 DimensionSet ActiveDimensions(const Expression& expression) {
@@ -58,6 +62,22 @@ int64_t PointsAlong(const Expression& expression, const std::vector<int>& dimens
   int64_t points = 1;
   for (const int d : dimensions) points *= expression.dimensions()[d].size;
   return points;
+}
+
+std::vector<bool> NeededResults(const Expression& e) {
+  std::vector<bool> results(e.function().results().size(), true);
+  if (e.store() != nullptr) {
+    const ScalarFunction& s = e.store()->function;
+    const std::vector<bool> taken =
+        NeededParameters(s, std::vector<bool>(s.results().size(), true));
+    std::copy_n(taken.begin(), results.size(), results.begin());
+  }
+  if (!e.has_reduction() && !e.has_prefix_sum()) return results;
+  const std::vector<bool> operands = NeededParameters(e.reduction().function(), results);
+  for (size_t r = 0; r < results.size(); ++r) {
+    results[r] = operands[r] && operands[r + results.size()];
+  }
+  return results;
 }
 
 }  // namespace mdh

@@ -29,4 +29,8 @@ std::vector<int> Members(DimensionSet set);
 // Combinations of the indices of these dimensions; 1 of none.
 int64_t PointsAlong(const Expression& expression, const std::vector<int>& dimensions);
 
+// By result of f: whether every value of it that is combined must be known. Not so where the store
+// function, or the combine operator, may ignore it.
+std::vector<bool> NeededResults(const Expression& expression);
+
 }  // namespace mdh

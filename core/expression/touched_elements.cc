@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/base/round.h"
+#include "core/expression/dependences.h"
+#include "core/scalar/needed_instructions.h"
 
 namespace mdh {
 namespace {
@@ -115,41 +117,6 @@ class BufferCounter {
 };
 
 // ---- Values that f needs ----
-
-// Parameters of the function that these results cannot do without.
-std::vector<bool> NeededParameters(const ScalarFunction& f, const std::vector<bool>& results) {
-  const std::vector<ScalarInstruction>& instructions = f.instructions();
-  std::vector<bool> needed(instructions.size(), false);
-  for (size_t r = 0; r < results.size(); ++r) {
-    if (results[r]) needed[f.result_instructions()[r]] = true;
-  }
-  std::vector<bool> parameters(f.parameters().size(), false);
-  for (size_t n = instructions.size(); n-- > 0;) {
-    if (!needed[n]) continue;
-    const ScalarInstruction& instruction = instructions[n];
-    if (instruction.op == ScalarOp::kParameter) parameters[instruction.parameter] = true;
-    const size_t certain = instruction.op == ScalarOp::kSelect ? 1 : instruction.operands.size();
-    for (size_t o = 0; o < certain; ++o) needed[instruction.operands[o]] = true;
-  }
-  return parameters;
-}
-
-// Results of f of which every value that is combined must be known.
-std::vector<bool> NeededResults(const Expression& e) {
-  std::vector<bool> results(e.function().results().size(), true);
-  if (e.store() != nullptr) {
-    const ScalarFunction& s = e.store()->function;
-    const std::vector<bool> taken =
-        NeededParameters(s, std::vector<bool>(s.results().size(), true));
-    std::copy_n(taken.begin(), results.size(), results.begin());
-  }
-  if (!e.has_reduction() && !e.has_prefix_sum()) return results;
-  const std::vector<bool> operands = NeededParameters(e.reduction().function(), results);
-  for (size_t r = 0; r < results.size(); ++r) {
-    results[r] = operands[r] && operands[r + results.size()];
-  }
-  return results;
-}
 
 // Parameters of which the function uses the value at all.
 std::vector<bool> UsedParameters(const ScalarFunction& f) {

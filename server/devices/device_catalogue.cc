@@ -240,6 +240,20 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device
   return ReachedPeaks(device);
 }
 
+v1::MachinePeaks DeviceCatalogue::RaisePeaks(const TuningDevice& device,
+                                             const v1::MachinePeaks& reached) {
+  v1::MachinePeaks peaks = reached;
+  const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(device.fingerprint());
+  if (stored.ok() && stored->has_value()) {
+    peaks = ToMessage(Better(FromMessage(reached), FromMessage(**stored)));
+  }
+  // A full disk is no reason not to know them.
+  store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
+  absl::MutexLock lock(&mutex_);
+  peaks_[device.fingerprint()] = peaks;
+  return peaks;
+}
+
 Status CheckPlausible(const Expression& expression, int64_t time_ns,
                       const DeviceDescription& device, const v1::MachinePeaks& peaks,
                       NumericsPolicy numerics) {

@@ -81,6 +81,9 @@ class DeviceCatalogue {
   Result<v1::MachinePeaks> ReachedPeaks(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same, after they were measured once more.
   Result<v1::MachinePeaks> MeasurePeaksAgain(TuningDevice& device) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Notes that at least these were reached: the larger ones stay. Gives what is known from now on.
+  v1::MachinePeaks RaisePeaks(const TuningDevice& device, const v1::MachinePeaks& reached)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Of this process's measurements; nullopt before the first one.
   std::optional<v1::MachinePeaks> MeasuredPeaks(const std::string& fingerprint) const
       ABSL_LOCKS_EXCLUDED(mutex_);

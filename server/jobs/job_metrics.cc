@@ -18,6 +18,11 @@ void JobMetrics::CountTrial(const std::string& outcome, absl::Duration device_ti
   figures_.measured += std::max(device_time, absl::ZeroDuration());
 }
 
+void JobMetrics::CountBoundViolation() {
+  absl::MutexLock lock(&mutex_);
+  ++figures_.bound_violations;
+}
+
 void JobMetrics::CountEnd(v1::TuningJobState state) {
   absl::MutexLock lock(&mutex_);
   ++figures_.ended[state];

@@ -23,6 +23,7 @@ class JobMetrics {
     std::map<std::string, int64_t> trials;                    // by outcome
     std::map<v1::TuningJobState, int64_t> ended;              // jobs, by how they ended
     std::array<int64_t, kWaitBoundsS.size() + 1> waits = {};  // jobs; the last one: no bound
+    int64_t bound_violations = 0;                             // trials
     absl::Duration waited;                                    // all jobs together
     absl::Duration measured;                                  // devices held, summed over them
   };
@@ -32,6 +33,8 @@ class JobMetrics {
   // `device_time`: since the trial before of the job.
   void CountTrial(const std::string& outcome, absl::Duration device_time)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // A trial with a right result was faster than anything should be.
+  void CountBoundViolation() ABSL_LOCKS_EXCLUDED(mutex_);
   void CountEnd(v1::TuningJobState state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Figures Read() const ABSL_LOCKS_EXCLUDED(mutex_);

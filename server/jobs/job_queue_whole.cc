@@ -55,7 +55,7 @@ Result<v1::TuningRecord> JobQueue::MeasureWhole(Job& job, const Pipeline& pipeli
   MDH_ASSIGN_OR_RETURN(
       v1::TuningRecord record,
       MeasureAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
-                               options_.measure_in_turns, options_.now}));
+                               options_.measure_in_turns, options_.now, options_.metrics}));
   absl::MutexLock lock(&mutex_);
   v1::TuningProgress step = job.proto.progress();
   step.set_trials(record.trials());

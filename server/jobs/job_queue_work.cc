@@ -346,7 +346,7 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
       .journal = &journal};
   Result<v1::TuningRecord> record =
       SearchAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
-                              options_.measure_in_turns, options_.now});
+                              options_.measure_in_turns, options_.now, options_.metrics});
   unsaved_work_.Put(job.number, journal.TakeUnwritten());
   return record;
 }

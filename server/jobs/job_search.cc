@@ -11,15 +11,18 @@
 #include "core/device/system_model.h"
 #include "core/schedule/schedule.h"
 #include "proto/device_conversion.h"
+#include "server/jobs/bound_audit.h"
 #include "server/jobs/job.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/cache_state.h"
+#include "server/records/certificate.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/resource_names.h"
 #include "server/records/similar_records.h"
 #include "server/records/timestamp.h"
 #include "server/records/tuning_result_conversion.h"
+#include "tuner/measure/results/runner_messages.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/study/restrictions.h"
@@ -56,7 +59,10 @@ class RunningSearch {
       : search_(search),
         tools_(tools),
         device_(search.leases().front()->held()),
-        description_(device_.description()) {}
+        description_(device_.description()),
+        audit_(search.expression, device_,
+               static_cast<NumericsPolicy>(search.key.numerics_policy()),
+               search.options.cache_state(), {tools.catalogue, tools.store, tools.metrics}) {}
 
   Result<v1::TuningRecord> Run() {
     if (const Result<v1::MachinePeaks> measured = tools_.catalogue.Peaks(device_); measured.ok()) {
@@ -72,6 +78,7 @@ class RunningSearch {
     const auto on_trial = [this](const TuningProgress& progress) {
       trials_ = progress.trials;
       search_.on_trial(progress);
+      peaks_ = audit_.Check(progress.trial->measurement, peaks_);
       PublishIfBest(progress);
     };
     MDH_ASSIGN_OR_RETURN(const TuningOptions options, Options());
@@ -187,13 +194,20 @@ class RunningSearch {
   Status CheckCompilers() const { return mdh::CheckCompilers(search_.leases()); }
 
   v1::TuningRecord Put(v1::TuningRecord record, const v1::Kernel& kernel) {
-    return PutFound(std::move(record), kernel, search_.options, peaks_, search_.leases(), tools_);
+    return PutFound(std::move(record), kernel,
+                    {.computation = search_.expression,
+                     .options = search_.options,
+                     .device = audit_.device(),
+                     .peaks = peaks_,
+                     .leases = search_.leases()},
+                    tools_);
   }
 
   const JobSearch& search_;
   const SearchTools& tools_;
   TuningDevice& device_;
   const DeviceDescription description_;
+  BoundAudit audit_;
   v1::MachinePeaks peaks_;
   int64_t published_ns_ = 0;  // of the trial that was stored last
   const int64_t start_ns_ = NowNs();
@@ -240,20 +254,22 @@ Status CheckCompilers(absl::Span<DeviceLease* const> leases) {
 }
 
 v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
-                          const v1::TuningOptions& options, const v1::MachinePeaks& peaks,
-                          absl::Span<DeviceLease* const> leases, const SearchTools& tools) {
-  *record.mutable_peaks() = peaks;
-  record.set_technique(options.technique());
-  record.set_seed(options.seed());
-  const bool is_cold = IsCold(options.cache_state());
+                          const FoundResult& found, const SearchTools& tools) {
+  *record.mutable_peaks() = found.peaks;
+  *record.mutable_device() = ToProto(found.device);
+  record.set_technique(found.options.technique());
+  record.set_seed(found.options.seed());
+  const bool is_cold = IsCold(found.options.cache_state());
   record.set_cache_state(is_cold ? v1::CACHE_STATE_COLD : v1::CACHE_STATE_WARM);
   if (is_cold) record.set_fits_in_cache(false);
   // One that was taken back and came again has two leases.
   std::set<std::string> names;
-  for (const DeviceLease* lease : leases) {
+  for (const DeviceLease* lease : found.leases) {
     if (names.insert(lease->held().name()).second) record.add_device_names(lease->held().name());
   }
   *record.mutable_create_time() = ToProto(tools.now());
+  *record.mutable_certificate() = CertificateOf(
+      found.computation, found.device, RatesOf(found.device, FromMessage(found.peaks)), record);
   if (!record.key().schedule().empty() && !record.is_provisional()) {
     PutOrKeep(AsGiven(FreeKey(record.key()), record, kernel, tools), tools);
   }

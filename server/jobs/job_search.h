@@ -11,10 +11,12 @@
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
+#include "core/pipeline/computation.h"
 #include "mdh/v1/record.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/devices/device_catalogue.h"
 #include "server/devices/device_lease.h"
+#include "server/jobs/job_metrics.h"
 #include "server/jobs/search_effort.h"
 #include "server/jobs/trial_journal.h"
 #include "server/jobs/unsaved_work.h"
@@ -69,13 +71,21 @@ struct SearchTools {
   TuneFunction tune;
   TurnsFunction measure_in_turns;
   std::function<absl::Time()> now;
+  JobMetrics* metrics = nullptr;  // null: violations of bounds are not counted
 };
 
-// Stores a result with what there is to say of it beside its figures. What cannot be stored is kept
-// in `unsaved`. Gives the record that there is now.
+// What there is to say of a result beside its figures.
+struct FoundResult {
+  ComputationView computation;
+  const v1::TuningOptions& options;
+  const DeviceDescription& device;  // with the limits of its specification
+  const v1::MachinePeaks& peaks;
+  absl::Span<DeviceLease* const> leases;
+};
+// Stores a result with that, and with its certificate. What cannot be stored is kept in `unsaved`.
+// Gives the record that there is now.
 v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
-                          const v1::TuningOptions& options, const v1::MachinePeaks& peaks,
-                          absl::Span<DeviceLease* const> leases, const SearchTools& tools);
+                          const FoundResult& found, const SearchTools& tools);
 // Errors: Unavailable if what compiled the kernels is no longer what the key names.
 Status CheckCompilers(absl::Span<DeviceLease* const> leases);
 

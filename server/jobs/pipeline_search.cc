@@ -12,6 +12,7 @@
 #include "core/decomposition/tuning_parameters.h"
 #include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/schedule/schedule_key.h"
+#include "server/jobs/bound_audit.h"
 #include "server/jobs/search_effort.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/kernel_key.h"
@@ -94,9 +95,18 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
     spdlog::warn("device={} peaks are unknown: {}", device.name(),
                  std::string(known.status().message()));
   }
+  BoundAudit audit(search.pipeline, device,
+                   static_cast<NumericsPolicy>(search.key.numerics_policy()),
+                   search.options.cache_state(), {tools.catalogue, tools.store, tools.metrics});
+  for (const MeasuredPipeline& one : turns->measured) peaks = audit.Check(one.measurement, peaks);
   return PutFound(std::move(record),
                   MakeKernel(search.key, turns->best().candidate.kernel, description),
-                  search.options, peaks, {&lease, 1}, tools);
+                  {.computation = search.pipeline,
+                   .options = search.options,
+                   .device = audit.device(),
+                   .peaks = peaks,
+                   .leases = {&lease, 1}},
+                  tools);
 }
 
 }  // namespace mdh

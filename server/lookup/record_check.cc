@@ -21,11 +21,13 @@
 #include "proto/pipeline_conversion.h"
 #include "server/devices/device_catalogue.h"
 #include "server/records/cache_state.h"
+#include "server/records/certificate.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
 #include "server/records/timestamp.h"
+#include "tuner/measure/results/runner_messages.h"
 
 namespace mdh {
 namespace {
@@ -266,6 +268,9 @@ Result<StoredResult> CheckGivenRecord(const v1::TuningRecord& given, const Expre
   result.kernel.set_name(KernelName(id));
   MDH_ASSIGN_OR_RETURN(const std::optional<v1::MachinePeaks> measured,
                        store.GetPeaks(key.device_fingerprint()));
+  const MachinePeaks peaks = FromMessage(measured.value_or(given.peaks()));
+  *result.record.mutable_certificate() =
+      CertificateOf(computation, device, RatesOf(device, peaks), result.record);
   const auto* const expression = std::get_if<Expression>(&computation);
   // What a pipeline certainly computes depends on what is fused.
   if (expression == nullptr) return result;

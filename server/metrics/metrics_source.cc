@@ -87,6 +87,10 @@ void AddJobs(const MetricsSource::Sources& sources, Families& families) {
   for (const auto& [outcome, trials] : figures.trials) {
     families.Add(static_cast<double>(trials), {{"outcome", outcome}});
   }
+  families.AddCounter("mdhd_bound_violations_total",
+                      "Trials with right results that were faster than the proven bound; none, if "
+                      "the bounds are right.",
+                      static_cast<double>(figures.bound_violations));
   families.Begin("mdhd_job_wait_seconds", MetricType::Histogram,
                  "How long jobs waited for their first device.");
   std::vector<std::pair<double, int64_t>> waits;

@@ -201,17 +201,24 @@ Result<v1::TuningRecord> SqliteStore::RemoveResult(std::string_view id) {
   return changed.record;
 }
 
-Result<v1::TuningRecord> SqliteStore::SetPinning(std::string_view id, Pinning pinning) {
-  MDH_ASSIGN_OR_RETURN(const PutOutcome outcome, WriteWith(
-                                                     [&](SqliteDatabase& database) {
-                                                       return SetPinningRow(
-                                                           database, std::string(id), pinning);
-                                                     },
-                                                     [&](const PutOutcome& put) {
-                                                       if (put.change.has_value())
-                                                         Announce(*put.change);
-                                                     }));
+Result<v1::TuningRecord> SqliteStore::Change(
+    const std::function<Result<PutOutcome>(SqliteDatabase&)>& change) {
+  MDH_ASSIGN_OR_RETURN(const PutOutcome outcome, WriteWith(change, [&](const PutOutcome& put) {
+                         if (put.change.has_value()) Announce(*put.change);
+                       }));
   return outcome.stored;
+}
+
+Result<v1::TuningRecord> SqliteStore::SetPinning(std::string_view id, Pinning pinning) {
+  return Change(
+      [&](SqliteDatabase& database) { return SetPinningRow(database, std::string(id), pinning); });
+}
+
+Result<v1::TuningRecord> SqliteStore::SetCertificate(std::string_view id,
+                                                     const v1::Certificate& certificate) {
+  return Change([&](SqliteDatabase& database) {
+    return SetCertificateRow(database, std::string(id), certificate);
+  });
 }
 
 void SqliteStore::SetListener(OnChange on_change) {

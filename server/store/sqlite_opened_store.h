@@ -59,6 +59,8 @@ class SqliteStore : public Store {
   Status RestoreKernel(std::string_view id, const v1::Kernel& kernel) override;
   Result<v1::TuningRecord> RemoveResult(std::string_view id) override;
   Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) override;
+  Result<v1::TuningRecord> SetCertificate(std::string_view id,
+                                          const v1::Certificate& certificate) override;
 
   void SetListener(OnChange on_change) override;
   int64_t LatestChange() override;
@@ -91,6 +93,8 @@ class SqliteStore : public Store {
   int64_t schema_version() const override { return SchemaVersion(); }
 
  private:
+  // Writes a change of a record, and announces it.
+  Result<v1::TuningRecord> Change(const std::function<Result<PutOutcome>(SqliteDatabase&)>& change);
   void StopWriting(const std::string& damage);
   // What is wrong with the storage; empty: nothing.
   std::string Problem() const;

@@ -87,6 +87,19 @@ Result<std::optional<v1::TuningRecord>> FindBetter(SqliteDatabase& database,
   return *std::move(stored);
 }
 
+// Replaces the bytes of a record whose key and time stay.
+Result<PutOutcome> UpdateRecord(SqliteDatabase& database, v1::TuningRecord record) {
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(record.name()));
+  v1::TuningRecord kept = record;
+  kept.clear_is_pinned();
+  MDH_RETURN_IF_ERROR(RunSql(database,
+                             "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1", id,
+                             BytesOf(kept)));
+  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
+                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, record));
+  return PutOutcome{std::move(record), std::move(changed)};
+}
+
 // A search that found nothing better stands behind the record that stays, too.
 Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
                              const StoredResult& worse) {
@@ -104,13 +117,7 @@ Result<PutOutcome> AddEffort(SqliteDatabase& database, v1::TuningRecord stored,
     stored.set_trials(record.trials());
     stored.set_failed_trials(record.failed_trials());
   }
-  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(stored.name()));
-  MDH_RETURN_IF_ERROR(RunSql(database,
-                             "UPDATE records SET record = ?2, crc32 = crc32(?2) WHERE id = ?1", id,
-                             BytesOf(stored)));
-  MDH_ASSIGN_OR_RETURN(ChangedRecord changed,
-                       AddChange(database, v1::KERNEL_CHANGE_KIND_PUT, stored));
-  return PutOutcome{std::move(stored), std::move(changed)};
+  return UpdateRecord(database, std::move(stored));
 }
 
 Status DeleteRows(SqliteDatabase& database, const std::string& id) {
@@ -201,6 +208,16 @@ Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id
                                                                   : v1::KERNEL_CHANGE_KIND_UNPINNED,
                                                         record));
   return PutOutcome{std::move(record), std::move(changed)};
+}
+
+Result<PutOutcome> SetCertificateRow(SqliteDatabase& database, const std::string& id,
+                                     const v1::Certificate& certificate) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ReadRecord(database, id));
+  if (record.certificate().SerializeAsString() == certificate.SerializeAsString()) {
+    return PutOutcome{std::move(record), std::nullopt};
+  }
+  *record.mutable_certificate() = certificate;
+  return UpdateRecord(database, std::move(record));
 }
 
 Result<RecordRows> AllRecordRows(SqliteDatabase& database) {

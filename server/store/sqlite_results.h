@@ -39,6 +39,9 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
 Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::string& id);
 // As Store::SetPinning; no change if it is as it was.
 Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id, Pinning pinning);
+// As Store::SetCertificate; no change if it is as it was.
+Result<PutOutcome> SetCertificateRow(SqliteDatabase& database, const std::string& id,
+                                     const v1::Certificate& certificate);
 
 // Rows of records from `first` to `last`.
 struct RecordRows {

@@ -103,6 +103,10 @@ class Store {
   virtual Result<v1::TuningRecord> RemoveResult(std::string_view id) = 0;
   // Gives the record as it is now. Errors: NotFound.
   virtual Result<v1::TuningRecord> SetPinning(std::string_view id, Pinning pinning) = 0;
+  // Replaces the certificate of a record, and nothing else of it. Gives the record as it is now.
+  // Errors: NotFound.
+  virtual Result<v1::TuningRecord> SetCertificate(std::string_view id,
+                                                  const v1::Certificate& certificate) = 0;
 
   // ---- Changes of records ----
 

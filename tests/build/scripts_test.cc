@@ -44,7 +44,7 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   EXPECT_EQ(group.exit_code, 2);
   EXPECT_THAT(
       group.output,
-      HasSubstr("bench: error: there is no group 'tpu' (groups: bundle busy conflicts cpu "
+      HasSubstr("bench: error: there is no group 'tpu' (groups: bounds bundle busy conflicts cpu "
                 "decompositions defaults dots fusion gpu pinned pytorch search service spaces teml "
                 "tuning)"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));

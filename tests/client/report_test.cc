@@ -42,6 +42,16 @@ TEST(ReportTest, APageHasTheTrialsInTheOrderInWhichTheyEnded) {
   EXPECT_NEAR(data["result"]["bound_ns"], 33'554'432 / 435.0, 1);
 }
 
+TEST(ReportTest, ThePageSaysWhatNoKernelCanBeFasterThan) {
+  JobReport report = SampleJob(5);
+  const json certificate = DataOf(JobReportPage(report))["certificate"];
+  EXPECT_EQ(certificate["bound_ns"], 51'200);
+  EXPECT_EQ(certificate["floors"][1]["resource"], "issue");
+  EXPECT_EQ(certificate["assumptions"][0], "no core is clocked above 5.12 GHz");
+  report.record->clear_certificate();
+  EXPECT_TRUE(DataOf(JobReportPage(report))["certificate"].is_null());
+}
+
 TEST(ReportTest, TheDecompositionHasTilesWithSizesAndRegions) {
   const json data = DataOf(JobReportPage(SampleJob(5)))["decomposition"];
   EXPECT_EQ(data["model"], "OpenMP+SIMD+RM");

@@ -54,6 +54,21 @@ TEST(DeviceConversion, WhatIsLeftOutHasDefaults) {
   EXPECT_TRUE(FromProto(gpu)->blocks.has_fp64);
 }
 
+TEST(DeviceConversion, LimitsOfTheMachineAreRates) {
+  DeviceDescription gpu = Gpu();
+  gpu.limits = {.clock_hz = 2e9, .memory_bytes_per_s = 3e12, .cache_bytes = 5};
+  EXPECT_EQ(FromProto(ToProto(gpu))->limits, gpu.limits);
+  EXPECT_EQ(FromProto(ToProto(gpu))->Fingerprint(), Gpu().Fingerprint());
+  v1::DeviceDescription wrong = ToProto(gpu);
+  wrong.mutable_limits()->set_memory_bytes_per_s(-1);
+  EXPECT_EQ(FromProto(wrong).status().message(),
+            "device description: limits.memory_bytes_per_s is -1, no rate");
+  wrong = ToProto(gpu);
+  wrong.mutable_limits()->set_cache_bytes(-2);
+  EXPECT_EQ(FromProto(wrong).status().message(),
+            "device description: limits.cache_bytes is -2, which is negative");
+}
+
 TEST(DeviceConversion, KindsAndFeaturesHaveTheNamesOfTheirTables) {
   for (const BackendInfo& backend : Backends()) {
     EXPECT_EQ(v1::DeviceKind_Name(static_cast<v1::DeviceKind>(backend.kind)),

@@ -36,6 +36,10 @@ def test_tune_look_up_and_get_the_kernel(client):
     assert tuned.time_ns > 0 and tuned.trials >= 1
     assert tuned.digest == client.check(expression).digest
     assert steps[-1].state == "SUCCEEDED"
+    bound = tuned.bound()
+    assert 0 < bound.time_ns <= tuned.time_ns and bound.floors[0][1] == bound.time_ns
+    assert bound.binding_floor.startswith(bound.floors[0][0] + ": ")
+    assert bound.is_proven == (not bound.assumptions) and bound.binding_floor in repr(bound)
     found = client.lookup(mdh.parse(client.check(expression).text))
     assert found.is_exact and found.tuned.name == tuned.name
     kernel = client.kernel(tuned)

@@ -77,6 +77,11 @@ class StoreDouble final : public Store {
     MDH_RETURN_IF_ERROR(Write());
     return store_.SetPinning(id, pinning);
   }
+  Result<v1::TuningRecord> SetCertificate(std::string_view id,
+                                          const v1::Certificate& certificate) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.SetCertificate(id, certificate);
+  }
   void SetListener(OnChange on_change) override { store_.SetListener(std::move(on_change)); }
   int64_t LatestChange() override { return store_.LatestChange(); }
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {

@@ -14,10 +14,10 @@
 #include "core/base/status.h"
 #include "core/base/trusted_path.h"
 #include "core/device/device_description.h"
+#include "core/device/machine_peaks.h"
 #include "core/expression/numerics.h"
 #include "core/pipeline/computation.h"
 #include "tuner/measure/confine/confinement.h"
-#include "tuner/measure/results/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
 #include "tuner/measure/results/measurement.h"
 

@@ -1,5 +1,6 @@
 #include "client/commands/format/record_format.h"
 
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,21 @@ std::string ComparedText(const v1::TuningRecord& record) {
   return text;
 }
 
+// What no kernel can be faster than, and below it what is assumed; empty: nothing is known.
+std::string BoundLines(const v1::TuningRecord& record) {
+  const v1::Certificate& certificate = record.certificate();
+  if (certificate.problem_bound_ns() <= 0 || record.time_ns() <= 0) return "";
+  const double times = static_cast<double>(record.time_ns()) / certificate.problem_bound_ns();
+  const bool is_proven = certificate.assumptions().empty();
+  std::string text =
+      Fact("bound", absl::StrFormat("%s, at most %.3g times as fast%s", certificate.binding_floor(),
+                                    times, is_proven ? "; proven" : ""));
+  for (const std::string& assumption : certificate.assumptions()) {
+    absl::StrAppend(&text, Fact("", absl::StrCat("assumed: ", assumption)));
+  }
+  return text;
+}
+
 // As a word of a command for sh.
 std::string Quoted(const std::string& word) {
   constexpr const char* kPlain =
@@ -100,6 +116,7 @@ std::string FormatRecord(const v1::TuningRecord& record) {
   } else if (record.result_check() == v1::RESULT_CHECK_NONE) {
     absl::StrAppend(&text, Fact("checked", "not: the budget is too short for that"));
   }
+  absl::StrAppend(&text, BoundLines(record));
   return text;
 }
 
@@ -116,6 +133,13 @@ std::string FormatRecordDetails(const v1::TuningRecord& record, int columns) {
         &text,
         Fact("searched", absl::StrCat(FormatTime(record.total_search_time_ns()), " in all",
                                       record.is_exhausted() ? ", every configuration" : "")));
+  }
+  for (const v1::BoundFloor& floor : record.certificate().floors()) {
+    absl::StrAppend(
+        &text,
+        Fact("floor", absl::StrCat(floor.resource(), ": ",
+                                   FormatTime(static_cast<int64_t>(std::llround(floor.time_ns()))),
+                                   ", ", floor.reason())));
   }
   absl::StrAppend(&text, Fact("record", record.name()), "\n", record.low_level_table());
   if (text.back() != '\n') text.push_back('\n');

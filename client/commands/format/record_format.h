@@ -10,11 +10,12 @@ namespace mdh {
 
 // Four lines: expression, device and time; speed and share of the bound; how much faster than
 // others; the parts of all layers in short form (core/decomposition/low_level_summary.h). Further
-// lines where something is to be known, such as that others used the machine.
+// lines where something is to be known, such as that others used the machine; and last, of records
+// with a certificate, what no kernel can be faster than.
 std::string FormatRecord(const v1::TuningRecord& record);
 
-// What `--table` adds: the search, how results were checked, the record's name, and the low-level
-// expression as a table with its legend.
+// What `--table` adds: the search, what each resource takes at least, the record's name, and the
+// low-level expression as a table with its legend.
 std::string FormatRecordDetails(const v1::TuningRecord& record, int columns);
 
 // "next:" and one command per line, with their words, quoted for a shell where they need it, in

@@ -49,7 +49,7 @@ from .operators import (
 )
 from .pipeline import Pipeline, pipeline
 from .results import (
-    BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
+    BestKernel, Bound, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
 from .schedule import CheckedSchedule, Schedule
 from .security import Security
@@ -65,8 +65,9 @@ from .views import Boundary, Buffer, clamp, constant, inp_view, out_view
 __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
-    "bit_or", "bit_xor", "bool_", "Boundary", "Buffer", "Bundle", "BundleEntry", "BundleError",
-    "BundleQuery", "CancelledError", "Candidate", "CandidateDecision", "cbrt", "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
+    "bit_or", "bit_xor", "bool_", "Bound", "Boundary", "Buffer", "Bundle", "BundleEntry",
+    "BundleError", "BundleQuery", "CancelledError", "Candidate", "CandidateDecision", "cbrt",
+    "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
     "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
     "default_address", "DescribedCandidate", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",

@@ -71,6 +71,28 @@ class Progress:
 
 
 @dataclass(frozen=True, repr=False)
+class Bound(Shown):
+    """What no kernel of a computation can be faster than on a device."""
+
+    time_ns: float  # no kernel takes less
+    binding_floor: str  # what binds, beside the record's time: "memory: 30.1 of 32.4 us"
+    floors: Tuple[Tuple[str, float, str], ...]  # resource, least time in ns, why; the largest first
+    assumptions: Tuple[str, ...]  # of what binds; none: it is proven from the specification
+
+    @property
+    def is_proven(self) -> bool:
+        return not self.assumptions
+
+    def _title(self) -> str:
+        return self.binding_floor
+
+    def _facts(self) -> Facts:
+        return [("least time", time_text(round(self.time_ns))),
+                ("proof", "proven" if self.is_proven else "assumed: " + "; ".join(self.assumptions)),
+                *((resource, f"{time_text(round(time))}, {why}") for resource, time, why in self.floors)]
+
+
+@dataclass(frozen=True, repr=False)
 class TunedKernel(Shown):
     """The best that was found for an expression on a device. Times are in nanoseconds."""
 
@@ -91,6 +113,15 @@ class TunedKernel(Shown):
     total_search_time_ns: int = 0  # of all searches that stand behind it
     is_checked: bool = True  # whole; else as `proto.result_check` says
 
+    def bound(self) -> Optional[Bound]:
+        """What no kernel can be faster than. None where nothing is known, and of records from before there
+        were bounds."""
+        one = self.proto.certificate
+        if not one.problem_bound_ns > 0:
+            return None
+        return Bound(one.problem_bound_ns, one.binding_floor,
+                     tuple((f.resource, f.time_ns, f.reason) for f in one.floors), tuple(one.assumptions))
+
     def schedule(self) -> Schedule:
         """The decomposition as a schedule that allows nothing else: change or delete lines, and tune with
         it. Empty of records from before there were schedules."""
@@ -106,6 +137,7 @@ class TunedKernel(Shown):
                 ("record", self.name), ("device", self.proto.device.model or self.device),
                 ("loop nest", time_text(self.loop_nest_time_ns)),
                 ("trials", f"{self.trials}, {self.failed_trials} of them failed"),
+                ("bound", self.proto.certificate.binding_floor),
                 ("parameters", self.parameters)]
 
     @staticmethod

@@ -40,6 +40,32 @@ TEST(KnownDevices, AgreeWithTheLimitsOfTheirArchitecture) {
   }
 }
 
+TEST(KnownDevices, AllSayWhatTheirMachinesCanDo) {
+  for (const v1::KnownDevice& device : *ReadKnownDevices(KnownDeviceFiles())) {
+    const MachineLimits limits = FromProto(device.description())->limits;
+    EXPECT_GE(limits.clock_hz, device.description().clock_hz()) << device.name();
+    EXPECT_GT(limits.memory_bytes_per_s, 1e11) << device.name();
+    const bool is_cpu = device.description().kind() == v1::DEVICE_KIND_CPU;
+    EXPECT_GE(limits.cache_bytes, is_cpu ? device.description().l3_bytes() : 0) << device.name();
+  }
+}
+
+TEST(KnownDevices, LimitsAreThoseOfTheSameModel) {
+  const std::vector<v1::KnownDevice> known = *ReadKnownDevices(KnownDeviceFiles());
+  DeviceDescription gpu = *DescribeCudaArchitecture(90);
+  gpu.name = "NVIDIA H200";
+  gpu.limits.memory_bytes_per_s = 1;  // which its driver says
+  EXPECT_EQ(WithLimits(gpu, known).limits,
+            (MachineLimits{.clock_hz = 1.98e9, .memory_bytes_per_s = 1, .cache_bytes = 60 << 20}));
+  DeviceDescription cpu;
+  cpu.name = "AMD EPYC 7763 64-Core Processor (2 CPUs of its control group)";
+  EXPECT_EQ(WithLimits(cpu, known).limits.clock_hz, 3.5e9);
+  cpu.name = "AMD EPYC";
+  EXPECT_EQ(WithLimits(cpu, known).limits, MachineLimits());
+  gpu.name = "NVIDIA H200 of another kind";
+  EXPECT_EQ(WithLimits(gpu, known).limits.clock_hz, 0);
+}
+
 // Files need not say what follows from the architecture, and may take it away.
 TEST(KnownDevices, FeaturesFollowFromTheArchitecture) {
   const auto devices = ReadKnownDevices(KnownDeviceFiles());

@@ -68,7 +68,8 @@ TEST_F(MetricsTest, SayWhatHappened) {
         "mdhd_lookup_latency_seconds_count 2\n",
         "mdhd_lookup_latency_seconds_bucket{le=\"+Inf\"} 2\n",
         "mdhd_trials_total{outcome=\"wrong result\"} 1\n", "mdhd_measuring_seconds_total 2\n",
-        "mdhd_jobs{state=\"queued\"} 0\n", "mdhd_jobs_ended_total{state=\"succeeded\"} 0\n",
+        "mdhd_bound_violations_total 0\n", "mdhd_jobs{state=\"queued\"} 0\n",
+        "mdhd_jobs_ended_total{state=\"succeeded\"} 0\n",
         "mdhd_device_healthy{device=\"devices/cpu\"", "process_start_time_seconds 1000000\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }

@@ -91,6 +91,24 @@ TEST_F(StoreCareTest, PinsSurviveRestartsAndProvisionalResultsHaveNone) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(StoreCareTest, CertificatesAreReplacedAlone) {
+  Put(ResultOfVersion("a", 100));
+  ASSERT_TRUE(store_->SetPinning("a.1", Pinning::kPinned).ok());
+  v1::Certificate certificate;
+  certificate.set_problem_bound_ns(7);
+  EXPECT_TRUE(store_->SetCertificate("a.1", certificate)->is_pinned());
+  const int64_t changes = store_->LatestChange();
+  ASSERT_TRUE(store_->SetCertificate("a.1", certificate).ok());  // changes nothing
+  EXPECT_EQ(store_->LatestChange(), changes);
+  Open();
+  const v1::TuningRecord record = *store_->GetRecord("a.1");
+  EXPECT_EQ(record.certificate().problem_bound_ns(), 7);
+  EXPECT_EQ(record.time_ns(), 100);
+  EXPECT_TRUE(record.is_pinned());
+  EXPECT_EQ(store_->SetCertificate("b.1", certificate).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(StoreCareTest, ManyResultsAreStoredTogetherOrNotAtAll) {
   StoredResult nameless = ResultOfVersion("b", 1);
   nameless.record.set_name("nonsense");

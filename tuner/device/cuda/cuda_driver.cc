@@ -128,6 +128,9 @@ Result<DeviceDescription> Describe(const CudaDriver& driver, int device, int cap
   d.compiler = absl::StrCat("nvrtc ", driver.nvrtc.Version(), ", driver ", driver.version);
   d.clock_hz = 1e3 * read(cuda::kClockKhz);
   d.l2_bytes = read(cuda::kL2Bytes);
+  // Its memory moves two words of the bus in a cycle.
+  d.limits.memory_bytes_per_s =
+      2 * 1e3 * read(cuda::kMemoryClockKhz) * read(cuda::kMemoryBusBits) / 8;
   BlockLimits& b = d.blocks;
   b.multiprocessors = read(cuda::kMultiprocessors);
   d.cores = b.multiprocessors;

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/device/device_description.h"
+#include "core/device/machine_peaks.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
-#include "tuner/measure/results/machine_peaks.h"
 #include "tuner/measure/results/measure_options.h"
 
 namespace mdh {
@@ -23,10 +23,7 @@ MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b);
 // Whether the expression computes in double precision: then the peak of fp64 bounds it.
 bool IsDoublePrecision(const Expression& expression);
 
-// Floating-point operations that no kernel can do without: each instruction once for every
-// combination of those dimensions that its operands depend on, as it can be hoisted out of loops
-// over the others; none that only a selection may ask for; of combining only sums and products of
-// values that are there at every point.
+// Floating-point operations that no kernel can do without (codegen/bounds/certain_work.h).
 double CertainOperations(const Expression& expression);
 
 // Why `time_ns` for one call contradicts the peaks; nullopt if it does not. The certain operations
@@ -39,11 +36,8 @@ std::optional<std::string> WhyImplausible(const Expression& expression, double t
                                           const MachinePeaks& peaks,
                                           NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
-// Operations per second that a device can do at most, from its description: what its vector units
-// do in a cycle, times units, cores and cycles. `type`: fp32 or fp64. 0: the clock is not known.
-double ComputedPeak(const DeviceDescription& device, const MachinePeaks& peaks, ScalarType type);
-// Why `time_ns` cannot be whatever was measured, be it by vector or matrix units; nullopt if it
-// can.
+// Why `time_ns` cannot be whatever was measured: units would have to do more than they can
+// (codegen/bounds/problem_bound.h); nullopt if it can.
 std::optional<std::string> WhyImpossible(const Expression& expression, double time_ns,
                                          const DeviceDescription& device, const MachinePeaks& peaks,
                                          NumericsPolicy numerics = NumericsPolicy::kReassociate);

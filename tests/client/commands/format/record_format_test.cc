@@ -14,6 +14,7 @@ namespace mdh::record_format_test {
 namespace {
 
 using ::testing::Each;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -22,6 +23,7 @@ using ::testing::StartsWith;
 v1::TuningRecord MatMulRecord() {
   v1::TuningRecord record = *SampleJob(1).record;
   record.set_name("records/ab");
+  record.clear_certificate();
   record.set_expression_name("matmul");
   record.set_time_ns(20'000'000);
   record.set_loop_nest_time_ns(2'000'000'000);
@@ -51,6 +53,28 @@ TEST(RecordFormat, ARecordBoundByComputingShowsFlopsAndPeak) {
               HasSubstr("parts        COR j 2 | L2 k 2 | L1 j 4 i 19 k 32 | RM i 14 j 2 k 4 | "
                         "SIMD j 16\n"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+}
+
+TEST(RecordFormat, TheLastLineIsWhatNoKernelCanBeFasterThan) {
+  v1::TuningRecord record = MatMulRecord();
+  v1::Certificate& certificate = *record.mutable_certificate();
+  certificate.set_problem_bound_ns(8'000'000);
+  certificate.set_binding_floor("fp32 units: 8 of 20 ms");
+  v1::BoundFloor& floor = *certificate.add_floors();
+  floor.set_resource("fp32 units");
+  floor.set_time_ns(8'000'000);
+  floor.set_reason("1e+09 multiplications");
+  EXPECT_THAT(FormatRecord(record),
+              EndsWith("  bound        fp32 units: 8 of 20 ms, at most 2.5 times as fast; "
+                       "proven\n"));
+  certificate.add_assumptions("no core is clocked above 3 GHz");
+  EXPECT_THAT(FormatRecord(record),
+              EndsWith(" 2.5 times as fast\n"
+                       "               assumed: no core is clocked above 3 GHz\n"));
+  EXPECT_THAT(FormatRecordDetails(record, 80),
+              HasSubstr("  floor        fp32 units: 8.00 ms, 1e+09 multiplications\n"));
+  certificate.set_problem_bound_ns(0);
+  EXPECT_THAT(FormatRecord(record), Not(HasSubstr("bound  ")));
 }
 
 TEST(RecordFormat, ARecordBoundByMemoryShowsBandwidth) {

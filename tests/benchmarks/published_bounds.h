@@ -1,0 +1,38 @@
+// The results that are kept in tests/benchmarks/results beside what no kernel can be faster than.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/bounds/problem_bound.h"
+#include "core/base/status.h"
+
+namespace mdh {
+
+struct PublishedRow {
+  std::string name;  // of the case
+  double time_ns = 0;
+  ProblemBound bound;
+
+  double ratio() const { return bound.time_ns() / time_ns; }
+};
+
+struct PublishedResults {
+  std::string file;    // "gpu_nvidia_h200"
+  std::string device;  // "NVIDIA H200"
+  std::vector<PublishedRow> rows;
+  std::vector<std::string> left_out;  // cases that are not in the files of cases, and wrong ones
+
+  // Of rows with a bound.
+  double GeometricMean() const;
+};
+
+// Of every file of results with cases. `source_path`: the root of the sources, without a slash
+// behind it. GPUs are those of deploy/devices; of processors the clock is what a row shows of their
+// measured peak. Errors: NotFound, InvalidArgument, naming the file.
+Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path);
+
+// A page in Markdown: one table for each file, the geometric means before them.
+std::string BoundsPage(const std::vector<PublishedResults>& results);
+
+}  // namespace mdh

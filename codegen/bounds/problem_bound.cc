@@ -18,7 +18,7 @@ constexpr double kRounding = 1e-12;
 constexpr const char* kMemory = "memory";
 constexpr const char* kLaunch = "launch";
 
-const char* UnitsOf(RealKind kind) {
+const char* NameOfUnits(RealKind kind) {
   switch (kind) {
     case RealKind::kHalf:
       return "fp16 units";
@@ -118,7 +118,7 @@ class BoundMaker {
     const ArithmeticWork& work = vector_of(kind);
     const ArithmeticRate& rate = rates_.of(kind);
     AddCompute(
-        UnitsOf(kind), CyclesOf(work, rate, may_fuse()),
+        NameOfUnits(kind), CyclesOf(work, rate, may_fuse()),
         absl::StrFormat("%.3g multiplications and %.3g additions at %s", work.multiplications,
                         work.additions, RateText(rate.multiplications)));
   }
@@ -135,7 +135,7 @@ class BoundMaker {
     if (contractions_.size() > 1) least = std::max(least, sum / (1 + quotient));
     const bool are_slower = quotient >= 1;  // than vectors
     const std::string where =
-        are_slower ? UnitsOf(contractions_.front().kind) : std::string("matrix units");
+        are_slower ? NameOfUnits(contractions_.front().kind) : std::string("matrix units");
     AddCompute(where, least,
                absl::StrFormat("%d contraction%s at the fastest rate of all units",
                                contractions_.size(), contractions_.size() == 1 ? "" : "s"));

@@ -254,7 +254,8 @@ class JobQueue {
                                                    const v1::KernelKey& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A job with the same key and devices in common that waits or runs; null if there is none.
-  std::shared_ptr<Job> FindTwin(const std::string& twin_id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<Job> FindTwin(const std::string& twin_id) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // What waiting, queued or paused, changes.
   static Change Waits(v1::TuningJobState state);
   // What the end of a job changes; `more`: what else.

@@ -273,7 +273,7 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
   if (!record.key().schedule().empty() && !record.is_provisional()) {
     PutOrKeep(AsGiven(FreeKey(record.key()), record, kernel, tools), tools);
   }
-  if (!options.restrictions().empty()) {
+  if (!found.options.restrictions().empty()) {
     return PutOrKeep(AsGiven(record.key(), record, kernel, tools), tools);
   }
   return PutOrKeep({.record = std::move(record), .kernel = kernel}, tools);

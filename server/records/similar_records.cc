@@ -27,7 +27,7 @@ double Doublings(int64_t a, int64_t b) {
 }
 
 // The first word of a fingerprint: "cpu", "opencl", "cuda".
-std::string KindOf(const std::string& fingerprint) {
+std::string DeviceKindOf(const std::string& fingerprint) {
   return fingerprint.substr(0, fingerprint.find(' '));
 }
 
@@ -102,7 +102,7 @@ std::optional<double> DeviceDistance(const DeviceOfKey& wanted, const DeviceOfKe
                              known.description.kind() != v1::DEVICE_KIND_UNSPECIFIED;
   if (are_described) return DistanceOfModels(wanted.description, known.description);
   // Records of earlier versions do not describe theirs.
-  if (KindOf(wanted.fingerprint) != KindOf(known.fingerprint)) return std::nullopt;
+  if (DeviceKindOf(wanted.fingerprint) != DeviceKindOf(known.fingerprint)) return std::nullopt;
   return kOtherDevice;
 }
 

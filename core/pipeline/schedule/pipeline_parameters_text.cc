@@ -96,7 +96,7 @@ std::optional<RowLayout> ParseRows(absl::string_view layout, absl::string_view k
   return std::nullopt;
 }
 
-Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
+Status ParseJointGroup(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   JointGroup group;
   const auto is_read = [&] {
@@ -135,7 +135,7 @@ Status ParseGroup(absl::string_view text, PipelineParameters& parameters) {
 
 Status ParseLine(absl::string_view line, PipelineParameters& parameters) {
   if (absl::ConsumePrefix(&line, "edge ")) return ParseEdge(line, parameters);
-  if (absl::ConsumePrefix(&line, "group ")) return ParseGroup(line, parameters);
+  if (absl::ConsumePrefix(&line, "group ")) return ParseJointGroup(line, parameters);
   if (absl::ConsumePrefix(&line, "step ")) {
     MDH_ASSIGN_OR_RETURN(parameters.steps.emplace_back(),
                          ParseTuningParameters({line.data(), line.size()}));

@@ -1,12 +1,15 @@
 #include "codegen/lower/nest_phases.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/levels/nest_plan.h"
 #include "codegen/lower/nest_program.h"
 #include "codegen/program/kernel_names.h"
+#include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -46,7 +49,10 @@ class PhaseSplitter {
       const LowLevelExpression part =
           LowerUnchecked(PartOf(nest), low_.model(), ParametersOf(nest));
       MDH_ASSIGN_OR_RETURN(LoopProgram program, BuildNestProgram(part, device_));
-      for (Stage& stage : program.stages) whole.stages.push_back(std::move(stage));
+      for (Stage& stage : program.stages) {
+        LeaveArgumentsTheirNames(part.expression(), &stage);
+        whole.stages.push_back(std::move(stage));
+      }
       for (ScratchBuffer& buffer : program.scratch) whole.scratch.push_back(std::move(buffer));
       const PhaseKind last = nest.phases.back();
       if (last == PhaseKind::kDecomposition) AddScratch(parameters_, &whole);
@@ -91,6 +97,24 @@ class PhaseSplitter {
     for (const Buffer& array : arrays) {
       program->scratch.push_back({array.name, array.type.scalar(), array.elements(), false});
     }
+  }
+
+  // All stages have all arguments of the whole, also those that a part does not know.
+  void LeaveArgumentsTheirNames(const Expression& part, Stage* stage) const {
+    std::set<std::string> foreign(names_.inputs.begin(), names_.inputs.end());
+    foreign.insert(names_.outputs.begin(), names_.outputs.end());
+    for (const Buffer& input : part.inputs()) foreign.erase(input.name);
+    for (const Buffer& output : part.outputs()) foreign.erase(output.name);
+    std::set<std::string> declared;
+    CollectDeclaredNames(stage->body, declared);
+    NameAllocator names;
+    ReserveNamesIn(stage->body, names);
+    for (const std::string& name : taken_) names.Reserve(name);
+    std::map<std::string, std::string> renamed;
+    for (const std::string& name : declared) {
+      if (foreign.contains(name)) renamed[name] = names.Unique(name);
+    }
+    if (!renamed.empty()) stage->body = RenameAll(stage->body, renamed);
   }
 
   // The user's buffers by the identifiers that the whole kernel has for them.

@@ -41,7 +41,9 @@ TEST(KnownDevices, AgreeWithTheLimitsOfTheirArchitecture) {
 }
 
 TEST(KnownDevices, AllSayWhatTheirMachinesCanDo) {
-  for (const v1::KnownDevice& device : *ReadKnownDevices(KnownDeviceFiles())) {
+  const auto devices = ReadKnownDevices(KnownDeviceFiles());
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  for (const v1::KnownDevice& device : *devices) {
     const MachineLimits limits = FromProto(device.description())->limits;
     EXPECT_GE(limits.clock_hz, device.description().clock_hz()) << device.name();
     EXPECT_GT(limits.memory_bytes_per_s, 1e11) << device.name();

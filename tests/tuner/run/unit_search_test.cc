@@ -29,7 +29,7 @@ class UnitSearchTest : public ::testing::Test {
     const UnitPlan plan = CutForUnit(p.unit, p.combine_blocks, *PlanUnit(expression_));
     double cost = UnitCycles(plan, p, device_);
     if (p.unit.stages > 5) cost *= 1.3;
-    if (p.swizzle > 2) cost *= 1.2;
+    for (int blocks = p.swizzle; blocks > 2; blocks /= 2) cost *= 1.1;
     return cost;
   }
 

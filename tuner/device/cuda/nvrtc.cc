@@ -80,7 +80,10 @@ class Program {
   // Whether Compile failed because there is no such option.
   bool has_refused_option() const { return has_refused_option_; }
   Result<std::string> Log() const {
-    return Read("nvrtcGetProgramLog", functions_.log_size, functions_.log);
+    MDH_ASSIGN_OR_RETURN(std::string log,
+                         Read("nvrtcGetProgramLog", functions_.log_size, functions_.log));
+    while (!log.empty() && log.back() == '\0') log.pop_back();  // its size counts the end
+    return log;
   }
   Result<std::string> Cubin() const {
     return Read("nvrtcGetCUBIN", functions_.cubin_size, functions_.cubin);

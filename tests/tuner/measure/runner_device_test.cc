@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "gmock/gmock.h"
 #include "core/device/device_description.h"
+#include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/device_runner_fixture.h"
 #include "tests/tuner/processes.h"

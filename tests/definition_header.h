@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/text/header_parser.h"
-#include "core/text/source.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

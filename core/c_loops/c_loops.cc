@@ -11,12 +11,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/identifier.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/c_loops/annotation.h"
 #include "core/c_loops/clang_unit.h"
 #include "core/c_loops/nest_conversion.h"
 #include "core/c_loops/nest_pipeline.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

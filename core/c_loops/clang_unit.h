@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/source.h"
 #include "core/base/status.h"
 #include "core/c_loops/c_syntax.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

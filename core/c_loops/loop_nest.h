@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/source.h"
 #include "core/base/status.h"
 #include "core/c_loops/c_syntax.h"
 #include "core/expression/index_function.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

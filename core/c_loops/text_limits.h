@@ -2,8 +2,8 @@
 // where its stack ends.
 #pragma once
 
+#include "core/base/source.h"
 #include "core/base/status.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

@@ -13,11 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/einsum/einsum_epilogue.h"
 #include "core/einsum/einsum_syntax.h"
 #include "core/scalar/free_names.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/text/function_typing.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/base/source.h"
 #include "core/base/status.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

@@ -55,7 +55,7 @@ struct ContractionForm {
 // factors, or groups of them, share all reduced dimensions, and each has a kept one of its own. Of
 // several ways to group them that with the fewest points of batches is taken. Widening conversions
 // of operands are left to the unit. Sums and products are re-associated, and factors are taken out
-// of sums, as SplitContraction (core/pipeline/rewrites) does, too: of floating-point types that
+// of sums, as SplitContraction (core/pipeline) does, too: of floating-point types that
 // needs NumericsPolicy::kReassociate; integers are exact.
 // Errors: InvalidArgument, saying what is otherwise.
 Result<ContractionForm> FindContractionForm(const Expression& expression);

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "core/base/source.h"
 #include "core/base/status.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/source.h"
 #include "core/base/status.h"
 #include "core/schedule/decision.h"
 #include "core/schedule/names.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

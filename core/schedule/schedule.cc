@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/base/source.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/validate.h"
 #include "core/schedule/check_decisions.h"
@@ -14,7 +15,6 @@
 #include "core/schedule/parser.h"
 #include "core/schedule/printer.h"
 #include "core/schedule/steps.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

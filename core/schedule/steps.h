@@ -6,9 +6,9 @@
 
 #include <string>
 
+#include "core/base/source.h"
 #include "core/base/status.h"
 #include "core/schedule/names.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/teml/state.h"
 #include "core/teml/transformations.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/source.h"
 #include "core/base/status.h"
-#include "core/text/source.h"
 #include "core/text/token_stream.h"
 
 namespace mdh {

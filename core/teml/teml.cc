@@ -6,9 +6,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "core/base/identifier.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/text/computation_text.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

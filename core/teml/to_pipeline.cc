@@ -7,7 +7,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 #include "core/teml/teml.h"
 
 namespace mdh {

@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
-#include "core/pipeline/rewrites/merge_siblings.h"
+#include "core/pipeline/merge_siblings.h"
 #include "core/teml/loop_layers.h"
 #include "core/teml/nest_path.h"
 #include "core/teml/teml.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/expression/expression_place.h"
 #include "core/text/definition_parser.h"
 #include "core/text/definition_syntax.h"
 #include "core/text/function_typing.h"
 #include "core/text/header_parser.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

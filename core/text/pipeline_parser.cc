@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/pipeline/pipeline_place.h"
 #include "core/text/definition_parser.h"
 #include "core/text/pipeline_syntax.h"
-#include "core/text/source.h"
 
 namespace mdh {
 namespace {

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "core/pipeline/merge_contractions.h"
 #include "core/pipeline/plan/step_cost.h"
-#include "core/pipeline/rewrites/merge_contractions.h"
-#include "core/pipeline/rewrites/split_contraction.h"
+#include "core/pipeline/split_contraction.h"
 
 namespace mdh {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/pipeline/inverse_view.h"
 #include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
-#include "core/pipeline/rewrites/inverse_view.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

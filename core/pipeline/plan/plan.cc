@@ -8,7 +8,7 @@
 
 #include "core/pipeline/plan/contraction_orders.h"
 #include "core/pipeline/plan/step_fusions.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

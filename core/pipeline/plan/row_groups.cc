@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/absorb_reader.h"
+#include "core/pipeline/inline_producer.h"
+#include "core/pipeline/merge_contractions.h"
+#include "core/pipeline/merge_siblings.h"
 #include "core/pipeline/plan/contraction_orders.h"
 #include "core/pipeline/plan/step_cost.h"
-#include "core/pipeline/rewrites/absorb_reader.h"
-#include "core/pipeline/rewrites/inline_producer.h"
-#include "core/pipeline/rewrites/merge_contractions.h"
-#include "core/pipeline/rewrites/merge_siblings.h"
 
 namespace mdh {
 namespace {

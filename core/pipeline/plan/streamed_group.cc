@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "core/pipeline/inverse_view.h"
 #include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/joint_uses.h"
 #include "core/pipeline/plan/streamed_steps.h"
-#include "core/pipeline/rewrites/inverse_view.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

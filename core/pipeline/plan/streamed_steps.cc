@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/pipeline/inverse_view.h"
 #include "core/pipeline/plan/scaled_sums.h"
 #include "core/pipeline/plan/streamed_group.h"
-#include "core/pipeline/rewrites/inverse_view.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/source.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/schedule/fusion_conflict.h"
 #include "core/pipeline/schedule/pipeline_schedule_parser.h"
 #include "core/pipeline/schedule/pipeline_schedule_text.h"
 #include "core/schedule/schedule_key.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

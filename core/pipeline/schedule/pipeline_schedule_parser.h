@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/source.h"
 #include "core/base/status.h"
 #include "core/pipeline/schedule/pipeline_decision.h"
-#include "core/text/source.h"
 
 namespace mdh {
 

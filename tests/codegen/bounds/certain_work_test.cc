@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/bounds/pipeline_work.h"
-#include "core/pipeline/rewrites/split_contraction.h"
+#include "core/pipeline/split_contraction.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/printer.h"
 #include "tests/codegen/bounds/counting_interpreter.h"

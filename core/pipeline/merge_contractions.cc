@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/merge_contractions.h"
+#include "core/pipeline/merge_contractions.h"
 
 #include <optional>
 #include <set>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/inverse_view.h"
-#include "core/pipeline/rewrites/product_form.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/inverse_view.h"
+#include "core/pipeline/product_form.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

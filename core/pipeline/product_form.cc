@@ -1,10 +1,10 @@
-#include "core/pipeline/rewrites/product_form.h"
+#include "core/pipeline/product_form.h"
 
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/split_contraction.h"
+#include "core/pipeline/split_contraction.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/expression/dependences.h"
-#include "core/pipeline/rewrites/product_form.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/product_form.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

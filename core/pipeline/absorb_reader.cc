@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/absorb_reader.h"
+#include "core/pipeline/absorb_reader.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/inverse_view.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/inverse_view.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/inverse_view.h"
+#include "core/pipeline/inverse_view.h"
 #include "core/scalar/free_names.h"
 
 namespace mdh {

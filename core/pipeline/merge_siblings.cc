@@ -1,11 +1,11 @@
-#include "core/pipeline/rewrites/merge_siblings.h"
+#include "core/pipeline/merge_siblings.h"
 
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/pipeline/rewrites/step_builder.h"
+#include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {

@@ -1,5 +1,5 @@
 // Errors that show the line they are in.
-#include "core/text/source.h"
+#include "core/base/source.h"
 
 #include <algorithm>
 

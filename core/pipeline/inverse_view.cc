@@ -1,4 +1,4 @@
-#include "core/pipeline/rewrites/inverse_view.h"
+#include "core/pipeline/inverse_view.h"
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@ install(TARGETS mdh_c EXPORT mdh-c-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c NAMELINK_COMPONENT c)
 install(EXPORT mdh-c-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG} COMPONENT c)
 install(TARGETS mdh_client mdh_bundle mdh_core mdh_core_base mdh_core_scalar mdh_core_device mdh_core_expression
-  mdh_core_pipeline mdh_core_pipeline_rewrites mdh_core_pipeline_plan mdh_core_text mdh_core_einsum mdh_core_teml mdh_core_kernel mdh_core_decomposition mdh_core_schedule mdh_core_pipeline_schedule mdh_expression_proto mdh_proto mdh_rpc mdh_services
+  mdh_core_pipeline mdh_core_pipeline_plan mdh_core_text mdh_core_einsum mdh_core_teml mdh_core_kernel mdh_core_decomposition mdh_core_schedule mdh_core_pipeline_schedule mdh_expression_proto mdh_proto mdh_rpc mdh_services
   EXPORT mdh-client-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT mdh-client-targets NAMESPACE mdh:: DESTINATION ${MDH_CONFIG})
 

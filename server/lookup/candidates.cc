@@ -152,16 +152,16 @@ Result<FinishedCandidate> Candidates::NearRecord(const Opened& opened,
 
 Result<v1::FinishCandidateResponse> Candidates::Finish(const v1::FinishCandidateRequest& request) {
   MDH_ASSIGN_OR_RETURN(const Opened opened, InField("candidate", Open(request.candidate())));
-  const auto& [asked, space, partial] = opened;
+  const AskedSpace& asked = opened.asked;
   v1::FinishCandidateResponse response;
   const auto finish = [&]() -> Result<FinishedCandidate> {
     switch (request.by()) {
       case v1::FINISH_RULE_RULES:
-        return space->ByRules(partial);
+        return opened.space->ByRules(opened.partial);
       case v1::FINISH_RULE_NEAREST_RECORD:
         return NearRecord(opened, *response.mutable_made_from());
       case v1::FINISH_RULE_SAMPLE:
-        return space->Sample(partial, request.seed() == 0 ? 1 : request.seed());
+        return opened.space->Sample(opened.partial, request.seed() == 0 ? 1 : request.seed());
       default:
         return InvalidField(
             "by", absl::StrCat("there is no way to finish number ", static_cast<int>(request.by()),
@@ -169,7 +169,7 @@ Result<v1::FinishCandidateResponse> Candidates::Finish(const v1::FinishCandidate
     }
   };
   MDH_ASSIGN_OR_RETURN(const FinishedCandidate finished, finish());
-  const TuningParameters parameters = space->space().Decode(finished.configuration);
+  const TuningParameters parameters = opened.space->space().Decode(finished.configuration);
   const v1::KernelKey key = MakeKernelKey(asked.expression, KeyEnvironment::Of(asked.device),
                                           static_cast<v1::NumericsPolicy>(asked.numerics));
   MDH_ASSIGN_OR_RETURN(PredictedKernel made,
@@ -181,8 +181,8 @@ Result<v1::FinishCandidateResponse> Candidates::Finish(const v1::FinishCandidate
   response.set_changed_parameters(finished.changed);
   for (int n = 0; n < std::ssize(finished.configuration); ++n) {
     v1::Restriction* const value = response.add_configuration();
-    value->set_parameter(partial.space().parameters()[n].name);
-    value->add_values(space->ValueText(n, finished.configuration[n]));
+    value->set_parameter(opened.partial.space().parameters()[n].name);
+    value->add_values(opened.space->ValueText(n, finished.configuration[n]));
   }
   return response;
 }

@@ -10,6 +10,7 @@
 #include "core/pipeline/merge_siblings.h"
 #include "core/pipeline/plan/contraction_orders.h"
 #include "core/pipeline/plan/step_cost.h"
+#include "core/pipeline/split_contraction.h"
 
 namespace mdh {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/pipeline/plan/joint_group.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/pipeline/schedule/pipeline_decision.h"
 #include "core/schedule/schedule.h"

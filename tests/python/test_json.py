@@ -51,6 +51,7 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
     (short_folder / "pinned").write_text("cores: parts i=1\n")
     for command in ("check", "count"):
         assert int(run(["schedule", command, *MATVEC, "--schedule", "pinned"])["count"]) > 0
+    assert run(["explore", *MATVEC])["decisions"]
     run(["report", "--cache"])
     assert run(["top"])["devices"]
     assert run(["devices"])["devices"]

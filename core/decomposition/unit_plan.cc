@@ -246,10 +246,14 @@ bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
   return tile <= std::max(unit.rows, unit.columns) * kUnitDepth * unit.stages;
 }
 
-// Elements from one packed row to the next: whole lines of 128 bytes, or rows that share one.
+// Elements from one packed row to the next: whole lines of 128 bytes, or rows that share one; no
+// more than these points where lines would add more than an eighth to what is written and read.
 int64_t PackedRow(int64_t points, const UnitPlan& plan) {
   const int64_t line = plan.depth();
-  if (points >= line) return RoundUp(points, line);
+  if (points >= line) {
+    const int64_t lines = RoundUp(points, line);
+    return 8 * (lines - points) <= points ? lines : points;
+  }
   int64_t row = plan.piece();
   while (row < points) row *= 2;
   return row;
@@ -403,7 +407,8 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
     // Sections follow each other.
     operand.packed_points = plan.has_parts() && !operand.is_across ? points : operand.packed_row;
     operand.width = static_cast<int>(plan.piece());
-    operand.row_lines = 1;
+    operand.row_lines =
+        operand.packed_row < plan.depth() || operand.packed_row % plan.depth() == 0 ? 1 : 2;
     return operand;
   };
   plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);

@@ -275,6 +275,9 @@ TEST(UnitPlanTest, LinesOfRows) {
   EXPECT_EQ(odd.b.row_lines, 1);
   EXPECT_EQ(odd.b.packed_row, 1024);
   EXPECT_EQ(plan("I = 64, J = 18, K = 64").b.packed_row, 32) << "two rows of a line";
+  const UnitPlan short_rows = plan("I = 64, J = 152, K = 64");
+  EXPECT_EQ(short_rows.b.packed_row, 152) << "lines would add a quarter";
+  EXPECT_EQ(short_rows.b.row_lines, 2);
 }
 
 // Sections of one k, each with the products of two parts.

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,13 +10,13 @@
 #include "core/device/system_model.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
+#include "server/jobs/schedule_request.h"
+#include "server/jobs/tuning_request.h"
 #include "tuner/decompositions/candidate_space.h"
 #include "tuner/study/restrictions.h"
 
 namespace mdh {
 namespace {
-
-constexpr size_t kMaxSpaceScheduleBytes = 64 << 10;
 
 Status IsPipeline(const std::string& field, const ComputationView& computation) {
   return InvalidField(field, absl::StrCat("search spaces are of single expressions, and ",
@@ -25,11 +26,9 @@ Status IsPipeline(const std::string& field, const ComputationView& computation) 
 
 Result<Schedule> ReadSpaceSchedule(const std::string& text, const Expression& expression,
                                    const DeviceDescription& device) {
-  if (text.size() > kMaxSpaceScheduleBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the schedule is longer than ", kMaxSpaceScheduleBytes, " bytes"));
-  }
-  return Schedule::Parse(text, expression, TuningModel(device.kind));
+  MDH_ASSIGN_OR_RETURN(AnySchedule schedule,
+                       ReadSchedule(text, ComputationView(expression), device));
+  return std::get<Schedule>(std::move(schedule));
 }
 
 }  // namespace
@@ -42,14 +41,8 @@ Result<AskedSpace> ReadAskedSpace(const v1::Candidate& candidate, const Expressi
   if (expression == nullptr) return IsPipeline("expression", ComputationView(given));
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue.Resolve(candidate.device())));
-  const v1::NumericsPolicy policy = candidate.numerics_policy();
-  if (!v1::NumericsPolicy_IsValid(policy)) {
-    return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
-                                                        static_cast<int>(policy)));
-  }
-  const NumericsPolicy numerics = policy == v1::NUMERICS_POLICY_UNSPECIFIED
-                                      ? NumericsPolicy::kReassociate
-                                      : static_cast<NumericsPolicy>(policy);
+  MDH_ASSIGN_OR_RETURN(const NumericsPolicy numerics,
+                       ReadNumericsPolicy(candidate.numerics_policy()));
   if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
     return InvalidField("numerics_policy", why);
   }

@@ -18,6 +18,7 @@
 #include "core/schedule/schedule_key.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
+#include "server/jobs/tuning_request.h"
 #include "tuner/decompositions/schedule_check.h"
 #include "tuner/run/pipeline_schedule_check.h"
 
@@ -27,22 +28,6 @@ namespace {
 constexpr size_t kMaxScheduleBytes = 64 << 10;
 // Extents that are tried of a dimension that nothing limits.
 constexpr size_t kMostAlternatives = 64;
-
-// A schedule of what it is asked for.
-using AnySchedule = std::variant<Schedule, PipelineSchedule>;
-
-Result<AnySchedule> ReadSchedule(const std::string& text, const ComputationView& computation,
-                                 const DeviceDescription& device) {
-  if (text.size() > kMaxScheduleBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the schedule is longer than ", kMaxScheduleBytes, " bytes"));
-  }
-  const SystemModel model = TuningModel(device.kind);
-  if (computation.expression() == nullptr) {
-    return PipelineSchedule::Parse(text, *computation.pipeline(), model);
-  }
-  return Schedule::Parse(text, *computation.expression(), model);
-}
 
 bool IsFree(const AnySchedule& schedule) {
   return std::visit([](const auto& one) { return one.is_free(); }, schedule);
@@ -184,6 +169,19 @@ Status AddAlternatives(const v1::CheckScheduleRequest& request, const Computatio
 
 }  // namespace
 
+Result<AnySchedule> ReadSchedule(const std::string& text, const ComputationView& computation,
+                                 const DeviceDescription& device) {
+  if (text.size() > kMaxScheduleBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the schedule is longer than ", kMaxScheduleBytes, " bytes"));
+  }
+  const SystemModel model = TuningModel(device.kind);
+  if (computation.expression() == nullptr) {
+    return PipelineSchedule::Parse(text, *computation.pipeline(), model);
+  }
+  return Schedule::Parse(text, *computation.expression(), model);
+}
+
 Result<std::string> KeyScheduleOf(const std::string& text, const ComputationView& computation,
                                   const DeviceDescription& device) {
   MDH_ASSIGN_OR_RETURN(const AnySchedule schedule,
@@ -214,14 +212,8 @@ Result<v1::CheckScheduleResponse> AnswerCheckSchedule(const v1::CheckScheduleReq
   const ComputationView computation(given);
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue.Resolve(request.device())));
-  if (!v1::NumericsPolicy_IsValid(request.numerics_policy())) {
-    return InvalidField("numerics_policy",
-                        absl::StrCat("there is no numerics policy number ",
-                                     static_cast<int>(request.numerics_policy())));
-  }
-  const NumericsPolicy numerics = request.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED
-                                      ? NumericsPolicy::kReassociate
-                                      : static_cast<NumericsPolicy>(request.numerics_policy());
+  MDH_ASSIGN_OR_RETURN(const NumericsPolicy numerics,
+                       ReadNumericsPolicy(request.numerics_policy()));
   if (const Expression* const expression = computation.expression(); expression != nullptr) {
     if (std::string why = ProductsObstacle(*expression, device, numerics); !why.empty()) {
       return InvalidField("numerics_policy", why);

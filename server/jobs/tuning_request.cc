@@ -19,6 +19,15 @@ constexpr int64_t kMaxBudgetNs = 24 * 3600 * int64_t{1'000'000'000};
 
 }  // namespace
 
+Result<NumericsPolicy> ReadNumericsPolicy(v1::NumericsPolicy policy) {
+  if (!v1::NumericsPolicy_IsValid(policy)) {
+    return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
+                                                        static_cast<int>(policy)));
+  }
+  return policy == v1::NUMERICS_POLICY_UNSPECIFIED ? NumericsPolicy::kReassociate
+                                                   : static_cast<NumericsPolicy>(policy);
+}
+
 Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
   if (options.budget_ns() < 0 || options.budget_ns() > kMaxBudgetNs) {
     return InvalidField("budget_ns", absl::StrCat("the budget of ", options.budget_ns(),
@@ -39,14 +48,9 @@ Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
     return InvalidField("tolerance", absl::StrCat("the tolerance, ", options.tolerance(),
                                                   ", is not between 0 and 1"));
   }
-  if (!v1::NumericsPolicy_IsValid(options.numerics_policy())) {
-    return InvalidField("numerics_policy",
-                        absl::StrCat("there is no numerics policy number ",
-                                     static_cast<int>(options.numerics_policy())));
-  }
-  if (options.numerics_policy() == v1::NUMERICS_POLICY_UNSPECIFIED) {
-    options.set_numerics_policy(v1::NUMERICS_POLICY_REASSOCIATE);
-  }
+  MDH_ASSIGN_OR_RETURN(const NumericsPolicy numerics,
+                       ReadNumericsPolicy(options.numerics_policy()));
+  options.set_numerics_policy(static_cast<v1::NumericsPolicy>(numerics));
   if (!v1::CacheState_IsValid(options.cache_state())) {
     return InvalidField("cache_state", absl::StrCat("there is no state of the caches number ",
                                                     static_cast<int>(options.cache_state())));

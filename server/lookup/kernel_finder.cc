@@ -11,6 +11,7 @@
 #include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
 #include "server/jobs/schedule_request.h"
+#include "server/jobs/tuning_request.h"
 #include "server/lookup/pipeline_kernel.h"
 #include "server/lookup/record_check.h"
 #include "server/records/kernel_key.h"
@@ -48,11 +49,6 @@ v1::LookupKernelResponse Made(PredictedKernel made, v1::MatchKind match, const v
     }
   }
   return response;
-}
-
-Status NoSuchPolicy(v1::NumericsPolicy numerics) {
-  return InvalidField("numerics_policy", absl::StrCat("there is no numerics policy number ",
-                                                      static_cast<int>(numerics)));
 }
 
 KernelFinder::Computation Of(Expression expression, v1::NumericsPolicy numerics) {
@@ -225,9 +221,7 @@ Result<KernelFinder::Wanted> KernelFinder::On(const Computation& computation,
                                               const Asked& asked) const {
   MDH_ASSIGN_OR_RETURN(DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
-  if (!v1::NumericsPolicy_IsValid(asked.numerics)) {
-    return NoSuchPolicy(asked.numerics);
-  }
+  MDH_RETURN_IF_ERROR(ReadNumericsPolicy(asked.numerics).status());
   v1::KernelKey key = CompleteKey(computation.key, {KeyEnvironment::Of(device)});
   return Wanted{computation.expression, std::move(device), std::move(key),
                 asked.has_measured_kernel};
@@ -309,7 +303,7 @@ Result<v1::LookupKernelResponse> KernelFinder::Best(const Pipeline& pipeline, co
   if (MayBeMade(asked.weakest)) catalogue_.AwaitOpen(asked.patience).IgnoreError();
   MDH_ASSIGN_OR_RETURN(const DeviceDescription device,
                        InField("device", catalogue_.Resolve(asked.device)));
-  if (!v1::NumericsPolicy_IsValid(asked.numerics)) return NoSuchPolicy(asked.numerics);
+  MDH_RETURN_IF_ERROR(ReadNumericsPolicy(asked.numerics).status());
   v1::KernelKey key = MakeKernelKey(pipeline, KeyEnvironment::Of(device), asked.numerics);
   if (!asked.schedule.empty()) {
     MDH_ASSIGN_OR_RETURN(*key.mutable_schedule(), KeyScheduleOf(asked.schedule, pipeline, device));

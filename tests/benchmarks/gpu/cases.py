@@ -1,11 +1,12 @@
-"""The cases: those of the paper's evaluation, and a few of this benchmark alone."""
+"""The cases: those of the paper's evaluation, a few of this benchmark alone, and those that the package
+`sample` draws."""
 
 from __future__ import annotations
 
 import fnmatch
 import json
 import pathlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
 # In a source tree its root, in the unpacked package the folder data.
@@ -13,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 _FILES = (ROOT / "tests" / "cases" / "cases.json",
           ROOT / "tests" / "benchmarks" / "gpu" / "cases.json")
 _GOALS = ROOT / "tests" / "benchmarks" / "gpu" / "goals.json"
+_OPTIONAL = ("type", "text", "definition", "family", "size_class")
 _EXPRESSIONS = ROOT / "client" / "expressions"
 
 
@@ -30,6 +32,11 @@ class Case:
     flops: int  # 0: not counted
     compulsory_bytes: int  # 0: as the kernel's arguments say
     type: str = ""  # of the expression's parameter T; empty: as it says
+    # Of cases that were drawn: the expression, which is in no file, and what the package `sample` knows.
+    text: str = ""
+    definition: Dict[str, Any] = field(default_factory=dict)
+    family: str = ""
+    size_class: str = ""  # "large" or "small"
 
     @property
     def computation(self) -> str:
@@ -43,12 +50,13 @@ class Case:
     def to_json(self) -> Dict[str, Any]:
         return {"id": self.id, "expression": self.expression, "bindings": self.bindings,
                 "flops": self.flops, "compulsory_bytes": self.compulsory_bytes,
-                **({"type": self.type} if self.type else {})}
+                **{name: getattr(self, name) for name in _OPTIONAL if getattr(self, name)}}
 
     @staticmethod
     def from_json(entry: Dict[str, Any]) -> "Case":
         return Case(entry["id"], entry["expression"], dict(entry["bindings"]), entry["flops"],
-                    entry["compulsory_bytes"], entry.get("type", ""))
+                    entry["compulsory_bytes"],
+                    **{name: entry[name] for name in _OPTIONAL if name in entry})
 
 
 def load_cases(pattern: str = "*") -> List[Case]:

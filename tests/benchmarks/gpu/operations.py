@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict
 
+from sample.families import operation_of_definition
+
 from . import contractions, epilogues, pipelines, record_linkage, reductions, stencils
 from .cases import Case
 from .operation import Bindings, Operation
@@ -48,5 +50,7 @@ _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
 
 def operation_of(case: Case) -> Operation:
     """Errors: KeyError if nobody said what the computation, or its type, is to PyTorch."""
+    if case.definition:
+        return operation_of_definition(case.definition, case.bindings)
     operation = OPERATIONS[case.computation](case.bindings)
     return operation.with_type(_DTYPES[case.type]) if case.type else operation

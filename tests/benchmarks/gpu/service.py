@@ -71,7 +71,7 @@ class Service:
     def tune(self, case: Case, device: str, budget_seconds: float, force: bool) -> Dict[str, Any]:
         """The record that was found, timed as the benchmark times: with cold caches. Errors:
         ServiceError."""
-        words = ["tune", *_expression(case), "--device", device, "--budget",
+        words = ["tune", *self._expression(case), "--device", device, "--budget",
                  f"{budget_seconds:g}s", "--caches", "cold"]
         ended = json.loads(self._mdh(words + (["--force"] if force else []),
                                      budget_seconds + _AFTER_BUDGET_SECONDS))
@@ -87,7 +87,7 @@ class Service:
         """The JSON file of mdh kernel, in the daemon's folder. Errors: ServiceError."""
         self._kernels += 1
         folder = self._folder / f"kernel{self._kernels}"
-        words = ["kernel", *_expression(case), "--device", device, "--output", str(folder),
+        words = ["kernel", *self._expression(case), "--device", device, "--output", str(folder),
                  "--name", "kernel"]
         self._mdh(words + ([] if measured else ["--unmeasured"]), _CALL_SECONDS)
         return folder / "kernel.json"
@@ -137,16 +137,19 @@ class Service:
             raise ServiceError(f"mdh {words[0]}: {lines[-1]}")
         return done.stdout
 
+    def _expression(self, case: Case) -> List[str]:
+        path = case.path
+        if case.text:
+            path = self._folder / case.expression
+            path.write_text(case.text, encoding="utf-8")
+        words = [str(path)]
+        for name, value in case.bindings.items():
+            words += ["--set", f"{name}={value}"]
+        return words + (["--set", f"T={case.type}"] if case.type else [])
+
     def _remove(self) -> None:
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _expression(case: Case) -> List[str]:
-    words = [str(case.path)]
-    for name, value in case.bindings.items():
-        words += ["--set", f"{name}={value}"]
-    return words + (["--set", f"T={case.type}"] if case.type else [])
 
 
 def gpu_of(devices: Sequence[Dict[str, Any]], kind: str, model: str = "") -> Dict[str, Any]:

@@ -17,6 +17,9 @@ from report.pages import write_pages
 from report.results import Results, ResultsError, read_results, write_results
 from report.table import text_table
 
+from sample.families import GPU_LIMITS, cases_of
+from sample.options import chosen_sample
+
 from .benchmark import Benchmark, Machine, Settings
 from .cases import ROOT, Case, CaseError, load_cases
 from .operations import operation_of
@@ -28,22 +31,37 @@ from .worker_process import WorkerError, WorkerProcess
 _OK, _WRONG, _LEFT = 0, 1, 3
 
 
-def _selected(options: Any, results: Results) -> List[Case]:
-    cases = load_cases(options.cases)
+def _cases(options: Any) -> List[Case]:
+    """What was asked for; a sample says how it is drawn again. Errors: CaseError."""
+    if not options.sample:
+        return load_cases(options.cases)
+    sample = chosen_sample(options, GPU_LIMITS)
+    options.seed = sample.seed
+    print(f"sample: {sample}", flush=True)
+    return cases_of(sample)
+
+
+def _selected(cases: List[Case], options: Any, results: Results) -> List[Case]:
     if options.missing:
         cases = [c for c in cases if not (results.row(c.id) or {}).get("correct")]
     return cases
 
 
 def _dry_run(cases: List[Case], options: Any) -> int:
+    width = max([28, *(len(case.id) for case in cases)])
     for case in cases:
         operation = operation_of(case)
         peers = ", ".join(p.name if p.is_counted else f"({p.name})" for p in operation.peers
-                          if not (options.no_compile and p.is_compiled))
-        print(f"{case.id:<28} {options.budget:g} s  {operation.size_bytes / 1e6:>8.1f} MB  {peers}")
+                          if options.compile_peers or not p.is_compiled)
+        print(f"{case.id:<{width}} {options.budget:g} s  {operation.size_bytes / 1e6:>8.1f} MB  {peers}")
     total = len(cases) * options.budget
     print(f"{len(cases)} cases, {total:.0f} s of tuning")
     return _OK
+
+
+def _note_sample(results: Results, options: Any) -> None:
+    sample = chosen_sample(options, GPU_LIMITS)
+    results.machine["sample"] = f"deploy/bench gpu {sample} --budget {options.budget:g}"
 
 
 def _commit() -> str:
@@ -94,17 +112,21 @@ def _run(options: Any) -> int:
     begin = time.monotonic()
     has_file = options.json is not None and options.json.exists()
     results = read_results(options.json) if has_file else Results()
-    cases = _selected(options, results)
+    all_cases = _cases(options)
+    cases = _selected(all_cases, options, results)
     if options.dry_run:
         return _dry_run(cases, options)
     settings = Settings(
-        options.budget, options.opencl_budget or options.budget, not options.no_compile,
+        options.budget, options.opencl_budget or options.budget, options.compile_peers,
         not options.no_tune, options.force,
         begin + options.time_limit if options.time_limit else None, _commit())
     with ExitStack() as stack:
         machine = _machine(options, stack, results)
-        benchmark = Benchmark(machine, settings, results, options.json,
-                              [case.id for case in load_cases()], lambda s: print(s, flush=True))
+        if options.sample:
+            _note_sample(results, options)
+        order = [case.id for case in (all_cases if options.sample else load_cases())]
+        benchmark = Benchmark(machine, settings, results, options.json, order,
+                              lambda s: print(s, flush=True))
         left = benchmark.run(cases)
     ran = {case.id for case in cases} - {case.id for case in left}
     _show(results, options.json)
@@ -135,7 +157,7 @@ def main() -> int:
             _show(read_results(options.report), options.report)
             return _OK
         if options.self_test:
-            return self_test(load_cases(options.cases), options.programs)
+            return self_test(_cases(options), options.programs)
         return _run(options)
     except (CaseError, ResultsError, ServiceError, WorkerError) as error:
         print(f"bench gpu: error: {error}", file=sys.stderr)

@@ -6,6 +6,8 @@ import argparse
 import pathlib
 from typing import List, Optional
 
+from sample.options import add_sample_options, check_sample_options
+
 from .cases import ROOT
 
 _DESCRIPTION = """Tunes cases on a GPU and measures our kernels beside cuBLAS, cuDNN and
@@ -22,6 +24,10 @@ def parse(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     _add_how(parser)
     _add_where(parser)
     options = parser.parse_args(arguments)
+    check_sample_options(parser, options)
+    if options.sample and (options.cases != "*" or options.no_compile):
+        parser.error("--cases and --no-compile are not for --sample")
+    options.compile_peers = options.compile if options.sample else not options.no_compile
     if options.missing and options.json is None:
         parser.error("--missing needs --json")
     for file in (options.json, options.database and pathlib.Path(options.database)):
@@ -35,6 +41,7 @@ def parse(arguments: Optional[List[str]] = None) -> argparse.Namespace:
 def _add_what(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", default="*", metavar="PATTERN",
                         help="only cases that match, e.g. 'matmul_*,dot_*' [all]")
+    add_sample_options(parser)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="file of results; rows of the same cases are replaced")
     parser.add_argument("--missing", action="store_true",
@@ -68,6 +75,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
                         help="of tuning through OpenCL [as --budget]")
     parser.add_argument("--no-compile", action="store_true",
                         help="without peers of torch.compile, which take seconds each")
+    parser.add_argument("--compile", action="store_true",
+                        help="of --sample: with them")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

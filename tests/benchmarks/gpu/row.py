@@ -9,6 +9,7 @@ from .cases import Case, goal_of
 
 TUNED = "tuned"  # names of our kernels among what is measured
 DEFAULT = "default"
+_SHARES = (90, 95)  # per cent of the final speed
 # Of a multiprocessor's matrix units in a cycle, by compute capability and type.
 _UNIT_OPERATIONS = {("sm_90", "fp16"): 4096, ("sm_90", "bf16"): 4096, ("sm_90", "fp64"): 256}
 
@@ -18,7 +19,8 @@ def empty_row(case: Case, budget_seconds: float) -> Dict[str, Any]:
     return {"case": case.id, "metric": "time", "value": None, "unit": "s", "peers": {},
             "ratio_to_best_peer": None, "best_peer": None, "goal": goal_of(case.id),
             "floor": None, "ratio_to_floor": None, "correct": False, "budget_s": budget_seconds,
-            "errors": {}, "notes": []}
+            "errors": {}, "notes": [],
+            **({"family": case.family, "class": case.size_class} if case.family else {})}
 
 
 def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
@@ -28,9 +30,22 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
     row["tuning_s"] = int(record["search_time_ns"]) / 1e9
     row["runner_time"] = int(record["time_ns"]) / 1e9
     row["parameters"] = record["parameters"]
+    for share in _SHARES:
+        row[f"time_to_{share}_s"] = time_to(record.get("journal", []), share / 100)
     if "early=calls" in row["parameters"]:
         row["notes"].append("our calls with `early=calls` among their parameters begin before what "
                             "is in front of them has ended")
+
+
+def time_to(journal: List[Dict[str, Any]], share: float) -> Optional[float]:
+    """Seconds of the search until it had measured a kernel of that share of the speed of its fastest
+    one; None if no trial was right."""
+    right = [(int(trial["elapsed_ns"]), int(trial["time_ns"])) for trial in journal
+             if trial.get("outcome") == "ok" and int(trial["time_ns"]) > 0]
+    if not right:
+        return None
+    best = min(time_ns for _, time_ns in right)
+    return min(elapsed for elapsed, time_ns in right if time_ns * share <= best) / 1e9
 
 
 def unit_peak(case_type: str, description: Dict[str, Any]) -> float:
@@ -43,7 +58,14 @@ def unit_peak(case_type: str, description: Dict[str, Any]) -> float:
 
 def add_floor(row: Dict[str, Any], case: Case, record: Optional[Dict[str, Any]],
               gpu: Dict[str, Any]) -> None:
-    """max(operations / peak, bytes / bandwidth): no implementation is faster."""
+    """max(operations / peak, bytes / bandwidth): no implementation is faster. Of cases that were drawn
+    the bound that their records have."""
+    if case.definition:
+        bound_ns = ((record or {}).get("certificate") or {}).get("problem_bound_ns", 0)
+        row["floor"] = float(bound_ns) / 1e9 or None
+        if row["floor"] and row["value"]:
+            row["ratio_to_floor"] = row["floor"] / row["value"]
+        return
     peaks = gpu["peaks"]
     size_bytes = case.compulsory_bytes or int((record or {}).get("compulsory_bytes", 0))
     bandwidth = max(float(peaks["memory_bytes_per_s"]), float(peaks.get("copy_bytes_per_s", 0)))

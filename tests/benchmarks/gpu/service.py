@@ -69,8 +69,8 @@ class Service:
             time.sleep(0.2)
 
     def tune(self, case: Case, device: str, budget_seconds: float, force: bool) -> Dict[str, Any]:
-        """The record that was found, timed as the benchmark times: with cold caches. Errors:
-        ServiceError."""
+        """The record that was found, timed as the benchmark times: with cold caches; and "journal", the
+        trials of its search. Errors: ServiceError."""
         words = ["tune", *self._expression(case), "--device", device, "--budget",
                  f"{budget_seconds:g}s", "--caches", "cold"]
         ended = json.loads(self._mdh(words + (["--force"] if force else []),
@@ -81,7 +81,13 @@ class Service:
             progress = whole.get("job", {}).get("progress", {})
             raise ServiceError(f"tuning found no kernel in {progress.get('trials', 0)} trials: "
                                f"{progress.get('latest_reason', '')}")
+        job = whole.get("job", {}).get("name")
+        record["journal"] = self._journal(job) if job else []
         return record
+
+    def _journal(self, job: str) -> List[Dict[str, Any]]:
+        listed = json.loads(self._mdh(["trials", job, "--limit", "1000000"], _CALL_SECONDS))
+        return listed.get("trials", [])  # type: ignore[no-any-return]
 
     def kernel(self, case: Case, device: str, *, measured: bool) -> pathlib.Path:
         """The JSON file of mdh kernel, in the daemon's folder. Errors: ServiceError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Callable, List, Optional, Tuple
 
 from .results import Results, Row, error_of, geometric_mean
@@ -23,10 +24,14 @@ _COLUMNS: Tuple[Tuple[str, Callable[[Row], str], str], ...] = (
     ("trials", lambda row: "" if row.get("trials") is None else str(row["trials"]),
      "configurations that were tried"),
     ("tuning", lambda row: seconds(row.get("tuning_s")), "duration of the search"),
+    ("to 90 %", lambda row: seconds(row.get("time_to_90_s")),
+     "of the search, until it had a kernel of 90 % of its final speed"),
+    ("to 95 %", lambda row: seconds(row.get("time_to_95_s")), "of 95 %"),
     ("peers", lambda row: error_of(row) or peers_of(row),
      "their times; those in brackets are shown and do not count"),
 )
 _GOOD_DEFAULT = 0.5
+_OURS = ("tuned", "default", "OpenCL")  # names of errors that are not of peers
 
 
 def seconds(value: Optional[float]) -> str:
@@ -46,9 +51,13 @@ def number(value: Optional[float]) -> str:
 
 
 def peers_of(row: Row) -> str:
-    """"cuBLAS 58.4 us, torch.compile 60 us"; those that do not count in brackets."""
+    """"cuBLAS 58.4 us, torch.compile 60 us"; those that do not count in brackets; "einsum: wrong" and
+    "einsum: cannot", which do not count, either."""
     peers = [f"{name} {seconds(time)}" for name, time in row.get("peers", {}).items()]
     peers += [f"({name} {seconds(time)})" for name, time in row.get("other_peers", {}).items()]
+    for name, error in (row.get("errors") or {}).items():
+        if name not in _OURS:
+            peers.append(f"{name}: {'wrong' if str(error).startswith('wrong result') else 'cannot'}")
     return ", ".join(peers)
 
 
@@ -65,9 +74,18 @@ def _cells(results: Results) -> Tuple[List[str], List[List[str]], List[str]]:
 
 
 def summary(results: Results) -> List[str]:
-    """The geometric means, and what is wrong or worst."""
-    right = [row for row in results.rows if row.get("correct")]
-    lines = [f"{len(right)} of {len(results.rows)} cases"]
+    """The geometric means, and what is wrong or worst; of cases that were drawn by classes."""
+    classes = sorted({str(row["class"]) for row in results.rows if row.get("class")})
+    if not classes:
+        return _summary(results.rows, "cases")
+    return [line for name in classes
+            for line in _summary([r for r in results.rows if r.get("class") == name],
+                                 f"{name} cases")]
+
+
+def _summary(rows: List[Row], what: str) -> List[str]:
+    right = [row for row in rows if row.get("correct")]
+    lines = [f"{len(right)} of {len(rows)} {what}"]
     for title, name in (("ratio to the best peer", "ratio_to_best_peer"),
                         ("ratio to the floor", "ratio_to_floor"),
                         ("default kernel, of the tuned one", "default_ratio"),
@@ -77,12 +95,24 @@ def summary(results: Results) -> List[str]:
             worst, case = min(known)
             lines.append(f"{title}: geometric mean {number(geometric_mean(v for v, _ in known))}, "
                          f"least {number(worst)} ({case}), {len(known)} cases")
-    lines += _goals(right)
+    lines += _goals(right) + _times_to(right)
     defaults = [row["default_ratio"] for row in right if row.get("default_ratio") is not None]
     if defaults:
         enough = sum(ratio >= _GOOD_DEFAULT for ratio in defaults)
         lines.append(f"default kernels of at least {_GOOD_DEFAULT:g} of the tuned speed: {enough} "
                      f"of {len(defaults)}")
+    return lines
+
+
+def _times_to(rows: List[Row]) -> List[str]:
+    """How long searches took to come near to what they found."""
+    lines = []
+    for share in (90, 95):
+        times = sorted(row[f"time_to_{share}_s"] for row in rows
+                       if row.get(f"time_to_{share}_s") is not None)
+        if times:
+            lines.append(f"time to {share} % of the final speed: median "
+                         f"{seconds(statistics.median(times))}, longest {seconds(times[-1])}")
     return lines
 
 

@@ -60,6 +60,7 @@ class Sample:
     families: Tuple[str, ...] = tuple(FAMILIES)
     size_class: str = ""
     limits: Limits = GPU_LIMITS
+    only_floats: bool = False  # single precision and one output, as the benchmark of CPUs has them
 
     def __str__(self) -> str:
         options = "" if len(self.families) == len(FAMILIES) else f" --family {','.join(self.families)}"
@@ -72,13 +73,13 @@ def fresh_seed() -> int:
 
 
 def sample_of(seed: int, count: int, families: str = "", size_class: str = "",
-              limits: Limits = GPU_LIMITS) -> Sample:
+              limits: Limits = GPU_LIMITS, only_floats: bool = False) -> Sample:
     """`families` with commas between them; all if there are none. Errors: CaseError."""
     named = tuple(families.split(",")) if families else tuple(FAMILIES)
     for family in named:
         if family not in FAMILIES:
             raise CaseError(f"there is no family '{family}'; there are {', '.join(FAMILIES)}")
-    return Sample(seed, count, named, size_class, limits)
+    return Sample(seed, count, named, size_class, limits, only_floats)
 
 
 def cases_of(sample: Sample) -> List[Case]:
@@ -91,8 +92,11 @@ def _case(sample: Sample, number: int) -> Case:
     family = draws.choice(sample.families)
     for _ in range(_MOST_DRAWS):
         definition, sizes = FAMILIES[family](draws)
-        size_bytes, flops = definition.operation(sizes).size_bytes, definition.flops(sizes)
-        if flops > sample.limits.flops or size_bytes > sample.limits.bytes:
+        operation, flops = definition.operation(sizes), definition.flops(sizes)
+        size_bytes, limits = operation.size_bytes, sample.limits
+        if flops > limits.flops or size_bytes > limits.bytes:
+            continue
+        if sample.only_floats and [b.dtype for b in operation.outputs] != ["float32"]:
             continue
         if sample.size_class in ("", size_class(flops, size_bytes)):
             return case_of(family, number, definition, sizes)

@@ -104,10 +104,10 @@ def drawn():
 
 def numbers(random, buffer):
     """Small whole numbers and halves, so that sums are exact; bf16 as the upper half of fp32."""
-    values = random.integers(-4, 5, buffer.shape) / 2
+    values = numpy.asarray(random.integers(-4, 5, buffer.shape) / 2)
     if buffer.dtype == "bfloat16":
         return (values.astype(numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
-    return values.astype(TYPES[buffer.dtype])
+    return numpy.asarray(values.astype(TYPES[buffer.dtype]))
 
 
 def as_doubles(array, buffer):

@@ -6,13 +6,14 @@ from __future__ import annotations
 import fnmatch
 import json
 import pathlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List
 
 # In a source tree its root, in the unpacked package the folder data.
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 _FILES = (ROOT / "tests" / "cases" / "cases.json",
-          ROOT / "tests" / "benchmarks" / "gpu" / "cases.json")
+          ROOT / "tests" / "benchmarks" / "gpu" / "cases.json",
+          ROOT / "tests" / "benchmarks" / "sample" / "cases.json")
 _GOALS = ROOT / "tests" / "benchmarks" / "gpu" / "goals.json"
 _OPTIONAL = ("type", "text", "definition", "family", "size_class")
 _EXPRESSIONS = ROOT / "client" / "expressions"
@@ -67,13 +68,20 @@ def load_cases(pattern: str = "*") -> List[Case]:
     for file in _FILES:
         try:
             entries = json.loads(file.read_text(encoding="utf-8"))
-            found += [Case.from_json(entry) for entry in entries]
+            found += [_defined(e) if "definition" in e else Case.from_json(e) for e in entries]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CaseError(f"cannot read cases from {file}: {error}") from error
     matching = [c for c in found if any(fnmatch.fnmatchcase(c.id, p) for p in patterns)]
     if not matching:
         raise CaseError(f"no case matches '{pattern}'; there are {', '.join(c.id for c in found)}")
     return matching
+
+
+def _defined(entry: Dict[str, Any]) -> Case:
+    """A case without a file: its expression is written as those that are drawn."""
+    from sample.families import case_of, definition_of  # which needs this module
+    drawn = case_of("known", 0, definition_of(entry["definition"]), entry["bindings"])
+    return replace(drawn, id=entry["id"])
 
 
 def goal_of(case: str) -> float:

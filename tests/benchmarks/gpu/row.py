@@ -30,8 +30,10 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
     row["tuning_s"] = int(record["search_time_ns"]) / 1e9
     row["runner_time"] = int(record["time_ns"]) / 1e9
     row["parameters"] = record["parameters"]
+    journal = record.get("journal", [])
+    row["first_parameters"] = journal[0]["parameters"] if journal else ""
     for share in _SHARES:
-        row[f"time_to_{share}_s"] = time_to(record.get("journal", []), share / 100)
+        row[f"time_to_{share}_s"] = time_to(journal, share / 100)
     if "early=calls" in row["parameters"]:
         row["notes"].append("our calls with `early=calls` among their parameters begin before what "
                             "is in front of them has ended")

@@ -75,12 +75,10 @@ def _cells(results: Results) -> Tuple[List[str], List[List[str]], List[str]]:
 
 def summary(results: Results) -> List[str]:
     """The geometric means, and what is wrong or worst; of cases that were drawn by classes."""
-    classes = sorted({str(row["class"]) for row in results.rows if row.get("class")})
-    if not classes:
-        return _summary(results.rows, "cases")
+    classes = sorted({str(row.get("class") or "") for row in results.rows}) or [""]
     return [line for name in classes
-            for line in _summary([r for r in results.rows if r.get("class") == name],
-                                 f"{name} cases")]
+            for line in _summary([r for r in results.rows if (r.get("class") or "") == name],
+                                 f"{name} cases".strip())]
 
 
 def _summary(rows: List[Row], what: str) -> List[str]:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "codegen/choose/block_candidates.h"
 #include "codegen/choose/block_levels.h"
@@ -29,6 +30,7 @@ constexpr int64_t kHostResults = 16;
 // are less where an evaluation, which goes through all buffers, takes longer.
 constexpr int kMostEvaluations = 4200;
 constexpr int kUsualBuffers = 4;
+constexpr int kMostBeforeScans = 8;  // designs that are tried for reductions before prefix sums
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
 struct DimensionCut {
@@ -330,15 +332,49 @@ int MostEvaluations(const Expression& expression) {
   return kMostEvaluations * kUsualBuffers / std::max(kUsualBuffers, buffers);
 }
 
+// What blocks compute where prefix sums of it follow in registers: all of their dimensions stay.
+Expression WithoutPrefixSums(const Expression& expression) {
+  ExpressionSpec spec = expression.spec();
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (expression.is_prefix_sum(d)) spec.combine_operators[d] = CombineOperator::Concat();
+  }
+  return Expression::Unchecked(std::move(spec));
+}
+
+// What the cost model of designs holds to be best; of prefix sums it knows the reductions before
+// them.
+std::optional<TuningParameters> ParametersOfModel(const Expression& expression,
+                                                  const SystemModel& model,
+                                                  const DeviceDescription& device,
+                                                  NumericsPolicy numerics) {
+  BlockCandidateOptions options = {.evaluations_in_all = MostEvaluations(expression)};
+  ScanParameters scan;
+  std::optional<Expression> reduced;
+  if (expression.has_prefix_sum()) {
+    TuningParameters any;
+    any.numerics = numerics;
+    scan = ScanOf({expression, device, LoweringTarget::kBlocks}, any);
+    if (scan.threads == 0 || !expression.has_reduction()) return std::nullopt;
+    reduced = WithoutPrefixSums(expression);
+    options.count = kMostBeforeScans;
+  }
+  for (BlockCandidate& candidate :
+       BlockCandidates(reduced ? *reduced : expression, model, device, options)) {
+    candidate.parameters.scan = scan;
+    candidate.parameters.numerics = numerics;
+    if (!reduced || Validate(expression, model, device, candidate.parameters).ok()) {
+      return std::move(candidate.parameters);
+    }
+  }
+  return std::nullopt;
+}
+
 TuningParameters ParametersWithoutKeys(const Expression& expression, const SystemModel& model,
                                        const DeviceDescription& device, NumericsPolicy numerics) {
   if (Reassociates(numerics)) {
-    std::vector<BlockCandidate> candidates = BlockCandidates(
-        expression, model, device, {.evaluations_in_all = MostEvaluations(expression)});
-    if (!candidates.empty()) {
-      candidates.front().parameters.numerics = numerics;
-      return std::move(candidates.front().parameters);
-    }
+    std::optional<TuningParameters> modelled =
+        ParametersOfModel(expression, model, device, numerics);
+    if (modelled.has_value()) return *std::move(modelled);
   }
   TuningParameters p;
   for (const BlockRules::Simplicity simplicity :

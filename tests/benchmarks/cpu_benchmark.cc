@@ -14,6 +14,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,7 @@
 #include "tests/benchmarks/peers.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/runner.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh {
@@ -223,9 +225,14 @@ Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner&
   tuning.seed = options.seed;
   tuning.abort = AbortCondition::Duration(static_cast<int64_t>(options.budget_s * 1e9));
   const std::atomic<bool> cancelled = false;
+  std::vector<std::pair<int64_t, int64_t>> trials;
+  const auto on_trial = [&](const TuningProgress& progress) {
+    const Measurement& measured = progress.trial->measurement;
+    trials.emplace_back(progress.elapsed_ns,
+                        measured.outcome == TrialOutcome::kOk ? SearchTime(measured) : 0);
+  };
   MDH_ASSIGN_OR_RETURN(const TuningResult tuned,
-                       Tune(
-                           expression, runner, tuning, [](const TuningProgress&) {}, cancelled));
+                       Tune(expression, runner, tuning, on_trial, cancelled));
   absl::FPrintF(stderr,
                 "%s: %d trials (%d failed) in %.0f s; tuned %s, by rules %s, loop nest %s\n",
                 one.id, tuned.trials, tuned.failed_trials, 1e-9 * double(tuned.elapsed_ns),
@@ -235,7 +242,15 @@ Result<Figure> RunCase(const BenchmarkCase& one, const Options& options, Runner&
   absl::FPrintF(stderr, "%s: %s\n", one.id, ToText(tuned.parameters));
 
   CpuCase measured(one, std::move(expression), directory, options.seed);
-  return measured.Measure(tuned.kernel, runner.device().cores, rates);
+  MDH_ASSIGN_OR_RETURN(Figure figure, measured.Measure(tuned.kernel, runner.device().cores, rates));
+  figure.search = {{"trials", tuned.trials},
+                   {"tuning_s", 1e-9 * double(tuned.elapsed_ns)},
+                   {"time_to_90_s", SecondsToShare(trials, 0.9)},
+                   {"time_to_95_s", SecondsToShare(trials, 0.95)}};
+  if (tuned.default_ns > 0) {
+    figure.search["default_ratio"] = double(tuned.measurement.time_ns()) / double(tuned.default_ns);
+  }
+  return figure;
 }
 
 Status RunGroup(const Options& options, const std::string& directory) {

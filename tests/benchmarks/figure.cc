@@ -1,5 +1,6 @@
 #include "tests/benchmarks/figure.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -31,8 +32,21 @@ std::string ToJson(const std::vector<Figure>& figures) {
                     {"floor", NumberOrNull(figure.floor)},
                     {"ratio_to_floor", NumberOrNull(figure.ratio_to_floor)},
                     {"correct", figure.correct}});
+    for (const auto& [name, value] : figure.search) list.back()[name] = value;
   }
   return list.dump(2) + "\n";
+}
+
+double SecondsToShare(const std::vector<std::pair<int64_t, int64_t>>& trials, double share) {
+  int64_t best_ns = INT64_MAX;
+  for (const auto& [elapsed_ns, time_ns] : trials) {
+    if (time_ns > 0) best_ns = std::min(best_ns, time_ns);
+  }
+  for (const auto& [elapsed_ns, time_ns] : trials) {
+    const bool is_enough = static_cast<double>(time_ns) * share <= static_cast<double>(best_ns);
+    if (time_ns > 0 && is_enough) return 1e-9 * static_cast<double>(elapsed_ns);
+  }
+  return 0;
 }
 
 Status WriteJson(const std::vector<Figure>& figures, const std::string& path) {

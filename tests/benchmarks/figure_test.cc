@@ -47,6 +47,17 @@ TEST(BenchmarkCases, CountWhatTheirExpressionsCount) {
   }
 }
 
+TEST(Figures, SayWhenASearchWasNearItsEnd) {
+  const std::vector<std::pair<int64_t, int64_t>> trials = {
+      {1'000'000'000, 0}, {2'000'000'000, 300}, {3'000'000'000, 110}, {5'000'000'000, 100}};
+  EXPECT_EQ(SecondsToShare(trials, 0.3), 2);
+  EXPECT_EQ(SecondsToShare(trials, 0.9), 3);
+  EXPECT_EQ(SecondsToShare(trials, 0.95), 5);
+  EXPECT_EQ(SecondsToShare({{1, 0}}, 0.9), 0);
+  Figure figure = {.name = "f", .search = {{"trials", 7}}};
+  EXPECT_THAT(ToJson({figure}), HasSubstr("\"trials\": 7"));
+}
+
 TEST(BenchmarkCases, AreChosenByPattern) {
   const Result<std::vector<BenchmarkCase>> cases = LoadCases(kCases, "matmul_10*_64");
   ASSERT_TRUE(cases.ok()) << cases.status();

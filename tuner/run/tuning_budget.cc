@@ -10,8 +10,9 @@
 namespace mdh {
 namespace {
 
-// In work before the first result, which tells how long others are worth waiting for.
-constexpr int kFirstInWork = 4;
+// In work before the first result, which tells how long others are worth waiting for: at least, and
+// this part of what may be in work, for which there are compilers that would be idle.
+constexpr int kFirstInWork = 4, kFirstPart = 2;
 // Of a duration, this part more is allowed; what ends after that gives back its memory in the rest
 // of the fifth that users are promised.
 constexpr int64_t kOverrunPart = 8;
@@ -30,8 +31,6 @@ TuningBudget::TuningBudget(const TuningOptions& options, const TrialHistory& his
       start_ns_(NowNs()) {}
 
 int64_t TuningBudget::elapsed_ns() const { return NowNs() - start_ns_; }
-
-void TuningBudget::BeginSearch() { search_start_ns_ = NowNs(); }
 
 SearchProgress TuningBudget::Progress(const State& state) const {
   return {.elapsed_ns = elapsed_ns(),
@@ -71,10 +70,13 @@ bool TuningBudget::HasTimeForTheEnd() const {
   return deadline == 0 || NowNs() + TimeOfTheEnd() < deadline;
 }
 
+// What is in work ends one after the other, at the rate of those before; but several are compiled
+// at a time, and the first results would let that rate look too low.
 int64_t TuningBudget::ReservedTime(const State& state) const {
   const int64_t searching_ns = NowNs() - search_start_ns_;
-  const int64_t trial_ns = history_.trials() == 0 ? 0 : searching_ns / history_.trials();
-  return TimeOfTheEnd() + trial_ns * state.in_work;
+  const int64_t each_ns = history_.trials() == 0 ? 0 : searching_ns / history_.trials();
+  const int64_t in_turn_ns = each_ns * state.in_work;
+  return TimeOfTheEnd() + (trial_ns_ > 0 ? std::min(trial_ns_, in_turn_ns) : in_turn_ns);
 }
 
 bool TuningBudget::IsTimeUp(const State& state) const {
@@ -87,7 +89,8 @@ bool TuningBudget::IsTimeUp(const State& state) const {
 }
 
 int TuningBudget::Room(const State& state) const {
-  const int most = history_.best().empty() ? std::min(kFirstInWork, lookahead_) : lookahead_;
+  const int first = std::min(std::max(kFirstInWork, lookahead_ / kFirstPart), lookahead_);
+  const int most = history_.best().empty() ? first : lookahead_;
   return most - static_cast<int>(state.in_work);
 }
 

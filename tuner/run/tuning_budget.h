@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tuner/process/clock.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
@@ -34,8 +35,11 @@ class TuningBudget {
   int64_t remaining_ns() const;
   // Inputs and references have taken this, and will again for the finalists.
   void SetProblemTime(int64_t problem_ns) { problem_ns_ = problem_ns; }
-  // The first kernel follows.
-  void BeginSearch();
+  // The latest trial took this, from its submission on.
+  void SetTrialTime(int64_t trial_ns) { trial_ns_ = trial_ns; }
+  // The first kernel follows, or did so then, on the clock of NowNs().
+  void BeginSearch() { BeginSearch(NowNs()); }
+  void BeginSearch(int64_t start_ns) { search_start_ns_ = start_ns; }
   // Whether the measurements at the end will be over at the deadline.
   bool HasTimeForTheEnd() const;
   // How long they will take.
@@ -62,6 +66,7 @@ class TuningBudget {
   const int64_t start_ns_;
   int64_t search_start_ns_ = 0;
   int64_t problem_ns_ = 0;
+  int64_t trial_ns_ = 0;
 };
 
 }  // namespace mdh

@@ -327,6 +327,7 @@ class TuningRun {
       return absl::OkStatus();
     }
     if (options_.on_start) options_.on_start(candidate.parameters, identity);
+    candidate.submitted_ns = NowNs();
     const MeasureOptions limited = LimitedOptions(options_.measure, limits_, history_);
     const Candidate& added = in_work_.Add(identity, std::move(candidate));
     pool_.Submit(in_work_.last_number(), added.kernel, limited);
@@ -348,6 +349,7 @@ class TuningRun {
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, pool_.Next());
     std::vector<Candidate> candidates = in_work_.Take(finished.number);
     if (WasCancelled(finished.measurement)) return absl::OkStatus();
+    budget_.SetTrialTime(NowNs() - candidates.front().submitted_ns);
     for (Candidate& candidate : candidates) {
       candidate.measurement = finished.measurement;
       MDH_RETURN_IF_ERROR(RecordTrial(candidate));

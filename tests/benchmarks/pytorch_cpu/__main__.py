@@ -28,6 +28,8 @@ from gpu.service import Service, ServiceError
 from gpu.timing import ratio
 from report.results import Results, ResultsError, Row, read_results, write_results
 from report.table import text_table
+from sample.families import CPU_LIMITS, cases_of
+from sample.options import add_sample_options, check_sample_options, chosen_sample
 
 cpu_kernel = importlib.import_module("mdh.kernels.cpu_kernel")
 
@@ -168,6 +170,7 @@ def _parse() -> argparse.Namespace:
         "checked against double precision.")
     parser.add_argument("--cases", default="*", metavar="PATTERN",
                         help="only cases that match, e.g. 'softmax_*,dense_*' [all]")
+    add_sample_options(parser)
     parser.add_argument("--budget", type=float, default=30.0, metavar="SECONDS",
                         help="of tuning per case [30]")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
@@ -177,6 +180,9 @@ def _parse() -> argparse.Namespace:
     # For deploy/bench, which builds programs only for those who need them.
     parser.add_argument("--needs-programs", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    check_sample_options(parser, options)
+    if options.sample and options.cases != "*":
+        parser.error("--cases is not for --sample")
     if not options.budget > 0:
         parser.error("--budget must be positive")
     return options
@@ -186,10 +192,14 @@ def _run(options: argparse.Namespace) -> bool:
     """Whether all is right."""
     if torch is None:
         raise ServiceError("PyTorch is not installed for this Python")
-    cases = load_cases(options.cases)
+    cases = [] if options.sample else load_cases(options.cases)
     if options.needs_programs:
         print("yes")
         return True
+    if options.sample:
+        sample = chosen_sample(options, CPU_LIMITS, only_floats=True)
+        print(f"sample: {sample}", flush=True)
+        cases = cases_of(sample)
     has_file = options.json is not None and options.json.exists()
     results = read_results(options.json) if has_file else Results()
     service = Service(options.programs, "cpu")

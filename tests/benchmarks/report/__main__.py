@@ -1,19 +1,20 @@
-"""python3 -m report FILE.json [--merge ROWS.json] [NAME=VALUE...]
+"""python3 -m report FILE.json [--merge ROWS.json [--cases CASES.json]] [NAME=VALUE...]
 
 Prints the table of FILE.json and writes FILE.svg and FILE.md. --merge first puts the rows of
-ROWS.json into FILE.json, which is made if it is not there; NAME=VALUE is put into its description
-of the machine.
+ROWS.json into FILE.json, which is made if it is not there, with family and class of the cases in
+CASES.json; NAME=VALUE is put into its description of the machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import sys
 from typing import List, Tuple
 
 from .pages import write_pages
-from .results import Results, ResultsError, read_results, write_results
+from .results import Results, ResultsError, Row, read_results, write_results
 from .table import text_table
 
 
@@ -24,12 +25,24 @@ def _fact(word: str) -> Tuple[str, str]:
     return name, value
 
 
-def _report(path: pathlib.Path, rows: pathlib.Path, facts: List[Tuple[str, str]]) -> None:
+def _with_classes(rows: List[Row], cases: pathlib.Path) -> List[Row]:
+    """Errors: ResultsError."""
+    try:
+        known = {case["id"]: case for case in json.loads(cases.read_text(encoding="utf-8"))}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(f"cannot read {cases}: {error}") from error
+    return [{**row, **{name: known[row["case"]][name] for name in ("family", "class")
+                       if name in known.get(row["case"], {})}} for row in rows]
+
+
+def _report(path: pathlib.Path, rows: pathlib.Path, cases: pathlib.Path,
+            facts: List[Tuple[str, str]]) -> None:
     """Errors: ResultsError."""
     is_new = rows is not None and not path.exists()
     results = Results() if is_new else read_results(path)
     if rows is not None:
-        for row in read_results(rows).rows:
+        read = read_results(rows).rows
+        for row in _with_classes(read, cases) if cases is not None else read:
             results.put(row)
     results.machine.update(facts)
     if rows is not None or facts:
@@ -43,10 +56,11 @@ def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(prog="report", usage=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--merge", type=pathlib.Path)
+    parser.add_argument("--cases", type=pathlib.Path)
     parser.add_argument("facts", type=_fact, nargs="*")
     options = parser.parse_intermixed_args(arguments)
     try:
-        _report(options.file, options.merge, options.facts)
+        _report(options.file, options.merge, options.cases, options.facts)
     except ResultsError as error:
         print(f"report: error: {error}", file=sys.stderr)
         return 1

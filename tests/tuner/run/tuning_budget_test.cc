@@ -10,9 +10,9 @@ constexpr int64_t kSecond = 1'000'000'000;
 
 class TuningBudgetTest : public ::testing::Test {
  protected:
-  TuningBudget Budget(AbortCondition abort) {
+  TuningBudget Budget(AbortCondition abort, int lookahead = 8) {
     options_.abort = std::move(abort);
-    return {options_, history_, 8, 3};
+    return {options_, history_, lookahead, 3};
   }
   void RecordTrial(TrialOutcome outcome = TrialOutcome::kOk) {
     Candidate candidate;
@@ -32,6 +32,25 @@ TEST_F(TuningBudgetTest, FewAreInWorkBeforeTheFirstResult) {
   EXPECT_EQ(budget.Room({.in_work = 1}), 3);
   RecordTrial();
   EXPECT_EQ(budget.Room({.in_work = 1}), 7);
+}
+
+TEST_F(TuningBudgetTest, ThereAreMoreFirstOnesWhereMoreMayBeInWork) {
+  EXPECT_EQ(Budget(AbortCondition::Evaluations(100), 2).Room({}), 2);
+  EXPECT_EQ(Budget(AbortCondition::Evaluations(100), 32).Room({}), 16);
+}
+
+// The first of many that are compiled at a time says nothing of how fast the others follow.
+TEST_F(TuningBudgetTest, WhatIsInWorkTakesNoLongerThanATrial) {
+  TuningBudget budget = Budget(AbortCondition::Duration(100 * kSecond));
+  budget.BeginSearch(NowNs() - 20 * kSecond);
+  RecordTrial();
+  EXPECT_EQ(budget.Allowance(1, {.in_work = 2}), 1);
+  EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 0);
+  budget.SetTrialTime(20 * kSecond);
+  EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 1);
+  budget.SetTrialTime(99 * kSecond);
+  EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 0);
+  EXPECT_EQ(budget.Allowance(1, {.in_work = 2}), 1);
 }
 
 TEST_F(TuningBudgetTest, WhatIsInWorkCountsAndWhatWasKnownDoesNot) {

@@ -17,6 +17,7 @@ constexpr double kBurst = 64;          // bytes that memory moves at least
 constexpr double kIssueWidth = 4;      // instructions of a warp per cycle
 constexpr double kStalls = 0.45;       // of a scheduler with one warp, per instruction
 constexpr double kMemoryBytes = 15.5;  // per cycle and multiprocessor
+constexpr double kLevel2Bytes = 26;    // idem
 constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
 constexpr double kMostLevel2 = 32 << 20;                       // bytes that are likely to be there
 constexpr double kLocalLatency = 30;
@@ -272,17 +273,13 @@ void BlockCostModel::Finish(Shape& s) const {
   if (s.design->early_launches == EarlyLaunches::kNone && s.slots > 1) {
     cost.launches += kEarlyLaunch;
   }
-  // Blocks that begin together copy together; later ones do so while others compute, if there are
-  // others.
-  const double together = s.at_once > 1 ? s.at_once : s.busiest;
-  const double computing = std::max({cost.issue, cost.local, cost.latency}) + together * s.alone;
-  const double most = std::max({computing, cost.level2, cost.memory});
+  const double most = std::max({cost.issue, cost.local, cost.level2, cost.memory, cost.latency});
   const double sum = cost.issue + cost.local + cost.level2 + cost.memory + cost.latency;
   // The more warps and independent results there are, the better one waits while others work.
   const double beside =
       std::min(kMostBeside,
                kBeside / (s.at_once * warps * std::sqrt(std::min(s.results, kMostIndependent))));
-  cost.total = most + beside * std::max(0.0, sum - most) + cost.launches;
+  cost.total = most + beside * (sum - most) + cost.launches;
 }
 
 // Whether a block may have so many threads along each of its dimensions; from the third one on they

@@ -177,9 +177,7 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   if (is_split && !is_async) s.prefetched += moved * std::max(1.0, buffer.bytes / 4);
   if (!is_split) s.waits += times * std::max(1.0, moved / kMostInFlight);
   s.barriers += times * (is_split ? 1 : 2);
-  const double block_bytes = times * layout.elements * buffer.bytes * sectors;
-  if (!is_split) s.alone += block_bytes / kLevel2Bytes;
-  s.traffic.push_back({s.blocks * block_bytes,
+  s.traffic.push_back({s.blocks * times * layout.elements * buffer.bytes * sectors,
                        (is_async ? ahead * moved : std::min(moved, kMostInFlight)) * buffer.bytes});
 }
 

@@ -13,7 +13,6 @@
 namespace mdh {
 
 inline constexpr int kLine = 128, kSector = 32;  // bytes
-inline constexpr double kLevel2Bytes = 26;       // per cycle and multiprocessor
 inline constexpr double kMostInFlight = 24;      // elements that a thread waits for at once
 inline constexpr double kMostFragment = 128;     // elements of an input that unrolled loops read
 inline constexpr double kOtherRegisters = 26;    // addresses, counters
@@ -38,7 +37,6 @@ struct BlockCostModel::Shape {
   double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device
   double waits = 0, barriers = 0;            // one after the other
-  double alone = 0;  // cycles in which a block copies what it needs before it computes
   double busiest = 1, at_once = 1;           // blocks of a multiprocessor
   // Bytes of an input, and of those that a thread waits for at once.
   absl::InlinedVector<std::pair<double, double>, 8> traffic;

@@ -21,7 +21,7 @@ from sample.families import GPU_LIMITS, cases_of
 from sample.options import chosen_sample
 
 from .benchmark import Benchmark, Machine, Settings
-from .cases import ROOT, Case, CaseError, load_cases
+from .cases import ROOT, Case, CaseError, load_cases, matching
 from .operations import operation_of
 from .options import parse
 from .self_test import self_test
@@ -38,7 +38,7 @@ def _cases(options: Any) -> List[Case]:
     sample = chosen_sample(options, GPU_LIMITS)
     options.seed = sample.seed
     print(f"sample: {sample}", flush=True)
-    return cases_of(sample)
+    return matching(cases_of(sample), options.cases)
 
 
 def _selected(cases: List[Case], options: Any, results: Results) -> List[Case]:

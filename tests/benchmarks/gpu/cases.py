@@ -63,18 +63,22 @@ class Case:
 def load_cases(pattern: str = "*") -> List[Case]:
     """The cases whose id matches one of the patterns, which have commas between them, in the files'
     order. Errors: CaseError if there is none, or a file cannot be read."""
-    patterns = pattern.split(",")
-    found = []
+    found: List[Case] = []
     for file in _FILES:
         try:
             entries = json.loads(file.read_text(encoding="utf-8"))
             found += [_defined(e) if "definition" in e else Case.from_json(e) for e in entries]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CaseError(f"cannot read cases from {file}: {error}") from error
-    matching = [c for c in found if any(fnmatch.fnmatchcase(c.id, p) for p in patterns)]
-    if not matching:
-        raise CaseError(f"no case matches '{pattern}'; there are {', '.join(c.id for c in found)}")
-    return matching
+    return matching(found, pattern)
+
+
+def matching(cases: List[Case], pattern: str) -> List[Case]:
+    """Those whose id matches one of the patterns. Errors: CaseError if there is none."""
+    found = [c for c in cases if any(fnmatch.fnmatchcase(c.id, p) for p in pattern.split(","))]
+    if not found:
+        raise CaseError(f"no case matches '{pattern}'; there are {', '.join(c.id for c in cases)}")
+    return found
 
 
 def _defined(entry: Dict[str, Any]) -> Case:

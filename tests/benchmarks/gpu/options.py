@@ -25,8 +25,10 @@ def parse(arguments: Optional[List[str]] = None) -> argparse.Namespace:
     _add_where(parser)
     options = parser.parse_args(arguments)
     check_sample_options(parser, options)
-    if options.sample and (options.cases != "*" or options.no_compile):
-        parser.error("--cases and --no-compile are not for --sample")
+    if options.sample and options.no_compile:
+        parser.error("--no-compile is not for --sample, which has --compile")
+    if options.compile and not options.sample:
+        parser.error("--compile needs --sample")
     options.compile_peers = options.compile if options.sample else not options.no_compile
     if options.missing and options.json is None:
         parser.error("--missing needs --json")

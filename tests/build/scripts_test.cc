@@ -47,6 +47,11 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
       HasSubstr("bench: error: there is no group 'tpu' (groups: bounds bundle busy conflicts cpu "
                 "decompositions defaults dots fusion gpu pinned pytorch search service spaces teml "
                 "tuning)"));
+  EXPECT_THAT(RunScript("bench cpu --family gram").output,
+              HasSubstr("bench: error: --family needs --sample"));
+  EXPECT_THAT(RunScript("bench cpu --sample 2 --family dots").output,
+              HasSubstr("there is no family 'dots'; there are products"));
+  EXPECT_THAT(RunScript("bench bounds --sample 2").output, HasSubstr("unknown option '--sample'"));
   EXPECT_THAT(RunScript("bench cpu --fast").output, HasSubstr("unknown option '--fast'"));
   EXPECT_THAT(RunScript("bench cpu --json").output, HasSubstr("--json needs a value"));
   EXPECT_THAT(RunScript("bench cpu --json /nowhere/f").output,

@@ -15,7 +15,7 @@ from report.bar_chart import bar_chart  # noqa: E402
 from report.results import (  # noqa: E402
     Results, ResultsError, error_of, geometric_mean, read_results, write_results,
 )
-from report.table import markdown, number, seconds, text_table  # noqa: E402
+from report.table import markdown, number, seconds, summary, text_table  # noqa: E402
 
 
 def row(case, ratio, **more):
@@ -182,3 +182,41 @@ def test_the_program_says_what_is_wrong(tmp_path):
     assert done.returncode == 1 and "y.json" in done.stderr
     done = run(tmp_path / "x.json")
     assert done.returncode == 1 and "report: error: cannot read" in done.stderr
+
+
+def test_classes_of_drawn_cases_have_their_own_means():
+    lines = summary(Results({}, [
+        row("a", 4.0, **{"class": "large"}, time_to_95_s=2.0, time_to_90_s=1.0),
+        row("b", 1.0, **{"class": "large"}, time_to_95_s=6.0, time_to_90_s=1.0),
+        row("c", 0.5, **{"class": "small"}, default_ratio=0.7),
+        row("d", None, **{"class": "small"}, peers={}, errors={"einsum": "wrong result: error 3",
+                                                             "cuDNN": "RuntimeError: no"})]))
+    assert lines[:2] == [
+        "2 of 2 large cases",
+        "ratio to the best peer: geometric mean 2.00, least 1.00 (b), 2 cases"]
+    assert "time to 95 % of the final speed: median 4 s, longest 6 s" in lines
+    small = lines.index("2 of 2 small cases")
+    assert lines[small + 1] == "ratio to the best peer: geometric mean 0.50, least 0.50 (c), 1 cases"
+    assert summary(Results({}, [row("a", 2.0)]))[0] == "1 of 1 cases"
+
+
+def test_peers_that_cannot_and_those_that_are_wrong_are_named():
+    table = text_table(Results({}, [
+        row("d", None, peers={}, errors={"einsum": "wrong result: error 3", "default": "slow",
+                                         "cuDNN": "RuntimeError: no"})]))
+    assert table.splitlines()[1].endswith("einsum: wrong, cuDNN: cannot")
+
+
+def test_classes_are_those_of_the_file_of_cases(tmp_path):
+    (tmp_path / "rows.json").write_text(json.dumps([row("a", 2.0), row("z", 1.0)]))
+    (tmp_path / "cases.json").write_text(json.dumps(
+        [{"id": "a", "family": "gram", "class": "large"}]))
+    command = [sys.executable, "-m", "report", tmp_path / "r.json", "--merge",
+               tmp_path / "rows.json", "--cases", tmp_path / "cases.json"]
+    environment = {"PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    rows = json.loads((tmp_path / "r.json").read_text())["figures"]
+    assert rows[0]["class"] == "large" and rows[0]["family"] == "gram" and "class" not in rows[1]
+    (tmp_path / "cases.json").write_text("[1]")
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and "cannot read" in done.stderr

@@ -20,6 +20,7 @@ from gpu.cases import Case, CaseError, goal_of, load_cases  # noqa: E402
 from gpu.service import Service, ServiceError, gpu_of, short_name  # noqa: E402
 from gpu.worker_process import WorkerError, WorkerProcess  # noqa: E402
 from report.results import Results, read_results  # noqa: E402
+from sample.families import cases_of, sample_of  # noqa: E402
 
 GPU = {"name": "devices/cuda0", "description": {"model": "X", "l2_bytes": "1000"},
        "peaks": {"fp32_flops_per_s": 1e12, "memory_bytes_per_s": 1e11, "copy_bytes_per_s": 2e11}}
@@ -70,6 +71,34 @@ def test_the_floor_is_the_larger_of_operations_and_bytes():
     row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), RECORD, GPU)
     assert figures["floor"] == 8000 / 2e11
     row.add_floor(figures, Case("c", "dot.mdh", {}, 0, 0), None, GPU)
+    assert figures["floor"] is None
+
+
+def trial(seconds, time_ns, outcome="ok"):
+    return {"elapsed_ns": str(int(seconds * 1e9)), "time_ns": str(time_ns), "outcome": outcome}
+
+
+def test_a_search_was_near_its_end_when_it_had_a_fast_kernel():
+    journal = [trial(1, 300), trial(2, 0, "compile error"), trial(3, 110), trial(5, 100),
+               trial(6, 200), {"elapsed_ns": "0", "time_ns": "0", "outcome": ""}]
+    assert row.time_to(journal, 0.3) == 1
+    assert row.time_to(journal, 0.9) == 3
+    assert row.time_to(journal, 0.95) == 5
+    assert row.time_to(journal[1:2], 0.9) is None
+    figures = row.empty_row(Case("c", "dot.mdh", {}, 0, 0), 30)
+    row.add_record(figures, {**RECORD, "journal": [{**trial(2, 9), "parameters": "first"}]})
+    assert figures["time_to_90_s"] == figures["time_to_95_s"] == 2
+    assert figures["first_parameters"] == "first"
+
+
+def test_the_floor_of_a_drawn_case_is_the_bound_of_its_record():
+    case = cases_of(sample_of(1, 1))[0]
+    figures = row.empty_row(case, 30)
+    assert (figures["family"], figures["class"]) == (case.family, case.size_class)
+    figures["value"] = 2e-6
+    row.add_floor(figures, case, {"certificate": {"problem_bound_ns": 500.0}}, GPU)
+    assert figures["floor"] == 5e-7 and figures["ratio_to_floor"] == 0.25
+    row.add_floor(figures, case, None, GPU)
     assert figures["floor"] is None
 
 

@@ -36,9 +36,14 @@ if words[0] == "devices":
     print(json.dumps({"devices": [device("cuda0"), device("opencl0")]}))
 elif words[0] == "tune":
     if "dot.mdh" in words[1]: sys.exit("mdh: error: the GPU is on fire")
+    with open(here / "expressions", "a") as texts: texts.write(pathlib.Path(words[1]).read_text())
     if (here / "slow").exists(): time.sleep(1000)
-    print(json.dumps({"record": {"name": "records/1", "trials": "40", "failed_trials": "1",
-        "search_time_ns": "2000000000", "time_ns": "5000", "parameters": "p"}}))
+    print(json.dumps({"job": {"name": "tuningJobs/3"}, "record": {"name": "records/1", "trials": "40", "failed_trials": "1",
+        "search_time_ns": "2000000000", "time_ns": "5000", "parameters": "p",
+        "certificate": {"problem_bound_ns": 1000}}}))
+elif words[0] == "trials":
+    print(json.dumps({"trials": [{"elapsed_ns": str(n * 10**9), "time_ns": str(10000 // n),
+                                  "outcome": "ok", "parameters": "p"} for n in (1, 2)]}))
 else:
     folder = pathlib.Path(words[words.index("--output") + 1])
     folder.mkdir()
@@ -107,6 +112,39 @@ def test_results_table_page_and_chart(command, programs, tmp_path):
     tunes = [call for call in calls if call.startswith("tune ")]
     assert all("--budget 5s" in call and "--set I=" in call for call in tunes)
     assert ["opencl0" in call for call in tunes] == [False, True, False, True]
+
+
+def test_a_sample_is_measured_and_says_how_it_is_drawn_again(command, programs, tmp_path):
+    done = run(command, tmp_path, "--sample", "3", "--seed", "7", "--family", "rows,gram")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sample: --sample 3 --seed 7 --family rows,gram\n")
+    results = json.loads((tmp_path / "gpu.json").read_text())
+    assert results["machine"]["sample"] == (
+        "deploy/bench gpu --sample 3 --seed 7 --family rows,gram --budget 30")
+    rows = results["figures"]
+    assert {row["family"] for row in rows} <= {"rows", "gram"} and len(rows) == 3
+    assert all(row["time_to_90_s"] == 2 and row["floor"] == 1e-6 for row in rows)
+    assert f"{rows[0]['family']}<|" in (programs / "expressions").read_text()
+    assert "time to 95 % of the final speed: median 2 s, longest 2 s" in done.stdout
+    one = run(command, tmp_path, "--sample", "3", "--seed", "7", "--family", "rows,gram", "--cases",
+              rows[1]["case"], "--dry-run")
+    assert rows[1]["case"] in one.stdout and "1 cases, 30 s of tuning" in one.stdout
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--seed", "1"], "--seed needs --sample"), (["--class", "large"], "--class needs --sample"),
+    (["--sample", "0"], "'0' is no number of cases from 1 to 10000"),
+    (["--sample", "2", "--seed", "-1"], "'-1' is no seed from 0 to"),
+    (["--sample", "2", "--no-compile"], "--no-compile is not for --sample"),
+    (["--compile"], "--compile needs --sample")])
+def test_wrong_usage_of_samples(command, tmp_path, words, message):
+    done = run(command, tmp_path, *words)
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_an_unknown_family_is_an_error(command, tmp_path):
+    done = run(command, tmp_path, "--sample", "2", "--family", "dots")
+    assert done.returncode == 1 and "there is no family 'dots'; there are products" in done.stderr
 
 
 def test_a_case_that_fails_is_the_exit_status_and_runs_again(command, tmp_path):

@@ -33,8 +33,6 @@ constexpr double kSameElement = 4;      // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
 constexpr double kMostUnrolledPoints = 1024;  // of a thread's loops: more never paid
-// Instructions of these in all variants, where there are several: compilers take seconds for more.
-constexpr double kMostCodeOfVariants = 3072;
 constexpr double kMostRegisters = 250;
 constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler gets by with
 constexpr double kBeside = 10, kMostBeside = 0.6;
@@ -343,21 +341,8 @@ void BlockCostModel::Unroll(Shape& s) const {
     s.fragment[d] = n < first ? 1 : s.thread[d];
     if (n < first) s.rolled *= static_cast<double>(s.thread[d]);
   }
+  s.fits = body <= kMostUnrolledPoints;
   s.code = body * operations_;
-  s.fits = body <= kMostUnrolledPoints &&
-           (s.variants == 1 || s.code * s.variants <= kMostCodeOfVariants);
-}
-
-// Variants of a thread's code: parts of reductions that lack points have one of their own, and so
-// have blocks that lack results.
-double BlockCostModel::Variants(const Shape& s) const {
-  double kept = 1, reduced = 1;
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    const BlockDesign::Cut& cut = s.design->cuts[d];
-    if (kept_[d] && sizes_[d] % std::max<int64_t>(1, s.block[d]) != 0) kept = 2;
-    if (!kept_[d] && sizes_[d] % (cut.threads * cut.vector) != 0) reduced = 2;
-  }
-  return kept * reduced;
 }
 
 BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
@@ -369,7 +354,6 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
     kept_[d] ? AddKept(d, s) : AddReduced(d, s);
     points *= static_cast<double>(s.thread[d]);
   }
-  s.variants = Variants(s);
   Unroll(s);
   if (design.cuts[design.lane_dimension].threads > 1) s.lanes.push_back(design.lane_dimension);
   for (const int d : result_order_) {

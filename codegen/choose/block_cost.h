@@ -77,7 +77,6 @@ class BlockCostModel {
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;
-  double Variants(const Shape& shape) const;
   void Unroll(Shape& shape) const;
   int AddedAtOnce(const BlockDesign& design) const;
   bool CombinesByShuffles(const Shape& shape) const;

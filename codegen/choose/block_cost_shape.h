@@ -30,7 +30,6 @@ struct BlockCostModel::Shape {
   double rolled = 1;  // points of a thread's loops that are not unrolled
   bool fits = true;
   double code = 0;          // instructions of its loops over points that are unrolled
-  double variants = 1;      // of this code
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
   double registers = kOtherRegisters, prefetched = 0;

@@ -30,6 +30,7 @@ constexpr int64_t kHostResults = 16;
 // are less where an evaluation, which goes through all buffers, takes longer.
 constexpr int kMostEvaluations = 4200;
 constexpr int kUsualBuffers = 4;
+constexpr int kMostRounds = 4;       // of prefix sums in registers, for a line to fit into a block
 constexpr int kMostBeforeScans = 8;  // designs that are tried for reductions before prefix sums
 
 // How a dimension is cut: blocks, then loops around and inside of the threads.
@@ -39,6 +40,30 @@ struct DimensionCut {
   int64_t registers = 1;  // results of a thread, threads apart from each other
   int64_t chunk = 1;      // points of a reduction between two copies
 };
+
+// How blocks compute prefix sums in registers: as suits the device, or in blocks that are larger by
+// so much that a line fits into one. Then no block waits for another one.
+ScanParameters ScanOfLines(const Expression& e, const DeviceDescription& device,
+                           TuningParameters p) {
+  const ChoiceTarget target = {e, device, LoweringTarget::kBlocks};
+  const ScanParameters usual = ScanOf(target, p);
+  int64_t line = 0;
+  for (int d = 0; d < e.rank(); ++d) {
+    const bool is_line = e.is_prefix_sum(d) && e.outputs()[0].Linearized(0).coefficients[d] == 1;
+    if (is_line) line = e.dimensions()[d].size;
+  }
+  if (usual.threads == 0) return usual;
+  for (const int threads : {usual.threads, 2 * usual.threads}) {
+    for (int rounds = usual.rounds; rounds <= std::max(usual.rounds, kMostRounds); rounds *= 2) {
+      p.scan = usual;
+      p.scan.threads = threads;
+      p.scan.rounds = rounds;
+      const int64_t room = int64_t{threads} * rounds * usual.run;
+      if (room >= line && ScanObstacle(target, p).empty()) return p.scan;
+    }
+  }
+  return usual;
+}
 
 class BlockRules {
  public:
@@ -56,7 +81,7 @@ class BlockRules {
         levels_(e, m, numerics),
         p_(levels_.parameters),
         cuts_(e.rank()) {
-    p_.scan = ScanOf({e, device, LoweringTarget::kBlocks}, p_);
+    p_.scan = ScanOfLines(e, device, p_);
   }
 
   TuningParameters Run() {
@@ -353,7 +378,7 @@ std::optional<TuningParameters> ParametersOfModel(const Expression& expression,
   if (expression.has_prefix_sum()) {
     TuningParameters any;
     any.numerics = numerics;
-    scan = ScanOf({expression, device, LoweringTarget::kBlocks}, any);
+    scan = ScanOfLines(expression, device, any);
     if (scan.threads == 0 || !expression.has_reduction()) return std::nullopt;
     reduced = WithoutPrefixSums(expression);
     options.count = kMostBeforeScans;

@@ -250,6 +250,47 @@ TEST(DefaultParametersTest, WholeVectorsWhereTheyAreFewerThanNarrowOnes) {
 
 // A vector of work-items a block, without copies in what is no faster memory. They share a
 // reduction only where there are too few results, and then neighbours read neighbours.
+// On a GPU: the reduction's contiguous dimension belongs to neighbouring threads, as in reductions
+// without prefix sums, and blocks have enough threads to keep memory busy.
+TEST(DefaultParametersTest, ReductionsBeforePrefixSumsAreAsWithoutThem) {
+  const DeviceDescription gpu = *DescribeCudaArchitecture(90);
+  const SystemModel model = TuningModel(DeviceKind::kCuda);
+  for (const char* rows : {"8192", "300", "7"}) {
+    const Expression sums = Shipped("mbbs.mdh", {{"I", rows}, {"J", "8192"}});
+    const TuningParameters p = DefaultParameters(sums, model, gpu);
+    ASSERT_TRUE(Validate(sums, model, gpu, p).ok()) << ToText(p);
+    const NestShape shape(sums, model, p);
+    int64_t threads = 1, along_rows = 1;
+    for (int n = 0; n < shape.count(); ++n) {
+      if (!shape.is_thread(n)) continue;
+      threads *= shape.levels()[n].parts;
+      if (shape.is_reduced(n)) along_rows *= shape.levels()[n].parts;
+    }
+    EXPECT_GE(threads, 128) << ToText(p);
+    EXPECT_GE(along_rows, 32) << ToText(p);
+  }
+}
+
+// Where a line fits into a block of twice the threads, no block waits for another one.
+TEST(DefaultParametersTest, BlocksHaveRoomForWholeLines) {
+  const DeviceDescription gpu = *DescribeCudaArchitecture(90);
+  const auto scan = [&](const char* text, const char* rows, const char* length) {
+    const Expression lines = *ParseExpression(text, {{"I", rows}, {"K", length}}, "test");
+    const TuningParameters p = DefaultParameters(lines, TuningModel(DeviceKind::kCuda), gpu);
+    EXPECT_TRUE(Validate(lines, TuningModel(DeviceKind::kCuda), gpu, p).ok()) << ToText(p);
+    return std::array{p.scan.threads, p.scan.rounds, p.scan.run};
+  };
+  constexpr char kLines[] =
+      "m<|I = 1, K = 1> := out_view<fp32>( y: (i,k) -> (i,k) ) o md_hom<I,K>( f, (++, ps(+)) ) o "
+      "inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> y { y = x }";
+  EXPECT_EQ(scan(kLines, "13", "1000"), (std::array{256, 1, 4}));
+  EXPECT_EQ(scan(kLines, "13", "2288"), (std::array{256, 4, 4}));
+  EXPECT_EQ(scan(kLines, "13", "4624"), (std::array{512, 4, 4}));
+  EXPECT_EQ(scan(kLines, "13", "8193"), (std::array{256, 1, 4}));
+  EXPECT_EQ(scan(kLines, "4096", "6000"), (std::array{512, 4, 4}));
+  EXPECT_EQ(scan(kLines, "1", "16777216"), (std::array{256, 4, 4}));
+}
+
 TEST(DefaultParametersTest, WorkItemsAreLanesOnCpusUnderOpenCl) {
   using Three = std::array<int64_t, 3>;
   const SystemModel model = OpenClModel();

@@ -54,7 +54,8 @@ TEST(Figures, SayWhenASearchWasNearItsEnd) {
   EXPECT_EQ(SecondsToShare(trials, 0.9), 3);
   EXPECT_EQ(SecondsToShare(trials, 0.95), 5);
   EXPECT_EQ(SecondsToShare({{1, 0}}, 0.9), 0);
-  Figure figure = {.name = "f", .search = {{"trials", 7}}};
+  Figure figure;
+  figure.search["trials"] = 7;
   EXPECT_THAT(ToJson({figure}), HasSubstr("\"trials\": 7"));
 }
 

@@ -152,3 +152,30 @@ def test_expressions_mean_what_numpy_computes(entries):
             assert expected.shape == buffer.shape, case.id
             assert numpy.allclose(got, expected, rtol=1e-2 if "16" in buffer.dtype else 1e-5,
                                   atol=1e-5), f"{case.id} {case.bindings}\n{case.text}"
+
+
+# ---- Samples as files, for the benchmark of CPUs ----
+
+def test_a_sample_is_written_for_programs_that_read_files(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sample", "--cpu", "--sample", "30", "--seed", "5", "--write",
+         tmp_path], env={**os.environ, "PYTHONPATH": str(BENCHMARKS),
+                         "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, check=True)
+    assert done.stdout == "--sample 30 --seed 5\n"
+    entries = json.loads((tmp_path / "cases.json").read_text())
+    assert len(entries) == 30 and {entry["class"] for entry in entries} == set(CLASSES)
+    for entry in entries:
+        text = (tmp_path / entry["expression"]).read_text()
+        assert all(f"{name} = " in text for name in entry["bindings"]), entry["id"]
+        assert "fp64" not in text and "fp16" not in text
+        assert entry["flops"] <= CPU_LIMITS.flops
+    plain = [e for e in entries if e["expression"] == "mcc.mdh"]
+    assert plain and all({"SH", "SW", "N", "C"} <= set(e["bindings"]) for e in plain)
+
+
+def test_wrong_samples_are_errors_of_the_program():
+    done = subprocess.run([sys.executable, "-m", "sample", "--family", "x"],
+                          env={**os.environ, "PYTHONPATH": str(BENCHMARKS)}, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "sample: error: there is no family 'x'" in done.stderr

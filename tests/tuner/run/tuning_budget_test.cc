@@ -48,7 +48,7 @@ TEST_F(TuningBudgetTest, WhatIsInWorkTakesNoLongerThanATrial) {
   EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 0);
   budget.SetTrialTime(20 * kSecond);
   EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 1);
-  budget.SetTrialTime(99 * kSecond);
+  budget.SetTrialTime(120 * kSecond);
   EXPECT_EQ(budget.Allowance(1, {.in_work = 7}), 0);
   EXPECT_EQ(budget.Allowance(1, {.in_work = 2}), 1);
 }

@@ -48,7 +48,7 @@
 #include "server/services/study_service.h"
 #include "server/services/tuning_service.h"
 #include "server/services/watch_streams.h"
-#include "server/store/layered_store.h"
+#include "server/store/layers/layered_store.h"
 #include "server/store/sqlite_store.h"
 #include "server/store/study_store.h"
 #include "server/studies/study_catalogue.h"

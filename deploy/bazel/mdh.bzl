@@ -24,6 +24,13 @@ run elsewhere, exec_properties say on which device:
     PATH=/opt/mdhd/bin:$PATH exec "$@"
 """
 
+# A file at the root of a workspace has no folder in its path, and would be looked for in PATH.
+_TOOLS = """
+set -e
+tools=$1; shift
+case $tools in */*) ;; *) tools=./$tools ;; esac
+"""
+
 def _expression_words(ctx, args):
     args.add(ctx.file.expression)
     for name, value in ctx.attr.sizes.items():
@@ -41,7 +48,7 @@ def _mdh_kernel(ctx):
     if suffix == ".c":
         files.append(ctx.actions.declare_file(ctx.label.name + ".h"))
     args = ctx.actions.args()
-    args.add("mdh").add("kernel")
+    args.add(ctx.executable.tools).add("kernel")
     _expression_words(ctx, args)
     args.add("--name", ctx.label.name).add("--output", source.dirname)
     inputs = [ctx.file.expression]
@@ -53,10 +60,11 @@ def _mdh_kernel(ctx):
     if ctx.file.device:
         args.add("--device", ctx.file.device)
         inputs.append(ctx.file.device)
-    ctx.actions.run(
+    ctx.actions.run_shell(
         outputs = files + [launch],
         inputs = inputs,
-        executable = ctx.executable.tools,
+        tools = [ctx.executable.tools],
+        command = _TOOLS + '"$tools" mdh "$@"',
         arguments = [args],
         mnemonic = "MdhKernel",
         progress_message = "Kernel of %s" % ctx.label,
@@ -85,15 +93,12 @@ mdh_kernel = rule(
     ),
 )
 
-_TUNE = """
-set -e
-tools=$1 out=$2 budget=$3; shift 3
-case $tools in */*) ;; *) tools=./$tools ;; esac
+_TUNE = _TOOLS + """
+out=$1 budget=$2 devices=$3; shift 3
 state=$(mktemp -d)
-"$tools" mdhd --listen unix:$state/socket --database $state/records --devices "$1" 2>$state/log &
+"$tools" mdhd --listen unix:$state/socket --database $state/records --devices "$devices" 2>$state/log &
 daemon=$!
 trap 'kill $daemon 2>/dev/null; wait $daemon 2>/dev/null || true; rm -rf $state' EXIT
-shift
 export MDH_SERVER=unix:$state/socket
 until [ -S $state/socket ]; do kill -0 $daemon || { cat $state/log >&2; exit 1; }; sleep 0.1; done
 "$tools" mdh tune "$@" --budget "$budget" >$state/tuned 2>&1 || { cat $state/tuned $state/log >&2; exit 1; }

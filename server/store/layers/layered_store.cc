@@ -1,4 +1,4 @@
-#include "server/store/layered_store.h"
+#include "server/store/layers/layered_store.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/bundle_file.h"
 #include "server/records/resource_names.h"
-#include "server/store/forwarding_store.h"
+#include "server/store/layers/forwarding_store.h"
 
 namespace mdh {
 namespace {
@@ -34,14 +34,12 @@ class Layers {
     bundles_.push_back({path, std::move(file)});
     for (size_t entry = 0; entry < bundles_[bundle].file->size(); ++entry) {
       const Place place = {bundle, entry};
-      const Result<StoredResult> result = Read(place);
-      Result<std::string> id = result.status();
-      if (result.ok()) id = ParseRecordName(result->record.name());
+      const Result<std::string> id = IdOf(place);
       if (!id.ok()) {
         return absl::InvalidArgumentError(
             absl::StrCat(path, " is no layer of records: ", std::string(id.status().message())));
       }
-      if (by_id_.emplace(*id, place).second) in_order_.push_back(*std::move(id));
+      if (by_id_.emplace(*id, place).second) in_order_.push_back(*id);
     }
     return absl::OkStatus();
   }
@@ -60,6 +58,10 @@ class Layers {
     std::unique_ptr<BundleFile> file;
   };
 
+  Result<std::string> IdOf(const Place& place) const {
+    MDH_ASSIGN_OR_RETURN(const StoredResult result, Read(place));
+    return ParseRecordName(result.record.name());
+  }
   Result<StoredResult> Read(const Place& place) const {
     MDH_ASSIGN_OR_RETURN(const BundleEntry entry, bundles_[place.bundle].file->Entry(place.entry));
     StoredResult result;

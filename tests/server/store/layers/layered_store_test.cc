@@ -1,4 +1,4 @@
-#include "server/store/layered_store.h"
+#include "server/store/layers/layered_store.h"
 
 #include <sys/stat.h>
 
@@ -93,8 +93,8 @@ TEST_F(LayeredStoreTest, ListsGoThroughAllOfThem) {
   ASSERT_TRUE(Put(*store, Named("d", 7)).ok());
   for (const int limit : {1, 2, 3, 10}) {
     std::vector<std::string> all;
-    RecordPage page{.has_more = true};
-    while (page.has_more) {
+    RecordPage page;
+    for (bool more = true; more; more = page.has_more) {
       page = *store->ListRecords(page.last, limit);
       EXPECT_LE(page.records.size(), static_cast<size_t>(limit));
       for (const std::string& summary : Summaries(page.records)) all.push_back(summary);

@@ -21,7 +21,7 @@ _COLUMNS: Tuple[Tuple[str, Callable[[Row], str], str], ...] = (
     ("OpenCL", lambda row: number(row.get("opencl_ratio")),
      "time of our tuned CUDA kernel divided by that of our tuned OpenCL kernel, both as the daemon "
      "measured them, by events"),
-    ("trials", lambda row: "" if row.get("trials") is None else str(row["trials"]),
+    ("trials", lambda row: "" if row.get("trials") is None else f"{row['trials']:.0f}",
      "configurations that were tried"),
     ("tuning", lambda row: seconds(row.get("tuning_s")), "duration of the search"),
     ("to 90 %", lambda row: seconds(row.get("time_to_90_s")),

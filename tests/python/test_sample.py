@@ -32,7 +32,7 @@ DRAWS_OF_A_FAMILY = 3
 def listed(seed, hash_seed="0"):
     """As another process prints it."""
     done = subprocess.run(
-        [sys.executable, "-m", "sample", "--sample", "45", "--seed", str(seed), "--texts"],
+        [sys.executable, "-m", "sample", "--sample", "20", "--seed", str(seed), "--texts"],
         env={**os.environ, "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1",
              "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True)
     return done.stdout

@@ -21,7 +21,7 @@ from gpu.cases import Case, CaseError  # noqa: E402
 from gpu.operations import operation_of  # noqa: E402
 from sample.draws import Draws  # noqa: E402
 from sample.families import (  # noqa: E402
-    CLASSES, CPU_LIMITS, FAMILIES, GPU_LIMITS, cases_of, definition_of, fresh_seed, sample_of,
+    CLASSES, CPU_LIMITS, FAMILIES, cases_of, definition_of, fresh_seed, sample_of,
     size_class, with_small_sizes,
 )
 

@@ -1,5 +1,5 @@
-"""The cases: those of the paper's evaluation, a few of this benchmark alone, and those that the package
-`sample` draws."""
+"""The cases: those of the paper's evaluation, a few of this benchmark alone, and those that the
+package `sample` draws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Case:
     flops: int  # 0: not counted
     compulsory_bytes: int  # 0: as the kernel's arguments say
     type: str = ""  # of the expression's parameter T; empty: as it says
-    # Of cases that were drawn: the expression, which is in no file, and what the package `sample` knows.
+    # Of cases that were drawn: the expression, which is in no file, and what `sample` knows of it.
     text: str = ""
     definition: Dict[str, Any] = field(default_factory=dict)
     family: str = ""

@@ -69,8 +69,8 @@ class Service:
             time.sleep(0.2)
 
     def tune(self, case: Case, device: str, budget_seconds: float, force: bool) -> Dict[str, Any]:
-        """The record that was found, timed as the benchmark times: with cold caches; and "journal", the
-        trials of its search. Errors: ServiceError."""
+        """The record that was found, timed as the benchmark times: with cold caches; and "journal",
+        the trials of its search. Errors: ServiceError."""
         words = ["tune", *self._expression(case), "--device", device, "--budget",
                  f"{budget_seconds:g}s", "--caches", "cold"]
         ended = json.loads(self._mdh(words + (["--force"] if force else []),

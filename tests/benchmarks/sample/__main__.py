@@ -66,7 +66,8 @@ def main() -> int:
         return 0
     print(f"sample {sample}")
     for case in cases:
-        print(f"{case.id}: {case.size_class}, {case.flops} operations, {case.compulsory_bytes} bytes")
+        print(f"{case.id}: {case.size_class}, {case.flops} operations, "
+              f"{case.compulsory_bytes} bytes")
         if options.texts:
             print(case.text)
     return 0

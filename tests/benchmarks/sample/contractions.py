@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from gpu.operation import Bindings, Buffer, Operation, Peer, compiled
 from gpu.pytorch import torch
 
-from .definition import DTYPES, NARROW, Definition, einsum, header, point, product
+from .definition import DTYPES, NARROW, Definition, einsum, header, point
 from .draws import Draws
 
 _TYPES = ("fp32", "fp32", "fp32", "fp32", "fp32", "fp16", "bf16", "fp64")
@@ -19,8 +19,8 @@ Drawn = Tuple[Definition, Bindings]
 
 @dataclass(frozen=True)
 class Contraction(Definition):
-    """By the letters of the indices of operands and result. `is_gram`: both operands are one buffer,
-    and i and j are as large."""
+    """By the letters of the indices of operands and result. `is_gram`: both operands are one
+    buffer, and i and j are as large."""
 
     inputs: Tuple[str, ...]
     output: str
@@ -173,8 +173,8 @@ def contractions(draws: Draws) -> Drawn:
     return Contraction((left, right), output, draws.choice(_TYPES)), sizes
 
 
-# Matricised tensor times Khatri-Rao product, chain, weighted product, bilinear form, tensor times two
-# matrices.
+# Matricised tensor times Khatri-Rao product, chain, weighted product, bilinear form, tensor times
+# two matrices.
 _THREE = ((("ikl", "kj", "lj"), "ij"), (("ik", "kl", "lj"), "ij"), (("ik", "k", "kj"), "ij"),
           (("bi", "ij", "bj"), "b"), (("ijk", "jl", "km"), "ilm"), (("bik", "kj", "bj"), "bi"))
 

@@ -1,4 +1,4 @@
-"""Random numbers that a seed decides to the letter: SHA-256 of a text and a counter, and integers."""
+"""Random numbers that a seed decides to the letter: integers, by SHA-256 of a text and a counter."""
 
 from __future__ import annotations
 

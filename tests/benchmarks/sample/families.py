@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from gpu.cases import Case, CaseError
 from gpu.operation import Bindings, Operation
@@ -63,7 +63,9 @@ class Sample:
     only_floats: bool = False  # single precision and one output, as the benchmark of CPUs has them
 
     def __str__(self) -> str:
-        options = "" if len(self.families) == len(FAMILIES) else f" --family {','.join(self.families)}"
+        options = ""
+        if len(self.families) < len(FAMILIES):
+            options += f" --family {','.join(self.families)}"
         options += f" --class {self.size_class}" if self.size_class else ""
         return f"--sample {self.count} --seed {self.seed}{options}"
 

@@ -15,7 +15,7 @@ def add_sample_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--family", default="", metavar="F",
                         help=f"of --sample: some of {','.join(FAMILIES)} [all]")
     parser.add_argument("--class", dest="size_class", default="", choices=CLASSES,
-                        help="of --sample: only cases over 0.5 GFLOP or 20 MB, or only smaller ones")
+                        help="of --sample: only cases over 0.5 GFLOP or 20 MB, or only others")
 
 
 def check_sample_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -1,5 +1,5 @@
-"""What reads windows of its input: convolutions of layers, pooling, stencils. Images are NHWC, filters
-KRSC (of depthwise convolutions RSC), results NPQK."""
+"""What reads windows of its input: convolutions of layers, pooling, stencils. Images are NHWC,
+filters KRSC (of depthwise convolutions RSC), results NPQK."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ class Convolution(Definition):
 
         # Permuted views of contiguous NHWC data are what PyTorch calls channels_last: no copies.
         def convolve(image: Any, kernel: Any) -> Any:
-            kernel = kernel.permute(2, 0, 1)[:, None] if is_depthwise else kernel.permute(0, 3, 1, 2)
+            kernel = (kernel.permute(2, 0, 1)[:, None] if is_depthwise
+                      else kernel.permute(0, 3, 1, 2))
             result = F.conv2d(image.permute(0, 3, 1, 2), kernel, stride=self.stride,
                               padding=self.padding, dilation=self.dilation, groups=groups)
             return result.permute(0, 2, 3, 1).contiguous()

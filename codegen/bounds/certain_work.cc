@@ -58,7 +58,7 @@ class WorkCounter {
       if (product_ && product_->products.count(static_cast<int>(n)) > 0) continue;
       if (!operands_.ReadsInput(parameters_[n])) continue;
       AddOperation(instruction.op, operands_.Count(operands_.OfParameters(parameters_[n]), active_),
-          work_.of(KindOf(instruction.type)));
+                   work_.of(KindOf(instruction.type)));
     }
   }
 

@@ -90,8 +90,7 @@ ExtentRanges OfThread(const DesignRanges& ranges) {
 
 // Warps in which a thread has a whole share, in the blocks of some multiprocessor.
 double WarpsOfOne(const Facts& facts, const DesignRanges& ranges) {
-  return PartsOfOne(facts, ranges) *
-         Ceil(WholeParts(ranges.around_threads, ranges.thread), kWarp);
+  return PartsOfOne(facts, ranges) * Ceil(WholeParts(ranges.around_threads, ranges.thread), kWarp);
 }
 
 bool HasWarps(const Facts& facts, const DesignRanges& ranges) {

@@ -22,7 +22,8 @@ class PointCounter {
     const ScalarFunction& f = expression_.function();
     const bool is_whole = operands_.Points(all_) == static_cast<double>(expression_.points());
     if (expression_.is_empty() || expression_.has_prefix_sum() || !is_whole) return work_;
-    if (f.instructions().size() > kMostCountedInstructions || FindKeyedForm(expression_).ok()) return work_;
+    if (f.instructions().size() > kMostCountedInstructions || FindKeyedForm(expression_).ok())
+      return work_;
     work_.is_contraction = FindContractionForm(expression_).ok();
     const std::vector<bool> needed = NeededInstructions(f, NeededResults(expression_));
     std::vector<bool> read(f.parameters().size(), false);

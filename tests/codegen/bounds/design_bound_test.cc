@@ -66,8 +66,8 @@ TEST(DesignBound, WarpsAreOfThirtyTwoThreads) {
   // 256 threads fill their warps; 16 of them, in each of two blocks, half of one.
   EXPECT_NEAR(TimeOf(floors(Box({4, 4, 1024})), "a scheduler of warps"),
               TimeOf(floors(Box({4, 4, 1024})), "the busiest core"), 1e-3);
-  EXPECT_NEAR(TimeOf(floors(Box({16, 16, 1024})), "a scheduler of warps"),
-              16.0 * 16 * 1024 * kNs, 1e-3);
+  EXPECT_NEAR(TimeOf(floors(Box({16, 16, 1024})), "a scheduler of warps"), 16.0 * 16 * 1024 * kNs,
+              1e-3);
 }
 
 TEST(DesignBound, ThreadsReadWhatTheyCompute) {

@@ -1,0 +1,70 @@
+// What a search leaves out because a bound shows that it is no better than what is known.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "tuner/search/techniques/search_technique.h"
+#include "tuner/space/lower_bound.h"
+#include "tuner/space/search_space.h"
+
+namespace mdh {
+
+// What a search has proven so far. Configurations that were tried are counted as tried alone.
+struct CutFigures {
+  double space_bound = 0;        // nothing in the space costs less; 0: no bound
+  Count proven_worse = 0;        // configurations that cannot cost less than the best, or not by
+                                 // more than the gap: so many at least
+  bool is_whole = false;         // all others were tried
+  bool is_within_gap = false;    // the best is proven to be within the gap of the best possible
+  bool is_contradicted = false;  // something cost less than its bound, which counts no more
+};
+
+// Without a bound it rejects nothing. Not thread-safe.
+class Cut {
+ public:
+  // `gap`: what is better by less than this share does not matter; at least 0, below 1.
+  // `incumbent`: a cost that is known from elsewhere.
+  Cut(const SearchSpace& space, std::shared_ptr<const LowerBound> bound, double gap,
+      std::optional<double> incumbent);
+
+  // What was measured. A cost below the bound contradicts it: from then on nothing is rejected, and
+  // nothing was proven.
+  void Learn(const Configuration& configuration, Cost cost);
+  // The cost to count with instead of measuring, no better than the best; nullopt: it may be worth
+  // a trial. Remembers what it rejects.
+  std::optional<double> Reject(const Configuration& configuration);
+
+  // It is tried nevertheless.
+  void Forget(const Configuration& configuration) { rejected_.erase(configuration); }
+
+  // Rejected so far, each once: as far as memory reaches.
+  int64_t rejected() const { return static_cast<int64_t>(rejected_.size()); }
+  bool is_on() const { return bound_ != nullptr; }
+  bool is_contradicted() const { return is_contradicted_; }
+  bool is_within_gap() const { return is_on() && space_bound_ >= threshold_; }
+  // Whether nothing is better than that cost by more than the gap.
+  bool IsWithinGap(double cost) const { return is_on() && space_bound_ >= Threshold(cost); }
+  double space_bound() const { return space_bound_; }
+
+ private:
+  const double gap_;
+  std::shared_ptr<const LowerBound> bound_;
+  double space_bound_ = 0;
+  double best_ = std::numeric_limits<double>::infinity();
+  double threshold_ = std::numeric_limits<double>::infinity();  // rejected from here on
+  bool is_contradicted_ = false;
+  absl::flat_hash_set<Configuration> rejected_;
+
+  double Threshold(double cost) const { return cost - gap_ * (cost > 0 ? cost : 0); }
+  void Know(double cost);
+};
+
+// All codes of a space's parameters.
+std::vector<std::vector<int64_t>> CodesOf(const SearchSpace& space);
+
+}  // namespace mdh

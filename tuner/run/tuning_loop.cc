@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -202,16 +203,17 @@ class TuningRun {
     if (!history_.best().empty()) first.push_back({history_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
-    while (true) {
-      MDH_RETURN_IF_ERROR(StartProposals());
-      if (in_work_.empty()) {
-        is_exhausted_ = !cancelled_ && Allowance(1) > 0;
-        break;
-      }
-      MDH_RETURN_IF_ERROR(TakeOne());
+    Status status = absl::OkStatus();
+    while (status.ok()) {
+      status = StartProposals();
+      if (!status.ok() || in_work_.empty()) break;
+      status = TakeOne();
     }
     search_ = nullptr;
-    return absl::OkStatus();
+    cut_ = search.cut();
+    const bool is_done = status.ok() && !cancelled_ && Allowance(1) > 0;
+    is_exhausted_ = is_done && (options_.gap == 0 || cut_.is_whole || !cut_.is_within_gap);
+    return status;
   }
 
   // The search starts from what is known, repaired where it is no member of the space.
@@ -221,6 +223,11 @@ class TuningRun {
     for (const StartPoint& point : first) {
       if (!IsOfModel(target_, point)) continue;
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
+    }
+    if (options_.bounds.has_value()) {
+      options.bound = std::make_shared<MdhBound>(*space_, expression_, *options_.bounds);
+      options.gap = options_.gap;
+      if (!history_.best().empty()) options.incumbent = static_cast<double>(history_.best_ns());
     }
     return options;
   }
@@ -264,9 +271,17 @@ class TuningRun {
     return status;
   }
 
+  // Whether no kernel at all can be faster than the best by more than the gap.
+  bool IsWithinGap() const {
+    if (options_.gap == 0 || !options_.bounds.has_value() || history_.best().empty()) return false;
+    const auto& [device, rates, question] = *options_.bounds;
+    const double least_ns = ProblemBoundOf(expression_, device, rates, question).time_ns();
+    return least_ns >= static_cast<double>(history_.best_ns()) * (1 - options_.gap);
+  }
+
   Status StartDesigns() {
     TakeExtension();
-    while (!cancelled_ && designs_->HasMore()) {
+    while (!cancelled_ && !IsWithinGap() && designs_->HasMore()) {
       if (Room() <= 0 || Allowance(1) == 0) break;
       std::optional<Candidate> next = designs_->Next(/*is_idle=*/in_work_.empty());
       if (!next.has_value()) break;
@@ -433,6 +448,8 @@ class TuningRun {
     result.elapsed_ns = budget_.elapsed_ns();
     result.low_level_table = low_level.ToTable();
     result.is_exhausted = is_exhausted_;
+    result.cut = cut_;
+    result.space_count = BudgetState().space_count;
     return result;
   }
 
@@ -460,6 +477,7 @@ class TuningRun {
   Search* search_ = nullptr;                                 // idem
   DefaultKernel default_;
   bool is_exhausted_ = false;
+  CutFigures cut_;
   ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
   int64_t known_ = 0;         // of the trials in the history: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these

@@ -46,6 +46,7 @@ struct Search::State {
   bool Propose();
   void DeliverUpTo(int64_t number);
   void AnswerCalls();
+  void InitializeTechnique(std::shared_ptr<const LowerBound> bound);
   void Add(Configuration configuration, bool is_technique);
   bool HasAll() const;
   int64_t told_in_order();
@@ -76,6 +77,11 @@ struct Search::State {
   int64_t valid_evaluations = 0;
   std::optional<Evaluation> best;
 };
+
+void Search::State::InitializeTechnique(std::shared_ptr<const LowerBound> bound) {
+  technique->SetBound({std::move(bound), options.gap, options.incumbent});
+  technique->Initialize(space, options.seed);
+}
 
 void Search::State::AddStart() {
   for (const Configuration& wanted : options.start) {
@@ -119,7 +125,7 @@ bool Search::State::Propose() {
     Add(std::move(configuration), false);
     return true;
   }
-  if (HasAll()) return false;
+  if (HasAll() || technique->HasProvenAll()) return false;
   int rejected = 0;
   for (int repeats = 0; repeats < kMaxRepeats && rejected < kMaxRejected; ++repeats) {
     std::optional<Configuration> next = technique->Next();
@@ -161,7 +167,10 @@ void Search::State::DeliverUpTo(int64_t number) {
     const bool was_on = cut.is_on();
     cut.Learn(trial.configuration, trial.cost);
     // What was rejected may be drawn again.
-    if (was_on && !cut.is_on()) untried = Untried(space, options.seed);
+    if (was_on && !cut.is_on()) {
+      untried = Untried(space, options.seed);
+      technique->SetBound({});
+    }
     if (!trial.is_technique) technique->Inform(trial.configuration, trial.cost);
     AnswerCalls();
   }
@@ -199,7 +208,7 @@ Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
                                                    " values, the space has ", size, " parameters"));
   }
   auto state = std::make_unique<State>(std::move(space), std::move(options), std::move(technique));
-  state->technique->Initialize(state->space, state->options.seed);
+  state->InitializeTechnique(state->options.bound);
   state->AddStart();
   return Search(std::move(state));
 }
@@ -222,6 +231,22 @@ CutFigures Search::cut() const {
                         .is_whole = cut.is_on() && state_->HasAll(),
                         .is_within_gap = best().has_value() && cut.IsWithinGap(*best()->cost),
                         .is_contradicted = cut.is_contradicted()};
+  if (!cut.is_on()) return figures;
+  const SearchTechnique& technique = *state_->technique;
+  const std::optional<double> bound = technique.ProvenBound();
+  if (!bound.has_value() || !best().has_value()) return figures;
+  // What was proposed last may not have been reported.
+  figures.space_bound = std::min(std::max(figures.space_bound, *bound), *best()->cost);
+  figures.is_whole = figures.is_whole || technique.HasProvenAll();
+  figures.is_within_gap = figures.is_within_gap || technique.HasProvenAll();
+  // Those that it did not propose may have been tried nevertheless.
+  const auto others = std::count_if(state_->trials.begin(), state_->trials.end(),
+                                    [](const State::Trial& trial) { return !trial.is_technique; });
+  const Count tried = static_cast<long>(state_->trials.size());
+  const Count worse = technique.HasProvenAll()
+                          ? Count(space().count() - tried)
+                          : Count(technique.ProvenWorse() - static_cast<long>(others));
+  if (worse > figures.proven_worse) figures.proven_worse = worse;
   return figures;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -62,6 +63,21 @@ std::string ComparedText(const v1::TuningRecord& record) {
   return text;
 }
 
+// How much of its space the search has proven to be slower; empty: nothing.
+std::string ProofLine(const v1::Certificate& certificate) {
+  if (certificate.is_whole()) {
+    return Fact("", "every other configuration was tried, or proven to be no faster");
+  }
+  double worse = 0, all = 0;
+  const bool is_known = absl::SimpleAtod(certificate.proven_worse_count(), &worse) &&
+                        absl::SimpleAtod(certificate.space_count(), &all);
+  if (!is_known || worse <= 0 || all <= 0) return "";
+  return Fact("", absl::StrFormat(
+                      "at least %s of %s configurations are proven to be no faster",
+                      worse < 1e6 ? absl::StrFormat("%.0f", worse) : absl::StrFormat("%.3g", worse),
+                      all < 1e6 ? absl::StrFormat("%.0f", all) : absl::StrFormat("%.3g", all)));
+}
+
 // What no kernel can be faster than, and below it what is assumed; empty: nothing is known.
 std::string BoundLines(const v1::TuningRecord& record) {
   const v1::Certificate& certificate = record.certificate();
@@ -74,6 +90,7 @@ std::string BoundLines(const v1::TuningRecord& record) {
   for (const std::string& assumption : certificate.assumptions()) {
     absl::StrAppend(&text, Fact("", absl::StrCat("assumed: ", assumption)));
   }
+  absl::StrAppend(&text, ProofLine(certificate));
   return text;
 }
 

@@ -129,6 +129,44 @@ TEST(CutTest, ABoundThatIsWrongCountsNoMore) {
   }
 }
 
+// The first one is the best where bounds are the costs, and proves all others to be worse.
+TEST(CutTest, BestFirstProvesTheBest) {
+  SearchOptions options = With("best_first", 1);
+  options.lookahead = 1;
+  const Finished exact = RunOf(options, 1);
+  EXPECT_EQ(exact.trace.size(), 1u);
+  EXPECT_EQ(exact.cut.proven_worse, 89);
+  EXPECT_TRUE(exact.cut.is_whole);
+  options = With("best_first", 0.9);
+  options.lookahead = 1;
+  const Finished run = RunOf(options, 1);
+  EXPECT_TRUE(run.cut.is_whole && run.cut.is_within_gap);
+  EXPECT_EQ(run.best, 100);
+  EXPECT_EQ(run.cut.space_bound, 100) << "nothing that is left costs less";
+  EXPECT_EQ(run.cut.proven_worse + static_cast<long>(run.trace.size()), 90);
+  // Nothing was tried that cannot be better than 100.
+  for (const double cost : run.costs) EXPECT_LT(0.9 * cost, 100);
+}
+
+// What is proven along the way is never more than what is not tried in the end.
+TEST(CutTest, CountsOnTheWay) {
+  SearchOptions options = With("best_first", 0.9);
+  options.lookahead = 1;
+  Result<Search> search = Search::Create(SmallSpace(), options);
+  ASSERT_TRUE(search.ok()) << search.status();
+  Count before = 0;
+  int tried = 0;
+  for (std::vector<Proposal> next = search->Ask(1); !next.empty(); next = search->Ask(1)) {
+    ASSERT_TRUE(search->Tell(next[0].number, ValleyCost(next[0].configuration)).ok());
+    ++tried;
+    const CutFigures cut = search->cut();
+    EXPECT_GE(cut.proven_worse, before);
+    EXPECT_LE(cut.proven_worse + tried, 90);
+    EXPECT_LE(cut.space_bound, 100);
+    before = cut.proven_worse;
+  }
+}
+
 TEST(CutTest, KnowsWhatWasReachedElsewhere) {
   SearchOptions options = With("random", 1);
   options.incumbent = 99;

@@ -12,7 +12,7 @@ namespace mdh {
 namespace {
 
 // Nodes that are kept; beyond, those with the largest bounds are given up.
-constexpr size_t kMostNodes = size_t{1} << 19;
+constexpr size_t kMostQueued = size_t{1} << 19;
 
 class BestFirst final : public SearchTechnique {
  public:
@@ -87,7 +87,7 @@ class BestFirst final : public SearchTechnique {
       if (n != next) Push(std::move(children[n]));
     }
     open_.emplace(std::pair(children[next].bound, uint64_t{0}), children[next]);
-    while (open_.size() > kMostNodes) GiveUpLast();
+    while (open_.size() > kMostQueued) GiveUpLast();
   }
 
   void GiveUpLast() {

@@ -8,13 +8,13 @@
 namespace mdh {
 namespace {
 
-constexpr double kExploration = 0.3;
+constexpr double kTreeExploration = 0.3;
 
 class Uct final : public TreeSearch {
   double Score(const Choice& choice) const override {
     const double exploration = std::sqrt(std::log(static_cast<double>(choice.parent.visits)) /
                                          static_cast<double>(choice.child.visits));
-    return Reward(choice.child) + kExploration * exploration;
+    return Reward(choice.child) + kTreeExploration * exploration;
   }
 
   // 1 for the best cost known, 0 for the worst; of positive costs by orders of magnitude.

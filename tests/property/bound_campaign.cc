@@ -7,6 +7,7 @@
 //   --seed S       of the random numbers, 1 unless told
 //   --points N     of an expression at most, 1000000 unless told
 //   --each N       configurations of one expression, 10 unless told
+//   --data FOLDER  with client/expressions, the sources unless told
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,7 +26,7 @@ namespace {
 [[noreturn]] void Usage(const std::string& why) {
   std::fprintf(stderr,
                "bound_campaign: error: %s\nusage: bound_campaign [--device NAME] [--seed S] "
-               "[--points N] [--each N] COUNT\n",
+               "[--points N] [--each N] [--data FOLDER] COUNT\n",
                why.c_str());
   std::exit(2);
 }
@@ -40,6 +41,7 @@ T Number(const std::string& text) {
 mdh::BoundCheckOptions Parse(int argc, char** argv) {
   mdh::BoundCheckOptions options;
   options.count = 0;
+  options.sources = mdh::SourcePath();
   for (int n = 1; n < argc; ++n) {
     const std::string word = argv[n];
     if (word.rfind("--", 0) != 0) {
@@ -56,6 +58,8 @@ mdh::BoundCheckOptions Parse(int argc, char** argv) {
       options.points = Number<int64_t>(value);
     } else if (word == "--each") {
       options.each = Number<int>(value);
+    } else if (word == "--data") {
+      options.sources = value;
     } else {
       Usage("there is no option " + word);
     }
@@ -69,7 +73,6 @@ mdh::BoundCheckOptions Parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   mdh::BoundCheckOptions options = Parse(argc, argv);
   options.runner = mdh::RunnerProgram();
-  options.sources = mdh::SourcePath();
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / absl::StrCat("bound_campaign.", getpid());
   options.work_directory = directory.string();

@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "codegen/bounds/design_bound.h"
 #include "tuner/decompositions/mdh_space.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/partial_configuration.h"
 
 namespace mdh {
@@ -19,7 +19,7 @@ struct BoundFacts {
 };
 
 // In nanoseconds. Immutable.
-class MdhBound : public LowerBound {
+class MdhBound : public CostBound {
  public:
   // `computation`: whose space it is, before dimensions are fused.
   MdhBound(MdhSpace space, const Expression& computation, const BoundFacts& facts);

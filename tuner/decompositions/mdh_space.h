@@ -15,7 +15,7 @@
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/parameter_meaning.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/named_decision.h"
 #include "tuner/space/partial_configuration.h"
 #include "tuner/space/search_space.h"

@@ -20,7 +20,7 @@
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/mdh_space_parts.h"
 #include "tuner/decompositions/parameter_meaning.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 
 namespace mdh {
 

@@ -21,7 +21,7 @@ std::vector<std::vector<int64_t>> CodesOf(const SearchSpace& space) {
   return codes;
 }
 
-Cut::Cut(const SearchSpace& space, std::shared_ptr<const LowerBound> bound, double gap,
+Cut::Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
          std::optional<double> incumbent)
     : gap_(gap), bound_(std::move(bound)) {
   if (!is_on()) return;

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "tuner/search/techniques/search_technique.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -29,7 +29,7 @@ class Cut {
  public:
   // `gap`: what is better by less than this share does not matter; at least 0, below 1.
   // `incumbent`: a cost that is known from elsewhere.
-  Cut(const SearchSpace& space, std::shared_ptr<const LowerBound> bound, double gap,
+  Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
       std::optional<double> incumbent);
 
   // What was measured. A cost below the bound contradicts it: from then on nothing is rejected, and
@@ -53,7 +53,7 @@ class Cut {
 
  private:
   const double gap_;
-  std::shared_ptr<const LowerBound> bound_;
+  std::shared_ptr<const CostBound> bound_;
   double space_bound_ = 0;
   double best_ = std::numeric_limits<double>::infinity();
   double threshold_ = std::numeric_limits<double>::infinity();  // rejected from here on

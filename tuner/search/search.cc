@@ -46,7 +46,7 @@ struct Search::State {
   bool Propose();
   void DeliverUpTo(int64_t number);
   void AnswerCalls();
-  void InitializeTechnique(std::shared_ptr<const LowerBound> bound);
+  void InitializeTechnique(std::shared_ptr<const CostBound> bound);
   void Add(Configuration configuration, bool is_technique);
   bool HasAll() const;
   int64_t told_in_order();
@@ -78,7 +78,7 @@ struct Search::State {
   std::optional<Evaluation> best;
 };
 
-void Search::State::InitializeTechnique(std::shared_ptr<const LowerBound> bound) {
+void Search::State::InitializeTechnique(std::shared_ptr<const CostBound> bound) {
   technique->SetBound({std::move(bound), options.gap, options.incumbent});
   technique->Initialize(space, options.seed);
 }

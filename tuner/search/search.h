@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "tuner/search/cut.h"
 #include "tuner/search/techniques/search_technique.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -28,7 +28,7 @@ struct SearchOptions {
   // Of costs. What it shows to be no better than the best, or better by less than the share `gap`,
   // is not proposed, and the search ends once that is so of all of the space: techniques learn of
   // such proposals what is known, as if they had been evaluated. nullptr: everything is proposed.
-  std::shared_ptr<const LowerBound> bound = nullptr;
+  std::shared_ptr<const CostBound> bound = nullptr;
   double gap = 0;
   std::optional<double> incumbent = std::nullopt;  // a cost that is known from elsewhere
 };

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // A share of the least cost of all configurations of these codes.
-class ValleyBound : public LowerBound {
+class ValleyBound : public CostBound {
  public:
   explicit ValleyBound(double share) : share_(share) {}
 

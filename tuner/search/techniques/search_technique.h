@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -18,9 +18,9 @@ using Cost = std::optional<double>;
 
 // What is known of costs without an evaluation.
 struct SearchBound {
-  std::shared_ptr<const LowerBound> bound = nullptr;  // nullptr: nothing
-  double gap = 0;                                     // SearchOptions::gap
-  Cost incumbent = std::nullopt;                      // a cost that is known from elsewhere
+  std::shared_ptr<const CostBound> bound = nullptr;  // nullptr: nothing
+  double gap = 0;                                    // SearchOptions::gap
+  Cost incumbent = std::nullopt;                     // a cost that is known from elsewhere
 };
 
 // Not thread-safe. Everything random comes from the seed: same seed and same sequence of calls,

@@ -18,7 +18,7 @@ std::vector<std::vector<int64_t>> AllCodes(const SearchSpace& space) {
 
 }  // namespace
 
-TreeBounds::TreeBounds(const SearchSpace& space, std::shared_ptr<const LowerBound> bound)
+TreeBounds::TreeBounds(const SearchSpace& space, std::shared_ptr<const CostBound> bound)
     : tree_(space), bound_(std::move(bound)) {
   if (bound_ != nullptr) codes_ = AllCodes(space);
 }

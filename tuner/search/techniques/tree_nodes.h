@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tuner/search/techniques/search_technique.h"
-#include "tuner/space/lower_bound.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/space_tree.h"
 
 namespace mdh {
@@ -29,7 +29,7 @@ struct TreeNode {
 class TreeBounds {
  public:
   // `bound` may be nullptr: then all bounds are 0. Expects a space that is not lazy.
-  TreeBounds(const SearchSpace& space, std::shared_ptr<const LowerBound> bound);
+  TreeBounds(const SearchSpace& space, std::shared_ptr<const CostBound> bound);
 
   const SpaceTree& tree() const { return tree_; }
   TreeNode Root() const;
@@ -40,7 +40,7 @@ class TreeBounds {
 
  private:
   SpaceTree tree_;
-  std::shared_ptr<const LowerBound> bound_;
+  std::shared_ptr<const CostBound> bound_;
   std::vector<std::vector<int64_t>> codes_;  // all, by parameter
 };
 

@@ -12,9 +12,9 @@ namespace mdh {
 using OpenCodes = absl::Span<const absl::Span<const int64_t>>;
 
 // Pure and thread-safe.
-class LowerBound {
+class CostBound {
  public:
-  virtual ~LowerBound() = default;
+  virtual ~CostBound() = default;
 
   // Of all configurations of these codes that are in the space, in the unit of costs; 0: nothing is
   // known. Never less for fewer codes.

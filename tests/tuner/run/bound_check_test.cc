@@ -36,7 +36,7 @@ TEST(BoundCheck, SizesAreRandomAndSmallEnough) {
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_LE(one->points(), 5000);
   EXPECT_LE(two->points(), 5000);
-  EXPECT_FALSE(one->dimensions() == two->dimensions());
+  EXPECT_NE(one->points(), two->points());
 }
 
 }  // namespace

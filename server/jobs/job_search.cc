@@ -142,6 +142,7 @@ class RunningSearch {
     if (result.cut.space_bound <= 0) return;
     record.mutable_certificate()->set_proven_worse_count(result.cut.proven_worse.get_str());
     record.mutable_certificate()->set_is_whole(result.cut.is_whole);
+    record.mutable_certificate()->set_gap(search_.options.gap());
     record.mutable_certificate()->set_space_bound_ns(result.cut.space_bound);
   }
 

@@ -211,8 +211,10 @@ class TuningRun {
     }
     search_ = nullptr;
     cut_ = search.cut();
+    cut_.is_contradicted |= options_.bounds.has_value() && search.options().bound == nullptr;
     const bool is_done = status.ok() && !cancelled_ && Allowance(1) > 0;
-    is_exhausted_ = is_done && (options_.gap == 0 || cut_.is_whole || !cut_.is_within_gap);
+    // What is better by less than the gap was not looked for.
+    is_exhausted_ = is_done && (options_.gap == 0 || cut_.proven_worse == 0);
     return status;
   }
 
@@ -225,9 +227,13 @@ class TuningRun {
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
     }
     if (options_.bounds.has_value()) {
-      options.bound = std::make_shared<MdhBound>(*space_, expression_, *options_.bounds);
+      auto bound = std::make_shared<const MdhBound>(*space_, expression_, *options_.bounds);
       options.gap = options_.gap;
       if (!history_.best().empty()) options.incumbent = static_cast<double>(history_.best_ns());
+      // A kernel that is faster than any can be proves the bound wrong.
+      const bool is_wrong =
+          options.incumbent.has_value() && *options.incumbent < bound->problem_ns();
+      if (!is_wrong) options.bound = std::move(bound);
     }
     return options;
   }
@@ -276,7 +282,8 @@ class TuningRun {
     if (options_.gap == 0 || !options_.bounds.has_value() || history_.best().empty()) return false;
     const auto& [device, rates, question] = *options_.bounds;
     const double least_ns = ProblemBoundOf(expression_, device, rates, question).time_ns();
-    return least_ns >= static_cast<double>(history_.best_ns()) * (1 - options_.gap);
+    const auto best_ns = static_cast<double>(history_.best_ns());
+    return least_ns >= best_ns * (1 - options_.gap) && least_ns <= best_ns;
   }
 
   Status StartDesigns() {

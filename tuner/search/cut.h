@@ -14,12 +14,12 @@
 
 namespace mdh {
 
-// What a search has proven so far. Configurations that were tried are counted as tried alone.
+// What a search has proven so far.
 struct CutFigures {
   double space_bound = 0;        // nothing in the space costs less; 0: no bound
   Count proven_worse = 0;        // configurations that cannot cost less than the best, or not by
-                                 // more than the gap: so many at least
-  bool is_whole = false;         // all others were tried
+                                 // more than the gap, and were not tried: so many at least
+  bool is_whole = false;         // these are all that were not tried
   bool is_within_gap = false;    // the best is proven to be within the gap of the best possible
   bool is_contradicted = false;  // something cost less than its bound, which counts no more
 };
@@ -47,8 +47,10 @@ class Cut {
   bool is_on() const { return bound_ != nullptr; }
   bool is_contradicted() const { return is_contradicted_; }
   bool is_within_gap() const { return is_on() && space_bound_ >= threshold_; }
-  // Whether nothing is better than that cost by more than the gap.
-  bool IsWithinGap(double cost) const { return is_on() && space_bound_ >= Threshold(cost); }
+  // Whether nothing that costs as much as the bound is better than a cost by more than the gap.
+  bool IsWithinGap(double bound, double cost) const { return bound >= Threshold(cost); }
+  // Expects is_on().
+  double BoundOf(const Configuration& configuration) const { return bound_->OfOne(configuration); }
   double space_bound() const { return space_bound_; }
 
  private:

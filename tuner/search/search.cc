@@ -226,26 +226,34 @@ const std::optional<Evaluation>& Search::best() const { return state_->best; }
 
 CutFigures Search::cut() const {
   const Cut& cut = state_->cut;
-  CutFigures figures = {.space_bound = cut.space_bound(),
-                        .proven_worse = static_cast<long>(cut.rejected()),
-                        .is_whole = cut.is_on() && state_->HasAll(),
-                        .is_within_gap = best().has_value() && cut.IsWithinGap(*best()->cost),
-                        .is_contradicted = cut.is_contradicted()};
-  if (!cut.is_on()) return figures;
+  if (!cut.is_on()) return {.is_contradicted = cut.is_contradicted()};
   const SearchTechnique& technique = *state_->technique;
-  const std::optional<double> bound = technique.ProvenBound();
-  if (!bound.has_value() || !best().has_value()) return figures;
-  // What was proposed last may not have been reported.
-  figures.space_bound = std::min(std::max(figures.space_bound, *bound), *best()->cost);
-  figures.is_whole = figures.is_whole || technique.HasProvenAll();
-  figures.is_within_gap = figures.is_within_gap || technique.HasProvenAll();
-  // Those that it did not propose may have been tried nevertheless.
-  const auto others = std::count_if(state_->trials.begin(), state_->trials.end(),
-                                    [](const State::Trial& trial) { return !trial.is_technique; });
+  double least = std::max(cut.space_bound(), technique.ProvenBound().value_or(0));
+  bool is_all_told = true;
+  int64_t others = 0;  // that the technique did not propose, but may count
+  for (const State::Trial& trial : state_->trials) {
+    others += trial.is_technique ? 0 : 1;
+    if (trial.is_told && trial.cost.has_value() && *trial.cost < cut.BoundOf(trial.configuration)) {
+      return {.is_contradicted = true};
+    }
+    if (trial.is_told) continue;
+    is_all_told = false;
+    least = std::min(least, cut.BoundOf(trial.configuration));
+  }
+  if (best().has_value()) least = std::min(least, *best()->cost);
+  const bool is_known = best().has_value();
+  const bool is_cut_whole =
+      cut.is_within_gap() || (is_known && cut.IsWithinGap(cut.space_bound(), *best()->cost));
+  const bool is_cut_left = technique.HasProvenAll() || is_cut_whole;
+  CutFigures figures = {
+      .space_bound = least,
+      .proven_worse = static_cast<long>(cut.rejected()),
+      .is_whole = is_cut_whole || ((is_cut_left || state_->HasAll()) && is_all_told),
+      .is_within_gap = is_cut_whole || (is_known && cut.IsWithinGap(least, *best()->cost))};
+  if (space().is_lazy()) return figures;
   const Count tried = static_cast<long>(state_->trials.size());
-  const Count worse = technique.HasProvenAll()
-                          ? Count(space().count() - tried)
-                          : Count(technique.ProvenWorse() - static_cast<long>(others));
+  const Count worse = is_cut_left ? Count(space().count() - tried)
+                                  : Count(technique.ProvenWorse() - static_cast<long>(others));
   if (worse > figures.proven_worse) figures.proven_worse = worse;
   return figures;
 }

@@ -65,8 +65,12 @@ std::string ComparedText(const v1::TuningRecord& record) {
 
 // How much of its space the search has proven to be slower; empty: nothing.
 std::string ProofLine(const v1::Certificate& certificate) {
+  const std::string no_faster =
+      certificate.gap() > 0
+          ? absl::StrFormat("no faster by more than %.3g %%", 100 * certificate.gap())
+          : "no faster";
   if (certificate.is_whole()) {
-    return Fact("", "every other configuration was tried, or proven to be no faster");
+    return Fact("", "every other configuration was tried, or proven to be " + no_faster);
   }
   double worse = 0, all = 0;
   const bool is_known = absl::SimpleAtod(certificate.proven_worse_count(), &worse) &&

@@ -151,6 +151,7 @@ json CertificateData(const JobReport& report) {
           {"space_count", certificate.space_count()},
           {"proven_worse_count", certificate.proven_worse_count()},
           {"is_whole", certificate.is_whole()},
+          {"gap", certificate.gap()},
           {"version", certificate.bound_version()}};
 }
 

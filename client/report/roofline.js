@@ -76,10 +76,11 @@ function rooflineSection(data) {
 
 // How much of its space the search has proven to be slower, without trying it.
 function proofText(certificate) {
-  if (certificate.is_whole) return "Every other configuration of the space was tried, or proven to be no faster. ";
+  const slower = certificate.gap > 0 ? `no faster by more than ${digits(100 * certificate.gap)} %` : "no faster";
+  if (certificate.is_whole) return `Every other configuration of the space was tried, or proven to be ${slower}. `;
   const [worse, all] = [Number(certificate.proven_worse_count), Number(certificate.space_count)];
   if (!(worse > 0 && all > 0)) return "";
-  return `Of ${digits(all)} configurations at least ${digits(worse)} are proven to be no faster. `;
+  return `Of ${digits(all)} configurations at least ${digits(worse)} are proven to be ${slower}. `;
 }
 
 // What each resource takes at least, beside the time of the best.

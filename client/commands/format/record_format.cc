@@ -76,10 +76,11 @@ std::string ProofLine(const v1::Certificate& certificate) {
   const bool is_known = absl::SimpleAtod(certificate.proven_worse_count(), &worse) &&
                         absl::SimpleAtod(certificate.space_count(), &all);
   if (!is_known || worse <= 0 || all <= 0) return "";
-  return Fact("", absl::StrFormat(
-                      "at least %s of %s configurations are proven to be no faster",
-                      worse < 1e6 ? absl::StrFormat("%.0f", worse) : absl::StrFormat("%.3g", worse),
-                      all < 1e6 ? absl::StrFormat("%.0f", all) : absl::StrFormat("%.3g", all)));
+  const auto text = [](double count) {
+    return count < 1e6 ? absl::StrFormat("%.0f", count) : absl::StrFormat("%.3g", count);
+  };
+  return Fact("", absl::StrCat("at least ", text(worse), " of ", text(all),
+                               " configurations are proven to be ", no_faster));
 }
 
 // What no kernel can be faster than, and below it what is assumed; empty: nothing is known.

@@ -78,6 +78,9 @@ TEST(RecordFormat, TheLastLineIsWhatNoKernelCanBeFasterThan) {
   EXPECT_THAT(FormatRecord(record),
               EndsWith("               at least 1234 of 2e+19 configurations are proven to be no "
                        "faster\n"));
+  certificate.set_gap(0.05);
+  EXPECT_THAT(FormatRecord(record), EndsWith("proven to be no faster by more than 5 %\n"));
+  certificate.set_gap(0);
   certificate.set_is_whole(true);
   EXPECT_THAT(FormatRecord(record), EndsWith("               every other configuration was tried, "
                                              "or proven to be no faster\n"));

@@ -136,8 +136,8 @@ class RunningSearch {
   // What the search has proven of its space.
   void AddProof(const TuningResult& result, v1::TuningRecord& record) {
     if (result.cut.is_contradicted) audit_.CountViolation();
-    if (result.space_count > 0) {
-      record.mutable_certificate()->set_space_count(result.space_count.get_str());
+    if (result.cut.space_count > 0) {
+      record.mutable_certificate()->set_space_count(result.cut.space_count.get_str());
     }
     if (result.cut.space_bound <= 0) return;
     record.mutable_certificate()->set_proven_worse_count(result.cut.proven_worse.get_str());

@@ -130,13 +130,7 @@ class BoundChecker {
   // One decision after the other; what is not decided may have any value of its range.
   void CheckOrder(const MdhSpace& space, const MdhBound& bound, const Configuration& configuration,
                   const std::vector<int>& order, std::optional<double> time_ns) {
-    Codes all;
-    for (const TuningParameter& parameter : space.space().parameters()) {
-      std::vector<int64_t>& own = all.emplace_back();
-      for (uint32_t n = 0; n < parameter.range.size(); ++n) {
-        own.push_back(parameter.range.CodeAt(n));
-      }
-    }
+    const Codes all = AllCodes(space.space());
     std::vector<absl::Span<const int64_t>> open = SpansOf(all);
     const auto start = std::chrono::steady_clock::now();
     std::vector<double> bounds = {bound.Of(open)};

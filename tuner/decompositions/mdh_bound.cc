@@ -39,8 +39,4 @@ std::vector<std::vector<int64_t>> RemainingCodes(const PartialConfiguration& par
   return codes;
 }
 
-std::vector<absl::Span<const int64_t>> SpansOf(const std::vector<std::vector<int64_t>>& codes) {
-  return {codes.begin(), codes.end()};
-}
-
 }  // namespace mdh

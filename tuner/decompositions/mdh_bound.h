@@ -38,8 +38,7 @@ class MdhBound : public CostBound {
   ProblemBound problem_;
 };
 
-// The codes that remain, by parameter; and as a bound is asked for them.
+// The codes that remain, by parameter.
 std::vector<std::vector<int64_t>> RemainingCodes(const PartialConfiguration& partial);
-std::vector<absl::Span<const int64_t>> SpansOf(const std::vector<std::vector<int64_t>>& codes);
 
 }  // namespace mdh

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <future>
 #include <map>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "tuner/run/first_points.h"
 #include "tuner/run/loop_nest_time.h"
 #include "tuner/run/runner_pool.h"
+#include "tuner/run/search_bounds.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/trial_limits.h"
 #include "tuner/run/tuning_budget.h"
@@ -210,11 +210,8 @@ class TuningRun {
       status = TakeOne();
     }
     search_ = nullptr;
-    cut_ = search.cut();
-    cut_.is_contradicted |= options_.bounds.has_value() && search.options().bound == nullptr;
-    const bool is_done = status.ok() && !cancelled_ && Allowance(1) > 0;
-    // What is better by less than the gap was not looked for.
-    is_exhausted_ = is_done && (options_.gap == 0 || cut_.proven_worse == 0);
+    cut_ = CutOf(search, options_);
+    is_exhausted_ = status.ok() && !cancelled_ && Allowance(1) > 0 && HasSoughtAll(options_, cut_);
     return status;
   }
 
@@ -226,15 +223,7 @@ class TuningRun {
       if (!IsOfModel(target_, point)) continue;
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
     }
-    if (options_.bounds.has_value()) {
-      auto bound = std::make_shared<const MdhBound>(*space_, expression_, *options_.bounds);
-      options.gap = options_.gap;
-      if (!history_.best().empty()) options.incumbent = static_cast<double>(history_.best_ns());
-      // A kernel that is faster than any can be proves the bound wrong.
-      const bool is_wrong =
-          options.incumbent.has_value() && *options.incumbent < bound->problem_ns();
-      if (!is_wrong) options.bound = std::move(bound);
-    }
+    SetBounds(*space_, expression_, options_, history_.best_ns(), options);
     return options;
   }
 
@@ -277,18 +266,10 @@ class TuningRun {
     return status;
   }
 
-  // Whether no kernel at all can be faster than the best by more than the gap.
-  bool IsWithinGap() const {
-    if (options_.gap == 0 || !options_.bounds.has_value() || history_.best().empty()) return false;
-    const auto& [device, rates, question] = *options_.bounds;
-    const double least_ns = ProblemBoundOf(expression_, device, rates, question).time_ns();
-    const auto best_ns = static_cast<double>(history_.best_ns());
-    return least_ns >= best_ns * (1 - options_.gap) && least_ns <= best_ns;
-  }
-
   Status StartDesigns() {
     TakeExtension();
-    while (!cancelled_ && !IsWithinGap() && designs_->HasMore()) {
+    while (!cancelled_ && designs_->HasMore()) {
+      if (IsWithinGap(expression_, options_, history_.best_ns())) break;
       if (Room() <= 0 || Allowance(1) == 0) break;
       std::optional<Candidate> next = designs_->Next(/*is_idle=*/in_work_.empty());
       if (!next.has_value()) break;
@@ -456,7 +437,6 @@ class TuningRun {
     result.low_level_table = low_level.ToTable();
     result.is_exhausted = is_exhausted_;
     result.cut = cut_;
-    result.space_count = BudgetState().space_count;
     return result;
   }
 

@@ -116,9 +116,7 @@ struct TuningResult {
   int64_t elapsed_ns = 0;
   std::string low_level_table;
   bool is_exhausted = false;  // every configuration of the space was tried, or proven to be worse
-  // What the search has proven of the space; of how many configurations, 0 if that is not known.
-  CutFigures cut = {};
-  Count space_count = 0;
+  CutFigures cut = {};        // what the search has proven of the space
   // Why the search, or the measurements at its end, could not be done to their end, though there
   // was time: what the last runner said. What the trials until then have shown stands.
   Status incomplete = absl::OkStatus();

@@ -12,21 +12,12 @@ constexpr size_t kMostRemembered = size_t{1} << 19;
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> CodesOf(const SearchSpace& space) {
-  std::vector<std::vector<int64_t>> codes;
-  for (const TuningParameter& parameter : space.parameters()) {
-    std::vector<int64_t>& own = codes.emplace_back();
-    for (uint32_t n = 0; n < parameter.range.size(); ++n) own.push_back(parameter.range.CodeAt(n));
-  }
-  return codes;
-}
-
 Cut::Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
          std::optional<double> incumbent)
     : gap_(gap), bound_(std::move(bound)) {
   if (!is_on()) return;
-  const std::vector<std::vector<int64_t>> codes = CodesOf(space);
-  space_bound_ = bound_->Of(std::vector<absl::Span<const int64_t>>(codes.begin(), codes.end()));
+  const std::vector<std::vector<int64_t>> codes = AllCodes(space);
+  space_bound_ = bound_->Of(SpansOf(codes));
   if (incumbent.has_value()) Know(*incumbent);
 }
 

@@ -16,6 +16,7 @@ namespace mdh {
 
 // What a search has proven so far.
 struct CutFigures {
+  Count space_count = 0;         // configurations; 0: they are not counted
   double space_bound = 0;        // nothing in the space costs less; 0: no bound
   Count proven_worse = 0;        // configurations that cannot cost less than the best, or not by
                                  // more than the gap, and were not tried: so many at least
@@ -65,8 +66,5 @@ class Cut {
   double Threshold(double cost) const { return cost - gap_ * (cost > 0 ? cost : 0); }
   void Know(double cost);
 };
-
-// All codes of a space's parameters.
-std::vector<std::vector<int64_t>> CodesOf(const SearchSpace& space);
 
 }  // namespace mdh

@@ -226,7 +226,10 @@ const std::optional<Evaluation>& Search::best() const { return state_->best; }
 
 CutFigures Search::cut() const {
   const Cut& cut = state_->cut;
-  if (!cut.is_on()) return {.is_contradicted = cut.is_contradicted()};
+  CutFigures figures;
+  if (!space().is_lazy()) figures.space_count = space().count();
+  figures.is_contradicted = cut.is_contradicted();
+  if (!cut.is_on()) return figures;
   const SearchTechnique& technique = *state_->technique;
   double least = std::max(cut.space_bound(), technique.ProvenBound().value_or(0));
   bool is_all_told = true;
@@ -234,7 +237,8 @@ CutFigures Search::cut() const {
   for (const State::Trial& trial : state_->trials) {
     others += trial.is_technique ? 0 : 1;
     if (trial.is_told && trial.cost.has_value() && *trial.cost < cut.BoundOf(trial.configuration)) {
-      return {.is_contradicted = true};
+      figures.is_contradicted = true;
+      return figures;
     }
     if (trial.is_told) continue;
     is_all_told = false;
@@ -245,11 +249,10 @@ CutFigures Search::cut() const {
   const bool is_cut_whole =
       cut.is_within_gap() || (is_known && cut.IsWithinGap(cut.space_bound(), *best()->cost));
   const bool is_cut_left = technique.HasProvenAll() || is_cut_whole;
-  CutFigures figures = {
-      .space_bound = least,
-      .proven_worse = static_cast<long>(cut.rejected()),
-      .is_whole = is_cut_whole || ((is_cut_left || state_->HasAll()) && is_all_told),
-      .is_within_gap = is_cut_whole || (is_known && cut.IsWithinGap(least, *best()->cost))};
+  figures.space_bound = least;
+  figures.proven_worse = static_cast<long>(cut.rejected());
+  figures.is_whole = is_cut_whole || ((is_cut_left || state_->HasAll()) && is_all_told);
+  figures.is_within_gap = is_cut_whole || (is_known && cut.IsWithinGap(least, *best()->cost));
   if (space().is_lazy()) return figures;
   const Count tried = static_cast<long>(state_->trials.size());
   const Count worse = is_cut_left ? Count(space().count() - tried)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "tuner/space/search_space.h"
 
 namespace mdh {
 
@@ -21,12 +22,11 @@ class CostBound {
   virtual double Of(OpenCodes open) const = 0;
 
   // Of one configuration.
-  double OfOne(absl::Span<const int64_t> configuration) const {
-    std::vector<absl::Span<const int64_t>> open;
-    open.reserve(configuration.size());
-    for (const int64_t& code : configuration) open.emplace_back(&code, 1);
-    return Of(open);
-  }
+  double OfOne(absl::Span<const int64_t> configuration) const;
 };
+
+// All codes of the parameters, and codes as a bound is asked for them.
+std::vector<std::vector<int64_t>> AllCodes(const SearchSpace& space);
+std::vector<absl::Span<const int64_t>> SpansOf(const std::vector<std::vector<int64_t>>& codes);
 
 }  // namespace mdh

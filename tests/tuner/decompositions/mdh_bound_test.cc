@@ -23,15 +23,6 @@ BoundFacts FactsFor(DeviceDescription device) {
   return {std::move(device), rates, {.calls = 1}};
 }
 
-Codes AllCodes(const SearchSpace& space) {
-  Codes codes;
-  for (const TuningParameter& parameter : space.parameters()) {
-    std::vector<int64_t>& own = codes.emplace_back();
-    for (uint32_t n = 0; n < parameter.range.size(); ++n) own.push_back(parameter.range.CodeAt(n));
-  }
-  return codes;
-}
-
 bool IsWithin(const ExtentRanges& inner, const ExtentRanges& outer) {
   if (inner.size() != outer.size()) return false;
   for (size_t d = 0; d < inner.size(); ++d) {

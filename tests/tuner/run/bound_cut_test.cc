@@ -68,7 +68,7 @@ TEST_F(BoundCut, WhatIsSlowerIsNotTried) {
   EXPECT_GT(result.cut.proven_worse, 0);
   EXPECT_FALSE(result.cut.is_contradicted);
   EXPECT_LE(result.cut.space_bound, time_ns);
-  EXPECT_GT(result.space_count, result.cut.proven_worse);
+  EXPECT_GT(result.cut.space_count, result.cut.proven_worse);
   trials_.clear();
   const TuningResult all = Search(time_ns, 0, 60, /*has_bounds=*/false);
   EXPECT_EQ(all.cut.proven_worse, 0);

@@ -5,19 +5,6 @@
 #include <utility>
 
 namespace mdh {
-namespace {
-
-std::vector<std::vector<int64_t>> AllCodes(const SearchSpace& space) {
-  std::vector<std::vector<int64_t>> codes;
-  for (const TuningParameter& parameter : space.parameters()) {
-    std::vector<int64_t>& own = codes.emplace_back();
-    for (uint32_t n = 0; n < parameter.range.size(); ++n) own.push_back(parameter.range.CodeAt(n));
-  }
-  return codes;
-}
-
-}  // namespace
-
 TreeBounds::TreeBounds(const SearchSpace& space, std::shared_ptr<const CostBound> bound)
     : tree_(space), bound_(std::move(bound)) {
   if (bound_ != nullptr) codes_ = AllCodes(space);
@@ -26,12 +13,12 @@ TreeBounds::TreeBounds(const SearchSpace& space, std::shared_ptr<const CostBound
 TreeNode TreeBounds::Root() const {
   TreeNode root;
   if (bound_ == nullptr) return root;
-  root.bound = bound_->Of(std::vector<absl::Span<const int64_t>>(codes_.begin(), codes_.end()));
+  root.bound = bound_->Of(SpansOf(codes_));
   return root;
 }
 
 std::vector<TreeNode> TreeBounds::ChildrenOf(const TreeNode& node) {
-  std::vector<absl::Span<const int64_t>> open(codes_.begin(), codes_.end());
+  std::vector<absl::Span<const int64_t>> open = SpansOf(codes_);
   if (bound_ != nullptr) {
     int level = node.at.level;
     for (const TreePath* at = node.path.get(); at != nullptr; at = at->parent.get()) {

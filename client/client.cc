@@ -197,6 +197,8 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.mutable_options()->set_numerics_policy(options.numerics_policy);
   request.mutable_options()->set_tolerance(options.tolerance);
   request.mutable_options()->set_cache_state(options.cache_state);
+  request.mutable_options()->set_gap(options.gap);
+  request.mutable_options()->set_without_cut(options.without_cut);
   request.mutable_options()->set_schedule(options.schedule);
   request.mutable_options()->mutable_restrictions()->Add(options.restrictions.begin(),
                                                          options.restrictions.end());

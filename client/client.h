@@ -40,7 +40,10 @@ struct TuneOptions {
   double tolerance = 0;
   // Unspecified: warm, and a record of any state will do.
   v1::CacheState cache_state = v1::CACHE_STATE_UNSPECIFIED;
-  bool force = false;  // search again even if there is a record
+  // The search ends once its best is proven to be within this share of the best possible.
+  double gap = 0;
+  bool without_cut = false;  // try also what a bound shows to be slower than the best
+  bool force = false;        // search again even if there is a record
   // The same id gives the same job. Empty: a random one, so that a call that is repeated because
   // the connection broke gives one job.
   std::string request_id = "";

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -53,6 +54,16 @@ LookupArguments LookupOf(const ExpressionArguments& expression, const v1::Tuning
       job.devices().empty() ? "" : std::string(absl::StripPrefix(job.devices(0), "devices/"));
   if (device != "cpu") lookup.device.text = device;
   return lookup;
+}
+
+// "5%" or "0.05", at least 0 and less than 1.
+std::optional<double> ParseShare(absl::string_view text) {
+  const bool is_percentage = absl::ConsumeSuffix(&text, "%");
+  double share = 0;
+  if (!absl::SimpleAtod(text, &share)) return std::nullopt;
+  if (is_percentage) share /= 100;
+  if (!(share >= 0 && share < 1)) return std::nullopt;
+  return share;
 }
 
 // Prints how a job ended.
@@ -227,6 +238,21 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
       ->transform(CLI::Transformer(std::map<std::string, v1::CacheState>{
           {"warm", v1::CACHE_STATE_WARM}, {"cold", v1::CACHE_STATE_COLD}}))
       ->type_name("STATE");
+  tune->add_option_function<std::string>(
+          "--gap",
+          [tune_arguments](const std::string& text) {
+            const std::optional<double> gap = ParseShare(text);
+            if (!gap.has_value()) {
+              throw CLI::ValidationError(
+                  "--gap", absl::StrCat("'", text, "' is no share below 100%, such as 5%"));
+            }
+            tune_arguments->options.gap = *gap;
+          },
+          "end the search once its best is proven to be within this share of the best possible, "
+          "e.g. 5%, and leave out what cannot be faster by more [0%]")
+      ->type_name("SHARE");
+  tune->add_flag("--no-cut", tune_arguments->options.without_cut,
+                 "try also what a bound shows to be slower than the best so far");
   tune->add_flag("--force", tune_arguments->options.force,
                  "search again even if there is a result, starting from it");
   tune->add_option_function<std::vector<std::string>>(

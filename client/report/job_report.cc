@@ -148,6 +148,10 @@ json CertificateData(const JobReport& report) {
           {"floors", std::move(floors)},
           {"assumptions", std::move(assumptions)},
           {"proof_class", certificate.proof_class()},
+          {"space_count", certificate.space_count()},
+          {"proven_worse_count", certificate.proven_worse_count()},
+          {"is_whole", certificate.is_whole()},
+          {"gap", certificate.gap()},
           {"version", certificate.bound_version()}};
 }
 

@@ -74,6 +74,15 @@ function rooflineSection(data) {
   rooflineChart(data));
 }
 
+// How much of its space the search has proven to be slower, without trying it.
+function proofText(certificate) {
+  const slower = certificate.gap > 0 ? `no faster by more than ${digits(100 * certificate.gap)} %` : "no faster";
+  if (certificate.is_whole) return `Every other configuration of the space was tried, or proven to be ${slower}. `;
+  const [worse, all] = [Number(certificate.proven_worse_count), Number(certificate.space_count)];
+  if (!(worse > 0 && all > 0)) return "";
+  return `Of ${digits(all)} configurations at least ${digits(worse)} are proven to be ${slower}. `;
+}
+
 // What each resource takes at least, beside the time of the best.
 function boundSection(data) {
   const { certificate, result } = data;
@@ -83,7 +92,7 @@ function boundSection(data) {
   return section("Bound", html("p", { class: "note" },
     `No kernel of this computation takes less than ${timeText(certificate.bound_ns)} on this device` +
     (result.time_ns > 0 ? `, so the best can become ${digits(result.time_ns / certificate.bound_ns)} times as fast at most` : "") +
-    `: ${ground} (class ${certificate.proof_class}, version ${certificate.version}). Each resource alone takes at least:`),
+    `: ${ground} (class ${certificate.proof_class}, version ${certificate.version}). ${proofText(certificate)}Each resource alone takes at least:`),
   table([{ head: "resource", cell: (f) => f.resource }, { head: "at least", number: true, cell: (f) => timeText(f.time_ns) },
     { head: "of the time", number: true, cell: (f) => (result.time_ns > 0 ? percentText(f.time_ns / result.time_ns) : "–") },
     { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors));

@@ -14,30 +14,6 @@
 namespace mdh {
 namespace {
 
-// Of functions with more of them only combinations are counted, which takes no time.
-constexpr size_t kMostInstructions = 512;
-
-// Puts an operation where it belongs.
-void Add(ScalarOp op, double count, ArithmeticWork& work) {
-  switch (op) {
-    case ScalarOp::kMul:
-      work.multiplications += count;
-      return;
-    case ScalarOp::kAdd:
-    case ScalarOp::kSub:
-      work.additions += count;
-      return;
-    case ScalarOp::kExp:
-    case ScalarOp::kExp2:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      work.special += count;
-      return;
-    default:
-      if (Info(op).flops > 0) work.others += count;
-  }
-}
-
 class WorkCounter {
  public:
   explicit WorkCounter(const Expression& expression)
@@ -74,15 +50,15 @@ class WorkCounter {
 
   void CountFunction() {
     const ScalarFunction& f = expression_.function();
-    if (f.instructions().size() > kMostInstructions) return;
+    if (f.instructions().size() > kMostCountedInstructions) return;
     const std::vector<bool> needed = NeededInstructions(f, NeededResults(expression_));
     for (size_t n = 0; n < f.instructions().size(); ++n) {
       const ScalarInstruction& instruction = f.instructions()[n];
       if (!needed[n] || !IsFloatingPoint(instruction.type)) continue;
       if (product_ && product_->products.count(static_cast<int>(n)) > 0) continue;
       if (!operands_.ReadsInput(parameters_[n])) continue;
-      Add(instruction.op, operands_.Count(operands_.OfParameters(parameters_[n]), active_),
-          work_.of(KindOf(instruction.type)));
+      AddOperation(instruction.op, operands_.Count(operands_.OfParameters(parameters_[n]), active_),
+                   work_.of(KindOf(instruction.type)));
     }
   }
 
@@ -109,7 +85,7 @@ class WorkCounter {
       if (kinds[r] == PointWiseKind::kCustom || !IsFloatingPoint(type) || !needed[r]) continue;
       const DimensionSet uses = dimensions_[f.result_instructions()[r]];
       const double kept = operands_.Points(uses & ~combined);
-      Add(OperationOf(kinds[r]), operands_.Points(uses) - kept, work_.of(KindOf(type)));
+      AddOperation(OperationOf(kinds[r]), operands_.Points(uses) - kept, work_.of(KindOf(type)));
     }
   }
 
@@ -117,7 +93,7 @@ class WorkCounter {
     const ScalarFunction& s = expression_.store()->function;
     const std::vector<bool> needed =
         NeededInstructions(s, std::vector<bool>(s.results().size(), true));
-    if (s.instructions().size() > kMostInstructions) return;
+    if (s.instructions().size() > kMostCountedInstructions) return;
     const std::vector<std::vector<bool>> parameters = ParametersOfInstructions(s);
     const DimensionSet kept = active_ & ~ReducedDimensions(expression_);
     for (size_t n = 0; n < s.instructions().size(); ++n) {
@@ -125,7 +101,7 @@ class WorkCounter {
       if (!needed[n] || !IsFloatingPoint(instruction.type)) continue;
       Coefficients rows;
       if (!AppendOperands(parameters[n], rows)) continue;
-      Add(instruction.op, operands_.Count(rows, kept), work_.of(KindOf(instruction.type)));
+      AddOperation(instruction.op, operands_.Count(rows, kept), work_.of(KindOf(instruction.type)));
     }
   }
 
@@ -181,6 +157,26 @@ class WorkCounter {
 RealKind KindOf(ScalarType type) {
   if (type == ScalarType::kFloat64) return RealKind::kDouble;
   return type == ScalarType::kFloat32 ? RealKind::kSingle : RealKind::kHalf;
+}
+
+void AddOperation(ScalarOp op, double count, ArithmeticWork& work) {
+  switch (op) {
+    case ScalarOp::kMul:
+      work.multiplications += count;
+      return;
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+      work.additions += count;
+      return;
+    case ScalarOp::kExp:
+    case ScalarOp::kExp2:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRsqrt:
+      work.special += count;
+      return;
+    default:
+      if (Info(op).flops > 0) work.others += count;
+  }
 }
 
 ArithmeticWork operator+(const ArithmeticWork& a, const ArithmeticWork& b) {

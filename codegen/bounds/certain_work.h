@@ -8,8 +8,12 @@
 
 #include "core/expression/expression.h"
 #include "core/pipeline/computation.h"
+#include "core/scalar/scalar_function.h"
 
 namespace mdh {
+
+// Of functions with more instructions only combinations are counted, which takes no time.
+inline constexpr size_t kMostCountedInstructions = 512;
 
 // Floating-point types by what units compute them.
 enum class RealKind : uint8_t { kHalf = 0, kSingle = 1, kDouble = 2 };  // fp16 and bf16; fp32; fp64
@@ -28,6 +32,8 @@ struct ArithmeticWork {
   double operations() const { return multiplications + additions + others + special; }
   friend bool operator==(const ArithmeticWork&, const ArithmeticWork&) = default;
 };
+// Puts so many of an operation where they belong.
+void AddOperation(ScalarOp op, double count, ArithmeticWork& work);
 ArithmeticWork operator+(const ArithmeticWork& a, const ArithmeticWork& b);
 ArithmeticWork Larger(const ArithmeticWork& a, const ArithmeticWork& b);  // of each the larger one
 

@@ -7,13 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "codegen/bounds/pipeline_work.h"
+#include "codegen/bounds/unit_cycles.h"
 #include "codegen/program/contraction_units.h"
 
 namespace mdh {
 namespace {
-
-// Counts and rates are doubles: what rounding may add to a quotient of them.
-constexpr double kRounding = 1e-12;
 
 constexpr const char* kMemory = "memory";
 constexpr const char* kLaunch = "launch";
@@ -27,19 +25,6 @@ const char* NameOfUnits(RealKind kind) {
     default:
       return "fp64 units";
   }
-}
-
-// Floating-point instructions of a kind that multiply or add.
-double Fused(const ArithmeticWork& work, bool may_fuse) {
-  return may_fuse ? std::max(work.multiplications, work.additions)
-                  : work.multiplications + work.additions;
-}
-
-// Core-cycles that units for multiplications and additions take.
-double CyclesOf(const ArithmeticWork& work, const ArithmeticRate& rate, bool may_fuse) {
-  if (rate.additions <= rate.multiplications) return Fused(work, may_fuse) / rate.multiplications;
-  return std::max({work.multiplications / rate.multiplications, work.additions / rate.additions,
-                   Fused(work, may_fuse) / rate.all});
 }
 
 // A contraction of a step, in core-cycles.

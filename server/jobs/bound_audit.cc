@@ -22,6 +22,16 @@ BoundAudit::BoundAudit(ComputationView computation, const TuningDevice& device,
       question_{.numerics = numerics, .has_cold_caches = IsCold(cache), .calls = 1},
       tools_(tools) {}
 
+BoundFacts BoundAudit::FactsWith(const v1::MachinePeaks& peaks) const {
+  return {description_, RatesOf(description_, FromMessage(peaks)), question_};
+}
+
+void BoundAudit::CountViolation() const {
+  if (tools_.metrics != nullptr) tools_.metrics->CountBoundViolation();
+  spdlog::error("device={} a configuration of '{}' took less than its bound, which counts no more",
+                device_.name(), computation_.name());
+}
+
 const ProblemBound& BoundAudit::BoundWith(const v1::MachinePeaks& peaks) {
   DeviceRates rates = RatesOf(description_, FromMessage(peaks));
   if (!bound_ || rates.ToText() != rates_.ToText()) {

@@ -10,6 +10,7 @@
 #include "server/devices/device_catalogue.h"
 #include "server/jobs/job_metrics.h"
 #include "server/store/store.h"
+#include "tuner/decompositions/mdh_bound.h"
 #include "tuner/measure/results/measurement.h"
 
 namespace mdh {
@@ -25,6 +26,11 @@ class BoundAudit {
   // `cache`: in which calls are timed.
   BoundAudit(ComputationView computation, const TuningDevice& device, NumericsPolicy numerics,
              v1::CacheState cache, const Tools& tools);
+
+  // What bounds of single configurations are made of.
+  BoundFacts FactsWith(const v1::MachinePeaks& peaks) const;
+  // One of these was wrong.
+  void CountViolation() const;
 
   // The device with the limits of its specification.
   const DeviceDescription& device() const { return description_; }

@@ -98,6 +98,7 @@ class RunningSearch {
     // So that it is measured again when the machine has what it lacked.
     if (is_incomplete && !goes_on) record.set_is_disturbed(true);
     AddEffort(result, record);
+    AddProof(result, record);
     record = Put(std::move(record), MakeKernel(search_.key, result.kernel, description_));
     // Whatever it was, there is more to be had from another run.
     if (goes_on) return absl::UnavailableError(result.incomplete.message());
@@ -132,6 +133,19 @@ class RunningSearch {
     record.set_result_check(static_cast<v1::ResultCheck>(result.measurement.check));
   }
 
+  // What the search has proven of its space.
+  void AddProof(const TuningResult& result, v1::TuningRecord& record) {
+    if (result.cut.is_contradicted) audit_.CountViolation();
+    if (result.cut.space_count > 0) {
+      record.mutable_certificate()->set_space_count(result.cut.space_count.get_str());
+    }
+    if (result.cut.space_bound <= 0) return;
+    record.mutable_certificate()->set_proven_worse_count(result.cut.proven_worse.get_str());
+    record.mutable_certificate()->set_is_whole(result.cut.is_whole);
+    record.mutable_certificate()->set_gap(search_.options.gap());
+    record.mutable_certificate()->set_space_bound_ns(result.cut.space_bound);
+  }
+
   Result<TuningOptions> Options() {
     TuningOptions options = FromProto(search_.options);
     if (!search_.options.schedule().empty()) {
@@ -140,6 +154,7 @@ class RunningSearch {
                                            TuningModel(description_.kind)));
     }
     MDH_ASSIGN_OR_RETURN(options.restrictions, ReadRestrictions(search_.options.restrictions()));
+    if (!search_.options.without_cut()) options.bounds = audit_.FactsWith(peaks_);
     options.abort = AbortOf(search_.options);
     options.on_step = search_.on_step;
     if (search_.extension) {
@@ -268,8 +283,9 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
     if (names.insert(lease->held().name()).second) record.add_device_names(lease->held().name());
   }
   *record.mutable_create_time() = ToProto(tools.now());
-  *record.mutable_certificate() = CertificateOf(
-      found.computation, found.device, RatesOf(found.device, FromMessage(found.peaks)), record);
+  // Beside what the search has proven, if there was one.
+  record.mutable_certificate()->MergeFrom(CertificateOf(
+      found.computation, found.device, RatesOf(found.device, FromMessage(found.peaks)), record));
   if (!record.key().schedule().empty() && !record.is_provisional()) {
     PutOrKeep(AsGiven(FreeKey(record.key()), record, kernel, tools), tools);
   }

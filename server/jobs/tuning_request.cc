@@ -48,6 +48,10 @@ Result<v1::TuningOptions> CheckTuningOptions(v1::TuningOptions options) {
     return InvalidField("tolerance", absl::StrCat("the tolerance, ", options.tolerance(),
                                                   ", is not between 0 and 1"));
   }
+  if (!(options.gap() >= 0 && options.gap() < 1)) {
+    return InvalidField(
+        "gap", absl::StrCat("the gap, ", options.gap(), ", is not at least 0 and less than 1"));
+  }
   MDH_ASSIGN_OR_RETURN(const NumericsPolicy numerics,
                        ReadNumericsPolicy(options.numerics_policy()));
   options.set_numerics_policy(static_cast<v1::NumericsPolicy>(numerics));
@@ -66,6 +70,7 @@ TuningOptions FromProto(const v1::TuningOptions& options) {
   result.seed = options.seed();
   result.numerics = {static_cast<NumericsPolicy>(options.numerics_policy()), options.tolerance()};
   result.measure.cache = IsCold(options.cache_state()) ? CacheState::kCold : CacheState::kWarm;
+  result.gap = options.gap();
   result.abort = AbortCondition::Duration(options.budget_ns());
   if (options.max_trials() > 0) {
     result.abort = std::move(result.abort) || AbortCondition::Evaluations(options.max_trials());

@@ -1,5 +1,5 @@
 // Prints what no kernel can be faster than beside every result that is kept. Usage:
-// bounds_benchmark [--page FILE]
+// bounds_benchmark [--page FILE] [--draws N]
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
@@ -12,8 +12,11 @@ int main(int argc, char** argv) {
   CLI::App app("Bounds beside the results that are kept.", "bounds_benchmark");
   std::string path;
   app.add_option("--page", path, "also writes the page to this file");
+  int draws = 0;
+  app.add_option("--draws", draws,
+                 "configurations of each space on GPUs, to see what their bounds leave of it [0]");
   CLI11_PARSE(app, argc, argv);
-  const auto results = mdh::ReadPublishedBounds(mdh::SourcePath());
+  const auto results = mdh::ReadPublishedBounds(mdh::SourcePath(), draws);
   if (!results.ok()) {
     std::fprintf(stderr, "bounds_benchmark: error: %s\n",
                  std::string(results.status().message()).c_str());

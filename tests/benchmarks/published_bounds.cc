@@ -18,6 +18,7 @@
 #include "core/text/pipeline_parser.h"
 #include "proto/device_conversion.h"
 #include "tests/benchmarks/benchmark_case.h"
+#include "tuner/decompositions/mdh_bound.h"
 
 namespace mdh {
 namespace {
@@ -100,17 +101,28 @@ double EmptyLaunchNs(const json& machine) {
   return absl::SimpleAtod(text.substr(0, text.find(' ')), &us) ? us * 1e3 : 0;
 }
 
-Result<ProblemBound> BoundOf(const std::string& root, const NamedCase& one,
-                             const DeviceDescription& device, const DeviceRates& rates,
-                             double sets) {
+// How many of random configurations a bound does not show to be slower.
+void CountLeft(const Expression& expression, const BoundFacts& facts, int draws,
+               PublishedRow& row) {
+  const Result<MdhSpace> space =
+      MdhSpace::Create(expression, TuningModel(facts.device.kind), facts.device);
+  if (!space.ok()) return;
+  const MdhBound bound(*space, expression, facts);
+  Rng rng(1);
+  for (; row.drawn < draws; ++row.drawn) {
+    row.left += bound.OfOne(space->space().Sample(rng)) < row.time_ns ? 1 : 0;
+  }
+}
+
+Result<Computation> ComputationOf(const std::string& root, const NamedCase& one) {
   MDH_ASSIGN_OR_RETURN(const std::string text,
                        ReadTextFile(root + "client/expressions/" + one.expression));
   MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, ParsePipeline(text, one.bindings, one.expression));
-  return ProblemBoundOf(ToComputation(pipeline), device, rates, {.sets = sets});
+  return ToComputation(pipeline);
 }
 
 Result<std::optional<PublishedResults>> ReadFile(
-    const std::string& root, const std::filesystem::path& path,
+    const std::string& root, int draws, const std::filesystem::path& path,
     const std::map<std::string, NamedCase>& cases,
     const std::map<std::string, DeviceDescription>& gpus) {
   MDH_ASSIGN_OR_RETURN(const json content, ReadJson(path));
@@ -138,11 +150,33 @@ Result<std::optional<PublishedResults>> ReadFile(
       results.left_out.push_back(name);
       continue;
     }
-    MDH_ASSIGN_OR_RETURN(ProblemBound bound,
-                         BoundOf(root, one->second, device, rates, row.value("sets", 1.0)));
-    results.rows.push_back({name, row["value"].get<double>() * 1e9, std::move(bound)});
+    MDH_ASSIGN_OR_RETURN(const Computation computation, ComputationOf(root, one->second));
+    const BoundQuestion question = {.sets = row.value("sets", 1.0)};
+    PublishedRow& added = results.rows.emplace_back();
+    added.name = name;
+    added.time_ns = row["value"].get<double>() * 1e9;
+    added.bound = ProblemBoundOf(computation, device, rates, question);
+    const auto* const expression = std::get_if<Expression>(&computation);
+    if (expression != nullptr && draws > 0 && !RunsOnHost(device)) {
+      CountLeft(*expression, {device, rates, question}, draws, added);
+    }
   }
   return std::optional<PublishedResults>(std::move(results));
+}
+
+// What the bounds of configurations leave of spaces, given the time that is kept.
+void AppendLeft(const PublishedResults& one, std::string& page) {
+  if (one.MeanLeft() == 0) return;
+  absl::StrAppendFormat(&page,
+                        "\n## %s: what is left of spaces\n\nOf random configurations those whose "
+                        "bound is below the time that is kept; geometric mean %.2g %%.\n\n"
+                        "| case | drawn | left | share |\n|---|--:|--:|--:|\n",
+                        one.file, 100 * one.MeanLeft());
+  for (const PublishedRow& row : one.rows) {
+    if (row.drawn == 0) continue;
+    absl::StrAppendFormat(&page, "| %s | %d | %d | %.2g %% |\n", row.name, row.drawn, row.left,
+                          100.0 * row.left / row.drawn);
+  }
 }
 
 std::string Microseconds(double ns) { return absl::StrFormat("%.4g us", ns / 1e3); }
@@ -160,7 +194,19 @@ double PublishedResults::GeometricMean() const {
   return count == 0 ? 0 : std::exp(logs / count);
 }
 
-Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path) {
+double PublishedResults::MeanLeft() const {
+  double logs = 0;
+  int count = 0;
+  for (const PublishedRow& row : rows) {
+    if (row.drawn == 0) continue;
+    logs += std::log(std::max<double>(row.left, 0.5) / row.drawn);
+    ++count;
+  }
+  return count == 0 ? 0 : std::exp(logs / count);
+}
+
+Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path,
+                                                          int draws) {
   const std::string root = source_path + "/";
   MDH_ASSIGN_OR_RETURN(const auto cases, ReadCases(root));
   MDH_ASSIGN_OR_RETURN(const auto gpus, ReadGpus(root));
@@ -171,7 +217,8 @@ Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& sou
   std::sort(files.begin(), files.end());
   std::vector<PublishedResults> all;
   for (const std::filesystem::path& file : files) {
-    MDH_ASSIGN_OR_RETURN(std::optional<PublishedResults> one, ReadFile(root, file, cases, gpus));
+    MDH_ASSIGN_OR_RETURN(std::optional<PublishedResults> one,
+                         ReadFile(root, draws, file, cases, gpus));
     if (one && !one->rows.empty()) all.push_back(*std::move(one));
   }
   return all;
@@ -194,6 +241,7 @@ std::string BoundsPage(const std::vector<PublishedResults>& results) {
     absl::StrAppendFormat(&page, "| %s | %s | %d | %d | %.2f | %d |\n", one.file, one.device,
                           one.rows.size(), bounded, one.GeometricMean(), near);
   }
+  for (const PublishedResults& one : results) AppendLeft(one, page);
   for (const PublishedResults& one : results) {
     absl::StrAppend(&page, "\n## ", one.file,
                     "\n\n| case | time | bound | bound / time | what binds |\n"

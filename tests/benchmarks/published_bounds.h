@@ -13,6 +13,9 @@ struct PublishedRow {
   std::string name;  // of the case
   double time_ns = 0;
   ProblemBound bound;
+  // Of so many random configurations of the space, how many the bound does not show to be slower
+  // than that time.
+  int drawn = 0, left = 0;
 
   double ratio() const { return bound.time_ns() / time_ns; }
 };
@@ -25,12 +28,17 @@ struct PublishedResults {
 
   // Of rows with a bound.
   double GeometricMean() const;
+  // Of the shares of spaces that are left, rows of which nothing is left counted as one half of
+  // what was drawn; 0: nothing was drawn.
+  double MeanLeft() const;
 };
 
 // Of every file of results with cases. `source_path`: the root of the sources, without a slash
 // behind it. GPUs are those of deploy/devices; of processors the clock is what a row shows of their
-// measured peak. Errors: NotFound, InvalidArgument, naming the file.
-Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path);
+// measured peak. `draws`: configurations of each space of a single expression on a GPU, which
+// takes a second or more to construct. Errors: NotFound, InvalidArgument, naming the file.
+Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path,
+                                                          int draws = 0);
 
 // A page in Markdown: one table for each file, the geometric means before them.
 std::string BoundsPage(const std::vector<PublishedResults>& results);

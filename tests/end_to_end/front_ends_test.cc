@@ -52,6 +52,8 @@ TEST_F(FrontEndsTest, NumericsPoliciesHaveRecordsOfTheirOwn) {
   EXPECT_THAT(std::string(exact["record"]["parameters"]), HasSubstr("numerics=exact"));
   EXPECT_EQ(Mdh(OnMatMul("tune", 48, {"--numerics", "sloppy"})).code, 2);
   EXPECT_EQ(Mdh(OnMatMul("tune", 48, {"--tolerance", "2"})).code, 2);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 48, {"--gap", "100%"})).code, 2);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 48, {"--gap", "little"})).code, 2);
   EXPECT_EQ(Mdh(OnMatMul("tune", 48, {"--caches", "hot"})).code, 2);
 }
 

@@ -166,6 +166,8 @@ const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; 
 
 const Expression& MdhSpace::divided() const { return kind_->problem().expression; }
 
+DesignRanges MdhSpace::RangesOf(OpenCodes open) const { return kind_->RangesOf(open); }
+
 TuningParameters MdhSpace::Decode(absl::Span<const int64_t> configuration) const {
   TuningParameters parameters = kind_->Decode(configuration);
   parameters.fused = fused();

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "codegen/bounds/design_bound.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/parameter_meaning.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/named_decision.h"
 #include "tuner/space/partial_configuration.h"
 #include "tuner/space/search_space.h"
@@ -66,6 +68,8 @@ class MdhSpace {
   const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;
+  // How points are divided by the configurations that have these codes.
+  DesignRanges RangesOf(OpenCodes open) const;
   // Inverse of Decode; nullopt if the parameters are not in the space. Where a choice has no effect
   // (the place of a level with one part in the order, the layout of a copy that is not made),
   // Decode(Encode(p)) has the usual one instead of that of p.

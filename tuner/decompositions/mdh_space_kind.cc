@@ -151,6 +151,31 @@ void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   }
 }
 
+DesignRanges MdhSpaceKind::RangesOf(OpenCodes open) const {
+  DesignRanges ranges;
+  if (has_choice("unit") || has_choice("warps")) return ranges;
+  const auto extents = [&](int layer) {
+    ExtentRanges tile;
+    for (int d = 0; d < problem_.rank(); ++d) tile.push_back(TileRange(layer, d, open));
+    return tile;
+  };
+  ranges.part = extents(0);
+  if (const int threads = ThreadLayer(problem_.model); threads > 0) {
+    ranges.around_threads = extents(threads - 1);
+    ranges.thread = extents(threads);
+  }
+  if (const int number = choice("threads"); number >= 0) {
+    for (const int64_t count : open[number]) {
+      if (count == TuningParameters::kAllThreads) {
+        ranges.most_threads = 0;
+        break;
+      }
+      ranges.most_threads = std::max(ranges.most_threads, count);
+    }
+  }
+  return ranges;
+}
+
 void MdhSpaceKind::ReadThreads(const TuningParameters& p, Configuration& configuration) const {
   bool has_parts = HasFixedParts();
   for (int d = 0; d < problem_.rank(); ++d) {

@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "codegen/bounds/design_bound.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
@@ -19,6 +20,7 @@
 #include "core/schedule/schedule.h"
 #include "tuner/decompositions/mdh_space_parts.h"
 #include "tuner/decompositions/parameter_meaning.h"
+#include "tuner/space/cost_bound.h"
 
 namespace mdh {
 
@@ -87,6 +89,9 @@ class MdhSpaceKind {
   // and as many layers, and parameters for as many inputs.
   virtual Configuration Read(const TuningParameters& parameters) const = 0;
 
+  // Of all configurations of these codes; without parts where some may not be cut at all so.
+  DesignRanges RangesOf(OpenCodes open) const;
+
   ParameterMeaning Meaning(int parameter) const;
   // Names of parameters by what they are about: for each dimension those that its extents are made
   // of, then all of no dimension.
@@ -98,7 +103,9 @@ class MdhSpaceKind {
 
  protected:
   // ---- What decisions of schedules are about, as formulas (mdh_space_schedule.cc) ----
-  // Of tile[layer][dimension], and the number of parts.
+  // Of tile[layer][dimension], what it may be.
+  virtual ExtentRange TileRange(int layer, int d, OpenCodes open) const = 0;
+  // The same as a formula, and the number of parts.
   virtual Formula TileOf(int layer, int d) const = 0;
   virtual Formula PartsOf(int layer, int d) const = 0;
   // Whether one level is outside of another one, both of which have several parts and are loops, or

@@ -113,6 +113,9 @@ class NestDecompositions : public MdhSpaceKind {
   Formula LogOfExtent(int b, int x) const;
 
   // ---- Decisions of schedules (mdh_space_nest_schedule.cc) ----
+  ExtentRange TileRange(int layer, int d, OpenCodes open) const override {
+    return dimensions_.at(d).OuterRange(open, {1, 1}, LevelOf(layer) - 1);
+  }
   Formula TileOf(int layer, int d) const override { return Tile(layer, d); }
   Formula PartsOf(int layer, int d) const override { return Parts(layer, d); }
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;

@@ -189,6 +189,20 @@ std::vector<int64_t> DimensionParts::Extents(absl::Span<const int64_t> configura
   return extents;
 }
 
+ExtentRange DimensionParts::OuterRange(OpenCodes open, ExtentRange unit, int level) const {
+  ExtentRange extent = {std::min(unit.low, size_), std::min(unit.high, size_)};
+  for (int n = 0; n <= std::min(level, levels() - 1); ++n) {
+    int64_t fewest = size_, most = 1;  // parts
+    for (const int64_t code : open[parameters_[n]]) {
+      const int64_t count = code == kRest ? size_ : std::abs(code);
+      fewest = std::min(fewest, count);
+      most = std::max(most, count);
+    }
+    extent = {std::min(size_, extent.low * fewest), std::min(size_, extent.high * most)};
+  }
+  return level < levels() ? extent : ExtentRange{size_, size_};
+}
+
 void DimensionParts::Read(const std::vector<int64_t>& extents, int64_t unit,
                           Configuration& configuration) const {
   int64_t inner = unit;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "codegen/bounds/design_bound.h"
 #include "core/decomposition/tuning_parameters.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -94,6 +96,9 @@ class DimensionParts {
 
   // Extents that the levels cut, the innermost level's first, and then the size.
   std::vector<int64_t> Extents(absl::Span<const int64_t> configuration, int64_t unit) const;
+  // What the extent that a level cuts may be, by the codes of parameters that are open; of level
+  // -1: the unit. Not wider for fewer codes.
+  ExtentRange OuterRange(OpenCodes open, ExtentRange unit, int level) const;
   // Sets the parameters so that the levels cut these extents, as near as that can be said:
   // extents[n] is what level n cuts.
   void Read(const std::vector<int64_t>& extents, int64_t unit, Configuration& configuration) const;

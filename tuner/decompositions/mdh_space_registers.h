@@ -59,6 +59,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   Formula Pieces(const Formula& points, int d) const;
 
   // ---- Decisions of schedules (mdh_space_registers_schedule.cc) ----
+  ExtentRange TileRange(int layer, int d, OpenCodes open) const override;
   Formula TileOf(int layer, int d) const override;
   Formula PartsOf(int layer, int d) const override;
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;

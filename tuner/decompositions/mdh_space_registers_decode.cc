@@ -41,6 +41,16 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
   return p;
 }
 
+ExtentRange RegisterDecompositions::TileRange(int layer, int d, OpenCodes open) const {
+  ExtentRange lanes;
+  const absl::Span<const int64_t> along = open[vector_dimension_], counts = open[lanes_];
+  if (std::find(along.begin(), along.end(), d) != along.end()) {
+    const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+    lanes = {along.size() == 1 ? *least : 1, *most};
+  }
+  return dimensions_.at(d).OuterRange(open, lanes, LevelOf(layer) - 1);
+}
+
 Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
   Configuration c(builder_.parameters().size(), 0);
   c[vector_dimension_] = -1;

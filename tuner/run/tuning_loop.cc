@@ -24,6 +24,7 @@
 #include "tuner/run/first_points.h"
 #include "tuner/run/loop_nest_time.h"
 #include "tuner/run/runner_pool.h"
+#include "tuner/run/search_bounds.h"
 #include "tuner/run/trial_history.h"
 #include "tuner/run/trial_limits.h"
 #include "tuner/run/tuning_budget.h"
@@ -202,16 +203,16 @@ class TuningRun {
     if (!history_.best().empty()) first.push_back({history_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
-    while (true) {
-      MDH_RETURN_IF_ERROR(StartProposals());
-      if (in_work_.empty()) {
-        is_exhausted_ = !cancelled_ && Allowance(1) > 0;
-        break;
-      }
-      MDH_RETURN_IF_ERROR(TakeOne());
+    Status status = absl::OkStatus();
+    while (status.ok()) {
+      status = StartProposals();
+      if (!status.ok() || in_work_.empty()) break;
+      status = TakeOne();
     }
     search_ = nullptr;
-    return absl::OkStatus();
+    cut_ = CutOf(search, options_);
+    is_exhausted_ = status.ok() && !cancelled_ && Allowance(1) > 0 && HasSoughtAll(options_, cut_);
+    return status;
   }
 
   // The search starts from what is known, repaired where it is no member of the space.
@@ -222,6 +223,7 @@ class TuningRun {
       if (!IsOfModel(target_, point)) continue;
       options.start.push_back(space_->EncodeNearest(point.parameters, point.sizes));
     }
+    SetBounds(*space_, expression_, options_, history_.best_ns(), options);
     return options;
   }
 
@@ -267,6 +269,7 @@ class TuningRun {
   Status StartDesigns() {
     TakeExtension();
     while (!cancelled_ && designs_->HasMore()) {
+      if (IsWithinGap(expression_, options_, history_.best_ns())) break;
       if (Room() <= 0 || Allowance(1) == 0) break;
       std::optional<Candidate> next = designs_->Next(/*is_idle=*/in_work_.empty());
       if (!next.has_value()) break;
@@ -435,6 +438,7 @@ class TuningRun {
     result.elapsed_ns = budget_.elapsed_ns();
     result.low_level_table = low_level.ToTable();
     result.is_exhausted = is_exhausted_;
+    result.cut = cut_;
     return result;
   }
 
@@ -462,6 +466,7 @@ class TuningRun {
   Search* search_ = nullptr;                                 // idem
   DefaultKernel default_;
   bool is_exhausted_ = false;
+  CutFigures cut_;
   ResultCheck check_ = ResultCheck::kNothing;  // of the best before it is measured once more
   int64_t known_ = 0;         // of the trials in the history: those that an earlier run has made
   int64_t known_failed_ = 0;  // of these

@@ -15,9 +15,11 @@
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 #include "core/schedule/schedule.h"
+#include "tuner/decompositions/mdh_bound.h"
 #include "tuner/measure/runner.h"
 #include "tuner/run/refuted.h"
 #include "tuner/search/abort_condition.h"
+#include "tuner/search/cut.h"
 #include "tuner/space/named_decision.h"
 
 namespace mdh {
@@ -69,6 +71,10 @@ struct TuningOptions {
   // What is decided of the parameters of the search space: all candidates are configurations of
   // what that leaves, so that no designs from outside of the space are tried.
   std::vector<NamedDecision> restrictions = {};
+  // Of bounds on the times of configurations: what they show to be slower than the best is not
+  // tried. nullopt: everything is. And SearchOptions::gap.
+  std::optional<BoundFacts> bounds = std::nullopt;
+  double gap = 0;
   // On CUDA devices, after a search of at least so long, the winner is also compiled by nvcc, if
   // the CUDA Toolkit is there; the faster code wins. It takes a second or more, which a short
   // search has not.
@@ -109,7 +115,8 @@ struct TuningResult {
   int64_t failed_trials = 0;
   int64_t elapsed_ns = 0;
   std::string low_level_table;
-  bool is_exhausted = false;  // every configuration of the space was tried
+  bool is_exhausted = false;  // every configuration of the space was tried, or proven to be worse
+  CutFigures cut = {};        // what the search has proven of the space
   // Why the search, or the measurements at its end, could not be done to their end, though there
   // was time: what the last runner said. What the trials until then have shown stands.
   Status incomplete = absl::OkStatus();

@@ -18,6 +18,10 @@ namespace {
 // A technique that proposes so many known configurations in a row is stuck; then a new one is
 // drawn.
 constexpr int kMaxRepeats = 200;
+// So many rejected ones a technique hears of in a row, as to learn takes time, and so many are
+// drawn before one is proposed though it was rejected.
+constexpr int kMaxRejected = 8;
+constexpr int kMaxDrawn = 2000;
 
 }  // namespace
 
@@ -34,14 +38,17 @@ struct Search::State {
       : space(std::move(s)),
         options(std::move(o)),
         technique(std::move(t)),
-        untried(space, options.seed) {}
+        untried(space, options.seed),
+        cut(space, options.bound, options.gap, options.incumbent) {}
 
   void AddStart();
   bool Prepare();
   bool Propose();
   void DeliverUpTo(int64_t number);
   void AnswerCalls();
+  void InitializeTechnique(std::shared_ptr<const CostBound> bound);
   void Add(Configuration configuration, bool is_technique);
+  bool HasAll() const;
   int64_t told_in_order();
 
   SearchSpace space;
@@ -55,14 +62,26 @@ struct Search::State {
   int64_t asked = 0;        // trials given out; at most one more is prepared
   int64_t told_prefix = 0;  // all up to this number are told
   int64_t delivered = 0;    // results up to this number are known to the technique
-  // Calls of Next() that were not reported: numbers of the trials that answer them.
-  std::deque<int64_t> calls;
+  // Calls of Next() that were not reported: numbers of the trials that answer them, or 0 for what
+  // was rejected.
+  struct Call {
+    int64_t number;
+    Configuration rejected = {};
+    double cost = 0;  // of that
+  };
+  std::deque<Call> calls;
+  Cut cut;
   std::set<int64_t> outstanding;
   bool is_done = false;
   int64_t evaluations = 0;
   int64_t valid_evaluations = 0;
   std::optional<Evaluation> best;
 };
+
+void Search::State::InitializeTechnique(std::shared_ptr<const CostBound> bound) {
+  technique->SetBound({std::move(bound), options.gap, options.incumbent});
+  technique->Initialize(space, options.seed);
+}
 
 void Search::State::AddStart() {
   for (const Configuration& wanted : options.start) {
@@ -71,9 +90,10 @@ void Search::State::AddStart() {
 }
 
 void Search::State::Add(Configuration configuration, bool is_technique) {
+  cut.Forget(configuration);
   numbers.emplace(configuration, static_cast<int64_t>(trials.size()) + 1);
   trials.push_back({.configuration = std::move(configuration), .is_technique = is_technique});
-  if (is_technique) calls.push_back(static_cast<int64_t>(trials.size()));
+  if (is_technique) calls.push_back({static_cast<int64_t>(trials.size())});
 }
 
 int64_t Search::State::told_in_order() {
@@ -92,7 +112,7 @@ bool Search::State::Prepare() {
   const int64_t needed = asked + 1 - options.lookahead;
   if (needed > told_in_order()) return false;
   DeliverUpTo(needed);
-  if (Propose()) return true;
+  if (!cut.is_within_gap() && Propose()) return true;
   is_done = true;
   return false;
 }
@@ -105,41 +125,66 @@ bool Search::State::Propose() {
     Add(std::move(configuration), false);
     return true;
   }
-  if (untried.AllTried(static_cast<int64_t>(trials.size()))) return false;
-  for (int repeats = 0; repeats < kMaxRepeats; ++repeats) {
+  if (HasAll() || technique->HasProvenAll()) return false;
+  int rejected = 0;
+  for (int repeats = 0; repeats < kMaxRepeats && rejected < kMaxRejected; ++repeats) {
     std::optional<Configuration> next = technique->Next();
     if (!next) {
       if (calls.empty()) return false;
       break;
     }
     const auto known = numbers.find(*next);
-    if (known == numbers.end()) {
+    if (known != numbers.end()) {
+      calls.push_back({known->second});
+    } else if (const std::optional<double> cost = cut.Reject(*next)) {
+      ++rejected;
+      calls.push_back({.number = 0, .rejected = *std::move(next), .cost = *cost});
+    } else {
       Add(*std::move(next), true);
       return true;
     }
-    calls.push_back(known->second);
     AnswerCalls();
   }
-  std::optional<Configuration> drawn =
-      untried.Draw([this](const Configuration& at) { return numbers.contains(at); });
+  int drawn_rejected = 0;
+  std::optional<Configuration> drawn = untried.Draw([&](const Configuration& at) {
+    if (numbers.contains(at)) return true;
+    return cut.Reject(at).has_value() && ++drawn_rejected < kMaxDrawn;
+  });
   if (!drawn) return false;
   Add(*std::move(drawn), false);
   return true;
+}
+
+// Whether nothing is left that was neither tried nor rejected.
+bool Search::State::HasAll() const {
+  return untried.AllTried(static_cast<int64_t>(trials.size()) + cut.rejected());
 }
 
 void Search::State::DeliverUpTo(int64_t number) {
   while (delivered < number) {
     const Trial& trial = trials[static_cast<size_t>(delivered)];
     ++delivered;
+    const bool was_on = cut.is_on();
+    cut.Learn(trial.configuration, trial.cost);
+    // What was rejected may be drawn again.
+    if (was_on && !cut.is_on()) {
+      untried = Untried(space, options.seed);
+      technique->SetBound({});
+    }
     if (!trial.is_technique) technique->Inform(trial.configuration, trial.cost);
     AnswerCalls();
   }
 }
 
 void Search::State::AnswerCalls() {
-  while (!calls.empty() && calls.front() <= delivered) {
-    const Trial& trial = trials[static_cast<size_t>(calls.front() - 1)];
+  while (!calls.empty() && calls.front().number <= delivered) {
+    const Call call = std::move(calls.front());
     calls.pop_front();
+    if (call.number == 0) {
+      technique->Report(call.rejected, call.cost);
+      continue;
+    }
+    const Trial& trial = trials[static_cast<size_t>(call.number - 1)];
     technique->Report(trial.configuration, trial.cost);
   }
 }
@@ -151,6 +196,10 @@ Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
     return absl::InvalidArgumentError(
         absl::StrCat("lookahead must be at least 1, not ", options.lookahead));
   }
+  if (!(options.gap >= 0 && options.gap < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the gap must be at least 0 and less than 1, not ", options.gap));
+  }
   const size_t size = space.parameters().size();
   for (size_t i = 0; i < options.start.size(); ++i) {
     if (options.start[i].size() == size) continue;
@@ -159,7 +208,7 @@ Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
                                                    " values, the space has ", size, " parameters"));
   }
   auto state = std::make_unique<State>(std::move(space), std::move(options), std::move(technique));
-  state->technique->Initialize(state->space, state->options.seed);
+  state->InitializeTechnique(state->options.bound);
   state->AddStart();
   return Search(std::move(state));
 }
@@ -174,6 +223,43 @@ const SearchOptions& Search::options() const { return state_->options; }
 int64_t Search::evaluations() const { return state_->evaluations; }
 int64_t Search::valid_evaluations() const { return state_->valid_evaluations; }
 const std::optional<Evaluation>& Search::best() const { return state_->best; }
+
+CutFigures Search::cut() const {
+  const Cut& cut = state_->cut;
+  CutFigures figures;
+  if (!space().is_lazy()) figures.space_count = space().count();
+  figures.is_contradicted = cut.is_contradicted();
+  if (!cut.is_on()) return figures;
+  const SearchTechnique& technique = *state_->technique;
+  double least = std::max(cut.space_bound(), technique.ProvenBound().value_or(0));
+  bool is_all_told = true;
+  int64_t others = 0;  // that the technique did not propose, but may count
+  for (const State::Trial& trial : state_->trials) {
+    others += trial.is_technique ? 0 : 1;
+    if (trial.is_told && trial.cost.has_value() && *trial.cost < cut.BoundOf(trial.configuration)) {
+      figures.is_contradicted = true;
+      return figures;
+    }
+    if (trial.is_told) continue;
+    is_all_told = false;
+    least = std::min(least, cut.BoundOf(trial.configuration));
+  }
+  if (best().has_value()) least = std::min(least, *best()->cost);
+  const bool is_known = best().has_value();
+  const bool is_cut_whole =
+      cut.is_within_gap() || (is_known && cut.IsWithinGap(cut.space_bound(), *best()->cost));
+  const bool is_cut_left = technique.HasProvenAll() || is_cut_whole;
+  figures.space_bound = least;
+  figures.proven_worse = static_cast<long>(cut.rejected());
+  figures.is_whole = is_cut_whole || ((is_cut_left || state_->HasAll()) && is_all_told);
+  figures.is_within_gap = is_cut_whole || (is_known && cut.IsWithinGap(least, *best()->cost));
+  if (space().is_lazy()) return figures;
+  const Count tried = static_cast<long>(state_->trials.size());
+  const Count worse = is_cut_left ? Count(space().count() - tried)
+                                  : Count(technique.ProvenWorse() - static_cast<long>(others));
+  if (worse > figures.proven_worse) figures.proven_worse = worse;
+  return figures;
+}
 
 std::vector<Proposal> Search::Ask(int count) {
   std::vector<Proposal> proposals;

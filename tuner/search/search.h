@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "tuner/search/cut.h"
 #include "tuner/search/techniques/search_technique.h"
+#include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -23,6 +25,12 @@ struct SearchOptions {
   // Proposed first. Those that are not in the space are repaired to the nearest ones that are;
   // repeated ones are left out.
   std::vector<Configuration> start = {};
+  // Of costs. What it shows to be no better than the best, or better by less than the share `gap`,
+  // is not proposed, and the search ends once that is so of all of the space: techniques learn of
+  // such proposals what is known, as if they had been evaluated. nullptr: everything is proposed.
+  std::shared_ptr<const CostBound> bound = nullptr;
+  double gap = 0;
+  std::optional<double> incumbent = std::nullopt;  // a cost that is known from elsewhere
 };
 
 struct Proposal {
@@ -36,11 +44,13 @@ struct Evaluation {
   Cost cost;
 };
 
+// Start configurations are proposed whatever is known of them.
+//
 // Same space, options and costs: same proposals. So a search is resumed by telling a new one what
 // the old one was told (in the order of numbers). Not thread-safe.
 class Search {
  public:
-  // Errors: NotFound (technique), InvalidArgument (lookahead, sizes of start configurations).
+  // Errors: NotFound (technique), InvalidArgument (lookahead, gap, sizes of start configurations).
   static Result<Search> Create(SearchSpace space, SearchOptions options);
   Search(Search&&) noexcept;
   Search& operator=(Search&&) noexcept;
@@ -64,6 +74,8 @@ class Search {
   int64_t valid_evaluations() const;  // told with a cost
   // The smallest cost, the earliest of equal ones; nullopt before the first.
   const std::optional<Evaluation>& best() const;
+  // What was proven by then of all that techniques know.
+  CutFigures cut() const;
 
  private:
   struct State;

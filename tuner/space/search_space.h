@@ -145,6 +145,7 @@ class SearchSpace {
 
  private:
   friend class PartialConfiguration;
+  friend class SpaceTree;
   class Implementation;
   explicit SearchSpace(std::shared_ptr<const Implementation> implementation)
       : implementation_(std::move(implementation)) {}

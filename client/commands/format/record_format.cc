@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -62,6 +63,26 @@ std::string ComparedText(const v1::TuningRecord& record) {
   return text;
 }
 
+// How much of its space the search has proven to be slower; empty: nothing.
+std::string ProofLine(const v1::Certificate& certificate) {
+  const std::string no_faster =
+      certificate.gap() > 0
+          ? absl::StrFormat("no faster by more than %.3g %%", 100 * certificate.gap())
+          : "no faster";
+  if (certificate.is_whole()) {
+    return Fact("", "every other configuration was tried, or proven to be " + no_faster);
+  }
+  double worse = 0, all = 0;
+  const bool is_known = absl::SimpleAtod(certificate.proven_worse_count(), &worse) &&
+                        absl::SimpleAtod(certificate.space_count(), &all);
+  if (!is_known || worse <= 0 || all <= 0) return "";
+  const auto text = [](double count) {
+    return count < 1e6 ? absl::StrFormat("%.0f", count) : absl::StrFormat("%.3g", count);
+  };
+  return Fact("", absl::StrCat("at least ", text(worse), " of ", text(all),
+                               " configurations are proven to be ", no_faster));
+}
+
 // What no kernel can be faster than, and below it what is assumed; empty: nothing is known.
 std::string BoundLines(const v1::TuningRecord& record) {
   const v1::Certificate& certificate = record.certificate();
@@ -74,6 +95,7 @@ std::string BoundLines(const v1::TuningRecord& record) {
   for (const std::string& assumption : certificate.assumptions()) {
     absl::StrAppend(&text, Fact("", absl::StrCat("assumed: ", assumption)));
   }
+  absl::StrAppend(&text, ProofLine(certificate));
   return text;
 }
 

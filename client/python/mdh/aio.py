@@ -73,7 +73,7 @@ class AsyncClient:
     async def tune(
         self, expression: Source, *, budget_seconds: float = 0, max_trials: int = 0, seed: int = 0,
         technique: str = "", numerics: str = "", tolerance: float = 0, caches: str = "",
-        schedule: Union[str, Schedule] = "",
+        schedule: Union[str, Schedule] = "", gap: float = 0, without_cut: bool = False,
         force: bool = False, request_id: str = "", devices: Sequence[str] = (), source: str = "",
         on_progress: Optional[Callable[[Progress], None]] = None,
         on_note: Optional[Callable[[str], None]] = None,
@@ -82,7 +82,7 @@ class AsyncClient:
         options = tuning_pb2.TuningOptions(
             budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
             seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
-            cache_state=calls.cache_state(caches), schedule=str(schedule))
+            cache_state=calls.cache_state(caches), schedule=str(schedule), gap=gap, without_cut=without_cut)
         job = await self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,
             devices=devices, source_name=source))

@@ -141,6 +141,8 @@ class Client:
         caches: str = "",
         schedule: Union[str, Schedule] = "",
         candidate: Optional[Candidate] = None,
+        gap: float = 0,
+        without_cut: bool = False,
         force: bool = False,
         request_id: str = "",
         devices: Sequence[str] = (),
@@ -161,7 +163,9 @@ class Client:
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `schedule`: what the kernel must keep
         to, which gives a record of its own. `candidate`: whose decisions hold: only what
-        they leave is searched, anew, and replaces a record only if it is faster. `force`: search even if there is
+        they leave is searched, anew, and replaces a record only if it is faster. `gap`: the search ends once
+        its best is proven to be within this share of the best possible (0.05: 5 %). `without_cut`: try also what a
+        bound shows to be slower than the best so far. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a
@@ -174,7 +178,7 @@ class Client:
         options = tuning_pb2.TuningOptions(
             budget_ns=calls.nanoseconds(budget_seconds, "budget_seconds"), max_trials=max_trials,
             seed=seed, technique=technique, numerics_policy=calls.policy(numerics), tolerance=tolerance,
-            cache_state=calls.cache_state(caches), schedule=str(schedule),
+            cache_state=calls.cache_state(caches), schedule=str(schedule), gap=gap, without_cut=without_cut,
             restrictions=candidate.restriction_messages() if candidate is not None else ())
         job = self._run(calls.create_job(
             expression, options=options, force=force, request_id=request_id or uuid.uuid4().hex,

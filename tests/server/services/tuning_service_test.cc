@@ -44,6 +44,8 @@ TEST_F(TuningServiceTest, WrongRequestsNameTheField) {
       {"options.budget_ns", {.budget_ns = -1}},
       {"options.max_trials", {.max_trials = -1}},
       {"options.tolerance", {.tolerance = 2}},
+      {"options.gap", {.gap = 1}},
+      {"options.gap", {.gap = -0.1}},
       {"options.cache_state", {.cache_state = static_cast<v1::CacheState>(9)}},
       {"options.max_device_time_ns", {.max_device_time_ns = -1}},
       {"options.numerics_policy", {.numerics_policy = v1::NUMERICS_POLICY_TF32}},

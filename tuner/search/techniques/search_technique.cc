@@ -24,6 +24,9 @@ constexpr Entry kTechniques[] = {
     {"pattern_search", MakePatternSearch},
     {"torczon", MakeTorczon},
     {"nelder_mead", MakeNelderMead},
+    {"best_first", MakeBestFirst},
+    {"tag", MakeTag},
+    {"uct", MakeUct},
     {"round_robin", MakeRoundRobin},
     {"auc_bandit", MakeAucBandit},
 };

@@ -17,6 +17,9 @@ std::unique_ptr<SearchTechnique> MakeParticleSwarm();
 std::unique_ptr<SearchTechnique> MakePatternSearch();
 std::unique_ptr<SearchTechnique> MakeTorczon();
 std::unique_ptr<SearchTechnique> MakeNelderMead();
+std::unique_ptr<SearchTechnique> MakeBestFirst();
+std::unique_ptr<SearchTechnique> MakeTag();
+std::unique_ptr<SearchTechnique> MakeUct();
 std::unique_ptr<SearchTechnique> MakeRoundRobin();
 std::unique_ptr<SearchTechnique> MakeAucBandit();
 

@@ -19,20 +19,22 @@ from .parameters import TP
 from .ranges import Bool, Interval, Permutation, Range, Set
 from .result import NoConfigurationError, TuningResult
 from .search_techniques import (
-    AUCBandit, Bayesian, Descent, DifferentialEvolution, Exhaustive, NelderMead, ParticleSwarm,
-    PatternSearch, Random, RoundRobin, SearchTechnique, SimulatedAnnealing, Torczon,
+    AUCBandit, Bayesian, BestFirst, Descent, DifferentialEvolution, Exhaustive, NelderMead, ParticleSwarm,
+    PatternSearch, Random, RoundRobin, SearchTechnique, SimulatedAnnealing,
+    ThresholdAscent, Torczon, UpperConfidenceTree,
 )
 from .specification import Specification
 from .study import Outcome, Study, StudyStatus, Trial
 from .tuner import SpaceWarning, Tuner
 
 __all__ = [
-    "AUCBandit", "AbortCondition", "Bayesian", "Bool", "Constraint", "Cost",
+    "AUCBandit", "AbortCondition", "Bayesian", "BestFirst", "Bool", "Constraint", "Cost",
     "CostFunctionError", "Descent", "DifferentialEvolution", "Duration", "Evaluations",
     "Exhaustive", "Fraction", "Interval", "NelderMead", "NoConfigurationError", "Outcome",
     "ParticleSwarm", "PatternSearch", "Permutation", "Random", "Range", "RoundRobin",
     "SearchTechnique", "Set",
     "SimulatedAnnealing", "SpaceWarning", "Specification", "Speedup", "Study", "StudyStatus",
-    "TP", "Torczon", "Trial", "Tuner", "TuningResult", "ValidEvaluations", "ceil_div",
+    "TP", "ThresholdAscent", "Torczon", "Trial", "Tuner", "TuningResult", "UpperConfidenceTree",
+    "ValidEvaluations", "ceil_div",
     "command", "cuda", "divides", "max", "min", "opencl", "where",
 ]

@@ -76,6 +76,24 @@ class NelderMead(SearchTechnique):
     name = "nelder_mead"
 
 
+class BestFirst(SearchTechnique):
+    """Decisions in a tree, those of the least bound first, until nothing that is left can be better."""
+
+    name = "best_first"
+
+
+class ThresholdAscent(SearchTechnique):
+    """A tree of decisions, along those that gave most of the best costs."""
+
+    name = "tag"
+
+
+class UpperConfidenceTree(SearchTechnique):
+    """A tree of decisions, along those that gave the best cost, and those that were tried little."""
+
+    name = "uct"
+
+
 class RoundRobin(SearchTechnique):
     """The other techniques in turns."""
 
@@ -91,7 +109,7 @@ class AUCBandit(SearchTechnique):
 Technique = Union[str, SearchTechnique, Type[SearchTechnique]]
 SEARCH_TECHNIQUES: Tuple[Type[SearchTechnique], ...] = (
     Exhaustive, Random, SimulatedAnnealing, Descent, Bayesian, DifferentialEvolution, ParticleSwarm,
-    PatternSearch, Torczon, NelderMead, RoundRobin, AUCBandit)
+    PatternSearch, Torczon, NelderMead, BestFirst, ThresholdAscent, UpperConfidenceTree, RoundRobin, AUCBandit)
 
 
 def technique_name(technique: Technique) -> str:

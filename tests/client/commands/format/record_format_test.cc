@@ -73,6 +73,17 @@ TEST(RecordFormat, TheLastLineIsWhatNoKernelCanBeFasterThan) {
                        "               assumed: no core is clocked above 3 GHz\n"));
   EXPECT_THAT(FormatRecordDetails(record, 80),
               HasSubstr("  floor        fp32 units: 8.00 ms, 1e+09 multiplications\n"));
+  certificate.set_space_count("20000000000000000000");
+  certificate.set_proven_worse_count("1234");
+  EXPECT_THAT(FormatRecord(record),
+              EndsWith("               at least 1234 of 2e+19 configurations are proven to be no "
+                       "faster\n"));
+  certificate.set_gap(0.05);
+  EXPECT_THAT(FormatRecord(record), EndsWith("proven to be no faster by more than 5 %\n"));
+  certificate.set_gap(0);
+  certificate.set_is_whole(true);
+  EXPECT_THAT(FormatRecord(record), EndsWith("               every other configuration was tried, "
+                                             "or proven to be no faster\n"));
   certificate.set_problem_bound_ns(0);
   EXPECT_THAT(FormatRecord(record), Not(HasSubstr("bound  ")));
 }

@@ -1,0 +1,256 @@
+#include "codegen/bounds/design_bound.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "codegen/bounds/unit_cycles.h"
+#include "codegen/program/contraction_units.h"
+
+namespace mdh {
+namespace {
+
+using Facts = DesignBound::Facts;
+
+// Of NVIDIA's multiprocessors: schedulers, each of which issues an instruction of a warp in a
+// cycle.
+constexpr double kSchedulers = 4;
+constexpr double kWarp = 32;
+// Of an instruction that reads memory, in bytes; from compute capability 10.0 on.
+constexpr double kWidestAccess = 16, kWiderAccess = 32;
+
+// ---- Counts, each the least of all that ranges allow ----
+
+double Ceil(double a, double b) { return std::ceil(a / b * (1 - kRounding)); }
+
+// Points of a box.
+double Points(const ExtentRanges& box) {
+  double points = 1;
+  for (const ExtentRange& extent : box) points *= static_cast<double>(extent.low);
+  return points;
+}
+
+// Along these dimensions.
+double Points(const ExtentRanges& box, DimensionSet dimensions) {
+  double points = 1;
+  for (size_t d = 0; d < box.size(); ++d) {
+    if ((dimensions >> d & 1) != 0) points *= static_cast<double>(box[d].low);
+  }
+  return points;
+}
+
+// Whole parts of that extent in another one, of which it has one at least.
+int64_t Whole(int64_t outer, int64_t inner) { return std::max<int64_t>(1, outer / inner); }
+
+double WholeParts(const ExtentRanges& outer, const ExtentRanges& inner) {
+  double parts = 1;
+  for (size_t d = 0; d < outer.size(); ++d) {
+    parts *= static_cast<double>(Whole(outer[d].low, inner[d].high));
+  }
+  return parts;
+}
+
+// Points of all whole parts: a part is left out at most, which has less than half of all points.
+double PointsOfWholeParts(const ExtentRanges& sizes, const ExtentRanges& part) {
+  double points = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t size = sizes[d].low;
+    const auto [low, high] = part[d];
+    const int64_t one = low == high ? Whole(size, low) * low
+                                    : std::max({low, size - high + 1, size / 2 + size % 2});
+    points *= static_cast<double>(one);
+  }
+  return points;
+}
+
+// Of the points of a box, which combines all but one for each of its results.
+double CyclesOfPoint(const Facts::Cycles& cycles, const ExtentRanges& box, DimensionSet reduced) {
+  const double combined = 1 - 1 / Points(box, reduced);
+  return std::max(cycles.least, combined * cycles.combined);
+}
+
+double Workers(const Facts& facts, const DesignRanges& ranges) {
+  if (!facts.is_host || ranges.most_threads <= 0) return facts.cores;
+  return std::min(facts.cores, static_cast<double>(ranges.most_threads));
+}
+
+// Whole parts that some core has.
+double PartsOfOne(const Facts& facts, const DesignRanges& ranges) {
+  return std::max(1.0, Ceil(WholeParts(facts.sizes, ranges.part), Workers(facts, ranges)));
+}
+
+// What a thread computes along each dimension in a whole block, if its share is whole.
+ExtentRanges OfThread(const DesignRanges& ranges) {
+  ExtentRanges extents = ranges.thread;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    extents[d].low *= Whole(ranges.part[d].low, ranges.around_threads[d].high);
+  }
+  return extents;
+}
+
+// Warps in which a thread has a whole share, in the blocks of some multiprocessor.
+double WarpsOfOne(const Facts& facts, const DesignRanges& ranges) {
+  return PartsOfOne(facts, ranges) * Ceil(WholeParts(ranges.around_threads, ranges.thread), kWarp);
+}
+
+bool HasWarps(const Facts& facts, const DesignRanges& ranges) {
+  return facts.has_warps && !ranges.thread.empty();
+}
+
+// ---- Floors, in cycles of a core ----
+
+double CoresCycles(const Facts& facts, const DesignRanges& ranges) {
+  const double points =
+      std::max(PartsOfOne(facts, ranges) * Points(ranges.part),
+               PointsOfWholeParts(facts.sizes, ranges.part) / Workers(facts, ranges));
+  return points * CyclesOfPoint(facts.of_core, ranges.part, facts.reduced);
+}
+
+double SchedulerCycles(const Facts& facts, const DesignRanges& ranges) {
+  if (!HasWarps(facts, ranges)) return 0;
+  const ExtentRanges own = OfThread(ranges);
+  const double warps = Ceil(WarpsOfOne(facts, ranges), kSchedulers);
+  const double of_point = CyclesOfPoint(facts.of_scheduler, own, facts.reduced);
+  return warps * Points(own) * kWarp * kSchedulers * of_point;
+}
+
+double LoadCycles(const Facts& facts, const DesignRanges& ranges) {
+  if (!HasWarps(facts, ranges)) return 0;
+  const ExtentRanges own = OfThread(ranges);
+  double accesses = 0;
+  for (const PointWork::Read& read : facts.reads) {
+    accesses += Ceil(Points(own, read.distinct) * read.element_bytes, facts.access_bytes);
+  }
+  return WarpsOfOne(facts, ranges) * accesses;
+}
+
+struct DesignFloor {
+  const char* resource;
+  ProofClass proof;
+  double (*cycles)(const Facts&, const DesignRanges&);
+  const char* reason;
+};
+
+constexpr DesignFloor kFloors[] = {
+    {"the busiest core", ProofClass::kCompiler, CoresCycles, "whole parts that one of them has"},
+    {"a scheduler of warps", ProofClass::kCompiler, SchedulerCycles,
+     "instructions of the warps that one of them has"},
+    {"loads of threads", ProofClass::kCompiler, LoadCycles,
+     "what every thread reads, an instruction of a warp in each cycle"},
+};
+
+// Of both kinds of units the faster one, as hosts have instructions for products of vectors.
+double OnFastestUnits(const PointWork& work, const Expression& expression,
+                      const DeviceDescription& device, const DeviceRates& rates,
+                      NumericsPolicy numerics) {
+  const NumericsPolicy policy = PolicyFor(expression, numerics);
+  if (!work.is_contraction || !RunsOnHost(device) || !Reassociates(policy)) return INFINITY;
+  const double flops = UnitPeak(expression, device, rates.clock_hz, policy);
+  return flops > 0 ? 2 * rates.clock_hz * rates.cores / flops : INFINITY;
+}
+
+Facts::Cycles CyclesOfPoints(const PointWork& work, const DeviceRates& rates, bool may_fuse) {
+  std::array<ArithmeticWork, 3> both = work.function;
+  for (const RealKind kind : kRealKinds) {
+    const auto n = static_cast<size_t>(kind);
+    both[n] = both[n] + work.combining[n];
+  }
+  return {.least = UnitCycles(work.function, rates, may_fuse),
+          .combined = UnitCycles(both, rates, may_fuse)};
+}
+
+// Without what all schedulers of a multiprocessor may share.
+PointWork OfSchedulers(PointWork work, const DeviceRates& rates) {
+  for (const RealKind kind : kRealKinds) {
+    if (rates.of(kind).multiplications >= kWarp) continue;
+    work.function[static_cast<size_t>(kind)] = {};
+    work.combining[static_cast<size_t>(kind)] = {};
+  }
+  return work;
+}
+
+}  // namespace
+
+std::optional<DesignRanges> RangesOf(const TuningParameters& parameters, const SystemModel& model,
+                                     int rank) {
+  const bool is_special =
+      parameters.unit.rows > 0 || parameters.scan.threads > 0 || parameters.keyed.threads > 0;
+  if (is_special || !HasFusedPhases(parameters) || model.layers.empty()) return std::nullopt;
+  if (model.layers.front().role != LayerRole::kCores) return std::nullopt;
+  const LevelTable<AsmLevel>& assignment = parameters.phase.assignment;
+  for (size_t l = 0; l < assignment.size(); ++l) {
+    for (const AsmLevel& level : assignment[l]) {
+      if (level.layer != static_cast<int>(l)) return std::nullopt;
+    }
+  }
+  const auto extents = [&](int layer) {
+    ExtentRanges ranges;
+    for (int d = 0; d < rank; ++d) {
+      ranges.push_back({parameters.tile[layer][d], parameters.tile[layer][d]});
+    }
+    return ranges;
+  };
+  DesignRanges ranges;
+  ranges.part = extents(0);
+  ranges.most_threads = parameters.threads;
+  if (const int threads = ThreadLayer(model); threads > 0) {
+    ranges.around_threads = extents(threads - 1);
+    ranges.thread = extents(threads);
+  }
+  return ranges;
+}
+
+int ThreadLayer(const SystemModel& model) {
+  return model.LayerWith(LayerRole::kWarps) < 0 ? model.LayerWith(LayerRole::kThreads) : -1;
+}
+
+DesignBound::DesignBound(const Expression& expression, const DeviceDescription& device,
+                         const DeviceRates& rates, NumericsPolicy numerics)
+    : clock_hz_(rates.clock_hz), assumption_(rates.clock_assumption) {
+  for (const Dimension& dimension : expression.dimensions()) {
+    facts_.sizes.push_back({dimension.size, dimension.size});
+  }
+  if (clock_hz_ <= 0) return;
+  const PointWork work = PointWorkOf(expression);
+  const bool may_fuse = Reassociates(numerics);
+  const double on_units = OnFastestUnits(work, expression, device, rates, numerics);
+  facts_.reduced = ReducedDimensions(expression);
+  facts_.of_core = CyclesOfPoints(work, rates, may_fuse);
+  facts_.of_core.least = std::min(facts_.of_core.least, on_units);
+  facts_.of_core.combined = std::min(facts_.of_core.combined, on_units);
+  facts_.of_scheduler = CyclesOfPoints(OfSchedulers(work, rates), rates, may_fuse);
+  facts_.reads = work.reads;
+  facts_.cores = rates.cores;
+  facts_.is_host = RunsOnHost(device);
+  const int capability = ComputeCapability(device);
+  facts_.has_warps = !facts_.is_host && capability >= 70;
+  facts_.access_bytes = capability >= 100 ? kWiderAccess : kWidestAccess;
+}
+
+double DesignBound::TimeNs(const DesignRanges& ranges) const {
+  if (clock_hz_ <= 0 || ranges.part.empty()) return 0;
+  double cycles = 0;
+  for (const DesignFloor& floor : kFloors) {
+    cycles = std::max(cycles, floor.cycles(facts_, ranges));
+  }
+  return cycles / clock_hz_ * 1e9 * (1 - kRounding);
+}
+
+std::vector<Floor> DesignBound::Floors(const DesignRanges& ranges) const {
+  std::vector<Floor> floors;
+  for (const DesignFloor& floor : kFloors) {
+    const bool is_known = clock_hz_ > 0 && !ranges.part.empty();
+    const double cycles = is_known ? floor.cycles(facts_, ranges) : 0;
+    if (cycles <= 0) continue;
+    floors.push_back({.resource = floor.resource,
+                      .time_ns = cycles / clock_hz_ * 1e9 * (1 - kRounding),
+                      .reason = absl::StrFormat("%.3g cycles: %s", cycles, floor.reason),
+                      .proof = floor.proof,
+                      .assumption = assumption_});
+  }
+  std::stable_sort(floors.begin(), floors.end(),
+                   [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+  return floors;
+}
+
+}  // namespace mdh

@@ -1,0 +1,136 @@
+#include "codegen/bounds/design_bound.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/shipped_expression.h"
+
+namespace mdh::design_bound_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+DeviceDescription H100() {
+  DeviceDescription device = *DescribeCudaArchitecture(90);
+  device.limits = {.clock_hz = 1.98e9, .memory_bytes_per_s = 3.352e12};
+  return device;
+}
+
+DesignBound OnH100(const Expression& expression) {
+  return DesignBound(expression, H100(), RatesOf(H100(), {}), NumericsPolicy::kReassociate);
+}
+
+double TimeOf(const std::vector<Floor>& floors, const std::string& resource) {
+  for (const Floor& floor : floors) {
+    if (floor.resource == resource) return floor.time_ns;
+  }
+  return 0;
+}
+
+ExtentRanges Box(std::initializer_list<int64_t> extents) {
+  ExtentRanges box;
+  for (const int64_t extent : extents) box.push_back({extent, extent});
+  return box;
+}
+
+constexpr double kNs = 1e9 / 1.98e9;  // of a cycle
+
+Expression Product(const char* i, const char* j, const char* k) {
+  return Shipped("matmul.mdh", {{"I", i}, {"J", j}, {"K", k}});
+}
+
+TEST(DesignBound, BlocksComeInWholeTurns) {
+  const DesignBound bound = OnH100(Product("1024", "1024", "1024"));
+  const auto of_part = [&](int64_t i, int64_t j) {
+    return TimeOf(bound.Floors({.part = Box({i, j, 1024}),
+                                .around_threads = Box({i, j, 1024}),
+                                .thread = Box({1, 1, 1024})}),
+                  "the busiest core");
+  };
+  // 64 blocks on 132 multiprocessors, and 256, of which one has two.
+  EXPECT_NEAR(of_part(128, 128), 128.0 * 128 * 1024 / 128 * kNs, 1e-3);
+  EXPECT_NEAR(of_part(64, 64), 2 * 64.0 * 64 * 1024 / 128 * kNs, 1e-3);
+  // The last blocks of 1000 = 7 * 128 + 104 are not whole.
+  const DesignBound ragged = OnH100(Product("1000", "1000", "1024"));
+  EXPECT_NEAR(TimeOf(ragged.Floors({.part = Box({128, 128, 1024})}), "the busiest core"),
+              128.0 * 128 * 1024 / 128 * kNs, 1e-3);
+}
+
+TEST(DesignBound, WarpsAreOfThirtyTwoThreads) {
+  const DesignBound bound = OnH100(Product("1024", "1024", "1024"));
+  const auto floors = [&](ExtentRanges thread) {
+    return bound.Floors({.part = Box({64, 64, 1024}),
+                         .around_threads = Box({64, 64, 1024}),
+                         .thread = std::move(thread)});
+  };
+  // 256 threads fill their warps; 16 of them, in each of two blocks, half of one.
+  EXPECT_NEAR(TimeOf(floors(Box({4, 4, 1024})), "a scheduler of warps"),
+              TimeOf(floors(Box({4, 4, 1024})), "the busiest core"), 1e-3);
+  EXPECT_NEAR(TimeOf(floors(Box({16, 16, 1024})), "a scheduler of warps"), 16.0 * 16 * 1024 * kNs,
+              1e-3);
+}
+
+TEST(DesignBound, ThreadsReadWhatTheyCompute) {
+  const DesignBound bound = OnH100(Product("1024", "1024", "1024"));
+  const auto loads = [&](int64_t i, int64_t j) {
+    return TimeOf(bound.Floors({.part = Box({64, 64, 1024}),
+                                .around_threads = Box({64, 64, 8}),
+                                .thread = Box({i, j, 8})}),
+                  "loads of threads");
+  };
+  // Two blocks; a thread reads i rows and j columns of 1024 elements, four at a time.
+  EXPECT_NEAR(loads(1, 1), 2 * 128 * (1 + 1) * 256.0 * kNs, 1e-3);
+  EXPECT_NEAR(loads(8, 8), 2 * 2 * (8 + 8) * 256.0 * kNs, 1e-3);
+}
+
+TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {
+  DeviceDescription host;
+  host.cores = 8;
+  host.isa = "x86-64 avx2 fma";
+  host.clock_hz = 2e9;
+  const DesignBound bound(Product("1024", "1024", "1024"), host, RatesOf(host, {}),
+                          NumericsPolicy::kReassociate);
+  const DesignRanges ranges = {.part = Box({64, 1024, 1024})};
+  DesignRanges on_two = ranges;
+  on_two.most_threads = 2;
+  EXPECT_GT(bound.TimeNs(ranges), 0);
+  EXPECT_DOUBLE_EQ(bound.TimeNs(on_two), 4 * bound.TimeNs(ranges));
+  const std::vector<Floor> floors = bound.Floors(ranges);
+  ASSERT_EQ(floors.size(), 1u);
+  EXPECT_THAT(floors[0].reason, HasSubstr("whole parts that one of them has"));
+  EXPECT_EQ(floors[0].time_ns, bound.TimeNs(ranges));
+  EXPECT_THAT(floors[0].assumption, HasSubstr("no core is clocked above"));
+}
+
+TEST(DesignBound, KnowsNothingOfOtherPrograms) {
+  EXPECT_EQ(OnH100(Product("64", "64", "64")).TimeNs({}), 0);
+  TuningParameters parameters;
+  parameters.tile = LevelTable<int64_t>(CudaModel().layers.size(), {1, 1, 1});
+  EXPECT_TRUE(RangesOf(parameters, CudaModel(), 3).has_value());
+  parameters.unit.rows = 64;
+  EXPECT_FALSE(RangesOf(parameters, CudaModel(), 3).has_value());
+  // Threads of models with warps are not what one layer says.
+  parameters.unit.rows = 0;
+  parameters.tile = LevelTable<int64_t>(CudaWarpModel().layers.size(), {1, 1, 1});
+  EXPECT_TRUE(RangesOf(parameters, CudaWarpModel(), 3)->thread.empty());
+}
+
+// Ranges that hold others have the smaller bound.
+TEST(DesignBound, FallsWithWhatIsOpen) {
+  const DesignBound bound = OnH100(Product("1000", "77", "333"));
+  for (int64_t low = 1; low <= 77; ++low) {
+    for (int64_t high = low; high <= 77; ++high) {
+      const auto of = [&](int64_t a, int64_t b) {
+        return bound.TimeNs({.part = {{a, b}, {7, 7}, {333, 333}},
+                             .around_threads = {{a, b}, {7, 7}, {9, 9}},
+                             .thread = {{1, 1}, {1, 7}, {9, 9}}});
+      };
+      ASSERT_LE(of(low, high), of(low, low));
+      ASSERT_LE(of(low, high), of(high, high));
+      ASSERT_LE(of(low, high), of(std::min(low + 1, high), high));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mdh::design_bound_test

@@ -1,0 +1,52 @@
+// Bounds against measurements: random configurations of expressions, every prefix of several orders
+// of decisions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/expression/expression.h"
+
+namespace mdh {
+
+struct BoundCheckOptions {
+  std::string runner;          // path of mdh-runner
+  std::string work_directory;  // of the runner
+  std::string device = "cpu";  // as RunnerOptions::device
+  std::string sources;         // the root of the sources, whose expressions are taken
+  int count = 100;             // configurations
+  int each = 10;               // of them of one expression
+  int64_t points = 1'000'000;  // of an expression, at most
+  uint64_t seed = 1;
+};
+
+struct BoundCheckReport {
+  std::string device;
+  int expressions = 0;
+  int64_t configurations = 0;  // drawn
+  int64_t measured = 0;        // right, and timed
+  int64_t bounds = 0;          // of prefixes
+  int64_t violations = 0;      // a bound was above the fastest call
+  int64_t drops = 0;           // a bound fell along a decision
+  double bound_ns = 0;         // that a bound takes, on average
+  // By configuration: bound / time of the configuration, and of the whole problem; ascending.
+  std::vector<double> shares, problem_shares;
+};
+
+// An expression that ships with the project, `name`, with random sizes of so many points at most.
+// Errors: those of its parser.
+Result<Expression> RandomlySized(const std::string& sources, const std::string& name,
+                                 int64_t points, uint64_t seed);
+
+// Calls `on_failure` with all that is needed to repeat what is wrong. Errors: those of
+// Runner::Start; a runner that gives up.
+Result<BoundCheckReport> CheckBounds(const BoundCheckOptions& options,
+                                     const std::function<void(const std::string&)>& on_failure);
+
+// "100 configurations of 10 expressions on NAME: 0 violations, ..."
+std::string Summary(const BoundCheckReport& report);
+
+}  // namespace mdh

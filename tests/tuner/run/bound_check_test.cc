@@ -1,0 +1,43 @@
+// The short version of bound_campaign.
+#include "tests/property/bound_check.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/fresh_seed.h"
+#include "tests/server/temporary_directory.h"
+#include "tests/source_path.h"
+#include "tests/tuner/runner_program.h"
+
+namespace mdh::bound_check_test {
+namespace {
+
+TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
+  const TemporaryDirectory directory;
+  BoundCheckOptions options;
+  options.runner = RunnerProgram();
+  options.work_directory = directory.File("runner");
+  options.sources = SourcePath();
+  options.count = 20;
+  options.points = 200'000;
+  options.seed = FreshSeed();
+  const auto report =
+      CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->violations, 0);
+  EXPECT_EQ(report->drops, 0);
+  EXPECT_GE(report->configurations, 20);
+  EXPECT_GT(report->bounds, 100);
+  std::puts(Summary(*report).c_str());
+}
+
+TEST(BoundCheck, SizesAreRandomAndSmallEnough) {
+  const auto one = RandomlySized(SourcePath(), "matmul", 5000, 1);
+  const auto two = RandomlySized(SourcePath(), "matmul", 5000, 2);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_LE(one->points(), 5000);
+  EXPECT_LE(two->points(), 5000);
+  EXPECT_NE(one->points(), two->points());
+}
+
+}  // namespace
+}  // namespace mdh::bound_check_test

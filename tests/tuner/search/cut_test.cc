@@ -1,0 +1,185 @@
+// Searches with a bound: what they leave out, what they prove, and what they do if it is wrong.
+#include "tuner/search/cut.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/tuner/search/recorded_spaces.h"
+#include "tuner/search/search.h"
+#include "tuner/search/techniques/random_number.h"
+
+namespace mdh::cut_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A share of the least cost of all configurations of these codes.
+class ValleyBound : public CostBound {
+ public:
+  explicit ValleyBound(double share) : share_(share) {}
+
+  double Of(OpenCodes open) const override {
+    Configuration best(open.size());
+    const auto nearest = [&](size_t parameter, double wanted, auto&& place) {
+      best[parameter] = *std::min_element(
+          open[parameter].begin(), open[parameter].end(), [&](int64_t a, int64_t b) {
+            return std::abs(place(a) - wanted) < std::abs(place(b) - wanted);
+          });
+    };
+    const auto logarithm = [](int64_t code) { return std::log2(static_cast<double>(code)); };
+    nearest(0, 3, logarithm);
+    nearest(1, 1, logarithm);
+    nearest(2, 3, [](int64_t code) { return static_cast<double>(code); });
+    return share_ * ValleyCost(best);
+  }
+
+ private:
+  double share_;
+};
+
+SearchOptions With(const std::string& technique, double share, double gap = 0) {
+  return {
+      .technique = technique, .seed = 3, .bound = std::make_shared<ValleyBound>(share), .gap = gap};
+}
+
+struct Finished {
+  std::vector<Configuration> trace;
+  std::vector<double> costs;
+  CutFigures cut;
+  double best = 0;
+};
+
+// To its end, with so many evaluations at once that end in any order.
+Finished RunOf(const SearchOptions& options, int devices, const SearchSpace& space = SmallSpace()) {
+  Result<Search> search = Search::Create(space, options);
+  EXPECT_TRUE(search.ok()) << search.status();
+  Finished run;
+  Rng rng(static_cast<uint64_t>(devices));
+  std::vector<Proposal> running;
+  while (true) {
+    for (Proposal& next : search->Ask(devices - static_cast<int>(running.size()))) {
+      run.trace.push_back(next.configuration);
+      run.costs.push_back(ValleyCost(next.configuration));
+      running.push_back(std::move(next));
+    }
+    if (running.empty()) break;
+    const size_t done = RandomBelow(rng, running.size());
+    const Cost cost = ValleyCost(running[done].configuration);
+    EXPECT_TRUE(search->Tell(running[done].number, cost).ok());
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+  run.cut = search->cut();
+  if (search->best().has_value()) run.best = *search->best()->cost;
+  return run;
+}
+
+TEST(CutTest, NoTechniqueMissesTheBest) {
+  for (const std::string& technique : SearchTechniqueNames()) {
+    SCOPED_TRACE(technique);
+    const Finished whole = RunOf(With(technique, 0), 1);
+    EXPECT_EQ(whole.trace.size(), 90u);
+    EXPECT_EQ(whole.cut.proven_worse, 0);
+    const Finished run = RunOf(With(technique, 0.9), 1);
+    EXPECT_EQ(run.best, 100);
+    EXPECT_LT(run.trace.size(), 90u);
+    // Each is counted once, and all are counted: as tried, or as proven to be worse.
+    EXPECT_EQ(run.cut.proven_worse + static_cast<long>(run.trace.size()), 90);
+    EXPECT_TRUE(run.cut.is_whole);
+    EXPECT_FALSE(run.cut.is_contradicted);
+    EXPECT_EQ(std::set<Configuration>(run.trace.begin(), run.trace.end()).size(), run.trace.size());
+  }
+}
+
+TEST(CutTest, TracesDoNotDependOnDevices) {
+  for (const std::string& technique : SearchTechniqueNames()) {
+    SCOPED_TRACE(technique);
+    SearchOptions options = With(technique, 0.8);
+    options.lookahead = 4;
+    const Finished expected = RunOf(options, 1);
+    for (const int devices : {2, 3, 4}) EXPECT_EQ(RunOf(options, devices).trace, expected.trace);
+  }
+}
+
+TEST(CutTest, EndsWithinTheGap) {
+  for (const std::string& technique : SearchTechniqueNames()) {
+    SCOPED_TRACE(technique);
+    const Finished run = RunOf(With(technique, 1, 0.1), 1);
+    EXPECT_TRUE(run.cut.is_within_gap);
+    EXPECT_EQ(run.cut.space_bound, 100);
+    EXPECT_LE(run.best * 0.9, 100);
+    // The search is over with the first cost that is good enough, but for what was asked for.
+    const auto first = std::find_if(run.costs.begin(), run.costs.end(),
+                                    [](double cost) { return cost * 0.9 <= 100; });
+    EXPECT_LE(run.costs.end() - first, 4);
+  }
+}
+
+TEST(CutTest, ABoundThatIsWrongCountsNoMore) {
+  for (const std::string& technique : SearchTechniqueNames()) {
+    SCOPED_TRACE(technique);
+    const Finished run = RunOf(With(technique, 1.02), 1);
+    EXPECT_TRUE(run.cut.is_contradicted);
+    EXPECT_EQ(run.cut.proven_worse, 0);
+    EXPECT_EQ(run.cut.space_bound, 0);
+    EXPECT_EQ(run.best, 100);
+    EXPECT_EQ(run.trace.size(), 90u) << "nothing is left out";
+  }
+}
+
+// The first one is the best where bounds are the costs, and proves all others to be worse.
+TEST(CutTest, BestFirstProvesTheBest) {
+  SearchOptions options = With("best_first", 1);
+  options.lookahead = 1;
+  const Finished exact = RunOf(options, 1);
+  EXPECT_EQ(exact.trace.size(), 1u);
+  EXPECT_EQ(exact.cut.proven_worse, 89);
+  EXPECT_TRUE(exact.cut.is_whole);
+  options = With("best_first", 0.9);
+  options.lookahead = 1;
+  const Finished run = RunOf(options, 1);
+  EXPECT_TRUE(run.cut.is_whole && run.cut.is_within_gap);
+  EXPECT_EQ(run.best, 100);
+  EXPECT_EQ(run.cut.space_bound, 100) << "nothing that is left costs less";
+  EXPECT_EQ(run.cut.proven_worse + static_cast<long>(run.trace.size()), 90);
+  // Nothing was tried that cannot be better than 100.
+  for (const double cost : run.costs) EXPECT_LT(0.9 * cost, 100);
+}
+
+// What is proven along the way is never more than what is not tried in the end.
+TEST(CutTest, CountsOnTheWay) {
+  SearchOptions options = With("best_first", 0.9);
+  options.lookahead = 1;
+  Result<Search> search = Search::Create(SmallSpace(), options);
+  ASSERT_TRUE(search.ok()) << search.status();
+  Count before = 0;
+  int tried = 0;
+  for (std::vector<Proposal> next = search->Ask(1); !next.empty(); next = search->Ask(1)) {
+    ASSERT_TRUE(search->Tell(next[0].number, ValleyCost(next[0].configuration)).ok());
+    ++tried;
+    const CutFigures cut = search->cut();
+    EXPECT_GE(cut.proven_worse, before);
+    EXPECT_LE(cut.proven_worse + tried, 90);
+    EXPECT_LE(cut.space_bound, 100);
+    before = cut.proven_worse;
+  }
+}
+
+TEST(CutTest, KnowsWhatWasReachedElsewhere) {
+  SearchOptions options = With("random", 1);
+  options.incumbent = 99;
+  EXPECT_TRUE(RunOf(options, 1).trace.empty());
+}
+
+TEST(CutTest, HasNoMoreThanAllOfAGap) {
+  for (const double gap : {-0.1, 1.0, std::nan("")}) {
+    const Result<Search> search = Search::Create(SmallSpace(), With("random", 0.5, gap));
+    EXPECT_THAT(std::string(search.status().message()),
+                HasSubstr("the gap must be at least 0 and less than 1"));
+  }
+}
+
+}  // namespace
+}  // namespace mdh::cut_test

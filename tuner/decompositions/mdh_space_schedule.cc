@@ -55,16 +55,6 @@ std::vector<int64_t> MdhProblem::PinnedCounts(int d) const {
   return {counts.begin(), counts.end()};
 }
 
-int MdhProblem::Decisions(int d) const {
-  if (!schedule.has_value()) return 0;
-  return static_cast<int>(std::count_if(
-      schedule->decisions().begin(), schedule->decisions().end(), [d](const Decision& decision) {
-        return decision.dimension == d &&
-               (decision.kind == Kind::kTile || decision.kind == Kind::kParts ||
-                decision.kind == Kind::kAxis);
-      }));
-}
-
 std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   std::vector<ChoiceValue> values;
   if (!schedule.has_value()) return values;
@@ -75,31 +65,20 @@ std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   return values;
 }
 
-std::vector<std::set<std::string>> MdhSpaceKind::ParameterGroups() const {
-  std::vector<std::set<std::string>> groups(problem_.rank());
-  std::set<std::string> others;
-  for (const TuningParameter& parameter : builder_.parameters()) others.insert(parameter.name);
-  for (int d = 0; d < problem_.rank(); ++d) {
-    for (int l = 0; l < std::ssize(problem_.model.layers); ++l) {
-      for (const std::string& name : PartsOf(l, d).Parameters()) groups[d].insert(name);
-      for (const std::string& name : TileOf(l, d).Parameters()) groups[d].insert(name);
-    }
-    for (const std::string& name : groups[d]) others.erase(name);
-  }
-  groups.push_back(std::move(others));
-  return groups;
-}
-
 bool MdhSpaceKind::RequireSchedule() {
   bool is_exact = true;
+  first_of_schedule_ = static_cast<int>(builder_.constraints().size());
   if (!problem_.schedule.has_value()) return is_exact;
-  for (const Decision& decision : problem_.schedule->decisions()) {
+  const absl::Span<const Decision> decisions = problem_.schedule->decisions();
+  for (int n = 0; n < std::ssize(decisions); ++n) {
+    const Decision& decision = decisions[n];
     if (decision.kind == Kind::kFuse || decision.kind == Kind::kSeparate) continue;
     const std::optional<Formula> formula = AnyFormulaOf(decision);
     is_exact = is_exact && formula.has_value() &&
                (decision.layer < 0 || !IsCore(decision.layer) || HasExactAxes(decision.layer));
     if (!formula.has_value()) continue;
     builder_.Require(ConstraintName(*problem_.schedule, decision), *formula);
+    required_.push_back(n);
   }
   return is_exact;
 }

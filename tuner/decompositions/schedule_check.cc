@@ -60,10 +60,7 @@ class ConflictSearch {
  public:
   ConflictSearch(const Schedule& schedule, const Question& question, ScheduleSolver& solver,
                  GivesUp gives_up)
-      : schedule_(schedule),
-        question_(question),
-        solver_(solver),
-        gives_up_(std::move(gives_up)) {}
+      : schedule_(schedule), question_(question), solver_(solver), gives_up_(std::move(gives_up)) {}
 
   // `decisions`: that leave nothing.
   ScheduleConflict Find(const std::vector<int>& decisions) {
@@ -171,14 +168,19 @@ Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& quest
                                  const ScheduleSolver& solver, const ScheduleSolver::Answer& answer,
                                  ScheduleCheck check) {
   if (answer.outcome == Outcome::kEmpty) return absl::FailedPreconditionError("nothing is left");
-  MDH_ASSIGN_OR_RETURN(const MdhSpace space, question.SpaceUnder(schedule));
-  check.is_exact = space.has_exactly_schedule() && !space.space().is_lazy();
-  if (!space.space().is_lazy()) check.count = space.space().count();
   if (answer.outcome == Outcome::kFound) {
     const TuningParameters one = solver.Decode(answer);
     if (schedule.Allows(one).ok()) check.example = ToText(one);
   }
-  if (check.example.empty()) check.example = ExampleOf(space, schedule);
+  const Result<MdhSpace> space = question.SpaceUnder(schedule);
+  if (answer.outcome == Outcome::kFound && absl::IsFailedPrecondition(space.status())) {
+    check.is_exact = false;  // too large for a diagram, and too full of dead ends without
+    return check;
+  }
+  MDH_RETURN_IF_ERROR(space.status());
+  check.is_exact = space->has_exactly_schedule() && !space->space().is_lazy();
+  if (!space->space().is_lazy()) check.count = space->space().count();
+  if (check.example.empty()) check.example = ExampleOf(*space, schedule);
   return check;
 }
 
@@ -224,11 +226,10 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
       StartingParameters(schedule.expression(), schedule.model(), device, numerics);
   const Question question = {device, numerics, FusedUnder(schedule, starts)};
   const GivesUp is_late = AfterMs(most_ms.value_or(0));
-  MDH_ASSIGN_OR_RETURN(
-      ScheduleSolver solver,
-      ScheduleSolver::Create(schedule, device, numerics, question.fused));
+  MDH_ASSIGN_OR_RETURN(ScheduleSolver solver,
+                       ScheduleSolver::Create(schedule, device, numerics, question.fused));
   const std::vector<int> all = AllDecisions(schedule);
-  const ScheduleSolver::Answer answer = solver.Find(all);
+  const ScheduleSolver::Answer answer = solver.Find(all, most_ms.has_value() ? is_late : GivesUp());
   Result<ScheduleCheck> left = CheckSpace(schedule, question, solver, answer, check);
   if (!absl::IsFailedPrecondition(left.status())) return left;
   for (const TuningParameters& start : starts) {

@@ -25,9 +25,8 @@ Result<ScheduleSolver> ScheduleSolver::Create(const Schedule& schedule,
                                               const DeviceDescription& device,
                                               NumericsPolicy numerics,
                                               const FusedDimensions& fused) {
-  MDH_ASSIGN_OR_RETURN(
-      ScheduledKind made,
-      MakeKind(schedule.expression(), schedule.model(), device, numerics, fused, &schedule));
+  MDH_ASSIGN_OR_RETURN(ScheduledKind made, MakeKind(schedule.expression(), schedule.model(), device,
+                                                    numerics, fused, &schedule));
   return ScheduleSolver(std::move(made.kind), fused);
 }
 

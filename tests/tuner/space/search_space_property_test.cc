@@ -81,10 +81,8 @@ TEST_P(RandomSpaces, HaveTheConfigurationsOfTheJudge) {
     const NaiveSpace naive = EnumerateNaively(parameters, constraints);
     const std::set<Configuration> expected(naive.configurations.begin(),
                                            naive.configurations.end());
-    const SpaceOptions options[] = {{},
-                                    {.order = ParameterOrder::kDeclared},
-                                    {.threads = 3},
-                                    {.max_bytes = 1}};
+    const SpaceOptions options[] = {
+        {}, {.order = ParameterOrder::kDeclared}, {.threads = 3}, {.max_bytes = 1}};
     for (const SpaceOptions& option : options) {
       const std::optional<SearchSpace> space = Create(parameters, constraints, naive, option);
       if (!space) continue;

@@ -14,9 +14,11 @@ constexpr int64_t kFirstChoices = 100;
 // Between two questions whether it is still wanted.
 constexpr int64_t kChoicesPerQuestion = 16;
 
-std::vector<uint32_t> SizesOf(const std::vector<TuningParameter>& parameters) {
+std::vector<uint32_t> SizesOf(const std::vector<TuningParameter>& parameters,
+                              const RuleSystem& system) {
   std::vector<uint32_t> sizes;
   for (const TuningParameter& parameter : parameters) sizes.push_back(parameter.range.size());
+  for (const Term& term : system.terms) sizes.push_back(term.size);
   return sizes;
 }
 
@@ -32,8 +34,8 @@ int MostDepth(const std::vector<TuningParameter>& parameters) {
 
 // Of the least integer that is not negative, as ranges that go below are rarely meant to.
 uint32_t UsualPosition(const ParameterValues& values) {
-  const bool has_negative = values.kind() == ValueKind::kInteger && values.is_increasing() &&
-                            values.At(0).i < 0;
+  const bool has_negative =
+      values.kind() == ValueKind::kInteger && values.is_increasing() && values.At(0).i < 0;
   const uint32_t position = has_negative ? values.PositionNotBelow(0) : 0;
   return position < values.size() ? position : 0;
 }
@@ -46,7 +48,7 @@ ConstraintSolver::ConstraintSolver(const std::vector<TuningParameter>& parameter
     : parameters_(parameters),
       system_(RulesOf(parameters, constraints, group_of_constraint)),
       reader_(system_),
-      rules_of_(parameters.size()),
+      rules_of_(system_.variables()),
       weights_(system_.rules.size(), 1),
       certain_{OpenValues({}, 0), std::vector<uint8_t>(system_.rules.size())} {
   std::vector<int> always;
@@ -55,12 +57,12 @@ ConstraintSolver::ConstraintSolver(const std::vector<TuningParameter>& parameter
     groups_ = std::max(groups_, rule.group + 1);
     certain_.is_settled[n] = rule.group >= 0 ? 1 : 0;
     if (rule.group < 0) always.push_back(n);
-    for (const Rule::Use& use : rule.uses) rules_of_[use.parameter].push_back(n);
+    for (const Rule::Use& use : rule.uses) rules_of_[use.variable].push_back(n);
   }
   for (const ParameterValues& values : system_.values) wanted_.push_back(UsualPosition(values));
   const size_t words = static_cast<size_t>(groups_ + MostDepth(parameters)) / 64 + 1;
   conflict_ = why_ = Reasons(words);
-  certain_.open = OpenValues(SizesOf(parameters), words);
+  certain_.open = OpenValues(SizesOf(parameters, system_), words);
   is_possible_ = Narrow(certain_, std::move(always));
 }
 
@@ -68,20 +70,20 @@ ConstraintSolver::ConstraintSolver(const std::vector<TuningParameter>& parameter
 void ConstraintSolver::NoteWhy(const Rule& rule, const OpenValues& open) {
   why_.Clear();
   if (rule.group >= 0) why_.Add(rule.group);
-  for (const Rule::Use& use : rule.uses) why_.Add(open.why(use.parameter));
+  for (const Rule::Use& use : rule.uses) why_.Add(open.why(use.variable));
 }
 
 // Reads rules, and those of parameters that lose values, until there is no more to close. False if
 // one is broken; then conflict_ says why.
-bool ConstraintSolver::Narrow(State& state, std::vector<int> rules) {
+bool ConstraintSolver::Narrow(State& state, std::vector<int> rules, size_t most_reads) {
   std::vector<uint8_t> is_waiting(system_.rules.size());
   for (const int rule : rules) is_waiting[rule] = 1;
   std::vector<int> changed;
-  for (size_t next = 0; next < rules.size(); ++next) {
+  for (size_t next = 0; next < rules.size() && next < most_reads; ++next) {
     const int number = rules[next];
     is_waiting[number] = 0;
-    if (state.is_settled[number] != 0) continue;
     const Rule& rule = system_.rules[number];
+    if (rule.term < 0 && state.is_settled[number] != 0) continue;
     changed.clear();
     const RuleReader::Finding finding = reader_.Read(rule, state.open, changed);
     if (finding == RuleReader::Finding::kBroken) {
@@ -91,11 +93,12 @@ bool ConstraintSolver::Narrow(State& state, std::vector<int> rules) {
       return false;
     }
     state.is_settled[number] = finding == RuleReader::Finding::kSettled ? 1 : 0;
-    for (const int parameter : changed) {
+    for (const int variable : changed) {
       NoteWhy(rule, state.open);
-      state.open.AddWhy(parameter, why_.words());
-      for (const int other : rules_of_[parameter]) {
-        if (is_waiting[other] != 0 || state.is_settled[other] != 0) continue;
+      state.open.AddWhy(variable, why_.words());
+      for (const int other : rules_of_[variable]) {
+        if (is_waiting[other] != 0) continue;
+        if (system_.rules[other].term < 0 && state.is_settled[other] != 0) continue;
         is_waiting[other] = 1;
         rules.push_back(other);
       }
@@ -106,14 +109,14 @@ bool ConstraintSolver::Narrow(State& state, std::vector<int> rules) {
 
 // That of the fewest values in the rules that were broken most; -1 if whatever is open will do.
 int ConstraintSolver::ParameterToChoose(const State& state) const {
-  std::vector<double> weights(parameters_.size());
+  std::vector<double> weights(rules_of_.size());
   for (size_t n = 0; n < system_.rules.size(); ++n) {
     if (state.is_settled[n] != 0) continue;
-    for (const Rule::Use& use : system_.rules[n].uses) weights[use.parameter] += weights_[n];
+    for (const Rule::Use& use : system_.rules[n].uses) weights[use.variable] += weights_[n];
   }
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
-  for (int parameter = 0; parameter < std::ssize(weights); ++parameter) {
+  for (int parameter = 0; parameter < system_.parameters(); ++parameter) {
     const uint32_t count = state.open.count(parameter);
     if (count == 1 || weights[parameter] == 0) continue;
     const double cost = count / weights[parameter];
@@ -153,7 +156,13 @@ ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
   for (;;) {
     const int parameter = ParameterToChoose(state);
     if (parameter < 0) {
-      for (int p = 0; p < std::ssize(parameters_); ++p) found_.push_back(state.open.first(p));
+      // Whatever was left unread.
+      std::vector<int> open;
+      for (int n = 0; n < std::ssize(system_.rules); ++n) {
+        if (state.is_settled[n] == 0) open.push_back(n);
+      }
+      if (!Narrow(state, std::move(open))) return End::kRefuted;
+      for (int p = 0; p < system_.parameters(); ++p) found_.push_back(state.open.first(p));
       return End::kFound;
     }
     if (Stops()) return End::kStopped;
@@ -165,7 +174,7 @@ ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
     if (tried.first != tried.last) why_.Add(state.open.why(parameter));
     why_.Add(choice);
     inside.open.SetWhy(parameter, why_.words());
-    if (Narrow(inside, rules_of_[parameter])) {
+    if (Narrow(inside, rules_of_[parameter], MostReads())) {
       const End end = Dive(std::move(inside), depth + 1);
       if (end != End::kRefuted) return end;
     }
@@ -185,7 +194,7 @@ ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
       conflict_.Add(state.open.why(parameter));
       return End::kRefuted;
     }
-    if (!Narrow(state, rules_of_[parameter])) return End::kRefuted;
+    if (!Narrow(state, rules_of_[parameter], MostReads())) return End::kRefuted;
   }
 }
 

@@ -57,7 +57,9 @@ class ConstraintSolver {
   };
   enum class End : uint8_t { kFound, kRefuted, kStopped };
 
-  bool Narrow(State& state, std::vector<int> rules);
+  static constexpr size_t kAllReads = ~size_t{0};
+  size_t MostReads() const { return 2 * system_.rules.size(); }
+  bool Narrow(State& state, std::vector<int> rules, size_t most_reads = kAllReads);
   void NoteWhy(const Rule& rule, const OpenValues& open);
   int ParameterToChoose(const State& state) const;
   // The run of positions of a parameter that is tried first.
@@ -69,7 +71,7 @@ class ConstraintSolver {
   const RuleSystem system_;
   RuleReader reader_;
   int groups_ = 0;
-  std::vector<std::vector<int>> rules_of_;  // by parameter
+  std::vector<std::vector<int>> rules_of_;  // by variable
   std::vector<double> weights_;             // by rule: how often it was broken
   State certain_;                           // what follows from the rules that always hold
   bool is_possible_ = true;

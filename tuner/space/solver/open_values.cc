@@ -9,8 +9,7 @@ OpenValues::OpenValues(absl::Span<const uint32_t> sizes, size_t reason_words)
     : why_(sizes.size() * reason_words), reason_words_(reason_words) {
   for (const uint32_t size : sizes) {
     const bool is_listed = size <= kMostListed;
-    parameters_.push_back(
-        {0, size - 1, size, static_cast<uint32_t>(bits_.size()), is_listed});
+    parameters_.push_back({0, size - 1, size, static_cast<uint32_t>(bits_.size()), is_listed});
     if (!is_listed) continue;
     bits_.resize(bits_.size() + size / 64, ~uint64_t{0});
     if (size % 64 != 0) bits_.push_back((uint64_t{1} << (size % 64)) - 1);

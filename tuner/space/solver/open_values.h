@@ -20,7 +20,9 @@ class Reasons {
   explicit Reasons(size_t words = 0) : words_(words) {}
   void Add(int reason) { words_[static_cast<size_t>(reason) / 64] |= Bit(reason); }
   void Remove(int reason) { words_[static_cast<size_t>(reason) / 64] &= ~Bit(reason); }
-  bool Has(int reason) const { return (words_[static_cast<size_t>(reason) / 64] & Bit(reason)) != 0; }
+  bool Has(int reason) const {
+    return (words_[static_cast<size_t>(reason) / 64] & Bit(reason)) != 0;
+  }
   void Add(absl::Span<const uint64_t> others) {
     for (size_t n = 0; n < words_.size(); ++n) words_[n] |= others[n];
   }

@@ -28,9 +28,9 @@ std::string CountText(const Count& count) {
   return absl::StrFormat("%.1e", count.get_d());
 }
 
-// What the space of a count may take, and the time until it is given up.
+// What the space of a count may take, and the share of the time of the search for a conflict.
 constexpr int64_t kCountedBytes = int64_t{12} << 20;
-constexpr int64_t kCountMs = 50;
+constexpr int64_t kCountShare = 20;
 
 using Outcome = ScheduleSolver::Answer::Outcome;
 using Clock = std::chrono::steady_clock;
@@ -59,8 +59,12 @@ struct Question {
 class ConflictSearch {
  public:
   ConflictSearch(const Schedule& schedule, const Question& question, ScheduleSolver& solver,
-                 GivesUp gives_up)
-      : schedule_(schedule), question_(question), solver_(solver), gives_up_(std::move(gives_up)) {}
+                 GivesUp gives_up, int64_t count_ms)
+      : schedule_(schedule),
+        question_(question),
+        solver_(solver),
+        gives_up_(std::move(gives_up)),
+        count_ms_(count_ms) {}
 
   // `decisions`: that leave nothing.
   ScheduleConflict Find(const std::vector<int>& decisions) {
@@ -79,7 +83,7 @@ class ConflictSearch {
     }
     conflict.lines = std::move(lines);
     conflict.constraint = LastOf(conflict.lines);
-    const GivesUp is_late = AfterMs(kCountMs);
+    const GivesUp is_late = AfterMs(count_ms_);
     for (size_t n = conflict.lines.size(); n-- > 0 && conflict.without_line == 0;) {
       CountWithout(conflict.lines[n], is_late, &conflict);
     }
@@ -144,6 +148,7 @@ class ConflictSearch {
   const Question& question_;
   ScheduleSolver& solver_;
   GivesUp gives_up_;
+  int64_t count_ms_;
 };
 
 // One of the space that the schedule allows; empty: none of many is.
@@ -246,7 +251,8 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     return check;
   }
   const std::vector<int>& those = answer.outcome == Outcome::kEmpty ? answer.groups : all;
-  check.conflicts = {ConflictSearch(schedule, question, solver, is_late).Find(those)};
+  check.conflicts = {
+      ConflictSearch(schedule, question, solver, is_late, *most_ms / kCountShare).Find(those)};
   return check;
 }
 

@@ -7,7 +7,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 from typing import Dict, List, Optional, Tuple
 
 PLUTO = "Pluto"
@@ -184,6 +183,3 @@ def seconds_of(name: str, teml: str, folder: pathlib.Path) -> Optional[float]:
         raise PlutoError(f"its result adds up to {found:g}, not {expected:g}")
     return seconds
 
-
-if __name__ == "__main__":
-    sys.stdout.write(source_of(LOOPS[sys.argv[1]], sizes_of(pathlib.Path(sys.argv[2]).read_text())))

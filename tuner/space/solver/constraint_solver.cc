@@ -73,8 +73,8 @@ void ConstraintSolver::NoteWhy(const Rule& rule, const OpenValues& open) {
   for (const Rule::Use& use : rule.uses) why_.Add(open.why(use.variable));
 }
 
-// Reads rules, and those of parameters that lose values, until there is no more to close. False if
-// one is broken; then conflict_ says why.
+// Reads rules, and those of variables that lose values, until there is no more to close, or so
+// many. False if one is broken; then conflict_ says why.
 bool ConstraintSolver::Narrow(State& state, std::vector<int> rules, size_t most_reads) {
   std::vector<uint8_t> is_waiting(system_.rules.size());
   for (const int rule : rules) is_waiting[rule] = 1;
@@ -97,6 +97,8 @@ bool ConstraintSolver::Narrow(State& state, std::vector<int> rules, size_t most_
       NoteWhy(rule, state.open);
       state.open.AddWhy(variable, why_.words());
       for (const int other : rules_of_[variable]) {
+        // Whatever made it certain that a term has one of its open values, there are fewer now.
+        if (system_.rules[other].term == variable) state.is_settled[other] = 0;
         if (is_waiting[other] != 0) continue;
         if (system_.rules[other].term < 0 && state.is_settled[other] != 0) continue;
         is_waiting[other] = 1;
@@ -145,9 +147,27 @@ PositionRange ConstraintSolver::ValuesToTry(const OpenValues& open, int paramete
   return {position, position};
 }
 
+std::vector<int> ConstraintSolver::OpenRules(const State& state) const {
+  std::vector<int> open;
+  for (int n = 0; n < std::ssize(system_.rules); ++n) {
+    if (state.is_settled[n] == 0) open.push_back(n);
+  }
+  return open;
+}
+
 bool ConstraintSolver::Stops() {
   if (--left_ % kChoicesPerQuestion == 0 && *gives_up_ && (*gives_up_)()) has_given_up_ = true;
   return left_ <= 0 || has_given_up_;
+}
+
+// The choice alone is why other values are closed, unless it leaves several.
+void ConstraintSolver::Choose(int parameter, PositionRange values, int choice, OpenValues& open) {
+  open.CloseBelow(parameter, values.first);
+  open.CloseAbove(parameter, values.last);
+  why_.Clear();
+  if (values.first != values.last) why_.Add(open.why(parameter));
+  why_.Add(choice);
+  open.SetWhy(parameter, why_.words());
 }
 
 // What there is behind so many choices. Refuted: conflict_ says why.
@@ -156,24 +176,15 @@ ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
   for (;;) {
     const int parameter = ParameterToChoose(state);
     if (parameter < 0) {
-      // Whatever was left unread.
-      std::vector<int> open;
-      for (int n = 0; n < std::ssize(system_.rules); ++n) {
-        if (state.is_settled[n] == 0) open.push_back(n);
-      }
-      if (!Narrow(state, std::move(open))) return End::kRefuted;
+      if (!Narrow(state, OpenRules(state))) return End::kRefuted;
+      if (ParameterToChoose(state) >= 0) continue;
       for (int p = 0; p < system_.parameters(); ++p) found_.push_back(state.open.first(p));
       return End::kFound;
     }
     if (Stops()) return End::kStopped;
     const PositionRange tried = ValuesToTry(state.open, parameter);
     State inside = state;
-    inside.open.CloseBelow(parameter, tried.first);
-    inside.open.CloseAbove(parameter, tried.last);
-    why_.Clear();
-    if (tried.first != tried.last) why_.Add(state.open.why(parameter));
-    why_.Add(choice);
-    inside.open.SetWhy(parameter, why_.words());
+    Choose(parameter, tried, choice, inside.open);
     if (Narrow(inside, rules_of_[parameter], MostReads())) {
       const End end = Dive(std::move(inside), depth + 1);
       if (end != End::kRefuted) return end;
@@ -182,13 +193,7 @@ ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
     if (!conflict_.Has(choice)) return End::kRefuted;
     conflict_.Remove(choice);
     state.open.AddWhy(parameter, conflict_.words());
-    if (tried.first == tried.last) {
-      state.open.Close(parameter, tried.first);
-    } else if (tried.first == state.open.first(parameter)) {
-      state.open.CloseBelow(parameter, tried.last + 1);
-    } else {
-      state.open.CloseAbove(parameter, tried.first - 1);
-    }
+    state.open.Close(parameter, tried);
     if (state.open.count(parameter) == 0) {
       conflict_.Clear();
       conflict_.Add(state.open.why(parameter));

@@ -61,9 +61,11 @@ class ConstraintSolver {
   size_t MostReads() const { return 2 * system_.rules.size(); }
   bool Narrow(State& state, std::vector<int> rules, size_t most_reads = kAllReads);
   void NoteWhy(const Rule& rule, const OpenValues& open);
+  std::vector<int> OpenRules(const State& state) const;
   int ParameterToChoose(const State& state) const;
   // The run of positions of a parameter that is tried first.
   PositionRange ValuesToTry(const OpenValues& open, int parameter);
+  void Choose(int parameter, PositionRange values, int choice, OpenValues& open);
   End Dive(State state, int depth);
   bool Stops();
 

@@ -57,6 +57,16 @@ void OpenValues::Close(int parameter, uint32_t position) {
   if (position == p.last) p.last = LastUpTo(parameter, position - 1);
 }
 
+void OpenValues::Close(int parameter, PositionRange run) {
+  if (run.first == run.last) {
+    Close(parameter, run.first);
+  } else if (run.first == first(parameter)) {
+    CloseBelow(parameter, run.last + 1);
+  } else {
+    CloseAbove(parameter, run.first - 1);
+  }
+}
+
 void OpenValues::CloseBelow(int parameter, uint32_t position) {
   Parameter& p = parameters_[parameter];
   if (!p.is_listed) {

@@ -53,6 +53,8 @@ class OpenValues {
 
   // Expects an open position, or of parameters that are not listed, the first or the last one.
   void Close(int parameter, uint32_t position);
+  // One position, or all at either end up to there.
+  void Close(int parameter, PositionRange run);
   // All below, or above; none may be left.
   void CloseBelow(int parameter, uint32_t position);
   void CloseAbove(int parameter, uint32_t position);

@@ -21,8 +21,8 @@
 
 namespace mdh {
 
-// Limits of CPUs: cores take turns with more parts than this, and combine more partial results,
-// only at a loss.
+// Limits of CPUs: cores take turns with more parts than this, unless a schedule has them, and
+// combine more partial results, only at a loss.
 inline constexpr int64_t kPartsPerCore = 64;
 inline constexpr int64_t kSlotsPerCore = 4;
 
@@ -54,6 +54,9 @@ struct MdhProblem {
   // Numbers of parts that make the extents of dimension d that it names: their divisors, and the
   // numbers that it names. Levels offer them besides what they have.
   std::vector<int64_t> PinnedCounts(int d) const;
+  // Parts of kept dimensions that cores of a CPU take turns with at most: more than they would by
+  // themselves only if it names extents or parts that make more.
+  double MostPartsOfCores() const;
   // Values of an option that it names.
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };

@@ -1,6 +1,7 @@
 // What schedules say, as constraints of spaces. They are formulas, so that construction prunes as
 // soon as the parameters that they look at are known.
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <utility>
 
@@ -53,6 +54,27 @@ std::vector<int64_t> MdhProblem::PinnedCounts(int d) const {
     }
   }
   return {counts.begin(), counts.end()};
+}
+
+double MdhProblem::MostPartsOfCores() const {
+  std::vector<int64_t> named(static_cast<size_t>(rank()), 1);
+  const absl::Span<const Decision> decisions =
+      schedule.has_value() ? schedule->decisions() : absl::Span<const Decision>();
+  for (const Decision& decision : decisions) {
+    const int d = decision.dimension;
+    const bool is_tile = decision.kind == Kind::kTile;
+    if (decision.layer != 0 || (!is_tile && decision.kind != Kind::kParts)) continue;
+    for (const ChoiceValue& value : decision.values.Named(kMostNamed)) {
+      if (value[0] < 1 || value[0] > size(d)) continue;
+      named[d] = std::max(named[d], is_tile ? (size(d) + value[0] - 1) / value[0] : value[0]);
+    }
+  }
+  // Limits are in steps of powers of two.
+  double parts = 1;
+  for (const int64_t of_dimension : named) {
+    parts *= static_cast<double>(std::bit_ceil(static_cast<uint64_t>(of_dimension)));
+  }
+  return std::max(parts, static_cast<double>(kPartsPerCore * device.cores));
 }
 
 std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {

@@ -27,6 +27,8 @@ function jobTable(data) {
     ["device", data.device || "not known"], ["search", `${job.technique}, seed ${job.seed}, budget ${durationText(job.budget_ns)}, numerics ${job.numerics}`],
     ["created", instantText(job.created)], ["ended", job.ended ? instantText(job.ended) : "not yet"], ["taken up again", job.restarts > 0 ? `${job.restarts} times, after the daemon had ended` : "never"], ["record", job.record || "none"]];
   return html("div", {}, table([{ head: "", cell: (row) => row[0] }, { head: "", wrap: true, cell: (row) => row[1] }], rows),
+    job.schedule !== "" && html("h3", {}, "Schedule that it keeps to"),
+    job.schedule !== "" && html("pre", {}, job.schedule),
     data.runs.length > 1 && html("h3", {}, "Runs"),
     data.runs.length > 1 && table([{ head: "job", cell: (r) => r.name }, { head: "seed", number: true, cell: (r) => r.seed }, { head: "state", cell: (r) => r.state },
       { head: "trials", number: true, cell: (r) => countText(r.number.length) }, { head: "best", number: true, cell: (r) => (r.best_ns > 0 ? timeText(r.best_ns) : "–") }], data.runs));

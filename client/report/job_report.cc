@@ -46,6 +46,7 @@ json JobData(const v1::TuningJob& job) {
           {"budget_ns", job.options().budget_ns()},
           {"numerics", WordOf(v1::NumericsPolicy_Name(job.options().numerics_policy()),
                               sizeof("NUMERICS_POLICY"))},
+          {"schedule", job.options().schedule()},
           {"created", Instant(job.create_time())},
           {"ended", job.has_end_time() ? Instant(job.end_time()) : ""},
           {"trials", progress.trials()},

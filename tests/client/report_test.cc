@@ -140,6 +140,18 @@ TEST(ReportTest, OfAPipelineWholeKernelsAreShown) {
   EXPECT_FALSE(data.contains("decomposition"));
 }
 
+TEST(ReportTest, SchedulesAreThatOfTheSearchAndThatOfTheRecord) {
+  JobReport report = SampleJob(1);
+  EXPECT_EQ(DataOf(JobReportPage(report))["job"]["schedule"], "");
+  report.runs[0].job.mutable_options()->set_schedule("L1: tile i=4\n");
+  report.record->set_schedule(kHostileText);
+  const std::string page = JobReportPage(report);
+  const json data = DataOf(page);
+  EXPECT_EQ(data["job"]["schedule"], "L1: tile i=4\n");
+  EXPECT_EQ(data["schedule"], kHostileText);
+  EXPECT_THAT(page, Not(HasSubstr(kHostileText)));
+}
+
 TEST(ReportTest, WhatCannotBeReadIsMissingAndNamed) {
   JobReport report = SampleJob(5);
   report.record->set_parameters("nonsense");

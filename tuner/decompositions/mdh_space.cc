@@ -1,7 +1,6 @@
 #include "tuner/decompositions/mdh_space.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,15 +78,11 @@ TuningParameters Adapted(const MdhProblem& problem, TuningParameters p,
   return p;
 }
 
-// With all parameters and constraints.
-struct MadeKind {
-  std::shared_ptr<const MdhSpaceKind> kind;
-  bool is_exact;  // has_exactly_schedule
-};
+}  // namespace
 
-Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescription device,
-                          NumericsPolicy asked, const FusedDimensions& fused,
-                          const Schedule* schedule, bool asks_for_one) {
+Result<ScheduledKind> MakeKind(Expression expression, SystemModel model, DeviceDescription device,
+                               NumericsPolicy asked, const FusedDimensions& fused,
+                               const Schedule* schedule) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (schedule != nullptr && !schedule->AllowsFused(fused)) {
     return absl::FailedPreconditionError(
@@ -102,64 +97,22 @@ Result<MadeKind> MakeKind(Expression expression, SystemModel model, DeviceDescri
   MDH_ASSIGN_OR_RETURN(
       std::unique_ptr<MdhSpaceKind> made,
       KindFor({std::move(one), fused, std::move(sizes), std::move(model), std::move(device),
-               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule),
-               asks_for_one}));
+               numerics, schedule == nullptr ? std::nullopt : std::optional(*schedule)}));
   const bool is_exact = made->RequireSchedule();
-  return MadeKind{std::move(made), is_exact};
+  return ScheduledKind{std::move(made), is_exact};
 }
-
-// FailedPrecondition if the constraints on one group of parameters alone leave nothing, as where
-// lines say different things of one dimension: of few parameters that is known at once.
-Status CheckGroups(const MdhSpaceKind& kind, const SpaceOptions& options) {
-  for (const std::set<std::string>& group : kind.ParameterGroups()) {
-    std::vector<TuningParameter> parameters;
-    for (const TuningParameter& parameter : kind.builder().parameters()) {
-      if (group.count(parameter.name) > 0) parameters.push_back(parameter);
-    }
-    std::vector<Constraint> constraints;
-    for (const Constraint& constraint : kind.builder().constraints()) {
-      const std::vector<std::string> names = constraint.formula.Parameters();
-      const bool is_of_group = std::all_of(names.begin(), names.end(),
-                                           [&](const auto& name) { return group.count(name) > 0; });
-      if (is_of_group) constraints.push_back(constraint);
-    }
-    const Status found = SearchSpace::FindOne(parameters, constraints, options).status();
-    if (absl::IsFailedPrecondition(found)) return found;
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
                                   DeviceDescription device, NumericsPolicy asked,
                                   SpaceOptions options, const FusedDimensions& fused,
                                   const Schedule* schedule) {
-  MDH_ASSIGN_OR_RETURN(MadeKind made,
-                       MakeKind(std::move(expression), std::move(model), std::move(device), asked,
-                                fused, schedule, /*asks_for_one=*/false));
+  MDH_ASSIGN_OR_RETURN(ScheduledKind made, MakeKind(std::move(expression), std::move(model),
+                                                    std::move(device), asked, fused, schedule));
   options.order = ParameterOrder::kDeclared;
   const SpaceBuilder& builder = made.kind->builder();
   MDH_ASSIGN_OR_RETURN(SearchSpace space,
                        SearchSpace::Create(builder.parameters(), builder.constraints(), options));
   return MdhSpace(std::move(made.kind), std::move(space), made.is_exact);
-}
-
-Result<TuningParameters> MdhSpace::FindOne(Expression expression, SystemModel model,
-                                           DeviceDescription device, NumericsPolicy asked,
-                                           SpaceOptions options, const FusedDimensions& fused,
-                                           const Schedule* schedule) {
-  MDH_ASSIGN_OR_RETURN(const MadeKind made,
-                       MakeKind(std::move(expression), std::move(model), std::move(device), asked,
-                                fused, schedule, /*asks_for_one=*/true));
-  options.order = ParameterOrder::kSettledFirst;
-  const SpaceBuilder& builder = made.kind->builder();
-  MDH_RETURN_IF_ERROR(CheckGroups(*made.kind, options));
-  MDH_ASSIGN_OR_RETURN(const Configuration configuration,
-                       SearchSpace::FindOne(builder.parameters(), builder.constraints(), options));
-  TuningParameters parameters = made.kind->Decode(configuration);
-  parameters.fused = fused;
-  return parameters;
 }
 
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }

@@ -48,13 +48,6 @@ class MdhSpace {
                                  SpaceOptions options = {}, const FusedDimensions& fused = {},
                                  const Schedule* schedule = nullptr);
 
-  // What Create would have as one of its configurations, decoded. Errors: those of Create, and of
-  // SearchSpace::FindOne.
-  static Result<TuningParameters> FindOne(Expression expression, SystemModel model,
-                                          DeviceDescription device, NumericsPolicy numerics,
-                                          SpaceOptions options, const FusedDimensions& fused,
-                                          const Schedule* schedule = nullptr);
-
   // The configurations that decisions on parameters leave. Errors: those of ReadDecisions and
   // PartialConfiguration::With.
   Result<MdhSpace> Restricted(absl::Span<const NamedDecision> decisions) const;

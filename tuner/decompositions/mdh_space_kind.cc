@@ -29,7 +29,6 @@ std::vector<int> MdhProblem::DimensionsInTurn() const {
   const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
   std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
     if (is_fixed(a) || is_fixed(b)) return is_fixed(a) && !is_fixed(b);
-    if (asks_for_one && Decisions(a) != Decisions(b)) return Decisions(a) > Decisions(b);
     return size(a) > size(b);
   });
   return dimensions;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,8 @@
 
 namespace mdh {
 
-// Limits of CPUs: cores take turns with more parts than this, and combine more partial results,
-// only at a loss.
+// Limits of CPUs: cores take turns with more parts than this, unless a schedule has them, and
+// combine more partial results, only at a loss.
 inline constexpr int64_t kPartsPerCore = 64;
 inline constexpr int64_t kSlotsPerCore = 4;
 
@@ -38,9 +37,6 @@ struct MdhProblem {
   DeviceDescription device;
   NumericsPolicy numerics;
   std::optional<Schedule> schedule = {};  // what is known of its decompositions
-  // Whether any one of them is asked for, and not the space: its order, and so how often orders of
-  // loops occur in it, does not matter then.
-  bool asks_for_one = false;
 
   int rank() const { return expression.rank(); }
   // Dimensions that can be cut: those of more than one point.
@@ -53,16 +49,16 @@ struct MdhProblem {
     return !Reassociates(numerics) && !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
-  // long ones, so that the many part counts of those meet few different products. Where one is
-  // asked for, those first that the schedule says most of, so that contradictions show early.
+  // long ones, so that the many part counts of those meet few different products.
   std::vector<int> DimensionsInTurn() const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----
   // Numbers of parts that make the extents of dimension d that it names: their divisors, and the
   // numbers that it names. Levels offer them besides what they have.
   std::vector<int64_t> PinnedCounts(int d) const;
-  // How many of its decisions are about extents, parts or axes of dimension d.
-  int Decisions(int d) const;
+  // Parts of kept dimensions that cores of a CPU take turns with at most: more than they would by
+  // themselves only if it names extents or parts that make more.
+  double MostPartsOfCores() const;
   // Values of an option that it names.
   std::vector<ChoiceValue> PinnedValues(const Choice& row) const;
 };
@@ -93,13 +89,14 @@ class MdhSpaceKind {
   DesignRanges RangesOf(OpenCodes open) const;
 
   ParameterMeaning Meaning(int parameter) const;
-  // Names of parameters by what they are about: for each dimension those that its extents are made
-  // of, then all of no dimension.
-  std::vector<std::set<std::string>> ParameterGroups() const;
-
   // Adds a constraint for each decision of the schedule. Whether these say all of it: else some
   // configurations of the space are not in the schedule.
   bool RequireSchedule();
+  // The number of the schedule's decision that a constraint is of; -1: of none.
+  int DecisionOf(int constraint) const {
+    const int n = constraint - first_of_schedule_;
+    return n < 0 ? -1 : required_[n];
+  }
 
  protected:
   // ---- What decisions of schedules are about, as formulas (mdh_space_schedule.cc) ----
@@ -174,7 +171,21 @@ class MdhSpaceKind {
 
   const LoweringTarget lowering_;
   std::vector<ChoiceParameter> choices_;
+  // The constraints of the schedule, which are the last ones: where they begin, and decisions.
+  int first_of_schedule_ = 0;
+  std::vector<int> required_;
 };
+
+// With all parameters and constraints.
+struct ScheduledKind {
+  std::shared_ptr<const MdhSpaceKind> kind;
+  bool is_exact;  // MdhSpace::has_exactly_schedule
+};
+// As of MdhSpace::Create. Errors: InvalidArgument; FailedPrecondition if the schedule fuses other
+// dimensions.
+Result<ScheduledKind> MakeKind(Expression expression, SystemModel model, DeviceDescription device,
+                               NumericsPolicy asked, const FusedDimensions& fused,
+                               const Schedule* schedule);
 
 std::unique_ptr<MdhSpaceKind> RegisterTileSpace(MdhProblem problem);
 std::unique_ptr<MdhSpaceKind> NestSpace(MdhProblem problem);

@@ -28,8 +28,7 @@ void NestDecompositions::AddLimits() {
   LimitReductions();
   if (!is_explicit()) {
     const int steps = is_wide() ? 1 : 2;
-    ProductLimit parts("parts of cores", static_cast<double>(kPartsPerCore * p_.device.cores),
-                       steps);
+    ProductLimit parts("parts of cores", p_.MostPartsOfCores(), steps);
     ProductLimit all_parts("", 0, steps);
     for (const int d : turn_) {
       if (p_.is_ordered(d)) continue;

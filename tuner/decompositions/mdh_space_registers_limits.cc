@@ -32,8 +32,7 @@ void RegisterDecompositions::AddLimits() {
                           is_small  ? 0
                           : is_wide ? 1
                                     : 2);
-  ProductLimit parts("parts of cores", static_cast<double>(kPartsPerCore * p_.device.cores),
-                     is_small ? 4 : 1);
+  ProductLimit parts("parts of cores", p_.MostPartsOfCores(), is_small ? 4 : 1);
   ProductLimit slots("slots of partial results", MaxSlots(), is_small ? 4 : 1);
   registers.Multiply(RegistersOfVector(), MostRegistersOfVector());
   for (const int d : turn_) {

@@ -1,6 +1,7 @@
 // What schedules say, as constraints of spaces. They are formulas, so that construction prunes as
 // soon as the parameters that they look at are known.
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <utility>
 
@@ -55,14 +56,25 @@ std::vector<int64_t> MdhProblem::PinnedCounts(int d) const {
   return {counts.begin(), counts.end()};
 }
 
-int MdhProblem::Decisions(int d) const {
-  if (!schedule.has_value()) return 0;
-  return static_cast<int>(std::count_if(
-      schedule->decisions().begin(), schedule->decisions().end(), [d](const Decision& decision) {
-        return decision.dimension == d &&
-               (decision.kind == Kind::kTile || decision.kind == Kind::kParts ||
-                decision.kind == Kind::kAxis);
-      }));
+double MdhProblem::MostPartsOfCores() const {
+  std::vector<int64_t> named(static_cast<size_t>(rank()), 1);
+  const absl::Span<const Decision> decisions =
+      schedule.has_value() ? schedule->decisions() : absl::Span<const Decision>();
+  for (const Decision& decision : decisions) {
+    const int d = decision.dimension;
+    const bool is_tile = decision.kind == Kind::kTile;
+    if (decision.layer != 0 || (!is_tile && decision.kind != Kind::kParts)) continue;
+    for (const ChoiceValue& value : decision.values.Named(kMostNamed)) {
+      if (value[0] < 1 || value[0] > size(d)) continue;
+      named[d] = std::max(named[d], is_tile ? (size(d) + value[0] - 1) / value[0] : value[0]);
+    }
+  }
+  // Limits are in steps of powers of two.
+  double parts = 1;
+  for (const int64_t of_dimension : named) {
+    parts *= static_cast<double>(std::bit_ceil(static_cast<uint64_t>(of_dimension)));
+  }
+  return std::max(parts, static_cast<double>(kPartsPerCore * device.cores));
 }
 
 std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
@@ -75,31 +87,20 @@ std::vector<ChoiceValue> MdhProblem::PinnedValues(const Choice& row) const {
   return values;
 }
 
-std::vector<std::set<std::string>> MdhSpaceKind::ParameterGroups() const {
-  std::vector<std::set<std::string>> groups(problem_.rank());
-  std::set<std::string> others;
-  for (const TuningParameter& parameter : builder_.parameters()) others.insert(parameter.name);
-  for (int d = 0; d < problem_.rank(); ++d) {
-    for (int l = 0; l < std::ssize(problem_.model.layers); ++l) {
-      for (const std::string& name : PartsOf(l, d).Parameters()) groups[d].insert(name);
-      for (const std::string& name : TileOf(l, d).Parameters()) groups[d].insert(name);
-    }
-    for (const std::string& name : groups[d]) others.erase(name);
-  }
-  groups.push_back(std::move(others));
-  return groups;
-}
-
 bool MdhSpaceKind::RequireSchedule() {
   bool is_exact = true;
+  first_of_schedule_ = static_cast<int>(builder_.constraints().size());
   if (!problem_.schedule.has_value()) return is_exact;
-  for (const Decision& decision : problem_.schedule->decisions()) {
+  const absl::Span<const Decision> decisions = problem_.schedule->decisions();
+  for (int n = 0; n < std::ssize(decisions); ++n) {
+    const Decision& decision = decisions[n];
     if (decision.kind == Kind::kFuse || decision.kind == Kind::kSeparate) continue;
     const std::optional<Formula> formula = AnyFormulaOf(decision);
     is_exact = is_exact && formula.has_value() &&
                (decision.layer < 0 || !IsCore(decision.layer) || HasExactAxes(decision.layer));
     if (!formula.has_value()) continue;
     builder_.Require(ConstraintName(*problem_.schedule, decision), *formula);
+    required_.push_back(n);
   }
   return is_exact;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/schedule/complete_parameters.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/mdh_space_kind.h"
+#include "tuner/decompositions/schedule_solver.h"
 
 namespace mdh {
 namespace {
@@ -26,119 +28,117 @@ std::string CountText(const Count& count) {
   return absl::StrFormat("%.1e", count.get_d());
 }
 
-// Spaces that need more do not tell in time whether they are empty, nor how large they are.
-constexpr int64_t kQuickBytes = int64_t{32} << 20;
+// What the space of a count may take, and the share of the time of the search for a conflict.
 constexpr int64_t kCountedBytes = int64_t{12} << 20;
+constexpr int64_t kCountShare = 20;
 
-// What a schedule is about, and when it is no longer asked for.
+using Outcome = ScheduleSolver::Answer::Outcome;
+using Clock = std::chrono::steady_clock;
+using GivesUp = std::function<bool()>;
+
+GivesUp AfterMs(int64_t ms) {
+  return [until = Clock::now() + std::chrono::milliseconds(ms)] { return Clock::now() > until; };
+}
+
+// What a schedule is about.
 struct Question {
   const DeviceDescription& device;
   NumericsPolicy numerics;
   FusedDimensions fused = {};
-  std::function<bool()> gives_up = {};
 
   // What a schedule leaves. Which constraint leaves nothing is not asked for.
   Result<MdhSpace> SpaceUnder(const Schedule& schedule, SpaceOptions options = {}) const {
     options.names_what_empties = false;
-    options.gives_up = gives_up;
     return MdhSpace::Create(schedule.expression(), schedule.model(), device, numerics, options,
                             fused, &schedule);
   }
-  // One of what it leaves.
-  Result<TuningParameters> OneUnder(const Schedule& schedule) const {
-    return MdhSpace::FindOne(schedule.expression(), schedule.model(), device, numerics,
-                             {.max_bytes = kQuickBytes, .gives_up = gives_up}, fused, &schedule);
-  }
 };
 
-// QuickXplain (Junker, 2004) over the lines of a schedule: which of them leave nothing together.
+// Which lines of a schedule leave nothing together: those that the solver needs, without each that
+// can be left out.
 class ConflictSearch {
  public:
-  ConflictSearch(const Schedule& schedule, const Question& question)
-      : schedule_(schedule), question_(question) {}
+  ConflictSearch(const Schedule& schedule, const Question& question, ScheduleSolver& solver,
+                 GivesUp gives_up, int64_t count_ms)
+      : schedule_(schedule),
+        question_(question),
+        solver_(solver),
+        gives_up_(std::move(gives_up)),
+        count_ms_(count_ms) {}
 
-  ScheduleConflict Find() {
-    std::set<int> all;
-    for (const Decision& decision : schedule_.decisions()) all.insert(decision.line);
-    const std::vector<int> lines(all.begin(), all.end());
+  // `decisions`: that leave nothing.
+  ScheduleConflict Find(const std::vector<int>& decisions) {
+    std::vector<int> lines = LinesOf(decisions);
     ScheduleConflict conflict;
-    conflict.lines = Explain({}, /*has_more=*/false, lines);
-    std::sort(conflict.lines.begin(), conflict.lines.end());
-    conflict.is_minimal = is_sure_;
+    for (size_t needed = 0; needed < lines.size();) {  // the last ones
+      std::vector<int> others = lines;
+      others.erase(others.end() - 1 - static_cast<std::ptrdiff_t>(needed));
+      const Answer answer = solver_.Find(DecisionsOf(others), gives_up_);
+      if (answer.outcome == Outcome::kEmpty) {
+        lines = LinesOf(answer.groups);
+        continue;
+      }
+      conflict.is_minimal = conflict.is_minimal && answer.outcome == Outcome::kFound;
+      ++needed;
+    }
+    conflict.lines = std::move(lines);
     conflict.constraint = LastOf(conflict.lines);
+    const GivesUp is_late = AfterMs(count_ms_);
     for (size_t n = conflict.lines.size(); n-- > 0 && conflict.without_line == 0;) {
-      CountWithout(conflict.lines[n], lines, &conflict);
+      CountWithout(conflict.lines[n], is_late, &conflict);
     }
     return conflict;
   }
 
  private:
-  Schedule PartOf(const std::vector<int>& lines) const {
-    std::vector<Decision> decisions;
-    for (const Decision& decision : schedule_.decisions()) {
-      if (std::find(lines.begin(), lines.end(), decision.line) != lines.end()) {
-        decisions.push_back(decision);
-      }
-    }
-    return schedule_.With(std::move(decisions));
+  using Answer = ScheduleSolver::Answer;
+
+  const Decision& DecisionAt(int n) const { return schedule_.decisions()[n]; }
+
+  std::vector<int> LinesOf(const std::vector<int>& decisions) const {
+    std::set<int> lines;
+    for (const int n : decisions) lines.insert(DecisionAt(n).line);
+    return {lines.begin(), lines.end()};
   }
 
-  // Whether something is left: most often something is that was found before. Where that cannot be
-  // told in time, perhaps; then what is found need not be minimal.
-  bool IsPossible(const Schedule& part) {
-    for (const TuningParameters& known : known_) {
-      if (part.Allows(known).ok()) return true;
+  std::vector<int> DecisionsOf(const std::vector<int>& lines) const {
+    std::vector<int> decisions;
+    for (int n = 0; n < std::ssize(schedule_.decisions()); ++n) {
+      const bool is_there =
+          std::find(lines.begin(), lines.end(), DecisionAt(n).line) != lines.end();
+      if (is_there) decisions.push_back(n);
     }
-    Result<TuningParameters> one = question_.OneUnder(part);
-    if (one.ok()) {
-      known_.push_back(*std::move(one));
-      return true;
-    }
-    if (absl::IsFailedPrecondition(one.status())) return false;
-    is_sure_ = false;
-    return true;
-  }
-
-  // The lines of `lines` that, with `background`, leave nothing, so that each of them is needed;
-  // once it is late, perhaps more.
-  std::vector<int> Explain(const std::vector<int>& background, bool has_more,
-                           const std::vector<int>& lines) {
-    if (has_more && !IsPossible(PartOf(background))) return {};
-    if (lines.size() <= 1) return lines;
-    const auto middle = lines.begin() + std::ssize(lines) / 2;
-    const std::vector<int> first(lines.begin(), middle), second(middle, lines.end());
-    const auto joined = [](std::vector<int> a, const std::vector<int>& b) {
-      a.insert(a.end(), b.begin(), b.end());
-      return a;
-    };
-    const std::vector<int> of_second = Explain(joined(background, first), !first.empty(), second);
-    const std::vector<int> of_first =
-        Explain(joined(background, of_second), !of_second.empty(), first);
-    return joined(of_first, of_second);
+    return decisions;
   }
 
   // The decision that leaves nothing together with those before it, as spaces call it: it is of the
   // last line, as something is left without that.
   std::string LastOf(const std::vector<int>& lines) {
-    const Schedule part = PartOf(lines);
-    const std::vector<Decision> decisions(part.decisions().begin(), part.decisions().end());
-    const auto of_last = [&](size_t n) { return decisions[n].line == lines.back(); };
-    size_t n = 0;
-    while (n + 1 < decisions.size() && !of_last(n)) ++n;
-    for (; n + 1 < decisions.size(); ++n) {
-      const Schedule some = schedule_.With({decisions.begin(), decisions.begin() + n + 1});
-      if (!IsPossible(some)) break;
+    if (lines.empty()) return "";
+    const std::vector<int> last = DecisionsOf({lines.back()});
+    std::vector<int> some = DecisionsOf({lines.begin(), lines.end() - 1});
+    for (const int n : last) {
+      some.push_back(n);
+      if (n == last.back() || solver_.Find(some, gives_up_).outcome == Outcome::kEmpty) {
+        return ConstraintName(schedule_, DecisionAt(n));
+      }
     }
-    return ConstraintName(schedule_, decisions[n]);
+    return "";
   }
 
   // How much is left without a line, if anything is: what other lines contradict is not told.
-  void CountWithout(int line, std::vector<int> lines, ScheduleConflict* conflict) {
-    lines.erase(std::find(lines.begin(), lines.end(), line));
-    const Schedule part = PartOf(lines);
-    if (!question_.OneUnder(part).ok()) return;
-    const Result<MdhSpace> space =
-        question_.SpaceUnder(part, {.max_bytes = kCountedBytes, .may_be_lazy = false});
+  void CountWithout(int line, const GivesUp& is_late, ScheduleConflict* conflict) {
+    std::vector<int> others;
+    std::vector<Decision> decisions;
+    for (int n = 0; n < std::ssize(schedule_.decisions()); ++n) {
+      if (DecisionAt(n).line == line) continue;
+      others.push_back(n);
+      decisions.push_back(DecisionAt(n));
+    }
+    if (solver_.Find(others, is_late).outcome != Outcome::kFound) return;
+    const Schedule part = schedule_.With(std::move(decisions));
+    const Result<MdhSpace> space = question_.SpaceUnder(
+        part, {.max_bytes = kCountedBytes, .may_be_lazy = false, .gives_up = is_late});
     if (!space.ok()) return;
     conflict->without_line = line;
     conflict->count_without = CountText(space->space().count());
@@ -146,8 +146,9 @@ class ConflictSearch {
 
   const Schedule& schedule_;
   const Question& question_;
-  bool is_sure_ = true;
-  std::vector<TuningParameters> known_;
+  ScheduleSolver& solver_;
+  GivesUp gives_up_;
+  int64_t count_ms_;
 };
 
 // One of the space that the schedule allows; empty: none of many is.
@@ -161,16 +162,30 @@ std::string ExampleOf(const MdhSpace& space, const Schedule& schedule) {
   return "";
 }
 
-// What is left where a search has its space.
+std::vector<int> AllDecisions(const Schedule& schedule) {
+  std::vector<int> all(schedule.decisions().size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// What is left where a search has its space. FailedPrecondition: nothing is.
 Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& question,
+                                 const ScheduleSolver& solver, const ScheduleSolver::Answer& answer,
                                  ScheduleCheck check) {
-  const Result<TuningParameters> one = question.OneUnder(schedule);
-  if (absl::IsFailedPrecondition(one.status())) return one.status();
-  MDH_ASSIGN_OR_RETURN(const MdhSpace space, question.SpaceUnder(schedule));
-  check.is_exact = space.has_exactly_schedule() && !space.space().is_lazy();
-  if (!space.space().is_lazy()) check.count = space.space().count();
-  check.example =
-      one.ok() && schedule.Allows(*one).ok() ? ToText(*one) : ExampleOf(space, schedule);
+  if (answer.outcome == Outcome::kEmpty) return absl::FailedPreconditionError("nothing is left");
+  if (answer.outcome == Outcome::kFound) {
+    const TuningParameters one = solver.Decode(answer);
+    if (schedule.Allows(one).ok()) check.example = ToText(one);
+  }
+  const Result<MdhSpace> space = question.SpaceUnder(schedule);
+  if (answer.outcome == Outcome::kFound && absl::IsFailedPrecondition(space.status())) {
+    check.is_exact = false;  // too large for a diagram, and too full of dead ends without
+    return check;
+  }
+  MDH_RETURN_IF_ERROR(space.status());
+  check.is_exact = space->has_exactly_schedule() && !space->space().is_lazy();
+  if (!space->space().is_lazy()) check.count = space->space().count();
+  if (check.example.empty()) check.example = ExampleOf(*space, schedule);
   return check;
 }
 
@@ -214,10 +229,13 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
   }
   const std::vector<TuningParameters> starts =
       StartingParameters(schedule.expression(), schedule.model(), device, numerics);
-  Question question = {device, numerics, FusedUnder(schedule, starts)};
-  const auto until =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms.value_or(0));
-  Result<ScheduleCheck> left = CheckSpace(schedule, question, check);
+  const Question question = {device, numerics, FusedUnder(schedule, starts)};
+  const GivesUp is_late = AfterMs(most_ms.value_or(0));
+  MDH_ASSIGN_OR_RETURN(ScheduleSolver solver,
+                       ScheduleSolver::Create(schedule, device, numerics, question.fused));
+  const std::vector<int> all = AllDecisions(schedule);
+  const ScheduleSolver::Answer answer = solver.Find(all, most_ms.has_value() ? is_late : GivesUp());
+  Result<ScheduleCheck> left = CheckSpace(schedule, question, solver, answer, check);
   if (!absl::IsFailedPrecondition(left.status())) return left;
   for (const TuningParameters& start : starts) {
     if (!schedule.Allows(start).ok()) continue;
@@ -232,8 +250,9 @@ Result<ScheduleCheck> CheckSchedule(const DeviceDescription& device, const Sched
     check.conflicts = {std::move(conflict)};
     return check;
   }
-  question.gives_up = [until] { return std::chrono::steady_clock::now() > until; };
-  check.conflicts = {ConflictSearch(schedule, question).Find()};
+  const std::vector<int>& those = answer.outcome == Outcome::kEmpty ? answer.groups : all;
+  check.conflicts = {
+      ConflictSearch(schedule, question, solver, is_late, *most_ms / kCountShare).Find(those)};
   return check;
 }
 

@@ -19,6 +19,8 @@ bool IsIdentifier(const std::string& name) {
   });
 }
 
+}  // namespace
+
 Status CheckInput(const std::vector<TuningParameter>& parameters,
                   const std::vector<Constraint>& constraints) {
   absl::flat_hash_set<std::string> names;
@@ -48,6 +50,8 @@ Status CheckInput(const std::vector<TuningParameter>& parameters,
   return absl::OkStatus();
 }
 
+namespace {
+
 // What is prepared step by step.
 class Preparer {
  public:
@@ -73,14 +77,8 @@ class Preparer {
     std::vector<Bounds> bounds = ParameterBounds();
     graph.SetParameterBounds(bounds);
     std::vector<int> parameter_of_level = levels;
-    if (order != ParameterOrder::kDeclared) {
-      if (order == ParameterOrder::kAutomatic) {
-        parameter_of_level = OrderParameters(graph, roots, Sizes());
-      } else {
-        const std::vector<double> sizes = Sizes();
-        std::stable_partition(parameter_of_level.begin(), parameter_of_level.end(),
-                              [&](int parameter) { return sizes[parameter] == 1; });
-      }
+    if (order == ParameterOrder::kAutomatic) {
+      parameter_of_level = OrderParameters(graph, roots, Sizes());
       for (size_t level = 0; level < levels.size(); ++level) {
         levels[parameter_of_level[level]] = static_cast<int>(level);
       }

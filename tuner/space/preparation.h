@@ -17,6 +17,10 @@ struct Preparation {
   std::vector<std::string> notices;
 };
 
+// Errors: InvalidArgument, as of SearchSpace::Create.
+Status CheckInput(const std::vector<TuningParameter>& parameters,
+                  const std::vector<Constraint>& constraints);
+
 // Errors: as SearchSpace::Create, but FailedPrecondition only where constraints on no or one
 // parameter leave nothing.
 Result<Preparation> Prepare(const std::vector<TuningParameter>& parameters,

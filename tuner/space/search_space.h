@@ -34,9 +34,8 @@ using Configuration = std::vector<int64_t>;
 using Count = mpz_class;
 
 enum class ParameterOrder : uint8_t {
-  kAutomatic,     // levels are ordered by the constraint graph
-  kDeclared,      // level n is parameter n
-  kSettledFirst,  // as declared, behind those that have one value left by their own constraints
+  kAutomatic,  // levels are ordered by the constraint graph
+  kDeclared,   // level n is parameter n
 };
 
 struct SpaceOptions {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/construction.h"
-#include "tuner/space/diagram/find_one.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
+#include "tuner/space/solver/constraint_solver.h"
 
 namespace mdh {
 namespace {
@@ -78,24 +78,23 @@ Status TooLargeError(const SpaceOptions& options) {
 Result<Configuration> SearchSpace::FindOne(const std::vector<TuningParameter>& parameters,
                                            const std::vector<Constraint>& constraints,
                                            const SpaceOptions& options) {
-  MDH_ASSIGN_OR_RETURN(Preparation preparation, Prepare(parameters, constraints, options.order));
-  const FoundOne found = mdh::FindOne(preparation.plan, options.max_bytes, options.gives_up);
-  switch (found.outcome) {
-    case FoundOne::Outcome::kFound:
-      break;
-    case FoundOne::Outcome::kEmpty:
+  MDH_RETURN_IF_ERROR(CheckInput(parameters, constraints));
+  ConstraintSolver solver(parameters, constraints);
+  ConstraintSolver::Answer answer = solver.Find({}, options.gives_up);
+  switch (answer.outcome) {
+    case ConstraintSolver::Answer::Outcome::kFound:
+      return std::move(answer.configuration);
+    case ConstraintSolver::Answer::Outcome::kEmpty:
       return absl::FailedPreconditionError("the search space is empty");
-    case FoundOne::Outcome::kGivenUp:
+    case ConstraintSolver::Answer::Outcome::kGivenUp:
       return GivenUpError();
-    case FoundOne::Outcome::kUnknown:
-      return TooLargeError(options);
+    case ConstraintSolver::Answer::Outcome::kUnknown:
+      break;
   }
-  Configuration configuration(parameters.size());
-  for (size_t level = 0; level < parameters.size(); ++level) {
-    const int parameter = preparation.parameter_of_level[level];
-    configuration[parameter] = parameters[parameter].range.CodeAt(found.positions[level]);
-  }
-  return configuration;
+  SpaceOptions whole = options;
+  whole.may_be_lazy = whole.names_what_empties = false;
+  MDH_ASSIGN_OR_RETURN(const SearchSpace space, Create(parameters, constraints, whole));
+  return space.At(Count(0));
 }
 
 Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,

@@ -146,5 +146,62 @@ TEST(ScheduleCheckTest, ConflictsAreMinimal) {
   EXPECT_EQ(conflicts, kConflicts);
 }
 
+// The lines of a conflict, of which one may be left out.
+Schedule LinesOf(const Schedule& schedule, const std::vector<int>& lines, int but_not = 0) {
+  std::vector<Decision> decisions;
+  for (const Decision& decision : schedule.decisions()) {
+    const bool is_named = std::find(lines.begin(), lines.end(), decision.line) != lines.end();
+    if (is_named && decision.line != but_not) decisions.push_back(decision);
+  }
+  return schedule.With(std::move(decisions));
+}
+
+// Lines of two configurations each. The judge looks at configurations, not at constraints: all that
+// are left without a line of a conflict are ones that the line does not allow.
+TEST(ScheduleCheckTest, ConflictsOnGpusAreThoseOfTheJudge) {
+  Rng rng(FreshSeed());
+  const Expression product = MatMulOf(6, 4, 5);
+  for (const SpaceBackend& backend : SpaceBackends()) {
+    if (backend.model.memory != MemoryKind::kExplicit) continue;
+    const auto space = MdhSpace::Create(product, backend.model, backend.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    const auto left_by = [&](const Schedule& schedule) {
+      return MdhSpace::Create(product, backend.model, backend.device, NumericsPolicy::kReassociate,
+                              {.names_what_empties = false}, {}, &schedule);
+    };
+    constexpr int kConflicts = 4;
+    int conflicts = 0;
+    for (int n = 0; n < 100 && conflicts < kConflicts; ++n) {
+      std::vector<Decision> decisions;
+      for (int configuration = 0; configuration < 2; ++configuration) {
+        const TuningParameters p = space->Decode(space->space().Sample(rng));
+        const Schedule whole = Schedule::Of(p, product, backend.model);
+        for (const Decision& decision : whole.decisions()) {
+          if (rng() % 5 == 0) decisions.push_back(decision);
+        }
+      }
+      for (size_t d = 0; d < decisions.size(); ++d) decisions[d].line = static_cast<int>(d) + 1;
+      const Schedule mixed = Schedule::Parse("", product, backend.model)->With(decisions);
+      const auto check = CheckSchedule(backend.device, mixed, NumericsPolicy::kReassociate, 60'000);
+      ASSERT_TRUE(check.ok()) << check.status();
+      EXPECT_EQ(check->conflicts.empty(), left_by(mixed).ok()) << mixed.CanonicalText();
+      if (check->conflicts.empty()) continue;
+      ++conflicts;
+      const ScheduleConflict& conflict = check->conflicts[0];
+      EXPECT_TRUE(conflict.is_minimal) << conflict.ToText();
+      const Schedule named = LinesOf(mixed, conflict.lines);
+      for (const int line : conflict.lines) {
+        const auto others = left_by(LinesOf(mixed, conflict.lines, line));
+        ASSERT_TRUE(others.ok()) << mixed.CanonicalText() << conflict.ToText();
+        for (int sample = 0; sample < 100; ++sample) {
+          const TuningParameters p = others->Decode(others->space().Sample(rng));
+          EXPECT_FALSE(named.Allows(p).ok()) << named.CanonicalText() << ToText(p);
+        }
+      }
+    }
+    EXPECT_EQ(conflicts, kConflicts) << backend.name;
+  }
+}
+
 }  // namespace
 }  // namespace mdh::schedule_check_test

@@ -2,6 +2,9 @@
 // their steps mean. MDH_TEML_SCHEDULES says how many are tried.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "core/decomposition/low_level_expression.h"
@@ -13,8 +16,10 @@
 #include "tests/core/decomposition/low_level_interpreter.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_teml.h"
+#include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 #include "tuner/decompositions/mdh_space.h"
+#include "tuner/decompositions/schedule_check.h"
 
 namespace mdh::teml_schedules_test {
 namespace {
@@ -99,6 +104,41 @@ TEST(TemlSchedules, WhatTheyAllowComputesWhatStepsMean) {
   EXPECT_GT(tried.steps, 150);
   EXPECT_LT(tried.empty, tried.steps / 3);
   EXPECT_LT(tried.refused, tried.programs / 4);
+}
+
+// In their sizes, and on a machine of two cores: outermost loops over single points are far more
+// parts than these would take turns with by themselves.
+TEST(TemlSchedules, EveryPathOfTable2LeavesSomethingOnTwoCores) {
+  DeviceDescription device = CpuForSpaces();
+  device.cores = 2;
+  int steps = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(SourcePath("client/expressions/teml/table2"))) {
+    const std::string name = file.path().stem().string();
+    std::ifstream stream(file.path());
+    std::stringstream text;
+    text << stream.rdbuf();
+    for (const auto& model : {OpenMpSimdRegistersModel(), OpenMpL3SimdModel(), OpenMpModel()}) {
+      const Result<TemlProgram> program = ParseTemlProgram(text.str(), {}, name);
+      ASSERT_TRUE(program.ok()) << program.status();
+      const Result<TemlSchedules> scheduled =
+          ToSchedules(*program, name, model, ScheduleDetail::kNothingElse);
+      ASSERT_TRUE(scheduled.ok()) << scheduled.status();
+      for (size_t s = 0; s < scheduled->schedules.size(); ++s) {
+        const Expression& step = scheduled->pipeline.steps()[s].expression;
+        const auto schedule = Schedule::Parse(scheduled->schedules[s], step, model);
+        ASSERT_TRUE(schedule.ok()) << schedule.status();
+        const auto check = CheckSchedule(device, *schedule);
+        ASSERT_TRUE(check.ok()) << check.status();
+        EXPECT_GT(check->count, 0)
+            << name << " " << model.name << "\n"
+            << scheduled->schedules[s]
+            << (check->conflicts.empty() ? "" : check->conflicts[0].ToText());
+        ++steps;
+      }
+    }
+  }
+  EXPECT_GE(steps, 3 * 7);
 }
 
 }  // namespace

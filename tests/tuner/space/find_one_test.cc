@@ -27,7 +27,7 @@ std::vector<Constraint> Impossible() {
   return {{"square", (sum * sum + At("d") * 3) % 3 == 2}};
 }
 
-TEST(FindOneTest, FindsWhatFewDescentsMeet) {
+TEST(FindOneTest, FindsWhatFewPrefixesLeadTo) {
   const std::vector<Constraint> constraints = {
       {"one", At("a") * At("b") * At("c") == Formula(int64_t{299} * 293 * 283)},
       {"other", At("d") == At("a") + 1}};

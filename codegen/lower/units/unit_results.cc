@@ -154,7 +154,7 @@ void UnitResults::Emit(const std::string& room, Block* block) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
         arrays_[0], Index::Variable(context_.part) * elements,
-        UnitNeighbours(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
+        NeighboursAlong(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);

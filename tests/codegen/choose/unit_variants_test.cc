@@ -67,7 +67,7 @@ TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
     EXPECT_EQ(p.numerics, policy);
     EXPECT_GE(p.unit.rows * p.unit.columns, 128 * 128) << Name(policy);
     EXPECT_FALSE(p.unit.has_warps()) << Name(policy);
-    EXPECT_EQ(p.unit.packed, PackedOperands::kBoth) << Name(policy);
+    EXPECT_EQ(p.unit.packed, UnitOperands::kBoth) << Name(policy);
     const TuningParameters older =
         DefaultParameters(singles, CudaModel(), *DescribeCudaArchitecture(80), policy);
     EXPECT_TRUE(older.unit.has_warps()) << Name(policy);
@@ -98,7 +98,7 @@ TEST(UnitVariantsTest, OfferWhatMayHelp) {
     return std::any_of(variants.begin(), variants.end(), is_so);
   };
   const auto is_packed = [](const TuningParameters& p) {
-    return p.unit.packed != PackedOperands::kNone;
+    return p.unit.packed != UnitOperands::kNone;
   };
   const auto is_cluster = [](const TuningParameters& p) {
     return p.combine_blocks == CombineBlocks::kCluster;
@@ -122,7 +122,7 @@ TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   EXPECT_TRUE(has([](const auto& p) { return p.unit.rows == 128 && p.unit.columns == 128; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.groups == 2; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.parts > 1 && p.unit.stages < 6; }));
-  EXPECT_TRUE(has([](const auto& p) { return p.unit.packed == PackedOperands::kA; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.packed == UnitOperands::kA; }));
   EXPECT_TRUE(has([](const auto& p) { return p.combine_blocks == CombineBlocks::kCluster; }));
   EXPECT_TRUE(has([](const auto& p) { return p.early_launches == EarlyLaunches::kCalls; }));
   EXPECT_TRUE(has([](const auto& p) { return p.swizzle < 8; }));

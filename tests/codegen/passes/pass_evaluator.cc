@@ -418,7 +418,9 @@ class ThreadOfStage {
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
           total += ProductOf(rows[static_cast<size_t>(half)], column);
-          sum = ScalarValue::Real(ScalarType::kFloat32, total);
+          sum = IsInteger(one.what.type)
+                    ? ScalarValue::Integer(ScalarType::kInt32, static_cast<int64_t>(total))
+                    : ScalarValue::Real(ScalarType::kFloat32, total);
         }
       }
     }

@@ -19,7 +19,8 @@ using ::testing::IsEmpty;
 
 constexpr NumericsPolicy kAll[] = {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder,
                                    NumericsPolicy::kFixedTree,   NumericsPolicy::kTf32,
-                                   NumericsPolicy::kBf16x3,      NumericsPolicy::kBf16x6};
+                                   NumericsPolicy::kBf16x3,      NumericsPolicy::kBf16x6,
+                                   NumericsPolicy::kFp8};
 
 Expression Product(const std::string& a, const std::string& b, const std::string& c,
                    const std::string& combine = "+") {
@@ -34,7 +35,8 @@ TEST(Numerics, NamesAreReadBack) {
     EXPECT_EQ(*ParseNumericsPolicy(std::string_view(Name(policy).data(), Name(policy).size())),
               policy);
   }
-  EXPECT_THAT(ParseNumericsPolicy("tf33").status().message(), HasSubstr("tf32, bf16x3 and bf16x6"));
+  EXPECT_THAT(ParseNumericsPolicy("tf33").status().message(),
+              HasSubstr("tf32, bf16x3, bf16x6 and fp8"));
 }
 
 TEST(Numerics, WhatProductsAreAbout) {

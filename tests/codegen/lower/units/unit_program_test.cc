@@ -64,7 +64,7 @@ LowLevelExpression Lowered(const Case& c) {
 }
 
 UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 4, int parts = 1,
-                     PackedOperands packed = PackedOperands::kNone) {
+                     UnitOperands packed = UnitOperands::kNone) {
   return {.rows = rows,
           .columns = columns,
           .stages = stages,
@@ -185,13 +185,13 @@ const Case kCases[] = {
      kCluster},
     {"packed",
      MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
-     {64, 64, 1, 4, 1, PackedOperands::kBoth}},
+     {64, 64, 1, 4, 1, UnitOperands::kBoth}},
     {"packed_batches",
      "e<T = bf16 | B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
      "inp_view<T,T>( A: (b,i,j,k) -> (k,b,i), B: (b,i,j,k) -> (b,j,k) )\n"
      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
-     {64, 16, 1, 4, 1, PackedOperands::kBoth}},
+     {64, 16, 1, 4, 1, UnitOperands::kBoth}},
     {"packed_convolution",
      "e<T = bf16 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
      "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
@@ -199,7 +199,7 @@ const Case kCases[] = {
      "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
      "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
-     {64, 16, 1, 4, 1, PackedOperands::kA}},
+     {64, 16, 1, 4, 1, UnitOperands::kA}},
     {"batches",
      "e<T = bf16 | B = 2, I = 20, J = 16, K = 64> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
@@ -250,7 +250,7 @@ const Case kCases[] = {
     {"doubles_odd", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
      Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4)},
     {"doubles_packed", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
-     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, PackedOperands::kBoth)},
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, UnitOperands::kBoth)},
     {"doubles_in_parts", MatMul("fp64", "fp64", "I = 32, J = 16, K = 100", "i,k", "j,k"),
      Warps(32, 16, {2, 1, 16, 4}, /*stages=*/3, /*parts=*/3)},
     {"doubles_stored",
@@ -290,7 +290,7 @@ const Case kCases[] = {
      Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
     {"bytes_packed",
      MatMul("int8", "int32", "I = 21, J = 19, K = 150", "k,i", "k,j", "i,j", "int32"),
-     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, PackedOperands::kBoth)},
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, UnitOperands::kBoth)},
 };
 
 // As source: the pipeline of copies and multiplications, and results through shared memory.

@@ -41,7 +41,8 @@ ScalarType SumOf(ScalarType element) {
 // of both.
 Result<ScalarType> HeldType(const ContractionForm& form, Products products) {
   const ScalarType a = form.a.type(), b = form.b.type();
-  if (a == b && IsUnitOperand(a, products)) return a;
+  const bool adds_up = !IsByte(a) || IsInteger(form.combined);  // bytes in int32
+  if (a == b && IsUnitOperand(a, products) && adds_up) return a;
   for (const ScalarType type :
        {ScalarType::kFloat8E4m3, ScalarType::kFloat8E5m2, ScalarType::kFloat16,
         ScalarType::kBfloat16, ScalarType::kFloat32, ScalarType::kFloat64}) {

@@ -79,6 +79,8 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
     const int along_k = UnitLoadWidth(e, p, form.k.back()),
               across = UnitLoadWidth(e, p, own.back());
     const int width = std::max(across, along_k);
+    const Expression::AccessRef access = e.input_access(p);
+    plan.loaded_bytes += SizeBytes(e.inputs()[access.buffer].type.fields()[access.field].type);
     if (plan.parameter >= 0 && width <= plan.width) continue;
     plan.parameter = p;
     plan.is_across = across > along_k;
@@ -336,11 +338,17 @@ int64_t UnitSums(const UnitParameters& unit) {
 
 int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
   const int64_t copies = plan.promoted_stages() > 0 ? 2 : 1;
-  const int64_t sums = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
-  if (!u.has_warps()) return sums;
+  int64_t registers = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
+  const auto loaded = [&](const UnitOperandPlan& operand, int64_t points) {
+    if (!operand.is_computed) return int64_t{0};
+    const int64_t at_once = RoundUp(points * plan.depth(), u.threads() * plan.piece());
+    return at_once / u.threads() * operand.loaded_bytes / kRegisterBytes;
+  };
+  registers += loaded(plan.a, u.rows) + loaded(plan.b, u.columns);
+  if (!u.has_warps()) return registers;
   const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
   constexpr int64_t kSteps = 2, kLanes = 32;
-  return sums + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
+  return registers + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
 }
 
 const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {

@@ -53,6 +53,7 @@ struct UnitOperandPlan {
   // It is not in memory as it is: computed of what is loaded, of another type, in records, or with
   // a boundary that is not 0.
   bool is_made = false;
+  int64_t loaded_bytes = 0;  // for an element of it, of all parameters
   // Threads compute its elements and write them to shared memory, in rows as above.
   bool is_computed = false;
   // It is copied to scratch memory first: rows along that way, one behind the other so many
@@ -117,7 +118,8 @@ int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
 // Sums of a thread.
 int64_t UnitSums(const UnitParameters& unit);
-// Registers of a thread for what the unit has in them: sums; of warps two steps of operands, too.
+// Registers of a thread for what the unit has in them: sums; what a stage is computed of; of warps
+// two steps of operands, too.
 int64_t UnitRegisters(const UnitParameters& unit, const UnitPlan& plan);
 
 // What warps multiply with: the row of the table for the types of the plan and the shape of the

@@ -86,6 +86,7 @@ void UnitCopies::DeclarePointers(const Index& first, Block* block) {
     TakeRowsBy(block);
     for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
       pieces_.push_back({row, 0, "", 0});
+      pieces_.back().loaded = values_.Declare(context_.piece_elements(), plan_.is_across, block);
     }
     return;
   }
@@ -152,42 +153,52 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
   block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
 }
 
-// So many pieces are loaded and computed before the first one of them is written.
-constexpr size_t kPiecesAtOnce = 8;
-
-void UnitCopies::EmitComputed(const Index& stage, const Index& slot, Block* block) {
-  const int64_t count = context_.piece_elements();
-  const auto compute = [&](const Piece& piece, Block* to) {
-    return values_.Emit(
-        {Own(piece), AlongK(piece, stage), plan_.is_across, count}, context_.block_point(),
-        [&](const Index& own, const Index& k) { return Exists(own, k); }, to);
-  };
-  const auto write = [&](const Piece& piece, const std::string& values, Block* to) {
-    if (context_.plan().is_converted()) to->push_back({RoundToTf32{{values, Index(0)}, count}});
-    const Index at = slot * stage_elements() + Index::Variable(place_) +
-                     Index(piece.first_row * context_.depth());
-    const LoopValueType type{context_.element(), static_cast<int>(count)};
-    to->push_back({StoreElements{array_, at, MakeLoad(values, Index(0), type, 1), 1}});
-  };
-  std::vector<std::pair<const Piece*, std::string>> computed;
-  const auto write_all = [&] {
-    for (const auto& [piece, values] : std::exchange(computed, {})) write(*piece, values, block);
-  };
+void UnitCopies::OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
+                              Block* block) const {
   for (const Piece& piece : pieces_) {
     if (piece.first_row + context_.rows_at_once() <= axis_.step) {
-      computed.emplace_back(&piece, compute(piece, block));
-      if (computed.size() == kPiecesAtOnce) write_all();
+      emit(piece, block);
     } else {
       Block last;
-      write(piece, compute(piece, &last), &last);
+      emit(piece, &last);
       block->push_back(When({Less(RowOf(piece), Index(axis_.step))}, std::move(last)));
     }
   }
-  write_all();
+}
+
+UnitValues::Neighbours UnitCopies::NeighboursOf(const Piece& piece, const Index& stage) const {
+  return {Own(piece), AlongK(piece, stage), plan_.is_across, context_.piece_elements()};
+}
+
+void UnitCopies::Load(const Index& stage, Block* block) const {
+  if (!is_computed()) return;
+  const auto exists = [&](const Index& own, const Index& k) { return Exists(own, k); };
+  OverComputed(
+      [&](const Piece& piece, Block* to) {
+        values_.EmitLoads(piece.loaded, NeighboursOf(piece, stage), context_.block_point(), exists,
+                          to);
+      },
+      block);
+}
+
+void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) const {
+  const int64_t count = context_.piece_elements();
+  const auto exists = [&](const Index& own, const Index& k) { return Exists(own, k); };
+  OverComputed(
+      [&](const Piece& piece, Block* to) {
+        const std::string values = values_.EmitValues(piece.loaded, NeighboursOf(piece, stage),
+                                                      context_.block_point(), exists, to);
+        if (context_.plan().is_converted()) to->push_back({RoundToTf32{{values, Index(0)}, count}});
+        const Index at = slot * stage_elements() + Index::Variable(place_) +
+                         Index(piece.first_row * context_.depth());
+        const LoopValueType type{context_.element(), static_cast<int>(count)};
+        to->push_back({StoreElements{array_, at, MakeLoad(values, Index(0), type, 1), 1}});
+      },
+      block);
 }
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
-  if (is_computed()) return EmitComputed(stage, slot, block);
+  if (is_computed()) return Write(stage, slot, block);
   for (const Piece& piece : pieces_) {
     const Index to = slot * stage_elements() + context_.Place() +
                      Index(piece.first_row * context_.depth() + piece.at);

@@ -1,6 +1,7 @@
 // How a block gets the stages of an operand of a matrix unit into shared memory.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,9 +34,11 @@ class UnitCopies {
   void DeclarePointers(const Index& first, Block* block);
   // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block,
   // pieces of 16 bytes or, where memory is not aligned to these, as much at once as it is; single
-  // elements are copied at once, and pieces that are computed written. Points that do not exist, or
-  // lie outside of the buffer, are 0.
+  // elements are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
+  // What is computed has been loaded for that stage, and is written.
   void Emit(const Index& stage, const Index& slot, Block* block);
+  // Loads to registers what the stage is computed of, if it is.
+  void Load(const Index& stage, Block* block) const;
 
  private:
   // Neighbours that are copied at once.
@@ -43,7 +46,8 @@ class UnitCopies {
     int64_t first_row;  // of those that all threads copy at once
     int64_t at;         // element of the thread's piece of a row
     std::string pointer;
-    int64_t offset;  // elements behind the pointer
+    int64_t offset;                               // elements behind the pointer
+    std::vector<UnitValues::Loaded> loaded = {};  // where it is computed
   };
   bool AdvancesWithStages() const { return step_.has_value(); }
   bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
@@ -59,7 +63,10 @@ class UnitCopies {
   std::vector<Condition> Inside(const Index& own, const Index& along_k,
                                 const UnitContext::Point& block_point, Block* block);
   void TakeRowsBy(Block* block);
-  void EmitComputed(const Index& stage, const Index& slot, Block* block);
+  void OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
+                    Block* block) const;
+  UnitValues::Neighbours NeighboursOf(const Piece& piece, const Index& stage) const;
+  void Write(const Index& stage, const Index& slot, Block* block) const;
   std::string EmitSource(const Index& batch, const Index& row, const Index& in_row, Block* block);
   std::vector<std::string> EmitParts(const std::string& values, Block* block) const;
   // Points that there is something of along m or n, and along k: in a row of what is packed, zeros

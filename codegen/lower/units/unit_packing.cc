@@ -77,9 +77,11 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
     return conditions;
   };
   if (in_memory_.is_made) {
-    return values_.Emit(
-        {plan_.is_across ? in_row : row, plan_.is_across ? row : in_row, plan_.is_across, piece},
-        point, exists, block);
+    const UnitValues::Neighbours neighbours{plan_.is_across ? in_row : row,
+                                            plan_.is_across ? row : in_row, plan_.is_across, piece};
+    const auto loaded = values_.Declare(piece, plan_.is_across, block);
+    values_.EmitLoads(loaded, neighbours, point, exists, block);
+    return values_.EmitValues(loaded, neighbours, point, exists, block);
   }
   const std::string values = context_.names().Unique("values");
   block->push_back({DeclareArray{values, plan.held, piece, MemorySpace::kPrivate}});

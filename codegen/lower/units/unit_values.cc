@@ -49,16 +49,9 @@ void UnitValues::EmitElements(const LoopValueType& type, const std::string& from
       {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
 }
 
-// Neighbours of which all are there, or none; the first one's place is that of all.
-int64_t UnitValues::Run(const Neighbours& neighbours) const {
-  int64_t run = 1;
-  for (const Loaded& loaded : LoadedOf(neighbours)) run = std::max<int64_t>(run, loaded.width);
-  return run;
-}
-
-std::vector<UnitValues::Loaded> UnitValues::LoadedOf(const Neighbours& neighbours) const {
+std::vector<UnitValues::Loaded> UnitValues::Declare(int64_t count, bool is_across,
+                                                    Block* block) const {
   const Expression& e = context_.expression();
-  const int along = neighbours.is_across ? own_.back() : context_.k().dimensions.back();
   std::vector<Loaded> all;
   for (const int p : operand_.parameters) {
     if (e.is_index(p)) continue;
@@ -67,107 +60,131 @@ std::vector<UnitValues::Loaded> UnitValues::LoadedOf(const Neighbours& neighbour
     const bool fits_vectors = buffer.boundary.kind == Boundary::Kind::kNone ||
                               (buffer.boundary.kind == Boundary::Kind::kConstant &&
                                buffer.boundary.values[0].as_double() == 0);
-    const int64_t width = fits_vectors ? UnitLoadWidth(e, p, along) : 1;
-    all.push_back({p, access, &buffer, buffer.type.fields()[access.field].type,
-                   static_cast<int>(std::min(width, neighbours.count)), ""});
+    const int64_t width = fits_vectors ? UnitLoadWidth(e, p, Along(is_across)) : 1;
+    const ScalarType type = buffer.type.fields()[access.field].type;
+    const std::string name = context_.kernel_names().inputs[access.buffer];
+    all.push_back({p, access, &buffer, type, static_cast<int>(std::min(width, count)),
+                   context_.names().Unique(name + "_values")});
+    block->push_back({DeclareArray{all.back().array, type, count, MemorySpace::kPrivate}});
   }
   return all;
 }
 
-UnitContext::Point UnitValues::PointOf(const Neighbours& neighbours, const Index& at,
-                                       UnitContext::Point point, Block* block) const {
-  const Index own = neighbours.is_across ? neighbours.own + at : neighbours.own;
-  const Index along_k = neighbours.is_across ? neighbours.along_k : neighbours.along_k + at;
-  context_.SetPoint({own_, 0, 1}, own, name_ + "_point", &point, block);
-  context_.SetPoint(context_.k(), along_k, name_ + "_k", &point, block);
+int64_t UnitValues::RunOf(const std::vector<Loaded>& loaded) {
+  int64_t run = 1;
+  for (const Loaded& one : loaded) run = std::max<int64_t>(run, one.width);
+  return run;
+}
+
+UnitValues::Neighbours UnitValues::RunAt(const Neighbours& neighbours, const Index& at,
+                                         int64_t run) {
+  return {neighbours.is_across ? neighbours.own + at : neighbours.own,
+          neighbours.is_across ? neighbours.along_k : neighbours.along_k + at, neighbours.is_across,
+          run};
+}
+
+int UnitValues::Along(bool is_across) const {
+  return is_across ? own_.back() : context_.k().dimensions.back();
+}
+
+UnitContext::Point UnitValues::PointOf(const Neighbours& run, UnitContext::Point point,
+                                       Block* block) const {
+  context_.SetPoint({own_, 0, 1}, run.own, name_ + "_point", &point, block);
+  context_.SetPoint(context_.k(), run.along_k, name_ + "_k", &point, block);
   return point;
 }
 
-void UnitValues::EmitLoads(const Loaded& loaded, const UnitContext::Point& first, int along,
-                           int64_t run, Block* block) const {
-  block->push_back({DeclareArray{loaded.array, loaded.type, run, MemorySpace::kPrivate}});
-  const AffineIndex offset = loaded.buffer->Linearized(loaded.access.access);
-  for (int64_t at = 0; at < run; at += loaded.width) {
-    UnitContext::Point point = first;
-    point[along] = point[along] + Index(at);
-    EmitElements({loaded.type, loaded.width}, pointers_[loaded.parameter], At(offset, point),
-                 loaded.array, Index(at), InsideOf(context_.expression(), loaded.access, point),
-                 block);
-  }
-}
-
-LoopValue UnitValues::Argument(const std::vector<Loaded>& all, int parameter,
-                               const UnitContext::Point& point, const Index& in_run) const {
-  const Expression& e = context_.expression();
-  if (e.is_index(parameter)) return MakeIndexValue(point[e.index_dimension(parameter)], 1, 0);
-  const Loaded& loaded = *std::find_if(
-      all.begin(), all.end(), [&](const Loaded& one) { return one.parameter == parameter; });
-  if (!loaded.array.empty()) return LoadValue(loaded.array, in_run, {loaded.type, 1}, 1);
+LoopValue UnitValues::LoadAt(const Loaded& loaded, const UnitContext::Point& point) const {
   const Buffer& buffer = *loaded.buffer;
-  const Expression::AccessRef& access = loaded.access;
+  const auto& [number, access, field] = loaded.access;
+  const std::string& pointer = pointers_[loaded.parameter];
   if (buffer.boundary.kind == Boundary::Kind::kNone) {
-    return LoadValue(pointers_[parameter],
-                     At(buffer.Linearized(access.access, access.field), point), {loaded.type, 1},
-                     1);
+    return MakeLoad(pointer, At(buffer.Linearized(access, field), point), {loaded.type, 1}, 1);
   }
   std::vector<Index> indices;
-  for (const AffineIndex& index : buffer.accesses[access.access].indices) {
+  for (const AffineIndex& index : buffer.accesses[access].indices) {
     indices.push_back(At(index, point));
   }
-  return LoadInsideValue(buffer, pointers_[parameter], access.field, indices);
+  return LoadInsideElement(buffer, pointer, field, indices);
 }
 
-void UnitValues::EmitRun(const std::vector<Loaded>& loaded, const UnitContext::Point& first,
-                         int along, int64_t run, const std::string& values, const Index& at,
-                         Block* block) const {
-  for (const Loaded& one : loaded) {
-    if (!one.array.empty()) EmitLoads(one, first, along, run, block);
+void UnitValues::EmitRunOfLoads(const Loaded& loaded, const UnitContext::Point& first, int along,
+                                int64_t run, const Index& at, Block* block) const {
+  if (loaded.width == 1) {
+    const std::string element = context_.names().Unique("element");
+    const Index in_run = run == 1 ? Index(0) : Index::Variable(element);
+    UnitContext::Point point = first;
+    point[along] = point[along] + in_run;
+    Block body = {{StoreElements{loaded.array, at + in_run, LoadAt(loaded, point), 1}}};
+    if (run == 1) return Append(std::move(body), block);
+    block->push_back(Unrolled(element, run, std::move(body)));
+    return;
   }
-  const std::string element = context_.names().Unique("element");
-  const Index in_run = run == 1 ? Index(0) : Index::Variable(element);
-  UnitContext::Point point = first;
-  point[along] = point[along] + in_run;
-  Block body;
-  std::vector<LoopValue> results = EmitFunction(
-      operand_.function, [&](int p) { return Argument(loaded, p, point, in_run); },
-      context_.names(), body);
-  body.push_back({StoreElements{values, at + in_run,
-                                StoredValue(std::move(results[0]), context_.plan().held), 1}});
-  if (run == 1) return Append(std::move(body), block);
-  block->push_back(Unrolled(element, run, std::move(body)));
+  const AffineIndex offset = loaded.buffer->Linearized(loaded.access.access);
+  for (int64_t in_run = 0; in_run < run; in_run += loaded.width) {
+    UnitContext::Point point = first;
+    point[along] = point[along] + Index(in_run);
+    EmitElements({loaded.type, loaded.width}, pointers_[loaded.parameter], At(offset, point),
+                 loaded.array, at + Index(in_run),
+                 InsideOf(context_.expression(), loaded.access, point), block);
+  }
 }
 
-std::string UnitValues::Emit(const Neighbours& neighbours, const UnitContext::Point& batch,
-                             const Exists& exists, Block* block) const {
-  const ScalarType held = context_.plan().held;
-  const std::string values = context_.names().Unique("values");
-  block->push_back({DeclareArray{values, held, neighbours.count, MemorySpace::kPrivate}});
-  std::vector<Loaded> loaded = LoadedOf(neighbours);
-  const int64_t run = Run(neighbours);
-  for (Loaded& one : loaded) {
-    if (one.width > 1) one.array = context_.names().Unique(name_ + "_values");
-  }
-  const int along = neighbours.is_across ? own_.back() : context_.k().dimensions.back();
+void UnitValues::EmitLoads(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
+                           const UnitContext::Point& batch, const Exists& exists,
+                           Block* block) const {
+  const int64_t run = RunOf(loaded);
   const std::string number = context_.names().Unique("run");
   const Index at = Index::Variable(number) * run;
-  const Index own = neighbours.is_across ? neighbours.own + at : neighbours.own;
-  const Index along_k = neighbours.is_across ? neighbours.along_k : neighbours.along_k + at;
-  Block compute, body;
-  const UnitContext::Point first = PointOf(neighbours, at, batch, &compute);
-  EmitRun(loaded, first, along, run, values, at, &compute);
-  std::vector<Condition> conditions = exists(own, along_k);
-  if (conditions.empty()) {
-    body = std::move(compute);
-  } else {
+  const Neighbours here = RunAt(neighbours, at, run);
+  Block loads;
+  const UnitContext::Point first = PointOf(here, batch, &loads);
+  for (const Loaded& one : loaded) {
+    EmitRunOfLoads(one, first, Along(neighbours.is_across), run, at, &loads);
+  }
+  std::vector<Condition> conditions = exists(here.own, here.along_k);
+  if (!conditions.empty()) loads = {When(std::move(conditions), std::move(loads))};
+  block->push_back(Unrolled(number, neighbours.count / run, std::move(loads)));
+}
+
+std::string UnitValues::EmitValues(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
+                                   const UnitContext::Point& batch, const Exists& exists,
+                                   Block* block) const {
+  const Expression& e = context_.expression();
+  const ScalarType held = context_.plan().held;
+  const int64_t run = RunOf(loaded);
+  const std::string values = context_.names().Unique("values"),
+                    number = context_.names().Unique("run"),
+                    element = context_.names().Unique("element");
+  block->push_back({DeclareArray{values, held, neighbours.count, MemorySpace::kPrivate}});
+  const Index at = Index::Variable(number) * run, in_run = Index::Variable(element);
+  const Neighbours here = RunAt(neighbours, at, run);
+  Block compute, one;
+  UnitContext::Point point = PointOf(here, batch, &compute);
+  const int along = Along(neighbours.is_across);
+  point[along] = point[along] + in_run;
+  std::vector<LoopValue> results = EmitFunction(
+      operand_.function,
+      [&](int p) {
+        if (e.is_index(p)) return MakeIndexValue(point[e.index_dimension(p)], 1, 0);
+        const Loaded& of = *std::find_if(loaded.begin(), loaded.end(),
+                                         [&](const Loaded& other) { return other.parameter == p; });
+        return LoadValue(of.array, at + in_run, {of.type, 1}, 1);
+      },
+      context_.names(), one);
+  one.push_back({StoreElements{values, at + in_run, StoredValue(std::move(results[0]), held), 1}});
+  compute.push_back(Unrolled(element, run, std::move(one)));
+  std::vector<Condition> conditions = exists(here.own, here.along_k);
+  if (!conditions.empty()) {
     const LoopValue zero = StoredValue(MakeLiteral(ScalarValue::Zero(RegisterType(held))), held);
     Block clear;
     for (int64_t lane = 0; lane < run; ++lane) {
       clear.push_back({StoreElements{values, at + Index(lane), zero, 1}});
     }
-    body = {
+    compute = {
         {If{std::move(conditions), ShareBlock(std::move(compute)), ShareBlock(std::move(clear))}}};
   }
-  block->push_back(Unrolled(number, neighbours.count / run, std::move(body)));
+  block->push_back(Unrolled(number, neighbours.count / run, std::move(compute)));
   return values;
 }
 

@@ -26,10 +26,25 @@ class UnitValues {
   };
   // Conditions for a run of neighbours that begins at a point along m or n, and along k.
   using Exists = std::function<std::vector<Condition>(const Index& own, const Index& along_k)>;
-  // Appends statements that load and compute them: the name of an array of UnitPlan::held. Those
-  // that do not exist are 0. `batch`: the point, but along m, n and k.
-  std::string Emit(const Neighbours& neighbours, const UnitContext::Point& batch,
-                   const Exists& exists, Block* block) const;
+
+  // What is loaded for neighbours: an array for each parameter of the operand's function, whose
+  // elements are read `width` at once. Declares them.
+  struct Loaded {
+    int parameter;
+    Expression::AccessRef access;
+    const Buffer* buffer;
+    ScalarType type;
+    int width;
+    std::string array;
+  };
+  std::vector<Loaded> Declare(int64_t count, bool is_across, Block* block) const;
+  // Loads those that exist. `batch`: the point, but along m, n and k.
+  void EmitLoads(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
+                 const UnitContext::Point& batch, const Exists& exists, Block* block) const;
+  // Computes them of what is loaded: the name of an array of UnitPlan::held. Those that do not
+  // exist are 0.
+  std::string EmitValues(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
+                         const UnitContext::Point& batch, const Exists& exists, Block* block) const;
 
   // Sets neighbours in memory to what is there, or to 0.
   static void EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
@@ -37,25 +52,14 @@ class UnitValues {
                            std::vector<Condition> conditions, Block* block);
 
  private:
-  // A parameter of the operand's function that is loaded, `width` neighbours at once.
-  struct Loaded {
-    int parameter;
-    Expression::AccessRef access;
-    const Buffer* buffer;
-    ScalarType type;
-    int width;
-    std::string array;  // of neighbours that are loaded at once
-  };
-  int64_t Run(const Neighbours& neighbours) const;
-  std::vector<Loaded> LoadedOf(const Neighbours& neighbours) const;
-  UnitContext::Point PointOf(const Neighbours& neighbours, const Index& at,
-                             UnitContext::Point point, Block* block) const;
-  void EmitRun(const std::vector<Loaded>& loaded, const UnitContext::Point& first, int along,
-               int64_t run, const std::string& values, const Index& at, Block* block) const;
-  void EmitLoads(const Loaded& loaded, const UnitContext::Point& first, int along, int64_t run,
-                 Block* block) const;
-  LoopValue Argument(const std::vector<Loaded>& loaded, int parameter,
-                     const UnitContext::Point& point, const Index& in_run) const;
+  // Neighbours of which all exist, or none, and number `number` of these runs.
+  static int64_t RunOf(const std::vector<Loaded>& loaded);
+  static Neighbours RunAt(const Neighbours& neighbours, const Index& at, int64_t run);
+  int Along(bool is_across) const;
+  UnitContext::Point PointOf(const Neighbours& run, UnitContext::Point point, Block* block) const;
+  void EmitRunOfLoads(const Loaded& loaded, const UnitContext::Point& first, int along, int64_t run,
+                      const Index& at, Block* block) const;
+  LoopValue LoadAt(const Loaded& loaded, const UnitContext::Point& point) const;
 
   UnitContext& context_;
   const ContractionOperand& operand_;

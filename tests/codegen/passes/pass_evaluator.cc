@@ -311,12 +311,23 @@ class ThreadOfStage {
     for (; static_cast<int64_t>(bundles_.size()) > s.bundles; bundles_.pop_front()) {
       for (const Multiplication& one : bundles_.front()) Multiply(one);
     }
-    if (!bundles_.empty()) return;
+    // What no multiplication adds to any more is the thread's again.
     for (auto& [name, sums] : in_flight_) {
       for (size_t r = 0; r < sums.size(); ++r) {
-        if (sums[r].has_value()) private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
+        if (!sums[r].has_value() || IsAddedTo(name, static_cast<int64_t>(r))) continue;
+        private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
       }
     }
+  }
+  bool IsAddedTo(const std::string& sums, int64_t r) const {
+    const auto adds = [&](const Multiplication& one) {
+      const GroupMultiply& what = one.what;
+      return what.sums == sums && r >= what.first && r < what.first + what.columns / 2;
+    };
+    const auto any = [&](const std::vector<Multiplication>& bundle) {
+      return std::any_of(bundle.begin(), bundle.end(), adds);
+    };
+    return any(open_bundle_) || std::any_of(bundles_.begin(), bundles_.end(), any);
   }
   void Run(const StoreMatrices& s) {
     BlockMemory::Shown own{At(s.offset), {}};

@@ -262,7 +262,7 @@ bool IsStaged(const Expression& e) {
 // Whether threads have a tile of results as matrices, four each, two along m and along n, which
 // have room in shared memory: of warps, in the stages of an operand.
 bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
-  if (!IsHalf(plan.element)) return false;
+  if (!IsHalf(plan.element) && !IsFp8(plan.element)) return false;
   if (!unit.has_warps()) return true;
   if (unit.warps.m != 16) return false;
   if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;

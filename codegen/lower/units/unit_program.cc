@@ -77,7 +77,7 @@ class UnitProgramBuilder {
     } else {
       EmitStages(&body);
     }
-    if (!totals_.empty()) Append(TakeTotals(), &body);
+    if (!totals_.empty()) body.push_back(TakeTotals());
     results_.Emit(Larger().array(), &body);
     stage.body = std::move(body);
     return stage;
@@ -262,20 +262,17 @@ class UnitProgramBuilder {
   }
 
   // Sums of every stage are added to the totals: those of one half of the columns while the unit
-  // multiplies for the other one, of this stage or the next.
-  bool AddsByHalves() const {
-    return plan().promoted_stages() == 1 && plan().is_behind && unit().columns % 32 == 0;
-  }
+  // multiplies for the other one.
+  bool AddsByHalves() const { return plan().promoted_stages() == 1 && unit().columns % 32 == 0; }
   void EmitHalves(Block* body) {
     constexpr Columns kFirst = {0, 2}, kSecond = {1, 2};
     EmitMultiplications(kFirst, body);
+    EmitMultiplications(kSecond, body);
     EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{1}});
-    body->push_back(
-        When({Less(Index(0), Index::Variable(stage_))}, {AddToTotals(totals_, kSecond)}));
-    EmitMultiplications(kSecond, body);
-    body->push_back({WaitForMultiplies{1}});
     body->push_back(AddToTotals(totals_, kFirst));
+    body->push_back({WaitForMultiplies{0}});
+    body->push_back(AddToTotals(totals_, kSecond));
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -308,27 +305,15 @@ class UnitProgramBuilder {
   }
 
   // Behind the last stage, whose sums may have been added to the totals.
-  Block TakeTotals() {
-    if (AddsByHalves() && !unit().has_warps()) return AddTotalsByHalves();
+  Statement TakeTotals() {
     const std::string sum = context_.names().Unique("sum");
     LoopValue total = MakeLoad(totals_, Index::Variable(sum), {plan().sum, 1}, 1);
     Block take = {
         Unrolled(sum, UnitSums(unit()),
                  {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}})};
     Block add = {AddToTotals(context_.sums)};
-    return {{If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
-                ShareBlock(std::move(add))}}};
-  }
-
-  // Those of the first half of the columns have been added.
-  Block AddTotalsByHalves() {
-    Block both = {AddToTotals(totals_, {1, 2})};
-    const std::string sum = context_.names().Unique("sum");
-    LoopValue total = MakeLoad(totals_, Index::Variable(sum), {plan().sum, 1}, 1);
-    both.push_back(
-        Unrolled(sum, UnitSums(unit()),
-                 {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}}));
-    return both;
+    return {If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
+               ShareBlock(std::move(add))}};
   }
 
   // Whether the sums are added to the totals at the end of the stage.

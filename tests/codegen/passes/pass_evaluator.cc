@@ -311,23 +311,12 @@ class ThreadOfStage {
     for (; static_cast<int64_t>(bundles_.size()) > s.bundles; bundles_.pop_front()) {
       for (const Multiplication& one : bundles_.front()) Multiply(one);
     }
-    // What no multiplication adds to any more is the thread's again.
     for (auto& [name, sums] : in_flight_) {
       for (size_t r = 0; r < sums.size(); ++r) {
-        if (!sums[r].has_value() || IsAddedTo(name, static_cast<int64_t>(r))) continue;
+        if (!sums[r].has_value() || AddTo(bundles_, name, r)) continue;
         private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
       }
     }
-  }
-  bool IsAddedTo(const std::string& sums, int64_t r) const {
-    const auto adds = [&](const Multiplication& one) {
-      const GroupMultiply& what = one.what;
-      return what.sums == sums && r >= what.first && r < what.first + what.columns / 2;
-    };
-    const auto any = [&](const std::vector<Multiplication>& bundle) {
-      return std::any_of(bundle.begin(), bundle.end(), adds);
-    };
-    return any(open_bundle_) || std::any_of(bundles_.begin(), bundles_.end(), any);
   }
   void Run(const StoreMatrices& s) {
     BlockMemory::Shown own{At(s.offset), {}};
@@ -429,9 +418,7 @@ class ThreadOfStage {
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
           total += ProductOf(rows[static_cast<size_t>(half)], column);
-          sum = IsInteger(one.what.type)
-                    ? ScalarValue::Integer(ScalarType::kInt32, static_cast<int64_t>(total))
-                    : ScalarValue::Real(ScalarType::kFloat32, total);
+          sum = SumOfUnit(one.what.type, total);
         }
       }
     }

@@ -23,7 +23,7 @@ configure_package_config_file(mdh-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/md
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mdh-config.cmake
-  ${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake DESTINATION ${MDH_CONFIG} COMPONENT c)
+  ${CMAKE_CURRENT_BINARY_DIR}/mdh-config-version.cmake mdh-kernels.cmake DESTINATION ${MDH_CONFIG} COMPONENT c)
 # Relative: what is installed may be moved.
 file(RELATIVE_PATH MDH_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(c/mdh.pc.in c/mdh.pc @ONLY)

@@ -48,6 +48,7 @@
 #include "server/services/study_service.h"
 #include "server/services/tuning_service.h"
 #include "server/services/watch_streams.h"
+#include "server/store/layers/layered_store.h"
 #include "server/store/sqlite_store.h"
 #include "server/store/study_store.h"
 #include "server/studies/study_catalogue.h"
@@ -240,6 +241,8 @@ Status RunningDaemon::OpenStore() {
   }
   const SqliteStoreOptions options{options_.database, options_.max_database_bytes};
   MDH_ASSIGN_OR_RETURN(store_, OpenSqliteStore(options));
+  MDH_ASSIGN_OR_RETURN(store_,
+                       OpenLayeredStore(std::move(store_), options_.records, options_.trusted));
   MDH_ASSIGN_OR_RETURN(study_store_, store_->OpenStudies());
   StudyCatalogueOptions studies;
   studies.max_stored = options_.max_studies;

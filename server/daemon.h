@@ -28,8 +28,9 @@ struct DaemonOptions {
   std::string principals_file;         // see Principals::Parse; empty: nobody has a name
   std::optional<Role> anonymous_role;  // of callers without a name; else as mdhd --help says
   std::string database;
-  int64_t max_database_bytes = 0;  // 0: no limit
-  std::string runner;              // path of mdh-runner
+  int64_t max_database_bytes = 0;    // 0: no limit
+  std::vector<std::string> records;  // bundles below it (OpenLayeredStore)
+  std::string runner;                // path of mdh-runner
   std::string work_directory;
   ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
   std::string devices;  // as ParseDeviceList reads it; empty: all that are found

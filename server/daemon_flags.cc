@@ -113,6 +113,11 @@ void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
   app.add_option("--database", options.database, "SQLite file; made if it is not there")
       ->envname("MDHD_DATABASE")
       ->capture_default_str();
+  app.add_option("--records", options.records,
+                 "bundles whose records are served where the database has none for a key, as those "
+                 "that a site ships; read-only, the first comes first")
+      ->envname("MDHD_RECORDS")
+      ->delimiter(',');
   app.add_option("--max-database-bytes", options.max_database_bytes,
                  "refuse to let the database grow further; 0: no limit")
       ->envname("MDHD_MAX_DATABASE_BYTES")

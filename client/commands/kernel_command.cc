@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/commands/call/bundle_argument.h"
 #include "client/commands/call/command.h"
 #include "client/commands/call/output_file.h"
 #include "client/commands/format/explain_pipeline.h"
@@ -18,6 +19,7 @@ struct KernelArguments {
   LookupArguments lookup;
   std::string output = ".";
   std::string name;
+  std::string bundle;
   bool unmeasured = false;
   bool tune = false;
 };
@@ -42,6 +44,17 @@ Result<v1::GetKernelResponse> GetUnmeasured(const GlobalOptions& options,
                                         arguments.numerics_policy)
              : client->GetBestKernel(computation, arguments.device.selection,
                                      v1::MATCH_KIND_PREDICTED, arguments.numerics_policy);
+}
+
+Result<v1::GetKernelResponse> GetFromBundle(const KernelArguments& kernel_arguments) {
+  const LookupArguments& arguments = kernel_arguments.lookup;
+  if (IsDigest(arguments.expression.file)) {
+    return WithExitCode(ExitCode::kUsage,
+                        "a kernel of a bundle needs the expression itself, not its digest");
+  }
+  MDH_ASSIGN_OR_RETURN(const Computation computation, LoadComputation(arguments.expression));
+  return FindInBundle(kernel_arguments.bundle, computation, arguments.numerics_policy,
+                      arguments.device);
 }
 
 Result<v1::GetKernelResponse> GetMeasured(const GlobalOptions& options,
@@ -92,8 +105,9 @@ Status WriteKernel(const GlobalOptions& options, const KernelArguments& argument
   const bool may_be_unmeasured =
       arguments.unmeasured || arguments.tune || !arguments.lookup.device.is_attached;
   MDH_ASSIGN_OR_RETURN(const v1::GetKernelResponse found,
-                       may_be_unmeasured ? GetUnmeasured(options, arguments)
-                                         : GetMeasured(options, arguments.lookup));
+                       !arguments.bundle.empty() ? GetFromBundle(arguments)
+                       : may_be_unmeasured       ? GetUnmeasured(options, arguments)
+                                                 : GetMeasured(options, arguments.lookup));
   if (found.has_pipeline() && !options.json) {
     std::printf("%s",
                 FormatPipelineKernel(found.record().expression_name(), found.pipeline()).c_str());
@@ -129,6 +143,14 @@ void AddKernelCommand(CLI::App& app, const GlobalOptions& options, SelectedComma
   kernel->add_flag("--tune", arguments->tune,
                    "do not wait for a measured kernel: take what --unmeasured gives, and let the "
                    "daemon tune in the background");
+  CLI::Option* const bundle = kernel->add_option(
+      "--bundle", arguments->bundle,
+      "bundle that has it (mdh admin export): no daemon is asked, and the same "
+      "files come from the same bundle; --device is then cpu or a file, and what "
+      "is not given the CPU of this machine, or the one device of the bundle");
+  for (const char* other : {"--unmeasured", "--tune", "--schedule", "--compatible"}) {
+    bundle->excludes(other);
+  }
   kernel->add_option("--output", arguments->output, "folder; made if it is not there")
       ->capture_default_str();
   kernel->add_option("--name", arguments->name, "name of the files [the expression's name]")

@@ -21,7 +21,7 @@ RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core
        "tuner/README.md",
        *(f"deploy/docs/{name}.md" for name in (
            "tutorial", "gallery", "limits", "front-ends", "language", "teml", "schedules", "schedule-gallery", "tuning",
-           "bounds", "programs", "service", "operating", "how-it-works", "glossary", "benchmarks", "development"))]
+           "bounds", "programs", "builds", "service", "operating", "how-it-works", "glossary", "benchmarks", "development"))]
 # What is not run here, and where it is looked at.
 OTHERS = {
     "client/python/README.md": "test_package.py, test_tuner.py",

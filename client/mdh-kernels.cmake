@@ -1,0 +1,121 @@
+# Kernels as inputs of a build:
+#
+#   mdh_add_kernel(TARGET EXPRESSION FILE [SET NAME=VALUE...] [NAME NAME] [BUNDLE FILE | SERVER ADDRESS]
+#                  [DEVICE DEVICE] [NUMERICS POLICY] [LANGUAGE C|CUDA|OpenCL])
+#
+# EXPRESSION: what `mdh kernel` takes, an expression or a pipeline. NAME: of the files and of the function's header
+# [the name of FILE]. BUNDLE: where the kernel is, so that the same sources give the same program, and no daemon is
+# asked (mdh admin export). SERVER: without a bundle, the daemon [MDH_SERVER]; it gives the best kernel that it has
+# at once. DEVICE: what it is for [cpu]; with a bundle cpu or a file that describes a device, or not given: then the
+# bundle's only one does, too.
+#
+# LANGUAGE C: TARGET is a library with the kernel, compiled by the compiler and with the options that it was measured
+# with; who links it can include NAME.h. CUDA and OpenCL: a target that writes NAME.cu or NAME.cl, and NAME.json, how to
+# launch it; its properties MDH_SOURCE and MDH_LAUNCH are their paths.
+#
+# MDH_PROGRAM: mdh [the one of the installation that this file is of].
+
+# As a script: cmake -DMDH_JSON=NAME.json -P mdh-kernels.cmake compiles NAME.c, and writes what a linker needs with it.
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  file(READ ${MDH_JSON} json)
+  cmake_path(GET MDH_JSON PARENT_PATH folder)
+  cmake_path(GET MDH_JSON STEM name)
+  string(JSON command ERROR_VARIABLE missing GET "${json}" compile_command)
+  if(missing)
+    string(JSON language GET "${json}" language)
+    message(FATAL_ERROR "mdh_add_kernel: the kernel is in ${language}: say LANGUAGE CUDA or OpenCL")
+  endif()
+  execute_process(COMMAND sh -c "${command}" WORKING_DIRECTORY ${folder} COMMAND_ERROR_IS_FATAL ANY)
+  string(JSON compiler GET "${json}" compiler)
+  string(JSON options GET "${json}" compile_options)
+  set(libraries -lgomp)
+  if(compiler MATCHES "clang")
+    set(libraries -lomp)
+  endif()
+  string(JSON count LENGTH "${options}")
+  foreach(number RANGE 1 ${count})
+    math(EXPR number "${number} - 1")
+    string(JSON option GET "${options}" ${number})
+    if(option MATCHES "^-l")
+      string(APPEND libraries " ${option}")
+    endif()
+  endforeach()
+  file(WRITE ${folder}/${name}.link "${libraries}\n")
+  return()
+endif()
+
+set(MDH_KERNELS_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+
+function(mdh_add_kernel target)
+  set(one EXPRESSION NAME BUNDLE SERVER DEVICE NUMERICS LANGUAGE)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "${one}" "SET")
+  if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "mdh_add_kernel(${target}): what is ${ARG_UNPARSED_ARGUMENTS}${ARG_KEYWORDS_MISSING_VALUES}? "
+      "It takes EXPRESSION SET NAME BUNDLE SERVER DEVICE NUMERICS LANGUAGE, each with a value")
+  endif()
+  if(NOT ARG_EXPRESSION)
+    message(FATAL_ERROR "mdh_add_kernel(${target}): EXPRESSION is missing")
+  endif()
+  if(ARG_BUNDLE AND ARG_SERVER)
+    message(FATAL_ERROR "mdh_add_kernel(${target}): with BUNDLE no SERVER is asked")
+  endif()
+  if(NOT ARG_LANGUAGE)
+    set(ARG_LANGUAGE C)
+  endif()
+  set(suffix_C c)
+  set(suffix_CUDA cu)
+  set(suffix_OpenCL cl)
+  if(NOT DEFINED suffix_${ARG_LANGUAGE})
+    message(FATAL_ERROR "mdh_add_kernel(${target}): LANGUAGE is C, CUDA or OpenCL, not ${ARG_LANGUAGE}")
+  endif()
+  find_program(MDH_PROGRAM mdh HINTS ${MDH_PROGRAM_FOLDER})
+  if(NOT MDH_PROGRAM)
+    message(FATAL_ERROR "mdh_add_kernel(${target}): there is no program mdh; set MDH_PROGRAM")
+  endif()
+  cmake_path(ABSOLUTE_PATH ARG_EXPRESSION BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  if(NOT ARG_NAME)
+    cmake_path(GET ARG_EXPRESSION STEM ARG_NAME)
+  endif()
+
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.mdh-kernel)
+  set(stem ${folder}/${ARG_NAME})
+  set(command ${MDH_PROGRAM})
+  if(ARG_SERVER)
+    list(APPEND command --server ${ARG_SERVER})
+  endif()
+  list(APPEND command kernel ${ARG_EXPRESSION} --name ${ARG_NAME} --output ${folder})
+  foreach(binding IN LISTS ARG_SET)
+    list(APPEND command --set ${binding})
+  endforeach()
+  if(ARG_BUNDLE)
+    cmake_path(ABSOLUTE_PATH ARG_BUNDLE BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    list(APPEND command --bundle ${ARG_BUNDLE})
+  else()
+    list(APPEND command --unmeasured)
+  endif()
+  if(ARG_DEVICE)
+    list(APPEND command --device ${ARG_DEVICE})
+  endif()
+  if(ARG_NUMERICS)
+    list(APPEND command --numerics ${ARG_NUMERICS})
+  endif()
+  set(files ${stem}.${suffix_${ARG_LANGUAGE}} ${stem}.json)
+  set(compile)
+  if(ARG_LANGUAGE STREQUAL "C")
+    list(APPEND files ${stem}.h ${stem}.o ${stem}.link)
+    set(compile COMMAND ${CMAKE_COMMAND} -DMDH_JSON=${stem}.json -P ${MDH_KERNELS_SCRIPT})
+  endif()
+  add_custom_command(OUTPUT ${files} COMMAND ${command} ${compile} DEPENDS ${ARG_EXPRESSION} ${ARG_BUNDLE}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMENT "Kernel ${ARG_NAME}" VERBATIM)
+  if(NOT ARG_LANGUAGE STREQUAL "C")
+    add_custom_target(${target} ALL DEPENDS ${files})
+    set_target_properties(${target} PROPERTIES MDH_SOURCE ${stem}.${suffix_${ARG_LANGUAGE}} MDH_LAUNCH ${stem}.json)
+    return()
+  endif()
+  add_library(${target} STATIC ${stem}.o ${stem}.h)
+  set_source_files_properties(${stem}.o PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  target_include_directories(${target} INTERFACE ${folder})
+  # What the compiler that it was measured with needs, known when it has been found.
+  target_link_libraries(${target} INTERFACE -Wl,@${stem}.link)
+endfunction()

@@ -26,8 +26,8 @@ constexpr double kFirstStage = 1300, kStageLatency = 1000, kToNextLaunch = 6000,
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
 constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
-// Of an element that is computed, beside what its function takes: of neighbours in memory, others.
-constexpr double kNearInstructions = 3, kFarInstructions = 6;
+// Of an element that is computed, while which the unit waits.
+constexpr double kComputedInstructions = 15;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
@@ -81,25 +81,20 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   };
   const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
   const double bytes = points * kUnitRowBytes / kStageBytes;
-  const auto copying = [&](double own, const UnitOperandPlan& operand,
-                           const UnitOperandPlan& in_memory) {
-    if (operand.is_computed) {
-      const bool is_near = operand.is_across == in_memory.is_across && operand.width > 1;
-      return own * depth * (is_near ? kNearInstructions : kFarInstructions);
-    }
+  const auto copying = [&](double own, const UnitOperandPlan& operand) {
+    if (operand.is_computed) return 0.0;
     return own * depth / operand.width *
            (operand.width == 1 ? kSingleInstructions : kCopyInstructions);
   };
   const double instructions =
-      (copying(rows, plan.a, plan.a_in_memory) + copying(columns, plan.b, plan.b_in_memory)) /
-      kThreadInstructions;
+      (copying(rows, plan.a) + copying(columns, plan.b)) / kThreadInstructions;
+  const double computed = depth *
+                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? columns : 0)) *
+                          kComputedInstructions / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
-  const double busy = std::max({multiply, bytes, instructions});
-  // Threads wait for what they compute with, and go on only then.
-  const double ahead =
-      plan.a.is_computed || plan.b.is_computed ? 1 : static_cast<double>(plan.ahead);
-  const double waited = std::max(busy, (kStageLatency + bytes) / ahead);
+  const double busy = std::max({multiply, bytes, instructions}) + computed;
+  const double waited = std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead));
   return {again * busy, again * waited};
 }
 

@@ -25,8 +25,8 @@ constexpr double kWarpBytesFromMemory = 1700;
 constexpr double kWarpFirstStage = 1500, kWarpBetweenStages = 60, kWarpNextLaunch = 6000;
 constexpr double kWarpCopyInstructions = 6, kWarpSingleInstructions = 50,
                  kWarpThreadInstructions = 128;
-// Of an element that is computed; cycles until what threads load is there.
-constexpr double kWarpComputedInstructions = 6, kWarpLatency = 800;
+// Of an element that is computed, while which warps do not multiply.
+constexpr double kWarpComputedInstructions = 15;
 constexpr int kWarpSwizzle = 8;
 constexpr int kFewestWidth = 4;  // neighbours that are copied at once
 
@@ -96,16 +96,17 @@ double StageCyclesOfWarps(const UnitPlan& plan, const UnitParameters& unit, doub
   const double fragments =
       (rows * unit.warps.along_n + columns * unit.warps.along_m) * kUnitRowBytes / kWarpSharedBytes;
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
-    if (operand.is_computed) return own * depth * kWarpComputedInstructions;
+    if (operand.is_computed) return 0.0;
     return own * depth / operand.width *
            (operand.width == 1 ? kWarpSingleInstructions : kWarpCopyInstructions);
   };
   const double instructions =
       (copying(rows, plan.a) + copying(columns, plan.b)) / kWarpThreadInstructions;
-  // Threads wait for what they compute with before they multiply.
-  const bool waits = plan.a.is_computed || plan.b.is_computed;
-  return blocks * std::max({multiply, bytes, fragments, instructions}) +
-         (waits ? kWarpLatency : kWarpBetweenStages);
+  const double computed = depth *
+                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? columns : 0)) *
+                          kWarpComputedInstructions / kWarpThreadInstructions;
+  return blocks * (std::max({multiply, bytes, fragments, instructions}) + computed) +
+         kWarpBetweenStages;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST(UnitVariantsTest, OperandsThatAreComputed) {
   const auto unit_of = [](const std::string& text) {
     const Result<Expression> e = ParseExpression(text);
     EXPECT_TRUE(e.ok()) << e.status();
-    return DefaultParameters(*e, CudaModel(), kDevice, NumericsPolicy::kTf32).unit;
+    return DefaultParameters(*e, CudaModel(), kDevice, PolicyFor(*e, NumericsPolicy::kTf32)).unit;
   };
   const UnitParameters positive = unit_of(
       "e<T = bf16 | I = 4096, J = 4096, K = 4096> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"

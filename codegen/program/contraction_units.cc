@@ -39,8 +39,9 @@ std::vector<UnitOfContraction> UnitsOf(const Expression& expression, const Contr
   const int64_t terms = PointsAlong(expression, form.k);
   // What is computed may have the values of a type that is narrower than its own.
   const auto type_for = [](ScalarType of_unit, const ContractionOperand& operand) {
-    return IsFloatingPoint(of_unit) && HasAllValues(of_unit, operand.function) ? of_unit
-                                                                               : operand.type();
+    const bool is_narrower = IsFloatingPoint(of_unit) && !HoldsAllValues(of_unit, operand.type()) &&
+                             HasAllValues(of_unit, operand.function);
+    return is_narrower ? of_unit : operand.type();
   };
   std::vector<UnitOfContraction> units;
   for (const MatrixInstruction& row : MatrixInstructions()) {

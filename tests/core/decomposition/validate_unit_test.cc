@@ -165,7 +165,7 @@ TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
   EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "", 80),
             "warps: operand B of type int8 is not contiguous along k, and not packed so");
   EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
-  EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; computes=b", 80), "")
+  EXPECT_EQ(WarpError(bytes("k,j"), "64:128:2:2:3:1:16:32", "; computes=b", 80), "")
       << "bytes are turned on the way";
 }
 
@@ -217,7 +217,7 @@ TEST(ValidateUnitTest, OperandsThatAreComputed) {
             "unit: operand B is copied from where it is packed, and not computed");
   EXPECT_EQ(Error(positive, "0:0:1:4:1", "; computes=a"),
             "computes=a: there are operands of matrix units only where these are used");
-  EXPECT_EQ(WarpError(positive, "128:128:2:2:3:1:16:16", "; computes=a", 80), "");
+  EXPECT_EQ(WarpError(positive, "64:128:2:2:3:1:16:16", "; computes=a", 80), "");
   const Expression singles = MatMul("fp32", "A * B");
   EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=both; numerics=tf32"), "");
   EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=b; packs=a; numerics=tf32"), "");

@@ -99,7 +99,9 @@ typedef enum mdh_numerics MDH_ENUM_BASE {
   /* in any order, and products of fp32 in contractions may be ... */
   MDH_NUMERICS_TF32 = 4,   /* of operands that are rounded to tf32 */
   MDH_NUMERICS_BF16X3 = 5, /* the three largest products of two parts of bf16 each */
-  MDH_NUMERICS_BF16X6 = 6  /* the six largest products of three parts of bf16 each */
+  MDH_NUMERICS_BF16X6 = 6, /* the six largest products of three parts of bf16 each */
+  /* in any order, and sums of products of fp8 in contractions may keep 13 bits, 128 at a time */
+  MDH_NUMERICS_FP8 = 7
 } mdh_numerics;
 
 typedef struct mdh_query_options {

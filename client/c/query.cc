@@ -32,7 +32,7 @@ Result<Bindings> ReadBindings(const char* const* words) {
 }
 
 Result<mdh_query> MakeQuery(Computation computation, const mdh_query_options& options) {
-  if (options.numerics < MDH_NUMERICS_DEFAULT || options.numerics > MDH_NUMERICS_BF16X6) {
+  if (options.numerics < MDH_NUMERICS_DEFAULT || options.numerics > MDH_NUMERICS_FP8) {
     return absl::InvalidArgumentError(
         absl::StrCat(static_cast<int>(options.numerics), " is no policy of numerics"));
   }

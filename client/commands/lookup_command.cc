@@ -110,7 +110,7 @@ std::vector<std::string> KernelCommand(const LookupArguments& arguments) {
 
 void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
   static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
-  static_assert(static_cast<int>(NumericsPolicy::kBf16x6) == v1::NUMERICS_POLICY_BF16X6);
+  static_assert(static_cast<int>(NumericsPolicy::kFp8) == v1::NUMERICS_POLICY_FP8);
   command
       .add_option_function<std::string>(
           "--numerics",
@@ -124,7 +124,8 @@ void AddNumericsOption(CLI::App& command, v1::NumericsPolicy& policy) {
           "what a kernel may change in floating-point results: reassociate (combine in any order; "
           "the "
           "default), exact (the order of the plain loop nest), tree (the same bits everywhere), "
-          "or, in any order, products of fp32 that matrix units compute: tf32, bf16x3 or bf16x6")
+          "or, in any order, products of fp32 that matrix units compute: tf32, bf16x3 or bf16x6, "
+          "and sums of products of fp8: fp8")
       ->type_name("POLICY");
 }
 

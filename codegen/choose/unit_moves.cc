@@ -43,12 +43,7 @@ class UnitWalk {
       unit.parts = parts;
       Show(unit);
     }
-    for (const PackedOperands packed :
-         {PackedOperands::kNone, PackedOperands::kA, PackedOperands::kB, PackedOperands::kBoth}) {
-      UnitParameters unit = p_.unit;
-      unit.packed = packed;
-      Show(unit);
-    }
+    ShowOperands();
     ShowChoices();
     return std::move(neighbours_);
   }
@@ -112,6 +107,18 @@ class UnitWalk {
       show(&UnitWarps::k, doubles, p_.unit);
       show(&UnitWarps::along_n, !doubles, show(&UnitWarps::along_m, doubles, p_.unit));
       show(&UnitWarps::along_n, doubles, p_.unit);
+    }
+  }
+
+  // Each operand as it is, packed, or computed.
+  void ShowOperands() {
+    for (int packed = 0; packed < 4; ++packed) {
+      for (int computed = 0; computed < 4; ++computed) {
+        UnitParameters unit = p_.unit;
+        unit.packed = static_cast<UnitOperands>(packed);
+        unit.computed = static_cast<UnitOperands>(computed);
+        if ((packed & computed) == 0) Show(unit);
+      }
     }
   }
 

@@ -26,6 +26,8 @@ constexpr double kFirstStage = 1300, kStageLatency = 1000, kToNextLaunch = 6000,
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
 constexpr double kCopyInstructions = 6, kSingleInstructions = 50;
+// Of an element that is computed, while which the unit waits.
+constexpr double kComputedInstructions = 15;
 constexpr double kThreadInstructions = 128;  // that begin in a cycle
 constexpr int kSwizzle = 8;
 constexpr int kWideCopy = 4;             // narrower ones may be worth a copy of the operand
@@ -79,14 +81,19 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   };
   const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
   const double bytes = points * kUnitRowBytes / kStageBytes;
-  const auto copying = [&](double own, int width) {
-    return own * depth / width * (width == 1 ? kSingleInstructions : kCopyInstructions);
+  const auto copying = [&](double own, const UnitOperandPlan& operand) {
+    if (operand.is_computed) return 0.0;
+    return own * depth / operand.width *
+           (operand.width == 1 ? kSingleInstructions : kCopyInstructions);
   };
   const double instructions =
-      (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kThreadInstructions;
+      (copying(rows, plan.a) + copying(columns, plan.b)) / kThreadInstructions;
+  const double computed = depth *
+                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? columns : 0)) *
+                          kComputedInstructions / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
-  const double busy = std::max({multiply, bytes, instructions});
+  const double busy = std::max({multiply, bytes, instructions}) + computed;
   const double waited = std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead));
   return {again * busy, again * waited};
 }
@@ -104,6 +111,40 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
   const double rounds = tiles_m * tiles_n / (rows * columns);
   const double read = rounds * (rows * p.unit.rows + columns * p.unit.columns);
   return std::max(m + n, std::min(read, m * tiles_n + n * tiles_m)) * depth;
+}
+
+struct OperandsOfUnit {
+  UnitOperands packed, computed;
+};
+
+// Ways to get operands to groups: those that are not in memory as these take them are packed, or
+// computed if that can be; those that are there, but not as they are copied well, may be packed.
+std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
+  const auto set = [&](const auto& is_one) {
+    return (is_one(plan.a_in_memory) ? 1 : 0) | (is_one(plan.b_in_memory) ? 2 : 0);
+  };
+  const int made = set([&](const UnitOperandPlan& x) {
+    return plan.is_converted() || x.is_made || (x.is_across && plan.element_bytes() == 1);
+  });
+  const int unaligned =
+      set([](const UnitOperandPlan& x) { return x.width < kWideCopy || x.row_lines > 1; });
+  std::vector<OperandsOfUnit> ways;
+  const auto add = [&](int packed, int computed) {
+    const OperandsOfUnit way{static_cast<UnitOperands>(packed),
+                             static_cast<UnitOperands>(computed)};
+    const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const OperandsOfUnit& other) {
+      return other.packed == way.packed && other.computed == way.computed;
+    });
+    if (!is_known) ways.push_back(way);
+  };
+  if (made == 0) add(0, 0);
+  add(made | unaligned, 0);
+  if (plan.has_parts()) return ways;
+  for (const int computed : {made, made & 1, made & 2}) {
+    add(made & ~computed, computed);
+    add((made | unaligned) & ~computed, computed);
+  }
+  return ways;
 }
 
 }  // namespace
@@ -137,7 +178,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   // Neither runs without gaps where the other is about as long.
   double cycles = std::cbrt(std::pow(computing, 3) + std::pow(moved / kBytesFromMemory, 3));
   cycles += meeting;  // of the last blocks, beside which nothing runs
-  if (unit.packed != PackedOperands::kNone) {
+  if (unit.packed != UnitOperands::kNone) {
     const auto packed =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
     const auto bytes = static_cast<double>(2 * plan.element_bytes());
@@ -159,11 +200,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   }
   Result<UnitPlan> plan = PlanUnit(expression, parameters.numerics);
   if (!plan.ok()) return variants;
-  const auto is_unaligned = [&](const UnitOperandPlan& operand) {
-    return plan->is_converted() || operand.width < kWideCopy || operand.row_lines > 1;
-  };
-  const auto unaligned = static_cast<PackedOperands>((is_unaligned(plan->a_in_memory) ? 1 : 0) |
-                                                     (is_unaligned(plan->b_in_memory) ? 2 : 0));
+  const std::vector<OperandsOfUnit> operands = OperandsOf(*plan);
   TuningParameters variant = parameters;
   static_cast<BlockChoices&>(variant) = {};
   variant.swizzle = kSwizzle;
@@ -187,13 +224,13 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           continue;
         }
         bool fits = false;
-        for (const PackedOperands packed : {PackedOperands::kNone, unaligned}) {
-          variant.unit.packed = packed;
+        for (const OperandsOfUnit& of : operands) {
+          variant.unit.packed = of.packed;
+          variant.unit.computed = of.computed;
           for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {
             variant.combine_blocks = combine;
             fits |= add();
           }
-          if (unaligned == PackedOperands::kNone) break;
         }
         // The most stages that fit; fewer where that makes room for more blocks.
         const int64_t bytes = UnitStageBytes(variant.unit) * stages;

@@ -25,6 +25,8 @@ constexpr double kWarpBytesFromMemory = 1700;
 constexpr double kWarpFirstStage = 1500, kWarpBetweenStages = 60, kWarpNextLaunch = 6000;
 constexpr double kWarpCopyInstructions = 6, kWarpSingleInstructions = 50,
                  kWarpThreadInstructions = 128;
+// Of an element that is computed, while which warps do not multiply.
+constexpr double kWarpComputedInstructions = 15;
 constexpr int kWarpSwizzle = 8;
 constexpr int kFewestWidth = 4;  // neighbours that are copied at once
 
@@ -93,12 +95,18 @@ double StageCyclesOfWarps(const UnitPlan& plan, const UnitParameters& unit, doub
   const double bytes = points * kUnitRowBytes / kWarpStageBytes;
   const double fragments =
       (rows * unit.warps.along_n + columns * unit.warps.along_m) * kUnitRowBytes / kWarpSharedBytes;
-  const auto copying = [&](double own, int width) {
-    return own * depth / width * (width == 1 ? kWarpSingleInstructions : kWarpCopyInstructions);
+  const auto copying = [&](double own, const UnitOperandPlan& operand) {
+    if (operand.is_computed) return 0.0;
+    return own * depth / operand.width *
+           (operand.width == 1 ? kWarpSingleInstructions : kWarpCopyInstructions);
   };
   const double instructions =
-      (copying(rows, plan.a.width) + copying(columns, plan.b.width)) / kWarpThreadInstructions;
-  return blocks * std::max({multiply, bytes, fragments, instructions}) + kWarpBetweenStages;
+      (copying(rows, plan.a) + copying(columns, plan.b)) / kWarpThreadInstructions;
+  const double computed = depth *
+                          ((plan.a.is_computed ? rows : 0) + (plan.b.is_computed ? columns : 0)) *
+                          kWarpComputedInstructions / kWarpThreadInstructions;
+  return blocks * (std::max({multiply, bytes, fragments, instructions}) + computed) +
+         kWarpBetweenStages;
 }
 
 }  // namespace
@@ -123,7 +131,7 @@ double WarpUnitCycles(const UnitPlan& plan, const UnitParameters& unit,
                          (static_cast<double>(plan.k) * (m + n) + m * n);
   const double computing = rounds * of(resident) + of(std::ceil(rest / multiprocessors));
   double cycles = std::max(computing, touched / kWarpBytesFromMemory) + computing / 8;
-  if (unit.packed != PackedOperands::kNone) {
+  if (unit.packed != UnitOperands::kNone) {
     const auto elements =
         static_cast<double>(plan.packed_elements(true) + plan.packed_elements(false));
     const auto bytes = static_cast<double>(2 * plan.element_bytes());
@@ -147,13 +155,18 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
   if (!plan.ok()) return variants;
   // Operands that warps cannot take as they are.
   const auto is_unusual = [&](const UnitOperandPlan& operand) {
-    if (plan->has_parts()) return true;
+    if (plan->has_parts() || operand.is_made) return true;
     return plan->element_bytes() == 1 && (operand.is_across || operand.width < kFewestWidth);
   };
-  const auto packed = static_cast<PackedOperands>((is_unusual(plan->a_in_memory) ? 1 : 0) |
-                                                  (is_unusual(plan->b_in_memory) ? 2 : 0));
-  const bool has_groups = device.features.group_units &&
-                          (plan->is_converted() || plan->element_bytes() == kUnitElementBytes);
+  const auto unusual = static_cast<UnitOperands>((is_unusual(plan->a_in_memory) ? 1 : 0) |
+                                                 (is_unusual(plan->b_in_memory) ? 2 : 0));
+  // They are packed, or computed if that can be.
+  std::vector<std::pair<UnitOperands, UnitOperands>> ways = {{unusual, UnitOperands::kNone}};
+  if (unusual != UnitOperands::kNone && !plan->has_parts()) {
+    ways.emplace_back(UnitOperands::kNone, unusual);
+  }
+  const bool has_groups =
+      device.features.group_units && GroupInstruction(plan->element, kWarpColumns).has_value();
   if (has_groups) return variants;
   std::vector<std::pair<double, UnitParameters>> ranked;
   for (UnitWarps warps : Instructions(*plan, device)) {
@@ -161,16 +174,19 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
       warps.along_m = shape.along_m;
       warps.along_n = shape.along_n;
       for (const int parts : kWarpParts) {
-        for (const int stages : kWarpStages) {
-          const UnitParameters unit{.rows = shape.rows,
-                                    .columns = shape.columns,
-                                    .stages = stages,
-                                    .parts = parts,
-                                    .packed = packed,
-                                    .warps = warps};
-          if (!CutForUnit(unit, device, BlockChoices(), &*plan).empty()) continue;
-          ranked.emplace_back(WarpUnitCycles(*plan, unit, device), unit);
-          break;
+        for (const auto& [packed, computed] : ways) {
+          for (const int stages : kWarpStages) {
+            const UnitParameters unit{.rows = shape.rows,
+                                      .columns = shape.columns,
+                                      .stages = stages,
+                                      .parts = parts,
+                                      .packed = packed,
+                                      .computed = computed,
+                                      .warps = warps};
+            if (!CutForUnit(unit, device, BlockChoices(), &*plan).empty()) continue;
+            ranked.emplace_back(WarpUnitCycles(*plan, unit, device), unit);
+            break;
+          }
         }
       }
     }

@@ -104,7 +104,7 @@ class CPrelude {
   // stores matrices. Only if the language has them.
   std::string UnitInstructionFunction(const std::string& instruction);
   std::string UnitOperandFunction();
-  std::string GroupMultiplyFunction(ScalarType type, int columns, bool a_is_across,
+  std::string GroupMultiplyFunction(const MatrixInstruction& instruction, bool a_is_across,
                                     bool b_is_across);
   std::string StoreMatricesFunction(ScalarType type);
   bool uses_units() const { return uses_units_; }

@@ -73,37 +73,38 @@ std::string CPrelude::UnitOperandFunction() {
   return name;
 }
 
-std::string CPrelude::GroupMultiplyFunction(ScalarType type, int columns, bool a_is_across,
+std::string CPrelude::GroupMultiplyFunction(const MatrixInstruction& instruction, bool a_is_across,
                                             bool b_is_across) {
   uses_units_ = true;
-  const int sums = columns / 2;
-  const bool is_tf32 = type == ScalarType::kFloat32;
-  const std::string shape = absl::StrCat("m64n", columns, is_tf32 ? "k8" : "k16");
-  const std::string element = is_tf32 ? "tf32" : type == ScalarType::kBfloat16 ? "bf16" : "f16";
-  // Rows of tf32 are along k.
-  const std::string across =
-      is_tf32 ? "" : absl::StrCat(", ", a_is_across ? 1 : 0, ", ", b_is_across ? 1 : 0);
+  const int64_t sums = instruction.c_layout.Count(DigitPlace::kRegister);
+  const RegisterKind sum = KindOf(instruction.accumulator);
+  // Negated operands, of floating point; rows of elements of 16 bits may be across k.
+  std::string modes = IsFloatingPoint(instruction.a) ? ", 1, 1" : "";
+  if (instruction.takes_transposed) {
+    absl::StrAppend(&modes, ", ", a_is_across ? 1 : 0, ", ", b_is_across ? 1 : 0);
+  }
+  const std::string shape_and_types = instruction.name.substr(instruction.name.find('.') + 1);
   const std::string name =
-      absl::StrCat("mdh_multiply_", shape, "_", element, a_is_across ? "_a_across" : "",
-                   b_is_across ? "_b_across" : "");
+      absl::StrCat("mdh_multiply_", absl::StrReplaceAll(shape_and_types, {{".", "_"}}),
+                   a_is_across ? "_a_across" : "", b_is_across ? "_b_across" : "");
   std::string registers, operands;
-  for (int n = 0; n < sums; ++n) {
+  for (int64_t n = 0; n < sums; ++n) {
     absl::StrAppend(&registers, n == 0 ? "" : n % 16 == 0 ? ",\"\n      \"" : ",", "%", n);
     absl::StrAppend(&operands,
                     n == 0       ? ""
                     : n % 8 == 0 ? ",\n        "
                                  : ", ",
-                    "\"+f\"(d[", n, "])");
+                    "\"+", sum.constraint, "\"(d[", n, "])");
   }
-  Define(name, absl::Substitute("$0void $1(float* d, unsigned long long a, unsigned long long b,\n"
+  Define(name, absl::Substitute("$0void $1($2* d, unsigned long long a, unsigned long long b,\n"
                                 "    int keeps) {\n"
                                 "  asm volatile(\n"
-                                "      \"{.reg .pred p; setp.ne.b32 p, %$2, 0; \"\n"
-                                "      \"wgmma.mma_async.sync.aligned.$3.f32.$4.$4 {\"\n"
+                                "      \"{.reg .pred p; setp.ne.b32 p, %$3, 0; \"\n"
+                                "      \"$4 {\"\n"
                                 "      \"$5\"\n"
-                                "      \"}, %$6, %$7, p, 1, 1$8;}\"\n",
-                                kInlined, name, sums + 2, shape, element, registers, sums, sums + 1,
-                                across) +
+                                "      \"}, %$6, %$7, p$8;}\"\n",
+                                kInlined, name, sum.type, sums + 2, AssemblyName(instruction),
+                                registers, sums, sums + 1, modes) +
                    absl::StrCat("      : ", operands,
                                 "\n      : \"l\"(a), \"l\"(b), \"r\"(keeps));\n}\n"));
   return name;

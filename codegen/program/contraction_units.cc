@@ -14,12 +14,16 @@ std::vector<UnitOfContraction> UnitsIfContraction(const Expression& expression) 
   return form.ok() ? UnitsOf(expression, *form) : std::vector<UnitOfContraction>();
 }
 
+ScalarType OperandOfUnit(Products products) {
+  if (products == Products::kFp8) return ScalarType::kFloat8E4m3;
+  return PartsOf(products) > 1 ? ScalarType::kBfloat16 : ScalarType::kFloat32;
+}
+
 // Multiply-adds of fp32 that a core of the device does in a cycle by the policy's products.
 double RateOfProducts(const DeviceDescription& device, NumericsPolicy numerics) {
   const Products products = ProductsOf(numerics);
   if (products == Products::kExact) return 0;
-  const bool has_parts = PartsOf(products) > 1;
-  const ScalarType operand = has_parts ? ScalarType::kBfloat16 : ScalarType::kFloat32;
+  const ScalarType operand = OperandOfUnit(products);
   double rate = 0;
   for (const MatrixInstruction& row : MatrixInstructions()) {
     // Units of CPUs take what is bf16 in memory.
@@ -33,9 +37,15 @@ double RateOfProducts(const DeviceDescription& device, NumericsPolicy numerics) 
 
 std::vector<UnitOfContraction> UnitsOf(const Expression& expression, const ContractionForm& form) {
   const int64_t terms = PointsAlong(expression, form.k);
-  const ScalarType a = form.a.type(), b = form.b.type();
+  // What is computed may have the values of a type that is narrower than its own.
+  const auto type_for = [](ScalarType of_unit, const ContractionOperand& operand) {
+    const bool is_narrower = IsFloatingPoint(of_unit) && !HoldsAllValues(of_unit, operand.type()) &&
+                             HasAllValues(of_unit, operand.function);
+    return is_narrower ? of_unit : operand.type();
+  };
   std::vector<UnitOfContraction> units;
   for (const MatrixInstruction& row : MatrixInstructions()) {
+    const ScalarType a = type_for(row.a, form.a), b = type_for(row.b, form.b);
     const UnitArithmetic straight = ArithmeticOf(row, a, b, form.combined, terms);
     if (straight != UnitArithmetic::kNone) {
       units.push_back({&row, straight, false});
@@ -66,8 +76,11 @@ std::string ProductsObstacle(const Expression& expression, const DeviceDescripti
   std::string why = ProductsObstacle(expression, numerics);
   if (!why.empty() || ProductsOf(numerics) == Products::kExact) return why;
   if (RateOfProducts(device, numerics) > 0) return "";
+  const ScalarType operand = OperandOfUnit(ProductsOf(numerics));
   return absl::StrCat("numerics=", Name(numerics), ": ", device.name, " has no matrix unit for ",
-                      PartsOf(ProductsOf(numerics)) > 1 ? "bf16" : "tf32");
+                      operand == ScalarType::kFloat32    ? "tf32"
+                      : operand == ScalarType::kBfloat16 ? "bf16"
+                                                         : "fp8");
 }
 
 bool MayTruncate(const Expression& expression) {

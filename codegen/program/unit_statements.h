@@ -45,12 +45,13 @@ struct UnitOperand {
   bool is_across;  // its rows are across K
 };
 // sums = a * b, or sums += a * b where `keeps` is not 0: 64 rows of a by `columns` of b, over 32
-// bytes along K, in fp32. Begins only: until the group has waited, its threads touch neither the
-// sums nor shared memory that the operands are in, except to begin others to the same sums.
-// Of the sums, thread t of the group has, in element `first` + r of its private array, row
+// bytes along K, in fp32 or, of integers, int32. Begins only: until the group has waited, its
+// threads touch neither the sums nor shared memory that the operands are in, except to begin others
+// to the same sums. Of the sums, thread t of the group has, in element `first` + r of its private
+// array, row
 //   t / 32 * 16 + t % 32 / 4 + 8 * (r / 2 % 2) and column 8 * (r / 4) + 2 * (t % 4) + r % 2.
 struct GroupMultiply {
-  ScalarType type;  // of a and b: fp16, bf16, or fp32, of which it multiplies tf32
+  ScalarType type;  // of a and b; of fp32 it multiplies tf32 (GroupInstruction)
   int columns;      // a multiple of 8, at most 256
   std::string sums;
   int64_t first;

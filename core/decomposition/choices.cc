@@ -66,9 +66,10 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
-// Of a unit that is not used nothing is packed.
-PackedOperands PackedWith(absl::Span<const int64_t> unit, const TuningParameters& p) {
-  return unit[0] == 0 ? PackedOperands::kNone : p.unit.packed;
+// Of a unit that is not used no operand is packed or computed.
+template <UnitOperands UnitParameters::*kMember>
+UnitOperands OperandsWith(absl::Span<const int64_t> unit, const TuningParameters& p) {
+  return unit[0] == 0 ? UnitOperands::kNone : p.unit.*kMember;
 }
 
 // Of groups of threads; setting the default leaves warps as they are, and the other way round.
@@ -78,8 +79,13 @@ ChoiceValue GetUnit(const TuningParameters& p) {
 }
 void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
   if (v[0] == 0 && p->unit.has_warps()) return;
-  p->unit = {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]),
-             static_cast<int>(v[3]), static_cast<int>(v[4]), PackedWith(v, *p)};
+  p->unit = {static_cast<int>(v[0]),
+             static_cast<int>(v[1]),
+             static_cast<int>(v[2]),
+             static_cast<int>(v[3]),
+             static_cast<int>(v[4]),
+             OperandsWith<&UnitParameters::packed>(v, *p),
+             OperandsWith<&UnitParameters::computed>(v, *p)};
 }
 
 ChoiceValue GetWarps(const TuningParameters& p) {
@@ -93,17 +99,38 @@ void SetWarps(absl::Span<const int64_t> v, TuningParameters* p) {
              .columns = static_cast<int>(v[1]),
              .stages = static_cast<int>(v[4]),
              .parts = static_cast<int>(v[5]),
-             .packed = PackedWith(v, *p),
+             .packed = OperandsWith<&UnitParameters::packed>(v, *p),
+             .computed = OperandsWith<&UnitParameters::computed>(v, *p),
              .warps = {static_cast<int>(v[2]), static_cast<int>(v[3]), static_cast<int>(v[6]),
                        static_cast<int>(v[7])}};
 }
 
-ChoiceValue GetPacked(const TuningParameters& p) { return {static_cast<int64_t>(p.unit.packed)}; }
-void SetPacked(absl::Span<const int64_t> v, TuningParameters* p) {
-  p->unit.packed = static_cast<PackedOperands>(v[0]);
+template <UnitOperands UnitParameters::*kMember>
+ChoiceValue GetOperands(const TuningParameters& p) {
+  return {static_cast<int64_t>(p.unit.*kMember)};
 }
-std::string PackedObstacle(const ChoiceTarget&, const TuningParameters& p) {
-  return p.unit.rows > 0 ? "" : "only operands of matrix units are packed";
+template <UnitOperands UnitParameters::*kMember>
+void SetOperands(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->unit.*kMember = static_cast<UnitOperands>(v[0]);
+}
+std::string OperandsObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  return p.unit.rows > 0 ? "" : "there are operands of matrix units only where these are used";
+}
+
+bool UsesUnit(const Expression& expression, const TuningParameters& p);
+
+// The row of a set of operands.
+template <UnitOperands UnitParameters::*kMember>
+constexpr Choice Operands(absl::string_view key) {
+  return {.key = key,
+          .words = {"none", "a", "b", "both"},
+          .first_word = 0,
+          .get = GetOperands<kMember>,
+          .set = SetOperands<kMember>,
+          .lowerings = static_cast<uint8_t>(LoweringTarget::kBlocks),
+          .needs_fused_phases = true,
+          .may_differ = UsesUnit,
+          .own_obstacle = OperandsObstacle};
 }
 
 ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
@@ -419,15 +446,8 @@ constexpr Choice kChoices[] = {
      .may_differ = IsContraction,
      .lack = WarpsLack,
      .own_obstacle = UnitObstacle},
-    {.key = "packs",
-     .words = {"none", "a", "b", "both"},
-     .first_word = 0,
-     .get = GetPacked,
-     .set = SetPacked,
-     .lowerings = kBlocks,
-     .needs_fused_phases = true,
-     .may_differ = UsesUnit,
-     .own_obstacle = PackedObstacle},
+    Operands<&UnitParameters::packed>("packs"),
+    Operands<&UnitParameters::computed>("computes"),
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none"},
                                            .lowerings = kBlocks,

@@ -176,7 +176,10 @@ struct KeyedParameters {
 };
 
 // Operands of a contraction; a bit each.
-enum class PackedOperands : uint8_t { kNone = 0, kA = 1, kB = 2, kBoth = 3 };
+enum class UnitOperands : uint8_t { kNone = 0, kA = 1, kB = 2, kBoth = 3 };
+inline bool Has(UnitOperands set, UnitOperands one) {
+  return (static_cast<int>(set) & static_cast<int>(one)) != 0;
+}
 
 // Warps of a block that multiply by instructions of their own, with operands in registers: so many
 // along m, and along n, each with a part of the block's tile; and the shape of the instruction
@@ -202,7 +205,10 @@ struct UnitParameters {
   int stages = 4;
   int parts = 1;  // blocks among which k is divided
   // A stage before copies operands to scratch memory, as rows that are multiples of 16 bytes.
-  PackedOperands packed = PackedOperands::kNone;
+  UnitOperands packed = UnitOperands::kNone;
+  // Threads load what operands are made of, compute the elements and write them to shared memory,
+  // where others are copied as they are.
+  UnitOperands computed = UnitOperands::kNone;
   UnitWarps warps = {};  // instead of groups
 
   bool has_warps() const { return !(warps == UnitWarps()); }

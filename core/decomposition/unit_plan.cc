@@ -24,68 +24,80 @@ bool IsHalf(ScalarType type) {
 }
 
 constexpr int kFewestCopiedBytes = 4;  // that asynchronous copies move
-// Most neighbours that are copied at once.
-int MostWidth(ScalarType type) { return static_cast<int>(kUnitPieceBytes / SizeBytes(type)); }
-
-// Of an input with a boundary, neighbours are all inside or all outside.
-int InputWidth(const Expression& e, const Buffer& buffer, int access, int d) {
-  const int most = MostWidth(buffer.type.scalar());
-  int width = UnitNeighbours(e, buffer.Linearized(access), d, most);
-  if (buffer.boundary.kind == Boundary::Kind::kNone) return width;
-  const std::vector<AffineIndex>& indices = buffer.accesses[access].indices;
-  for (size_t x = 0; x < indices.size(); ++x) {
-    if (indices[x].coefficients[d] == 0) continue;
-    width = std::min(width, UnitNeighbours(e, indices[x], d, most));
-    while (buffer.extents[x] % width != 0) width /= 2;
-  }
-  return width;
-}
-
 bool IsUnitOperand(ScalarType type, Products products) {
-  if (type == ScalarType::kFloat32) return products != Products::kExact;
+  if (IsFp8(type)) return products == Products::kFp8;
+  if (type == ScalarType::kFloat32)
+    return products != Products::kExact && products != Products::kFp8;
   return IsHalf(type) || IsByte(type) || type == ScalarType::kFloat64;
 }
 
 // What the unit adds up in.
 ScalarType SumOf(ScalarType element) {
-  return IsHalf(element) ? ScalarType::kFloat32 : IsByte(element) ? ScalarType::kInt32 : element;
+  if (IsHalf(element) || IsFp8(element)) return ScalarType::kFloat32;
+  return IsByte(element) ? ScalarType::kInt32 : element;
 }
 
+// A type of units in which both operands are what they are: their own, or one that has all values
+// of both.
+Result<ScalarType> HeldType(const ContractionForm& form, Products products) {
+  const ScalarType a = form.a.type(), b = form.b.type();
+  const bool adds_up = !IsByte(a) || IsInteger(form.combined);  // bytes in int32
+  if (a == b && IsUnitOperand(a, products) && adds_up) return a;
+  for (const ScalarType type :
+       {ScalarType::kFloat8E4m3, ScalarType::kFloat8E5m2, ScalarType::kFloat16,
+        ScalarType::kBfloat16, ScalarType::kFloat32, ScalarType::kFloat64}) {
+    if (!IsUnitOperand(type, products)) continue;
+    if (form.product != SumOf(type) && !(IsHalf(type) && IsHalf(form.product))) continue;
+    if (HasAllValues(type, form.a.function) && HasAllValues(type, form.b.function)) return type;
+  }
+  return NotForUnits("operands are of types ", Name(a), " and ", Name(b),
+                     ", and units take fp16, bf16, fp64, int8 and uint8",
+                     a == ScalarType::kFloat32 && b == ScalarType::kFloat32
+                         ? ", and fp32 with numerics=tf32, bf16x3 and bf16x6"
+                         : "");
+}
+
+// What is loaded, where it is all there is to it.
+bool IsInMemory(const Expression& e, const ContractionOperand& operand, ScalarType held) {
+  if (operand.loaded < 0) return false;
+  const Buffer& buffer = e.inputs()[e.input_access(operand.loaded).buffer];
+  if (buffer.type != ElementType(held)) return false;
+  return buffer.boundary.kind == Boundary::Kind::kNone ||
+         (buffer.boundary.kind == Boundary::Kind::kConstant &&
+          buffer.boundary.values[0].as_double() == 0);
+}
+
+// By the parameter with the most neighbours along k or across it.
 Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& form, bool is_a,
-                                    Products products) {
+                                    ScalarType held) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
-  const char* name = is_a ? "A" : "B";
-  if (operand.loaded < 0) {
-    return NotForUnits("operand ", name, " is computed, and units take what is loaded");
-  }
-  const Expression::AccessRef ref = e.input_access(operand.loaded);
-  const Buffer& buffer = e.inputs()[ref.buffer];
-  if (buffer.type.is_record() || !IsUnitOperand(buffer.type.scalar(), products)) {
-    return NotForUnits("operand ", name, " is of type ", buffer.type.ToString(),
-                       ", and units take fp16, bf16, fp64, int8 and uint8",
-                       buffer.type == ElementType(ScalarType::kFloat32)
-                           ? ", and fp32 with numerics=tf32, bf16x3 and bf16x6"
-                           : "");
-  }
-  const bool is_bounded = buffer.boundary.kind != Boundary::Kind::kNone;
-  const bool is_zero = buffer.boundary.kind == Boundary::Kind::kConstant &&
-                       buffer.boundary.values[0].as_double() == 0;
-  if (is_bounded && !is_zero) {
-    return NotForUnits("operand ", name, " has a boundary that is not 0");
-  }
-  UnitOperandPlan plan{operand.loaded, false, 1, 1};
   const std::vector<int>& own = is_a ? form.m : form.n;
-  const int along_k = InputWidth(e, buffer, ref.access, form.k.back());
-  const int across = InputWidth(e, buffer, ref.access, own.back());
-  plan.is_across = across > along_k;
-  plan.width = std::max(across, along_k);
-  const auto line = static_cast<int>(kUnitRowBytes / SizeBytes(buffer.type.scalar()));
-  const AffineIndex offset = buffer.Linearized(ref.access);
+  UnitOperandPlan plan;
+  plan.is_made = !IsInMemory(e, operand, held);
+  for (const int p : operand.parameters) {
+    if (e.is_index(p)) continue;
+    const int along_k = UnitLoadWidth(e, p, form.k.back()),
+              across = UnitLoadWidth(e, p, own.back());
+    const int width = std::max(across, along_k);
+    const Expression::AccessRef access = e.input_access(p);
+    plan.loaded_bytes += SizeBytes(e.inputs()[access.buffer].type.fields()[access.field].type);
+    if (plan.parameter >= 0 && width <= plan.width) continue;
+    plan.parameter = p;
+    plan.is_across = across > along_k;
+    plan.width = width;
+  }
+  if (plan.parameter < 0) {
+    return NotForUnits("operand ", is_a ? "A" : "B", " is made of indices alone");
+  }
+  const Expression::AccessRef ref = e.input_access(plan.parameter);
+  const Buffer& buffer = e.inputs()[ref.buffer];
+  const int64_t bytes = buffer.type.size_bytes();
+  const auto line = static_cast<int>(std::max<int64_t>(1, kUnitRowBytes / bytes));
   const int along = plan.is_across ? own.back() : form.k.back();
   const int64_t row = std::min<int64_t>(line, e.dimensions()[along].size);
-  if (UnitNeighbours(e, offset, along, line) < row) plan.row_lines = 2;
+  if (NeighboursAlong(e, buffer.Linearized(ref.access), along, line) < row) plan.row_lines = 2;
   // Fewer bytes are copied one by one.
-  if (plan.width * SizeBytes(buffer.type.scalar()) < kFewestCopiedBytes) plan.width = 1;
+  if (plan.width * bytes < kFewestCopiedBytes) plan.width = 1;
   return plan;
 }
 
@@ -95,8 +107,9 @@ int ResultWidth(const Expression& e, int d) {
   const Expression::AccessRef ref = e.output_access(0);
   const Buffer& output = e.outputs()[ref.buffer];
   if (output.type.is_record()) return 1;
-  const int most = std::min(MostWidth(e.stored_type(0)), MostWidth(ScalarType::kFloat16));
-  return UnitNeighbours(e, output.Linearized(ref.access), d, most);
+  const int64_t bytes = std::max<int64_t>(kUnitElementBytes, SizeBytes(e.stored_type(0)));
+  const auto most = static_cast<int>(kUnitPieceBytes / bytes);
+  return NeighboursAlong(e, output.Linearized(ref.access), d, most);
 }
 
 constexpr int kMostUnitWarps = 32;
@@ -107,9 +120,9 @@ constexpr int64_t kRegisterBytes = 4;
 
 // Of tiles that groups of threads share.
 std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (!IsHalf(plan.element) && !plan.is_converted()) {
+  if (!GroupInstruction(plan.element, kWarpColumns).has_value()) {
     return absl::StrCat("operands are of type ", Name(plan.element),
-                        ", and units of groups take fp16 and bf16");
+                        ", and units of groups take fp16, bf16, int8, uint8 and fp8");
   }
   if (u.groups < 1 || u.groups > kMostUnitGroups) {
     return absl::StrCat("groups: ", u.groups, " is not in 1..", kMostUnitGroups);
@@ -157,14 +170,23 @@ std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
-// Operands become what the unit takes where they are packed, or in registers of warps.
-std::string ConversionObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (!plan.is_converted() || u.packed == PackedOperands::kBoth) return "";
-  if (u.has_warps() && !plan.has_parts()) return "";
-  return absl::StrCat("packed: ",
-                      plan.has_parts() ? "parts of bf16 are of operands that are"
-                                       : "units of groups take tf32 of operands that are",
-                      " packed both");
+// Operands become what the unit takes where they are packed or computed, or in registers of warps.
+std::string OperandObstacle(const UnitParameters& u, const UnitPlan& plan, UnitOperands which) {
+  const char* name = which == UnitOperands::kA ? "A" : "B";
+  const bool is_packed = Has(u.packed, which), is_computed = Has(u.computed, which);
+  if (is_packed && is_computed) {
+    return absl::StrCat("operand ", name, " is copied from where it is packed, and not computed");
+  }
+  if (is_packed) return "";
+  if (plan.has_parts()) return "packed: parts of bf16 are of operands that are packed both";
+  if (is_computed) return "";
+  if ((which == UnitOperands::kA ? plan.a_in_memory : plan.b_in_memory).is_made) {
+    return absl::StrCat("operand ", name, " is not in memory as ", Name(plan.held),
+                        ", and neither packed nor computed");
+  }
+  if (!plan.is_converted() || u.has_warps()) return "";
+  return absl::StrCat("units of groups take tf32 of operands that are packed or computed, and ",
+                      name, " is neither");
 }
 
 std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
@@ -172,7 +194,9 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
   const std::string tiles =
       u.has_warps() ? WarpTilesObstacle(u, plan, device) : GroupTilesObstacle(u, plan);
   if (!tiles.empty()) return tiles;
-  if (std::string why = ConversionObstacle(u, plan); !why.empty()) return why;
+  for (const UnitOperands which : {UnitOperands::kA, UnitOperands::kB}) {
+    if (std::string why = OperandObstacle(u, plan, which); !why.empty()) return why;
+  }
   if (u.stages < kFewestUnitStages || u.stages > kMostUnitStages) {
     return absl::StrCat("stages: ", u.stages, " is not in ", kFewestUnitStages, "..",
                         kMostUnitStages);
@@ -183,9 +207,9 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
   return "";
 }
 
-// Rows across k have as many points as a stage has; of bytes warps take rows along k only.
+// Rows across k have as many points as a stage has; of bytes units take rows along k only.
 std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (IsByte(plan.element) && (plan.a.is_across || plan.b.is_across)) {
+  if (plan.element_bytes() == 1 && (plan.a.is_across || plan.b.is_across)) {
     return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
                         " is not contiguous along k, and not packed so");
   }
@@ -238,7 +262,7 @@ bool IsStaged(const Expression& e) {
 // Whether threads have a tile of results as matrices, four each, two along m and along n, which
 // have room in shared memory: of warps, in the stages of an operand.
 bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
-  if (!IsHalf(plan.element)) return false;
+  if (!IsHalf(plan.element) && !IsFp8(plan.element)) return false;
   if (!unit.has_warps()) return true;
   if (unit.warps.m != 16) return false;
   if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
@@ -274,17 +298,19 @@ void CutStages(const UnitParameters& unit, UnitPlan* plan) {
 
 }  // namespace
 
-int UnitNeighbours(const Expression& e, const AffineIndex& offset, int d, int most) {
-  if (offset.coefficients[d] != 1) return 1;
-  const auto fits = [&](int64_t width) {
-    if (e.dimensions()[d].size % width != 0 || offset.constant % width != 0) return false;
-    for (int x = 0; x < e.rank(); ++x) {
-      if (x != d && e.dimensions()[x].size > 1 && offset.coefficients[x] % width != 0) return false;
-    }
-    return true;
-  };
-  int width = most;
-  while (!fits(width)) width /= 2;
+int UnitLoadWidth(const Expression& e, int parameter, int d) {
+  const Expression::AccessRef ref = e.input_access(parameter);
+  const Buffer& buffer = e.inputs()[ref.buffer];
+  if (buffer.type.is_record()) return 1;
+  const auto most = static_cast<int>(kUnitPieceBytes / buffer.type.size_bytes());
+  int width = NeighboursAlong(e, buffer.Linearized(ref.access), d, most);
+  if (buffer.boundary.kind == Boundary::Kind::kNone) return width;
+  const std::vector<AffineIndex>& indices = buffer.accesses[ref.access].indices;
+  for (size_t x = 0; x < indices.size(); ++x) {
+    if (indices[x].coefficients[d] == 0) continue;
+    width = std::min(width, NeighboursAlong(e, indices[x], d, most));
+    while (buffer.extents[x] % width != 0) width /= 2;
+  }
   return width;
 }
 
@@ -312,11 +338,17 @@ int64_t UnitSums(const UnitParameters& unit) {
 
 int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
   const int64_t copies = plan.promoted_stages() > 0 ? 2 : 1;
-  const int64_t sums = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
-  if (!u.has_warps()) return sums;
+  int64_t registers = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
+  const auto loaded = [&](const UnitOperandPlan& operand, int64_t points) {
+    if (!operand.is_computed) return int64_t{0};
+    const int64_t at_once = RoundUp(points * plan.depth(), u.threads() * plan.piece());
+    return at_once / u.threads() * operand.loaded_bytes / kRegisterBytes;
+  };
+  registers += loaded(plan.a, u.rows) + loaded(plan.b, u.columns);
+  if (!u.has_warps()) return registers;
   const int64_t points = u.rows / u.warps.along_m + u.columns / u.warps.along_n;
   constexpr int64_t kSteps = 2, kLanes = 32;
-  return sums + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
+  return registers + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
 }
 
 const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {
@@ -332,33 +364,30 @@ Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics)
   if (expression.is_empty()) return NotForUnits("there are no points");
   const Products products = ProductsOf(numerics);
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true, products));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false, products));
-  if (form.a.type() != form.b.type()) {
-    return NotForUnits("operands are of types ", Name(form.a.type()), " and ", Name(form.b.type()));
-  }
-  const ScalarType element = form.a.type(), sum = SumOf(element);
-  const bool is_converted = element == ScalarType::kFloat32;
+  MDH_ASSIGN_OR_RETURN(const ScalarType held, HeldType(form, products));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true, held));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false, held));
+  const ScalarType sum = SumOf(held);
+  const bool is_converted = held == ScalarType::kFloat32;
   const auto is_right = [&](ScalarType type) {
-    return type == sum || (IsHalf(element) && IsHalf(type));
+    return type == sum || (IsHalf(held) && IsHalf(type));
   };
   // Products of integers have all bits of their sums.
-  if (!IsByte(element) && !is_right(form.product)) {
+  if (!IsByte(held) && !is_right(form.product)) {
     return NotForUnits("products are of type ", Name(form.product));
   }
   if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
-  UnitPlan plan = {
-      .form = std::move(form),
-      .computed = std::move(computed),
-      .element = is_converted && PartsOf(products) > 1 ? ScalarType::kBfloat16 : element,
-      .sum = sum,
-      .loaded = element,
-      .products = is_converted ? products : Products::kExact,
-      .a_in_memory = a,
-      .b_in_memory = b,
-      .a = a,
-      .b = b};
+  UnitPlan plan = {.form = std::move(form),
+                   .computed = std::move(computed),
+                   .element = is_converted && PartsOf(products) > 1 ? ScalarType::kBfloat16 : held,
+                   .sum = sum,
+                   .held = held,
+                   .products = is_converted || IsFp8(held) ? products : Products::kExact,
+                   .a_in_memory = a,
+                   .b_in_memory = b,
+                   .a = a,
+                   .b = b};
   plan.batches = PointsAlong(expression, plan.form.batch);
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);
@@ -397,11 +426,13 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
 }
 
 UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan) {
-  const auto packed = [&](UnitOperandPlan operand, PackedOperands which, int64_t own) {
-    if ((static_cast<int>(unit.packed) & static_cast<int>(which)) == 0) return operand;
+  const auto cut = [&](UnitOperandPlan operand, UnitOperands which, int64_t own) {
+    operand.is_computed = Has(unit.computed, which);
+    if (!operand.is_computed && !Has(unit.packed, which)) return operand;
     // Groups take rows of tf32 along k.
     const bool is_tf32 = plan.is_converted() && !plan.has_parts();
-    if (IsByte(plan.element) || (is_tf32 && !unit.has_warps())) operand.is_across = false;
+    if (plan.element_bytes() == 1 || (is_tf32 && !unit.has_warps())) operand.is_across = false;
+    if (operand.is_computed) return operand;
     const int64_t points = RoundUp(operand.is_across ? own : plan.k, plan.piece());
     operand.packed_row = PackedRow(points, plan);
     // Sections follow each other.
@@ -411,8 +442,8 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
         operand.packed_row < plan.depth() || operand.packed_row % plan.depth() == 0 ? 1 : 2;
     return operand;
   };
-  plan.a = packed(plan.a_in_memory, PackedOperands::kA, plan.m);
-  plan.b = packed(plan.b_in_memory, PackedOperands::kB, plan.n);
+  plan.a = cut(plan.a_in_memory, UnitOperands::kA, plan.m);
+  plan.b = cut(plan.b_in_memory, UnitOperands::kB, plan.n);
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, plan.depth());

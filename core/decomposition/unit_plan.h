@@ -7,6 +7,9 @@
 // any other, so that the unit finds all of them one after the other, as one k of so many sections:
 // rows of A are a1 a0 a0, those of B b0 b1 b0, and a kernel for bf16 adds up a1 b0 + a0 b1 + a0 b0.
 // Warps may also round to tf32 what they have in registers.
+//
+// Operands that are not in memory as units take them (UnitOperandPlan::is_made) are computed where
+// they are packed, or by the threads that write them to shared memory.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +29,13 @@ namespace mdh {
 inline constexpr int64_t kUnitRowBytes = 128;   // of a stage, along k or across it
 inline constexpr int64_t kUnitPieceBytes = 16;  // that lie together in shared memory
 inline constexpr int64_t kUnitRowPieces = kUnitRowBytes / kUnitPieceBytes;
-// Of groups, which take elements of 16 bits.
+// Of groups.
 inline constexpr int64_t kUnitRows = 64;  // of a multiplication, along m
 inline constexpr int64_t kUnitMostColumns = 256;
 inline constexpr int64_t kUnitThreads = 128;
+// Of results of 16 bits, in shared memory: bytes, and those of a row there.
 inline constexpr int64_t kUnitElementBytes = 2;
-inline constexpr int64_t kUnitDepth = kUnitRowBytes / kUnitElementBytes;  // of a stage, along k
+inline constexpr int64_t kUnitDepth = kUnitRowBytes / kUnitElementBytes;
 // Of warps: columns of a multiplication.
 inline constexpr int64_t kWarpColumns = 8;
 inline constexpr int kMostUnitGroups = 4;
@@ -41,10 +45,17 @@ inline constexpr int kMostUnitParts = 64;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
-  int parameter;   // of f: what is loaded
-  bool is_across;  // memory is contiguous along m or n, and so are the rows in shared memory
-  int width;       // neighbours that are copied at once, at most 16 bytes
-  int row_lines;   // in which a row of a stage is, 128 bytes of memory each
+  int parameter = -1;  // of f: what is loaded, of several that with the most neighbours
+  bool is_across =
+      false;          // memory is contiguous along m or n, and so are the rows in shared memory
+  int width = 1;      // neighbours that are copied at once, at most 16 bytes
+  int row_lines = 1;  // in which a row of a stage is, 128 bytes of memory each
+  // It is not in memory as it is: computed of what is loaded, of another type, in records, or with
+  // a boundary that is not 0.
+  bool is_made = false;
+  int64_t loaded_bytes = 0;  // for an element of it, of all parameters
+  // Threads compute its elements and write them to shared memory, in rows as above.
+  bool is_computed = false;
   // It is copied to scratch memory first: rows along that way, one behind the other so many
   // elements on, which have no more lines of a cache than they need. 0: it is not.
   int64_t packed_row = 0;
@@ -55,7 +66,7 @@ struct UnitPlan {
   ContractionForm form;
   Expression computed;      // with the form's factor in the store function
   ScalarType element, sum;  // what the unit takes, and in which it adds up
-  ScalarType loaded;        // of the operands in memory
+  ScalarType held;          // that operands have before they are converted (Products)
   Products products = Products::kExact;
   UnitOperandPlan a_in_memory, b_in_memory;
   UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
@@ -79,11 +90,15 @@ struct UnitPlan {
   int64_t element_bytes() const { return SizeBytes(element); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
   int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements
-  bool is_converted() const { return products != Products::kExact; }
+  bool is_converted() const { return held == ScalarType::kFloat32; }
   bool has_parts() const { return PartsOf(products) > 1; }
   // Sums of the last section are added in registers every so many stages, and rounded there: the
   // unit cuts off what does not fit. 0: they are not. In the others that is below the last place.
-  int64_t promoted_stages() const { return products == Products::kBf16x6 ? 8 : 0; }
+  int64_t promoted_stages() const {
+    return products == Products::kBf16x6 ? 8
+           : products == Products::kFp8  ? kKeptProducts / depth()
+                                         : 0;
+  }
   // The first stage with points of the last section.
   int64_t first_promoted() const { return (k - section_k) / depth(); }
   // Elements of a packed operand: of all batches.
@@ -103,16 +118,17 @@ int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
 // Sums of a thread.
 int64_t UnitSums(const UnitParameters& unit);
-// Registers of a thread for what the unit has in them: sums; of warps two steps of operands, too.
+// Registers of a thread for what the unit has in them: sums; what a stage is computed of; of warps
+// two steps of operands, too.
 int64_t UnitRegisters(const UnitParameters& unit, const UnitPlan& plan);
 
 // What warps multiply with: the row of the table for the types of the plan and the shape of the
 // parameters. nullptr: there is none.
 const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps);
 
-// Most neighbours along dimension d, a power of two up to `most`, of which the first is at a
-// multiple of their number in memory wherever they are taken: of elements at `offset`.
-int UnitNeighbours(const Expression& expression, const AffineIndex& offset, int d, int most);
+// Elements of 16 bytes that neighbours along dimension d load at once of a parameter: of an input
+// with a boundary, they are all inside or all outside.
+int UnitLoadWidth(const Expression& expression, int parameter, int d);
 
 // What does not depend on how the contraction is cut. Errors: InvalidArgument, naming what keeps
 // the expression from the unit.

@@ -11,10 +11,7 @@ std::optional<MatrixInstruction> InstructionOf(const UnitPlan& plan, const UnitP
     const MatrixInstruction* of_warps = WarpInstruction(plan, unit.warps);
     return of_warps == nullptr ? std::nullopt : std::optional<MatrixInstruction>(*of_warps);
   }
-  const bool is_tf32 = plan.element == ScalarType::kFloat32;
-  const Result<MatrixInstruction> of_groups = MatrixInstructionNamed(absl::StrCat(
-      "wgmma.m64n", unit.columns, is_tf32 ? "k8." : "k16.", is_tf32 ? "tf32" : Name(plan.element)));
-  return of_groups.ok() ? std::optional<MatrixInstruction>(*of_groups) : std::nullopt;
+  return GroupInstruction(plan.element, unit.columns);
 }
 
 std::string WorkersText(const UnitParameters& unit) {
@@ -28,7 +25,8 @@ std::string TileText(const TuningParameters& p) {
   const UnitParameters& unit = p.unit;
   std::string text = absl::StrCat("tiles of ", unit.rows, " x ", unit.columns, " by ",
                                   WorkersText(unit), ", ", unit.stages, " stages");
-  if (unit.packed != PackedOperands::kNone) absl::StrAppend(&text, ", packed operands");
+  if (unit.packed != UnitOperands::kNone) absl::StrAppend(&text, ", packed operands");
+  if (unit.computed != UnitOperands::kNone) absl::StrAppend(&text, ", computed operands");
   if (unit.parts > 1) {
     absl::StrAppend(&text, "; k in ", unit.parts, " parts, which ",
                     p.combine_blocks == CombineBlocks::kCluster ? "a cluster of blocks adds up"

@@ -327,6 +327,14 @@ MatrixInstruction WithN(const MatrixInstruction& row, int64_t n) {
   return sized;
 }
 
+std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n) {
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    const bool is_of_type = row.a == type && row.b == type;
+    if (row.unit == MatrixUnit::kWarpGroup && is_of_type && HasN(row, n)) return WithN(row, n);
+  }
+  return std::nullopt;
+}
+
 Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name) {
   std::vector<std::string> of_unit;
   for (const MatrixInstruction& row : MatrixInstructions()) {

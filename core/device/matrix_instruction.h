@@ -77,6 +77,9 @@ absl::Span<const MatrixInstruction> MatrixInstructions();
 bool HasN(const MatrixInstruction& row, int64_t n);
 MatrixInstruction WithN(const MatrixInstruction& row, int64_t n);
 
+// wgmma of 64 rows by n columns, of operands of one type. nullopt: there is none.
+std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n);
+
 // With any n that there is. Errors: NotFound, naming those of the unit.
 Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name);
 

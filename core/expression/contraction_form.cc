@@ -331,6 +331,58 @@ SplitIndex Split(const Expression& expression, const AffineIndex& index) {
   return split;
 }
 
+int NeighboursAlong(const Expression& e, const AffineIndex& offset, int d, int most) {
+  if (offset.coefficients[d] != 1) return 1;
+  const auto fits = [&](int64_t width) {
+    if (e.dimensions()[d].size % width != 0 || offset.constant % width != 0) return false;
+    for (int x = 0; x < e.rank(); ++x) {
+      if (x != d && e.dimensions()[x].size > 1 && offset.coefficients[x] % width != 0) return false;
+    }
+    return true;
+  };
+  int width = most;
+  while (!fits(width)) width /= 2;
+  return width;
+}
+
+bool HasAllValues(ScalarType type, const ScalarFunction& function) {
+  const std::vector<ScalarInstruction>& instructions = function.instructions();
+  std::vector<bool> has(instructions.size());
+  for (size_t n = 0; n < instructions.size(); ++n) {
+    const ScalarInstruction& i = instructions[n];
+    has[n] = HoldsAllValues(type, i.type);
+    const auto all_from = [&](size_t first) {
+      return std::all_of(i.operands.begin() + static_cast<int64_t>(first), i.operands.end(),
+                         [&](int operand) { return has[operand]; });
+    };
+    if (has[n] || !IsFloatingPoint(i.type)) continue;
+    switch (i.op) {
+      case ScalarOp::kConstant: {
+        const double value = i.constant.as_double();
+        has[n] = !ScalarValue::IsTooLarge(type, value) &&
+                 ScalarValue::Real(type, value).as_double() == value;
+        break;
+      }
+      case ScalarOp::kCast:
+      case ScalarOp::kNeg:
+      case ScalarOp::kAbs:
+      case ScalarOp::kMin:
+      case ScalarOp::kMax:
+      case ScalarOp::kFmin:
+      case ScalarOp::kFmax:
+        has[n] = all_from(0);
+        break;
+      case ScalarOp::kSelect:
+        has[n] = all_from(1);
+        break;
+      default:
+        break;
+    }
+  }
+  const std::vector<int>& results = function.result_instructions();
+  return std::all_of(results.begin(), results.end(), [&](int result) { return has[result]; });
+}
+
 std::string ToText(const Expression& expression, const ContractionForm& form) {
   const auto names = [&](const std::vector<int>& dimensions) {
     return absl::StrJoin(dimensions, ",", [&](std::string* out, int d) {

@@ -68,6 +68,14 @@ struct SplitIndex {
 };
 SplitIndex Split(const Expression& expression, const AffineIndex& index);
 
+// Most neighbours along dimension d, a power of two up to `most`, of which the first is at a
+// multiple of their number in memory wherever they are taken: of elements at `offset`.
+int NeighboursAlong(const Expression& expression, const AffineIndex& offset, int d, int most);
+
+// Whether all results of the function are values of a floating-point type: of conversions of such
+// values, maxima, choices among them and the like. It may say no where they are.
+bool HasAllValues(ScalarType type, const ScalarFunction& function);
+
 // "batch b of 16; m i of 10; n j of 500; k k of 64; A fp16 along k; B fp16 along j; sums in fp32",
 // and whether operands are computed and there is a factor.
 std::string ToText(const Expression& expression, const ContractionForm& form);

@@ -1,7 +1,7 @@
 #include "core/expression/numerics.h"
 
 #include <cmath>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
@@ -15,9 +15,13 @@ struct PolicyName {
   absl::string_view name;
 };
 constexpr PolicyName kPolicyNames[] = {
-    {NumericsPolicy::kReassociate, "reassociate"}, {NumericsPolicy::kExactOrder, "exact"},
-    {NumericsPolicy::kFixedTree, "tree"},          {NumericsPolicy::kTf32, "tf32"},
-    {NumericsPolicy::kBf16x3, "bf16x3"},           {NumericsPolicy::kBf16x6, "bf16x6"},
+    {NumericsPolicy::kReassociate, "reassociate"},
+    {NumericsPolicy::kExactOrder, "exact"},
+    {NumericsPolicy::kFixedTree, "tree"},
+    {NumericsPolicy::kTf32, "tf32"},
+    {NumericsPolicy::kBf16x3, "bf16x3"},
+    {NumericsPolicy::kBf16x6, "bf16x6"},
+    {NumericsPolicy::kFp8, "fp8"},
 };
 
 int LongestReduction(const Expression& expression) {
@@ -45,6 +49,8 @@ Products ProductsOf(NumericsPolicy policy) {
       return Products::kBf16x3;
     case NumericsPolicy::kBf16x6:
       return Products::kBf16x6;
+    case NumericsPolicy::kFp8:
+      return Products::kFp8;
     case NumericsPolicy::kExactOrder:
     case NumericsPolicy::kFixedTree:
     case NumericsPolicy::kReassociate:
@@ -66,7 +72,7 @@ Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("there is no numerics policy '", absl::string_view(name.data(), name.size()),
-                   "'; the policies are reassociate, exact, tree, tf32, bf16x3 and bf16x6"));
+                   "'; the policies are reassociate, exact, tree, tf32, bf16x3, bf16x6 and fp8"));
 }
 
 std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy) {
@@ -77,12 +83,14 @@ std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy
     return absl::StrCat("numerics=", name, " is about products in contractions, and this is none: ",
                         form.status().message());
   }
-  for (const auto& [what, type] :
-       {std::pair("operand A is", form->a.type()), std::pair("operand B is", form->b.type()),
-        std::pair("products are", form->product), std::pair("sums are", form->combined)}) {
-    if (type == ScalarType::kFloat32) continue;
-    return absl::StrCat("numerics=", name, " is about products of fp32, and ", what, " of type ",
-                        Name(type));
+  const bool is_fp8 = policy == NumericsPolicy::kFp8;
+  for (const auto& [what, type, is_operand] : {std::tuple("operand A is", form->a.type(), true),
+                                               std::tuple("operand B is", form->b.type(), true),
+                                               std::tuple("products are", form->product, false),
+                                               std::tuple("sums are", form->combined, false)}) {
+    if (is_operand && is_fp8 ? IsFp8(type) : type == ScalarType::kFloat32) continue;
+    return absl::StrCat("numerics=", name, " is about products of ", is_fp8 ? "fp8 in " : "",
+                        "fp32, and ", what, " of type ", Name(type));
   }
   return "";
 }
@@ -114,10 +122,16 @@ double ProductError(Products products) {
       return std::ldexp(2.02, -16);
     case Products::kBf16x6:
       return std::ldexp(3.02, -25);
+    case Products::kFp8:
     case Products::kExact:
       break;
   }
   return 0;
+}
+
+double SumError(Products products) {
+  constexpr double kAligned = 33, kInstructions = 4;
+  return products == Products::kFp8 ? std::ldexp(kAligned * kInstructions, -13) : 0;
 }
 
 int64_t FixedTreePart(const Expression& expression, int d) {

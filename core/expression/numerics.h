@@ -34,6 +34,9 @@ enum class NumericsPolicy : uint8_t {
   kTf32 = 4,
   kBf16x3 = 5,
   kBf16x6 = 6,
+  // As kReassociate, and products of fp8 in contractions may be added up by matrix units that keep
+  // 13 bits of their sums, as many products at a time as kKeptProducts.
+  kFp8 = 7,
 };
 
 // What products of fp32 in contractions are made of.
@@ -42,7 +45,11 @@ enum class Products : uint8_t {
   kTf32,    // both rounded to 10 bits of fraction
   kBf16x3,  // sums of two parts of bf16 each, without the product of the small ones
   kBf16x6,  // sums of three parts each, without products below the last place of fp32
+  kFp8,     // of operands of fp8, exact; their sums are not
 };
+
+// With Products::kFp8 sums of so many products are added up in fp32.
+inline constexpr int64_t kKeptProducts = 128;
 
 // Whether values may be combined in any order: kReassociate, and what allows more.
 bool Reassociates(NumericsPolicy policy);
@@ -58,13 +65,14 @@ struct Numerics {
   friend bool operator==(const Numerics&, const Numerics&) = default;
 };
 
-// "reassociate", "exact", "tree", "tf32", "bf16x3" or "bf16x6".
+// "reassociate", "exact", "tree", "tf32", "bf16x3", "bf16x6" or "fp8".
 absl::string_view Name(NumericsPolicy policy);
 // Errors: InvalidArgument, naming the words there are.
 Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name);
 
 // Why the expression has no products that the policy is about; empty: it has, or the policy is
-// about none. Those are of contractions (core/expression/contraction_form.h) of fp32 in fp32.
+// about none. Those are of contractions (core/expression/contraction_form.h) of fp32 in fp32, or of
+// fp8 in fp32.
 std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy);
 
 // What kernels of the expression keep to where `policy` is asked for: kReassociate instead of kTf32
@@ -92,6 +100,11 @@ absl::Span<const ProductOfParts> ProductsOfParts(Products products);
 //   bf16x6: left out are products of parts 1 and 2, twice 2^-8 * 2^-17, of parts 2, 2^-34, and
 //   what is left of both operands, 2 * 2^-26: below 3.02 * 2^-25.
 double ProductError(Products products);
+
+// The largest error of a sum of products that are added up as kFp8 says, relative to the sum of
+// their magnitudes. Instructions align up to 33 numbers, 32 products and a sum, and cut them off 13
+// bits behind the leading one of the largest; four of them make a sum of kKeptProducts.
+double SumError(Products products);
 
 // Points of one part along dimension d in the tree of kFixedTree: the longest reduced dimension
 // (the first of several) and every prefix sum are cut into at most 16 parts of a multiple of 64

@@ -113,6 +113,9 @@ constexpr bool IsInteger(ScalarType type) {
 }
 constexpr bool IsSigned(ScalarType type) { return Info(type).is_signed; }
 // An integer of eight bits.
+constexpr bool IsFp8(ScalarType type) {
+  return type == ScalarType::kFloat8E4m3 || type == ScalarType::kFloat8E5m2;
+}
 constexpr bool IsByte(ScalarType type) { return IsInteger(type) && SizeBytes(type) == 1; }
 
 // Values of the type exist in memory only, where their bits are an unsigned integer: they are

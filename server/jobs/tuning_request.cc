@@ -11,7 +11,7 @@ namespace mdh {
 namespace {
 
 static_assert(static_cast<int>(NumericsPolicy::kFixedTree) == v1::NUMERICS_POLICY_FIXED_TREE);
-static_assert(static_cast<int>(NumericsPolicy::kBf16x6) == v1::NUMERICS_POLICY_BF16X6);
+static_assert(static_cast<int>(NumericsPolicy::kFp8) == v1::NUMERICS_POLICY_FP8);
 static_assert(static_cast<int>(NumericsPolicy::kExactOrder) == v1::NUMERICS_POLICY_EXACT_ORDER);
 
 constexpr int64_t kDefaultBudgetNs = 60'000'000'000;

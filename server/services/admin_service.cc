@@ -101,7 +101,7 @@ v1::Capabilities AdminServiceImpl::CapabilitiesFor(const Caller& caller) const {
   for (const v1::NumericsPolicy policy :
        {v1::NUMERICS_POLICY_REASSOCIATE, v1::NUMERICS_POLICY_EXACT_ORDER,
         v1::NUMERICS_POLICY_FIXED_TREE, v1::NUMERICS_POLICY_TF32, v1::NUMERICS_POLICY_BF16X3,
-        v1::NUMERICS_POLICY_BF16X6}) {
+        v1::NUMERICS_POLICY_BF16X6, v1::NUMERICS_POLICY_FP8}) {
     can.add_numerics_policies(policy);
   }
   can.set_can_back_up(!options_.backup_directory.empty());

@@ -28,7 +28,7 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
   add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
-  add(true, std::string(Name(plan.loaded)));
+  add(true, std::string(Name(plan.held)));
   add(plan.is_converted(), absl::StrCat("products of ", Name(p.numerics)));
   add(plan.batches > 1, "batches");
   add(plan.form.factor.has_value(), "factors");
@@ -41,6 +41,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
     add(operand->is_across, "rows across k");
     add(operand->packed_row > 0, "packed");
+    add(operand->is_computed, "computed");
+    add(operand->is_made && operand->packed_row > 0, "packed of what is computed");
     add(true, absl::StrCat("copies of ", operand->width));
     const int buffer = expression.input_access(operand->parameter).buffer;
     add(expression.inputs()[buffer].boundary.kind != Boundary::Kind::kNone, "boundaries");

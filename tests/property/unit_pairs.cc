@@ -10,6 +10,37 @@
 namespace mdh {
 namespace {
 
+// Sums in 16 bits of many products of three leave what these hold before they are complete.
+bool MayRound(const UnitPlan& plan) {
+  constexpr int64_t kFew = 48;
+  const bool is_narrow = RegisterType(plan.form.combined) != plan.form.combined;
+  const bool multiplies = plan.form.a.parameters.size() + plan.form.b.parameters.size() > 2;
+  return is_narrow && multiplies && plan.section_k > kFew;
+}
+
+UnitOperands RandomOperands(Rng& rng) {
+  return static_cast<UnitOperands>(Below(rng, 2) * Below(rng, 4));
+}
+
+// Those that are not in memory as the unit takes them are packed or computed; now and then others.
+void MakeOperands(const UnitPlan& plan, Rng& rng, UnitParameters* unit) {
+  const bool converts = plan.is_converted() && !unit->has_warps();
+  const auto is_made = [&](const UnitOperandPlan& operand) {
+    return converts || operand.is_made || (operand.is_across && plan.element_bytes() == 1);
+  };
+  const int made = (is_made(plan.a_in_memory) ? 1 : 0) + (is_made(plan.b_in_memory) ? 2 : 0);
+  int packed = static_cast<int>(unit->packed);
+  const int computed = Below(rng, 3) == 0 ? static_cast<int>(Below(rng, 4)) : 0;
+  packed &= ~computed;
+  const int open = made & ~packed & ~computed, choice = static_cast<int>(Below(rng, 4));
+  unit->packed = static_cast<UnitOperands>(packed | (open & choice));
+  unit->computed = static_cast<UnitOperands>(computed | (open & ~choice));
+  if (plan.has_parts() && Below(rng, 4) > 0) {
+    unit->packed = UnitOperands::kBoth;
+    unit->computed = UnitOperands::kNone;
+  }
+}
+
 UnitParameters RandomGroups(Rng& rng) {
   const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
   const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
@@ -18,7 +49,7 @@ UnitParameters RandomGroups(Rng& rng) {
           .groups = groups,
           .stages = AnyOf(rng, std::vector{2, 2, 3, 4, 5, 6, 8}),
           .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
-          .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4))};
+          .packed = RandomOperands(rng)};
 }
 
 // Warps with an instruction for elements of so many bytes.
@@ -31,7 +62,7 @@ UnitParameters RandomWarps(Rng& rng, int64_t bytes) {
           .columns = 8 * along_n * AnyOf(rng, std::vector{1, 2, 2, 3, 4, 8}),
           .stages = AnyOf(rng, std::vector{2, 3, 4, 5, 8}),
           .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
-          .packed = static_cast<PackedOperands>(Below(rng, 2) * Below(rng, 4)),
+          .packed = RandomOperands(rng),
           .warps = {along_m, along_n, m, k}};
 }
 
@@ -58,12 +89,12 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
   for (int tried = 0; tried < kExpressions; ++tried) {
     const int64_t points = int64_t{1} << (8 + Below(rng, 10));
     const Expression expression =
-        RandomContraction(rng, {.max_points = points, .computed_operands = false});
-    const NumericsPolicy numerics =
-        PolicyFor(expression, AnyOf(rng, std::vector{NumericsPolicy::kTf32, NumericsPolicy::kBf16x3,
-                                                     NumericsPolicy::kBf16x6}));
+        RandomContraction(rng, {.max_points = points, .computed_operands = Below(rng, 2) == 0});
+    const NumericsPolicy numerics = PolicyFor(
+        expression, AnyOf(rng, std::vector{NumericsPolicy::kTf32, NumericsPolicy::kBf16x3,
+                                           NumericsPolicy::kBf16x6, NumericsPolicy::kFp8}));
     const Result<UnitPlan> plan = PlanUnit(expression, numerics);
-    if (!plan.ok()) continue;
+    if (!plan.ok() || MayRound(*plan)) continue;
     // Single elements are what most of them copy.
     if (plan->a.width * plan->b.width == 1 && Below(rng, 4) > 0) continue;
     TuningParameters p = DefaultParameters(expression, CudaModel(), device, numerics);
@@ -71,9 +102,9 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
     p.resident_blocks = 0;
     for (int n = 0; n < kUnits; ++n) {
       const int64_t bytes = plan->element_bytes();
-      const bool has_groups = bytes == 2 || plan->is_converted();
+      const bool has_groups = bytes < 8;
       p.unit = !has_groups || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
-      if (plan->is_converted() && Below(rng, 4) > 0) p.unit.packed = PackedOperands::kBoth;
+      MakeOperands(*plan, rng, &p.unit);
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};

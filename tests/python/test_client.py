@@ -76,7 +76,7 @@ def test_names_are_those_of_the_command_line():
     assert calls.device_name("devices/cuda") == "devices/cuda"
     assert calls.policy("exact") == calls.policy("exact_order")
     assert calls.policy("tree") == calls.policy("fixed_tree")
-    with pytest.raises(mdh.ExpressionError, match="reassociate, exact, tree, tf32, bf16x3 and bf16x6"):
+    with pytest.raises(mdh.ExpressionError, match="reassociate, exact, tree, tf32, bf16x3, bf16x6 and fp8"):
         calls.policy("unspecified")
 
 

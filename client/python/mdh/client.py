@@ -159,7 +159,7 @@ class Client:
         less gives the record at once. Zero: any record will do, and if there is none the search takes
         60 seconds. `numerics`: what a kernel may change in
         results: "reassociate", "exact", "tree"; "tf32", "bf16x3" or "bf16x6" for fp32 on matrix
-        units. `tolerance`: largest relative error
+        units, "fp8" for fp8 on those. `tolerance`: largest relative error
         when candidates are checked. `caches`: in which state of the caches they are timed, "warm"
         or "cold"; default: warm, and a record of any state will do. `schedule`: what the kernel must keep
         to, which gives a record of its own. `candidate`: whose decisions hold: only what

@@ -349,7 +349,7 @@ def policy(numerics: str) -> int:
     name = _POLICY + {"exact": "exact_order", "tree": "fixed_tree"}.get(numerics, numerics).upper()
     if name not in record_pb2.NumericsPolicy.keys()[1:]:
         raise wrong(f"there is no numerics policy '{numerics}', but reassociate, exact, tree, "
-                    "tf32, bf16x3 and bf16x6")
+                    "tf32, bf16x3, bf16x6 and fp8")
     return record_pb2.NumericsPolicy.Value(name)
 
 

@@ -24,9 +24,13 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       buffer_(context.expression().inputs()[access_.buffer]),
       offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
       step_(StepAlongK()),
+      values_(context, is_a),
       input_(context.kernel_names().inputs[access_.buffer]),
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
-      array_(context.names().Unique(input_ + "_sm")) {}
+      array_(context.names().Unique(input_ + "_sm")),
+      row_(context.row),
+      in_row_(context.piece),
+      place_(context.place) {}
 
 void UnitCopies::DeclareShared(int64_t bytes, Block* block) const {
   const int64_t elements = std::max(stage_elements() * context_.plan().places,
@@ -65,7 +69,27 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
   piece->offset = 0;
 }
 
+// Neighbouring threads read neighbours in memory: of rows along k that is across it those of
+// neighbouring rows.
+void UnitCopies::TakeRowsBy(Block* block) {
+  if (in_memory_.is_across == plan_.is_across) return;
+  for (std::string* name : {&row_, &in_row_, &place_}) *name = context_.names().Unique(*name);
+  const Index row = Index::Variable(row_), piece = Index::Variable(in_row_);
+  block->push_back({DeclareIndex{row_, context_.Thread() % context_.rows_at_once()}});
+  block->push_back({DeclareIndex{in_row_, context_.Thread() / context_.rows_at_once()}});
+  block->push_back({DeclareIndex{
+      place_, row * context_.depth() + context_.Swizzled(piece, row) * context_.piece_elements()}});
+}
+
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
+  if (is_computed()) {
+    TakeRowsBy(block);
+    for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
+      pieces_.push_back({row, 0, "", 0});
+      pieces_.back().loaded = values_.Declare(context_.piece_elements(), plan_.is_across, block);
+    }
+    return;
+  }
   for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
     for (int64_t at = 0; at < context_.piece_elements(); at += plan_.width) {
       Piece piece{row, at, "", 0};
@@ -100,42 +124,13 @@ std::vector<Condition> UnitCopies::Exists(const Index& own, const Index& along_k
   return conditions;
 }
 
-// That the point is inside of a buffer with a boundary.
 std::vector<Condition> UnitCopies::Inside(const Index& own, const Index& along_k,
                                           const UnitContext::Point& block_point, Block* block) {
-  std::vector<Condition> conditions;
-  if (!has_boundary()) return conditions;
+  if (!has_boundary()) return {};
   UnitContext::Point point = block_point;
   context_.SetPoint(axis_, own, input_ + "_point", &point, block);
   context_.SetPoint(context_.k(), along_k, input_ + "_k", &point, block);
-  const std::vector<AffineIndex>& indices = buffer_.accesses[access_.access].indices;
-  for (size_t x = 0; x < indices.size(); ++x) {
-    int64_t low = indices[x].constant, high = indices[x].constant;
-    for (size_t d = 0; d < point.size(); ++d) {
-      const int64_t most = context_.expression().dimensions()[d].size - 1;
-      const int64_t coefficient = indices[x].coefficients[d];
-      (coefficient < 0 ? low : high) += coefficient * most;
-    }
-    const Index at = At(indices[x], point);
-    if (low < 0) conditions.push_back(Less(Index(-1), at));
-    if (high >= buffer_.extents[x]) conditions.push_back(Less(at, Index(buffer_.extents[x])));
-  }
-  return conditions;
-}
-
-void UnitCopies::EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
-                              const std::string& target, const Index& to,
-                              std::vector<Condition> conditions, Block* block) const {
-  Block copy = {{StoreElements{target, to, MakeLoad(from, at, type, 1), 1}}};
-  if (conditions.empty()) return Append(std::move(copy), block);
-  const ScalarType in_register = RegisterType(type.scalar);
-  const LoopValue zero = StoredValue(MakeLiteral(ScalarValue::Zero(in_register)), type.scalar);
-  Block clear;
-  for (int lane = 0; lane < type.lanes; ++lane) {
-    clear.push_back({StoreElements{target, to + Index(lane), zero, 1}});
-  }
-  block->push_back(
-      {If{std::move(conditions), ShareBlock(std::move(copy)), ShareBlock(std::move(clear))}});
+  return InsideOf(context_.expression(), access_, point);
 }
 
 void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& to, Block* block) {
@@ -151,14 +146,59 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
   if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
-    return EmitElements({context_.element(), 1}, piece.pointer, from, array_, to,
-                        std::move(conditions), block);
+    return UnitValues::EmitElements({context_.element(), 1}, piece.pointer, from, array_, to,
+                                    std::move(conditions), block);
   }
   const LoopValueType type{context_.element(), plan_.width};
   block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
 }
 
+void UnitCopies::OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
+                              Block* block) const {
+  for (const Piece& piece : pieces_) {
+    if (piece.first_row + context_.rows_at_once() <= axis_.step) {
+      emit(piece, block);
+    } else {
+      Block last;
+      emit(piece, &last);
+      block->push_back(When({Less(RowOf(piece), Index(axis_.step))}, std::move(last)));
+    }
+  }
+}
+
+UnitValues::Neighbours UnitCopies::NeighboursOf(const Piece& piece, const Index& stage) const {
+  return {Own(piece), AlongK(piece, stage), plan_.is_across, context_.piece_elements()};
+}
+
+void UnitCopies::Load(const Index& stage, Block* block) const {
+  if (!is_computed()) return;
+  const auto exists = [&](const Index& own, const Index& k) { return Exists(own, k); };
+  OverComputed(
+      [&](const Piece& piece, Block* to) {
+        values_.EmitLoads(piece.loaded, NeighboursOf(piece, stage), context_.block_point(), exists,
+                          to);
+      },
+      block);
+}
+
+void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) const {
+  const int64_t count = context_.piece_elements();
+  const auto exists = [&](const Index& own, const Index& k) { return Exists(own, k); };
+  OverComputed(
+      [&](const Piece& piece, Block* to) {
+        const std::string values = values_.EmitValues(piece.loaded, NeighboursOf(piece, stage),
+                                                      context_.block_point(), exists, to);
+        if (context_.plan().is_converted()) to->push_back({RoundToTf32{{values, Index(0)}, count}});
+        const Index at = slot * stage_elements() + Index::Variable(place_) +
+                         Index(piece.first_row * context_.depth());
+        const LoopValueType type{context_.element(), static_cast<int>(count)};
+        to->push_back({StoreElements{array_, at, MakeLoad(values, Index(0), type, 1), 1}});
+      },
+      block);
+}
+
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
+  if (is_computed()) return Write(stage, slot, block);
   for (const Piece& piece : pieces_) {
     const Index to = slot * stage_elements() + context_.Place() +
                      Index(piece.first_row * context_.depth() + piece.at);

@@ -1,11 +1,13 @@
 // How a block gets the stages of an operand of a matrix unit into shared memory.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/lower/units/unit_context.h"
+#include "codegen/lower/units/unit_values.h"
 
 namespace mdh {
 
@@ -23,6 +25,8 @@ class UnitCopies {
   // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
   // by all threads of a stage: pieces of 16 bytes, of which it gives the number.
   bool is_packed() const { return plan_.packed_row > 0; }
+  // Whether threads compute what they write to shared memory (UnitOperandPlan::is_computed).
+  bool is_computed() const { return plan_.is_computed; }
   int64_t EmitPacking(LoopProgram* program, Block* block);
   // Declares, once the block's tile is known, where each piece that the thread copies is in memory:
   // pointers to what of it does not depend on k. Stages are copied in order, from number `first`
@@ -31,7 +35,10 @@ class UnitCopies {
   // Begins the copies of stage number `stage` of k to place `slot`: all threads of the block,
   // pieces of 16 bytes or, where memory is not aligned to these, as much at once as it is; single
   // elements are copied at once. Points that do not exist, or lie outside of the buffer, are 0.
+  // What is computed has been loaded for that stage, and is written.
   void Emit(const Index& stage, const Index& slot, Block* block);
+  // Loads to registers what the stage is computed of, if it is.
+  void Load(const Index& stage, Block* block) const;
 
  private:
   // Neighbours that are copied at once.
@@ -39,13 +46,14 @@ class UnitCopies {
     int64_t first_row;  // of those that all threads copy at once
     int64_t at;         // element of the thread's piece of a row
     std::string pointer;
-    int64_t offset;  // elements behind the pointer
+    int64_t offset;                               // elements behind the pointer
+    std::vector<UnitValues::Loaded> loaded = {};  // where it is computed
   };
   bool AdvancesWithStages() const { return step_.has_value(); }
   bool has_boundary() const { return buffer_.boundary.kind != Boundary::Kind::kNone; }
-  Index RowOf(const Piece& piece) const { return context_.Row() + Index(piece.first_row); }
+  Index RowOf(const Piece& piece) const { return Index::Variable(row_) + Index(piece.first_row); }
   Index InRow(const Piece& piece) const {
-    return context_.Piece() * context_.piece_elements() + Index(piece.at);
+    return Index::Variable(in_row_) * context_.piece_elements() + Index(piece.at);
   }
   Index Own(const Piece& piece) const;
   Index AlongK(const Piece& piece, const Index& stage) const;
@@ -54,12 +62,12 @@ class UnitCopies {
   std::vector<Condition> Exists(const Index& own, const Index& along_k) const;
   std::vector<Condition> Inside(const Index& own, const Index& along_k,
                                 const UnitContext::Point& block_point, Block* block);
-  // Neighbours: what is there, or 0.
-  void EmitElements(const LoopValueType& type, const std::string& from, const Index& at,
-                    const std::string& target, const Index& to, std::vector<Condition> conditions,
+  void TakeRowsBy(Block* block);
+  void OverComputed(const std::function<void(const Piece& piece, Block* block)>& emit,
                     Block* block) const;
-  std::string EmitSource(const Index& batch, const Index& row, const Index& in_row, int width,
-                         Block* block);
+  UnitValues::Neighbours NeighboursOf(const Piece& piece, const Index& stage) const;
+  void Write(const Index& stage, const Index& slot, Block* block) const;
+  std::string EmitSource(const Index& batch, const Index& row, const Index& in_row, Block* block);
   std::vector<std::string> EmitParts(const std::string& values, Block* block) const;
   // Points that there is something of along m or n, and along k: in a row of what is packed, zeros
   // behind the last one, too.
@@ -88,9 +96,12 @@ class UnitCopies {
   const SplitIndex offset_;  // of elements
   // From one element along k to the next; nullopt: it depends on where that is.
   const std::optional<int64_t> step_;
+  const UnitValues values_;
   const std::string input_;
   const std::string source_;  // the input, or scratch memory
   const std::string array_;
+  // Indices of the thread's first row, of its piece of that, and of where that is in shared memory.
+  std::string row_, in_row_, place_;
   std::vector<Piece> pieces_;
   std::vector<Pointer> pointers_;
 };

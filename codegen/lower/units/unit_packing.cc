@@ -33,8 +33,7 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
   Block body;
   const std::string batch = context_.names().Unique("batch");
   body.push_back({DeclareIndex{batch, number / of_batch}});
-  const std::string values =
-      EmitSource(Index::Variable(batch), row, in_row, is_transposed ? 1 : in_memory_.width, &body);
+  const std::string values = EmitSource(Index::Variable(batch), row, in_row, &body);
   const std::vector<std::string> parts = EmitParts(values, &body);
   int64_t section = 0;
   for (const ProductOfParts& product : ProductsOfParts(plan.products)) {
@@ -58,20 +57,16 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
   return items;
 }
 
-// A piece's values, `width` of which are neighbours in memory: the name of an array.
+// A piece's values: the name of an array.
 std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const Index& in_row,
-                                   int width, Block* block) {
+                                   Block* block) {
   const UnitPlan& plan = context_.plan();
   const int64_t piece = context_.piece_elements();
   const int64_t points_k = PointsAlong(context_.expression(), plan.form.k);
   const auto sections = static_cast<int64_t>(ProductsOfParts(plan.products).size());
-  const std::string values = context_.names().Unique("values");
-  block->push_back({DeclareArray{values, plan.loaded, piece, MemorySpace::kPrivate}});
   UnitContext::Point point(context_.expression().rank(), Index(0));
   context_.SetPoint(context_.Batches(), batch, "batch", &point, block);
-  for (int64_t at = 0; at < piece; at += width) {
-    const Index own = plan_.is_across ? in_row + Index(at) : row;
-    const Index along_k = plan_.is_across ? row : in_row + Index(at);
+  const auto exists = [&](const Index& own, const Index& along_k) {
     std::vector<Condition> conditions;
     if (plan_.is_across && axis_.points != plan_.packed_points) {
       conditions.push_back(Less(own, Index(axis_.points)));
@@ -79,14 +74,31 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
     if (points_k != (plan_.is_across ? plan.section_k : plan_.packed_points / sections)) {
       conditions.push_back(Less(along_k, Index(points_k)));
     }
+    return conditions;
+  };
+  if (in_memory_.is_made) {
+    const UnitValues::Neighbours neighbours{plan_.is_across ? in_row : row,
+                                            plan_.is_across ? row : in_row, plan_.is_across, piece};
+    const auto loaded = values_.Declare(piece, plan_.is_across, block);
+    values_.EmitLoads(loaded, neighbours, point, exists, block);
+    return values_.EmitValues(loaded, neighbours, point, exists, block);
+  }
+  const std::string values = context_.names().Unique("values");
+  block->push_back({DeclareArray{values, plan.held, piece, MemorySpace::kPrivate}});
+  // Neighbours in memory, if they are some of the piece, too.
+  const int width = in_memory_.is_across == plan_.is_across ? in_memory_.width : 1;
+  for (int64_t at = 0; at < piece; at += width) {
+    const Index own = plan_.is_across ? in_row + Index(at) : row;
+    const Index along_k = plan_.is_across ? row : in_row + Index(at);
+    std::vector<Condition> conditions = exists(own, along_k);
     for (Condition& inside : Inside(own, along_k, point, block)) {
       conditions.push_back(std::move(inside));
     }
     const Index from = At(offset_.kept, point) +
                        context_.Along(axis_, offset_.kept, own, input_ + "_point", block) +
                        context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block);
-    EmitElements({plan.loaded, width}, input_, from, values, Index(at), std::move(conditions),
-                 block);
+    UnitValues::EmitElements({plan.held, width}, input_, from, values, Index(at),
+                             std::move(conditions), block);
   }
   return values;
 }
@@ -106,12 +118,12 @@ std::vector<std::string> UnitCopies::EmitParts(const std::string& values, Block*
         {DeclareArray{parts.back(), context_.element(), piece, MemorySpace::kPrivate}});
     const std::string at = context_.names().Unique("at");
     const Index one = Index::Variable(at);
-    const auto left = [&] { return MakeLoad(values, one, {plan.loaded, 1}, 1); };
+    const auto left = [&] { return MakeLoad(values, one, {plan.held, 1}, 1); };
     Block body = {{StoreElements{parts.back(), one, StoredValue(left(), context_.element()), 1}}};
     if (part + 1 < PartsOf(plan.products)) {
       LoopValue taken = LoadValue(parts.back(), one, {context_.element(), 1}, 1);
       body.push_back({StoreElements{
-          values, one, MakeOperation(ScalarOp::kSub, plan.loaded, {left(), std::move(taken)}), 1}});
+          values, one, MakeOperation(ScalarOp::kSub, plan.held, {left(), std::move(taken)}), 1}});
     }
     block->push_back(Unrolled(at, piece, std::move(body)));
   }

@@ -40,6 +40,10 @@ class UnitProgramBuilder {
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
   int64_t stages_ahead() const { return plan().ahead; }
+  // A part of the tile's columns: number `part` of `of` equal ones.
+  struct Columns {
+    int64_t part, of;
+  };
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
@@ -142,12 +146,22 @@ class UnitProgramBuilder {
     return plan().stages_k - (unit().parts - 1) * plan().part_stages >= stages;
   }
 
+  // What is computed of a stage is loaded while the copies of the one before begin.
+  void Load(const Index& stage, Block* block) const {
+    a_.Load(FirstStage() + stage, block);
+    b_.Load(FirstStage() + stage, block);
+  }
+
   // The copies of a stage as a group, an empty one if there is none.
   Block Copies(const Index& stage, bool exists) {
     Block copies;
     const Index slot = stage % plan().places;
     a_.Emit(FirstStage() + stage, slot, &copies);
     b_.Emit(FirstStage() + stage, slot, &copies);
+    Block loads;
+    Load(stage + Index(1), &loads);
+    if (!loads.empty())
+      copies.push_back(When({Less(stage + Index(1), StageCount())}, std::move(loads)));
     if (!exists) copies = {When({Less(stage, StageCount())}, std::move(copies))};
     copies.push_back({CommitCopies{}});
     return copies;
@@ -167,6 +181,7 @@ class UnitProgramBuilder {
     const int64_t ahead = stages_ahead();
     block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead,
                                            ahead == 1 ? " stage." : " stages.")}});
+    Load(Index(0), block);
     block->push_back(
         Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
   }
@@ -209,31 +224,55 @@ class UnitProgramBuilder {
   }
 
   void EmitStages(Block* block) {
-    const int64_t ahead = stages_ahead();
     EmitFirstCopies(block);
     Block body;
-    const Index stage = Index::Variable(stage_);
-    body.push_back({DeclareIndex{slot_, stage % plan().places}});
-    body.push_back({WaitForCopies{static_cast<int>(ahead - 1)}});
+    body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
+    body.push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
     body.push_back({UnitFence{}});
     body.push_back({Barrier{}});
-    EmitMultiplications(&body);
-    if (ahead == plan().part_stages) {
-      body.push_back({Comment{"All copies have begun: none are those of one stage more."}});
-      body.push_back({CommitCopies{}});
+    DeclareOperands(&body);
+    if (AddsByHalves()) {
+      EmitHalves(&body);
     } else {
-      body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
-      Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
-    }
-    body.push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
-    if (!totals_.empty()) {
-      body.push_back(When(IsPromoted(Index::Variable(stage_)),
-                          {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
+      EmitWhole(&body);
     }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForMultiplies{0}});
     block->push_back({WaitForCopies{0}});
     block->push_back({Barrier{}});
+  }
+
+  void EmitLaterCopies(Block* body) {
+    if (stages_ahead() == plan().part_stages) {
+      body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
+      body->push_back({CommitCopies{}});
+      return;
+    }
+    body->push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
+    Append(Copies(Index::Variable(stage_) + Index(stages_ahead()), /*exists=*/false), body);
+  }
+
+  void EmitWhole(Block* body) {
+    EmitMultiplications({0, 1}, body);
+    EmitLaterCopies(body);
+    body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
+    if (totals_.empty()) return;
+    body->push_back(
+        When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
+  }
+
+  // Sums of every stage are added to the totals: those of one half of the columns while the unit
+  // multiplies for the other one.
+  bool AddsByHalves() const { return plan().promoted_stages() == 1 && unit().columns % 32 == 0; }
+  void EmitHalves(Block* body) {
+    constexpr Columns kFirst = {0, 2}, kSecond = {1, 2};
+    EmitMultiplications(kFirst, body);
+    EmitMultiplications(kSecond, body);
+    EmitLaterCopies(body);
+    body->push_back({WaitForMultiplies{1}});
+    body->push_back(AddToTotals(totals_, kFirst));
+    body->push_back({WaitForMultiplies{0}});
+    body->push_back(AddToTotals(totals_, kSecond));
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -249,15 +288,20 @@ class UnitProgramBuilder {
     block->push_back(SetToZero(totals_));
   }
 
-  // The sums since the last time, added to what there was then, in `to`.
-  Statement AddToTotals(const std::string& to) {
+  // The sums of these columns since the last time, added to what there was then, in `to`.
+  Statement AddToTotals(const std::string& to, Columns columns = {0, 1}) {
     const std::string sum = context_.names().Unique("sum");
+    const int64_t of_tile = unit().columns / 2, count = of_tile / columns.of;
+    const Index at = columns.of == 1
+                         ? Index::Variable(sum)
+                         : Index::Variable(sum) / count * of_tile + Index::Variable(sum) % count +
+                               Index(columns.part * count);
     const auto one = [&](const std::string& array) {
-      return MakeLoad(array, Index::Variable(sum), {plan().sum, 1}, 1);
+      return MakeLoad(array, at, {plan().sum, 1}, 1);
     };
     LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(context_.sums)});
-    return Unrolled(sum, UnitSums(unit()),
-                    {{StoreElements{to, Index::Variable(sum), std::move(total), 1}}});
+    return Unrolled(sum, UnitSums(unit()) / columns.of,
+                    {{StoreElements{to, at, std::move(total), 1}}});
   }
 
   // Behind the last stage, whose sums may have been added to the totals.
@@ -286,24 +330,31 @@ class UnitProgramBuilder {
     return Min(stage, stage % plan().promoted_stages() + most - Min(FirstStage() + stage, most));
   }
 
-  void EmitMultiplications(Block* block) const {
+  void DeclareOperands(Block* block) const {
     const int64_t tiles = unit().rows / kUnitRows / unit().groups;
     const Index slot = Index::Variable(slot_);
     const Index group = context_.Thread() / kUnitThreads;
     DeclareOperandOf(a_, operand_a_,
                      slot * a_.stage_elements() + group * (tiles * kUnitRows * a_.depth()), block);
     DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
+  }
+
+  // Of these columns, which are rows of B along k where they are not all.
+  void EmitMultiplications(Columns columns, Block* block) const {
+    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
+    const int64_t count = unit().columns / columns.of;
     block->push_back({GroupFence{}});
     const int64_t steps = kOperandRowBytes / kMultipliedBytes;
     for (int64_t step = 0; step < steps; ++step) {
       for (int64_t tile = 0; tile < tiles; ++tile) {
         block->push_back({GroupMultiply{
             context_.element(),
-            unit().columns,
+            static_cast<int>(count),
             context_.sums,
-            tile * unit().columns / 2,
+            (tile * unit().columns + columns.part * count) / 2,
             {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
-            {operand_b_, StepBytes(b_, step), b_.is_across()},
+            {operand_b_, columns.part * count * kOperandRowBytes + StepBytes(b_, step),
+             b_.is_across()},
             step == 0 ? KeepsSums() : Index(1)}});
       }
     }

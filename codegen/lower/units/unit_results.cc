@@ -9,6 +9,13 @@
 #include "core/base/round.h"
 
 namespace mdh {
+namespace {
+
+// Results of 16 bits that lie together in shared memory.
+constexpr int64_t kStagedPiece = kUnitPieceBytes / kUnitElementBytes;
+
+}  // namespace
+
 UnitResults::UnitResults(UnitContext& context)
     : context_(context),
       tiles_(context.Sums()),
@@ -154,7 +161,7 @@ void UnitResults::Emit(const std::string& room, Block* block) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
         arrays_[0], Index::Variable(context_.part) * elements,
-        UnitNeighbours(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
+        NeighboursAlong(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
   }
   if (!FitsSums()) return EmitOneByOne(block);
   ApplyStore(block);
@@ -198,14 +205,19 @@ void UnitResults::EmitDirect(const ResultTarget& target, const Index& base, int 
 // Through shared memory, as rows of 128 bytes whose pieces are swizzled: blocks of 64 columns with
 // all rows of the tile.
 void UnitResults::EmitStaged(const std::string& staging, Block* block) {
-  EmitMatrices(staging, block);
+  std::string staged = staging;
+  if (context_.element_bytes() != kUnitElementBytes) {
+    staged = context_.names().Unique("staged");
+    block->push_back({DeclareView{staged, outputs_[0].type, /*is_const=*/false, staging}});
+  }
+  EmitMatrices(staged, block);
   block->push_back({Barrier{}});
-  EmitPieces(staging, block);
+  EmitPieces(staged, block);
 }
 
 void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
-  const int64_t depth = context_.depth();
+  const int64_t depth = kUnitDepth;
   const std::string sixteen = context_.names().Unique("sixteen");
   const Index lane = context_.Thread() % kLanesOfWarp, own = Index::Variable(sixteen);
   // Of the tile; warps of a group have all of them.
@@ -215,7 +227,7 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
     const Index row = tiles_.first_row + lane % 16 + Index(tile * tiles_.tile_rows);
     const Index piece = column % 4 * 2 + lane / 16;
     const Index at = column / 4 * (unit.rows * depth) + row * depth +
-                     context_.Swizzled(piece, lane) * context_.piece_elements();
+                     context_.Swizzled(piece, lane) * kStagedPiece;
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
       store.values.push_back(Sum(own * 8 + Index(tile * own_of_tile() + n)));
@@ -228,14 +240,14 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
 
 // Of a staged element behind the first of its 64 columns.
 Index UnitResults::StagedPlace(const Index& row, const Index& column) const {
-  const int64_t piece = context_.piece_elements();
-  return row * context_.depth() + context_.Swizzled(column / piece, row) * piece + column % piece;
+  return row * kUnitDepth + context_.Swizzled(column / kStagedPiece, row) * kStagedPiece +
+         column % kStagedPiece;
 }
 
 // Neighbouring threads store neighbours, as many each as memory is aligned to.
 void UnitResults::EmitPieces(const std::string& staging, Block* block) {
   const UnitParameters& unit = context_.unit();
-  const int64_t depth = context_.depth(), width = context_.plan().result_width;
+  const int64_t depth = kUnitDepth, width = context_.plan().result_width;
   const int64_t of_row = depth / width, at_once = context_.threads() / of_row;
   const std::string sixty_four = context_.names().Unique("columns"),
                     rows = context_.names().Unique("rows");

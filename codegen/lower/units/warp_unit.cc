@@ -129,7 +129,8 @@ void WarpUnit::LoadSide(const Side& side, const Index& slot, int64_t step, Block
           side.array, to, MakeLoad(side.copies->array(), from, {context_.element(), 1}, 1), 1}});
     }
   }
-  if (context_.element() == ScalarType::kFloat32 && !side.copies->is_packed()) {
+  const bool is_rounded = side.copies->is_packed() || side.copies->is_computed();
+  if (context_.element() == ScalarType::kFloat32 && !is_rounded) {
     block->push_back({RoundToTf32{{side.array, FirstOfStep(side, step)}, side.registers()}});
   }
 }

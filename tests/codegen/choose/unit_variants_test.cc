@@ -67,7 +67,7 @@ TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
     EXPECT_EQ(p.numerics, policy);
     EXPECT_GE(p.unit.rows * p.unit.columns, 128 * 128) << Name(policy);
     EXPECT_FALSE(p.unit.has_warps()) << Name(policy);
-    EXPECT_EQ(p.unit.packed, PackedOperands::kBoth) << Name(policy);
+    EXPECT_EQ(p.unit.packed, UnitOperands::kBoth) << Name(policy);
     const TuningParameters older =
         DefaultParameters(singles, CudaModel(), *DescribeCudaArchitecture(80), policy);
     EXPECT_TRUE(older.unit.has_warps()) << Name(policy);
@@ -90,6 +90,28 @@ TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {
   EXPECT_EQ(large.rows * large.columns, 128 * 128);
 }
 
+// What is computed is packed once where it is used often, and else computed on the way.
+TEST(UnitVariantsTest, OperandsThatAreComputed) {
+  const auto unit_of = [](const std::string& text) {
+    const Result<Expression> e = ParseExpression(text);
+    EXPECT_TRUE(e.ok()) << e.status();
+    return DefaultParameters(*e, CudaModel(), kDevice, PolicyFor(*e, NumericsPolicy::kTf32)).unit;
+  };
+  const UnitParameters positive = unit_of(
+      "e<T = bf16 | I = 4096, J = 4096, K = 4096> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> (C: fp32) { C = max(fp32(A), 0) * fp32(B) }\n");
+  EXPECT_EQ(positive.packed, UnitOperands::kA);
+  const UnitParameters mttkrp = unit_of(
+      "e<T = fp32 | I = 512, R = 128, J = 256, K = 256> := out_view<T>( M: (i,r,j,k) -> (i,r) ) o\n"
+      "md_hom<I,R,J,K>( f, (++, ++, +, +) ) o\n"
+      "inp_view<T,T,T>( X: (i,r,j,k) -> (i,j,k), B: (i,r,j,k) -> (j,r), C: (i,r,j,k) -> (k,r) )\n"
+      "where f(X, B, C) -> M { M = X * B * C }\n");
+  EXPECT_GT(mttkrp.rows, 0);
+  EXPECT_EQ(mttkrp.computed, UnitOperands::kBoth);
+}
+
 // Unaligned rows are offered with copies in aligned ones; and long sums of few results in clusters.
 TEST(UnitVariantsTest, OfferWhatMayHelp) {
   const auto has = [](const Expression& e, const auto& is_so) {
@@ -98,7 +120,7 @@ TEST(UnitVariantsTest, OfferWhatMayHelp) {
     return std::any_of(variants.begin(), variants.end(), is_so);
   };
   const auto is_packed = [](const TuningParameters& p) {
-    return p.unit.packed != PackedOperands::kNone;
+    return p.unit.packed != UnitOperands::kNone;
   };
   const auto is_cluster = [](const TuningParameters& p) {
     return p.combine_blocks == CombineBlocks::kCluster;
@@ -122,7 +144,7 @@ TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   EXPECT_TRUE(has([](const auto& p) { return p.unit.rows == 128 && p.unit.columns == 128; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.groups == 2; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.parts > 1 && p.unit.stages < 6; }));
-  EXPECT_TRUE(has([](const auto& p) { return p.unit.packed == PackedOperands::kA; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.packed == UnitOperands::kA; }));
   EXPECT_TRUE(has([](const auto& p) { return p.combine_blocks == CombineBlocks::kCluster; }));
   EXPECT_TRUE(has([](const auto& p) { return p.early_launches == EarlyLaunches::kCalls; }));
   EXPECT_TRUE(has([](const auto& p) { return p.swizzle < 8; }));

@@ -23,7 +23,7 @@
 //   input A: in SM from DEV.k; layout (k, i); padding=4; width=4; stages=1; mode=registers
 //   input B: in DM
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 4 k 2 | DEV i 8 | THR i 4 j 128 | DEV k 128 | SHR k 16 i 8 j 8

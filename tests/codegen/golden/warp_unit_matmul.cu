@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=2; stages=2; mode=registers
 //   input B: in DM
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 4 k 2 | THR i 8 j 32 | DEV k 32 | SHR k 16 | DEV i 4 j 8 |

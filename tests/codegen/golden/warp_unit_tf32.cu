@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (i, k); padding=0; width=4; stages=2; mode=registers
 //   input B: in RM from SHR.k
 //   output C: in RM from DEV.k; across BLK.k in DM; across THR.k in SM
-//   combine=partials; early=stages; packs=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=256; warps=64:128:2:2:3:1:16:8
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=256; warps=64:128:2:2:3:1:16:8
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 16 k 2 | THR i 8 j 8 k 4 | DEV k 32 | SHR k 4 | DEV i 8 |

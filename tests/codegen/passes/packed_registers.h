@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/device/matrix_memory.h"
@@ -58,6 +59,25 @@ inline std::vector<int64_t> PlacesAlongK(const MatrixDescriptor& operand, Scalar
     places.push_back(operand.Address(point, k, bytes, !is_across) / bytes);
   }
   return places;
+}
+
+// A sum of products of operands of a type, in that which units add up in.
+inline ScalarValue SumOfUnit(ScalarType operands, double sum) {
+  return IsInteger(operands) ? ScalarValue::Integer(ScalarType::kInt32, static_cast<int64_t>(sum))
+                             : ScalarValue::Real(ScalarType::kFloat32, sum);
+}
+
+// Whether some of these bundles of multiplications add to element r of the array `sums`: else it is
+// the thread's again.
+template <typename Bundles>
+bool AddTo(const Bundles& bundles, const std::string& sums, size_t r) {
+  for (const auto& bundle : bundles) {
+    for (const auto& [what, keeps, a, b] : bundle) {
+      const auto first = static_cast<size_t>(what.first);
+      if (what.sums == sums && r >= first && r < first + what.columns / 2) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace mdh

@@ -311,10 +311,10 @@ class ThreadOfStage {
     for (; static_cast<int64_t>(bundles_.size()) > s.bundles; bundles_.pop_front()) {
       for (const Multiplication& one : bundles_.front()) Multiply(one);
     }
-    if (!bundles_.empty()) return;
     for (auto& [name, sums] : in_flight_) {
       for (size_t r = 0; r < sums.size(); ++r) {
-        if (sums[r].has_value()) private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
+        if (!sums[r].has_value() || AddTo(bundles_, name, r)) continue;
+        private_.at(name)[r] = std::exchange(sums[r], std::nullopt);
       }
     }
   }
@@ -418,7 +418,7 @@ class ThreadOfStage {
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
           total += ProductOf(rows[static_cast<size_t>(half)], column);
-          sum = ScalarValue::Real(ScalarType::kFloat32, total);
+          sum = SumOfUnit(one.what.type, total);
         }
       }
     }

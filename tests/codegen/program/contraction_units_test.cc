@@ -73,6 +73,13 @@ TEST(ContractionUnitsTest, Peaks) {
   const DeviceDescription h100 = *DescribeCudaArchitecture(90);
   EXPECT_EQ(UnitPeak(Product("bf16", "bf16", "fp32"), h100, 1e9), 2.0 * 2048 * 132 * 1e9);
   EXPECT_EQ(UnitPeak(Shipped("mttkrp.mdh"), h100, 1e9), 2.0 * 128 * 132 * 1e9);
+  // What is computed of bf16 in fp32, and has values of bf16.
+  const Expression positive = *ParseExpression(
+      "e<T = bf16 | I = 64, J = 64, K = 64> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> (C: fp32) { C = max(fp32(A), 0) * fp32(B) }\n");
+  EXPECT_EQ(UnitPeak(positive, h100, 1e9), 2.0 * 2048 * 132 * 1e9);
   // In fp64; in tf32 only on request.
   EXPECT_EQ(UnitPeak(Shipped("matmul.mdh"), h100, 1e9), 2.0 * 128 * 132 * 1e9);
   EXPECT_EQ(UnitPeak(Shipped("dot_bf16.mdh"), h100, 1e9), 0);

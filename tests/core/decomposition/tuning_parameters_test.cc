@@ -104,7 +104,7 @@ TEST_F(TuningParametersTest, NumericsPolicyIsPrintedUnlessItIsTheDefault) {
   EXPECT_THAT(
       ParseTuningParameters(std::string(kParameters) + "; numerics=fast").status().message(),
       HasSubstr("no numerics policy 'fast'; the policies are reassociate, exact, tree, "
-                "tf32, bf16x3 and bf16x6"));
+                "tf32, bf16x3, bf16x6 and fp8"));
 }
 
 TEST_F(TuningParametersTest, FusedDimensionsArePrintedIfThereAreAny) {

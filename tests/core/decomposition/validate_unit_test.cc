@@ -65,7 +65,7 @@ TEST(ValidateUnitTest, ConstraintsByName) {
   EXPECT_EQ(Error(Halves("I = 65536, J = 64, K = 16384"), "64:64:1:4:1", "; packs=a"),
             "unit: bytes of packed operands: 2147483648 > 1073741824");
   EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
-            "packs=a: only operands of matrix units are packed");
+            "packs=a: there are operands of matrix units only where these are used");
   EXPECT_EQ(Error(Halves(), "128:64:2:4:2", "; combine=cluster"), "");
   EXPECT_EQ(Error(Halves(), "128:64:2:4:1", "; combine=cluster"),
             "unit: there is one part, and nothing to combine");
@@ -85,13 +85,16 @@ TEST(ValidateUnitTest, ExpressionsByName) {
   const auto error = [](const Expression& e) { return Error(e, "64:64:1:4:1"); };
   EXPECT_EQ(
       error(MatMul("fp32", "A * B")),
-      "unit: operand A is of type fp32, and units take fp16, bf16, fp64, int8 and uint8, and fp32 "
-      "with numerics=tf32, bf16x3 and bf16x6");
+      "unit: operands are of types fp32 and fp32, and units take fp16, bf16, fp64, int8 and uint8, "
+      "and fp32 with numerics=tf32, bf16x3 and bf16x6");
+  EXPECT_EQ(error(MatMul("bf16", "exp(fp32(A)) * fp32(B)")),
+            "unit: operands are of types fp32 and bf16, and units take fp16, bf16, fp64, int8 and "
+            "uint8");
   EXPECT_EQ(error(MatMul("bf16", "max(fp32(A), 0) * fp32(B)")),
-            "unit: operand A is computed, and units take what is loaded");
+            "unit: operand A is not in memory as bf16, and neither packed nor computed");
   EXPECT_EQ(error(MatMul("bf16", "fp32(A) * fp32(B)", "I = 256, J = 256, K = 256",
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
-            "unit: operand B has a boundary that is not 0");
+            "unit: operand B is not in memory as bf16, and neither packed nor computed");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
 }
 
@@ -131,7 +134,8 @@ TEST(ValidateUnitTest, WarpsByName) {
   EXPECT_EQ(error("64:128:2:4:4:0:16:4"), "warps: parts: 0 is not in 1..64");
   EXPECT_EQ(error("128:128:2:2:4:1:16:4"), "warps: registers of sums and operands: 320 > 200");
   EXPECT_EQ(Error(doubles, "128:256:2:4:1"),
-            "unit: operands are of type fp64, and units of groups take fp16 and bf16");
+            "unit: operands are of type fp64, and units of groups take fp16, bf16, "
+            "int8, uint8 and fp8");
   EXPECT_EQ(error("128:128:4:4:4:1:16:4"), "");
   EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:4", "; resident=2"), "");
   EXPECT_EQ(WarpError(doubles, "64:128:2:4:4:1:16:8", "; resident=2"),
@@ -161,6 +165,8 @@ TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
   EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "", 80),
             "warps: operand B of type int8 is not contiguous along k, and not packed so");
   EXPECT_EQ(WarpError(bytes("k,j"), "128:128:2:2:3:1:16:32", "; packs=b", 80), "");
+  EXPECT_EQ(WarpError(bytes("k,j"), "64:128:2:2:3:1:16:32", "; computes=b", 80), "")
+      << "bytes are turned on the way";
 }
 
 // fp32 becomes what units take where it is packed, or in registers of warps.
@@ -172,7 +178,8 @@ TEST(ValidateUnitTest, ProductsOfSingles) {
   EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=tf32"), "");
   EXPECT_EQ(groups("128:48:2:4:1", "; packs=both; numerics=tf32"), "");
   EXPECT_EQ(groups("128:256:2:4:1", "; packs=a; numerics=tf32"),
-            "unit: packed: units of groups take tf32 of operands that are packed both");
+            "unit: units of groups take tf32 of operands that are packed or computed, and B is "
+            "neither");
   EXPECT_EQ(groups("128:256:2:4:1", "; packs=both; numerics=bf16x3"), "");
   EXPECT_EQ(groups("128:256:2:4:1", "; numerics=bf16x3"),
             "unit: packed: parts of bf16 are of operands that are packed both");
@@ -194,17 +201,58 @@ TEST(ValidateUnitTest, ProductsOfSingles) {
             "numerics=tf32 is about products of fp32, and operand A is of type bf16");
 }
 
+// What is not in memory as units take it is packed, or computed by the threads that copy it.
+TEST(ValidateUnitTest, OperandsThatAreComputed) {
+  const Expression positive = MatMul("bf16", "max(fp32(A), 0) * fp32(B)");
+  const auto error = [&](const std::string& more) {
+    return Error(positive, "128:256:2:4:1", more);
+  };
+  EXPECT_EQ(error("; computes=a"), "");
+  EXPECT_EQ(error("; packs=a"), "");
+  EXPECT_EQ(error("; computes=a; packs=b"), "") << "whatever B is";
+  EXPECT_EQ(error("; computes=both"), "");
+  EXPECT_EQ(error("; computes=b"),
+            "unit: operand A is not in memory as bf16, and neither packed nor computed");
+  EXPECT_EQ(error("; computes=both; packs=b"),
+            "unit: operand B is copied from where it is packed, and not computed");
+  EXPECT_EQ(Error(positive, "0:0:1:4:1", "; computes=a"),
+            "computes=a: there are operands of matrix units only where these are used");
+  EXPECT_EQ(WarpError(positive, "64:128:2:2:3:1:16:16", "; computes=a", 80), "");
+  const Expression singles = MatMul("fp32", "A * B");
+  EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=both; numerics=tf32"), "");
+  EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=b; packs=a; numerics=tf32"), "");
+  EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=both; numerics=bf16x3"),
+            "unit: packed: parts of bf16 are of operands that are packed both");
+}
+
+TEST(UnitPlanTest, TypesOfWhatIsComputed) {
+  const auto held = [](const std::string& type, const std::string& f,
+                       NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+    const Result<UnitPlan> plan = PlanUnit(MatMul(type, f), numerics);
+    return plan.ok() ? std::string(Name(plan->held)) : std::string(plan.status().message());
+  };
+  EXPECT_EQ(held("bf16", "max(fp32(A), 0) * fp32(B)"), "bf16");
+  EXPECT_EQ(held("fp16", "(fp32(A) < 0 ? -fp32(A) : fp32(A)) * fp32(B)"), "fp16");
+  EXPECT_EQ(held("fp16", "max(fp32(A), 0.5) * fp32(B)"), "fp16");
+  EXPECT_EQ(held("int8", "fp32(A) * fp32(B)"), "fp16");
+  EXPECT_EQ(held("fp8e4m3", "fp32(A) * fp32(B)"), "fp16");
+  EXPECT_EQ(held("fp32", "exp(A) * B", NumericsPolicy::kTf32), "fp32");
+  EXPECT_THAT(held("fp16", "max(fp32(A), 0.1) * fp32(B)"),
+              ::testing::StartsWith("operands are of types"));
+}
+
 TEST(ValidateUnitTest, TextOfWarpsReadsBack) {
   const std::string text =
       ToText(SinglePoints(Halves(), CudaModel(), NumericsPolicy::kReassociate)) +
-      "; warps=64:128:2:4:3:5:16:8; packs=a";
+      "; warps=64:128:2:4:3:5:16:8; packs=a; computes=b";
   const Result<TuningParameters> p = ParseTuningParameters(text);
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(p->unit, (UnitParameters{.rows = 64,
                                      .columns = 128,
                                      .stages = 3,
                                      .parts = 5,
-                                     .packed = PackedOperands::kA,
+                                     .packed = UnitOperands::kA,
+                                     .computed = UnitOperands::kB,
                                      .warps = {2, 4, 16, 8}}));
   EXPECT_EQ(*ParseTuningParameters(ToText(*p)), *p);
 }
@@ -263,7 +311,7 @@ TEST(UnitPlanTest, StagesHaveAsManyPlacesAsThereAre) {
 
 // Where rows are: packed ones begin where lines do.
 TEST(UnitPlanTest, LinesOfRows) {
-  const UnitParameters unit{64, 64, 1, 4, 1, PackedOperands::kB};
+  const UnitParameters unit{64, 64, 1, 4, 1, UnitOperands::kB};
   const auto plan = [&](const std::string& sizes) {
     return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(Halves(sizes)));
   };
@@ -286,7 +334,7 @@ TEST(UnitPlanTest, ProductsOfParts) {
   const auto plan = [&](NumericsPolicy numerics, const UnitParameters& unit) {
     return CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(singles, numerics));
   };
-  const UnitParameters groups{64, 64, 1, 4, 1, PackedOperands::kBoth};
+  const UnitParameters groups{64, 64, 1, 4, 1, UnitOperands::kBoth};
   const UnitPlan tf32 = plan(NumericsPolicy::kTf32, groups);
   EXPECT_EQ(tf32.element, ScalarType::kFloat32);
   EXPECT_EQ(tf32.k, 100);

@@ -19,7 +19,8 @@ using ::testing::IsEmpty;
 
 constexpr NumericsPolicy kAll[] = {NumericsPolicy::kReassociate, NumericsPolicy::kExactOrder,
                                    NumericsPolicy::kFixedTree,   NumericsPolicy::kTf32,
-                                   NumericsPolicy::kBf16x3,      NumericsPolicy::kBf16x6};
+                                   NumericsPolicy::kBf16x3,      NumericsPolicy::kBf16x6,
+                                   NumericsPolicy::kFp8};
 
 Expression Product(const std::string& a, const std::string& b, const std::string& c,
                    const std::string& combine = "+") {
@@ -34,7 +35,8 @@ TEST(Numerics, NamesAreReadBack) {
     EXPECT_EQ(*ParseNumericsPolicy(std::string_view(Name(policy).data(), Name(policy).size())),
               policy);
   }
-  EXPECT_THAT(ParseNumericsPolicy("tf33").status().message(), HasSubstr("tf32, bf16x3 and bf16x6"));
+  EXPECT_THAT(ParseNumericsPolicy("tf33").status().message(),
+              HasSubstr("tf32, bf16x3, bf16x6 and fp8"));
 }
 
 TEST(Numerics, WhatProductsAreAbout) {
@@ -48,13 +50,24 @@ TEST(Numerics, WhatProductsAreAbout) {
             "numerics=tf32 is about products of fp32, and operand B is of type bf16");
   EXPECT_EQ(why(Product("fp32", "fp32", "fp64")),
             "numerics=tf32 is about products of fp32, and products are of type fp64");
+  const auto of_fp8 = [](const Expression& e) { return ProductsObstacle(e, NumericsPolicy::kFp8); };
+  EXPECT_THAT(of_fp8(Product("fp8e4m3", "fp8e5m2", "fp32")), IsEmpty());
+  EXPECT_EQ(of_fp8(Product("fp8e4m3", "fp16", "fp32")),
+            "numerics=fp8 is about products of fp8 in fp32, and operand B is of type fp16");
+  EXPECT_EQ(of_fp8(Product("fp8e4m3", "fp8e4m3", "fp16")),
+            "numerics=fp8 is about products of fp8 in fp32, and products are of type fp16");
   EXPECT_THAT(why(Product("fp32", "fp32", "fp32", "max")),
               HasSubstr("numerics=tf32 is about products in contractions, and this is none: "));
 }
 
 TEST(Numerics, PolicyOfOtherExpressions) {
   for (const NumericsPolicy policy : kAll) {
-    EXPECT_EQ(PolicyFor(Product("fp32", "fp32", "fp32"), policy), policy);
+    const bool is_fp8 = policy == NumericsPolicy::kFp8;
+    EXPECT_EQ(
+        PolicyFor(Product("fp8e4m3", "fp8e4m3", "fp32"), policy),
+        ProductsOf(policy) == Products::kExact || is_fp8 ? policy : NumericsPolicy::kReassociate);
+    EXPECT_EQ(PolicyFor(Product("fp32", "fp32", "fp32"), policy),
+              is_fp8 ? NumericsPolicy::kReassociate : policy);
     EXPECT_EQ(PolicyFor(Product("fp64", "fp64", "fp64"), policy),
               Reassociates(policy) ? NumericsPolicy::kReassociate : policy);
   }

@@ -230,6 +230,8 @@ ScalarType CoarsestOf(const Expression& expression, int n) {
 // By how many units in the last place of the result sums of `length` products may be too small, as
 // units cut partial sums off (kLeastTruncated).
 double Truncations(double length, Products products) {
+  // Of kFp8 sums are added up with rounding, and what is cut off before is SumError.
+  if (products == Products::kFp8) return length / kKeptProducts;
   if (products != Products::kBf16x6) return length / kLeastTruncated;
   // Sums of 512 products of the largest parts are added up with rounding (UnitPlan): 512 / 16 cuts,
   // of partial sums that are sqrt(512 / length) of the result as those of random signs are. The
@@ -257,7 +259,7 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
   const bool may_truncate = MayTruncate(expression) || products != Products::kExact;
   const double of_units =
       (may_truncate ? Epsilon(ScalarType::kFloat32) * Truncations(length, products) : 0) +
-      kProductDeviations * ProductError(products);
+      kProductDeviations * ProductError(products) + SumError(products);
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;

@@ -26,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr auto kBoth = PackedOperands::kBoth;
+constexpr auto kBoth = UnitOperands::kBoth;
 
 struct Case {
   std::string name, text;
@@ -76,7 +76,7 @@ LowLevelExpression Lowered(const Case& c, int capability = 90) {
 }
 
 UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 3, int parts = 1,
-                     PackedOperands packed = PackedOperands::kNone) {
+                     UnitOperands packed = UnitOperands::kNone) {
   return {.rows = rows,
           .columns = columns,
           .stages = stages,
@@ -177,7 +177,7 @@ const Case kCases[] = {
     {"tf32_warps_packed", MatMul("I = 29, J = 19, K = 37", "i,k", "k,j"), kTf32,
      Warps(32, 32, {2, 1, 16, 8}, 4, 1, kBoth)},
     {"tf32_warps_packed_b", MatMul("I = 32, J = 19, K = 100", "i,k", "k,j"), kTf32,
-     Warps(32, 32, {2, 1, 16, 8}, 2, 2, PackedOperands::kB)},
+     Warps(32, 32, {2, 1, 16, 8}, 2, 2, UnitOperands::kB)},
     {"tf32_warps_convolution", kConvolution, kTf32, Warps(32, 16, {2, 1, 16, 8})},
     {"bf16x3", MatMul("I = 64, J = 64, K = 72", "i,k", "k,j"), kBf16x3, {64, 64, 1, 4, 1, kBoth}},
     {"bf16x3_odd",

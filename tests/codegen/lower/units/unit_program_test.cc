@@ -34,6 +34,7 @@ struct Case {
   CombineBlocks combine = CombineBlocks::kPartials;
 };
 constexpr CombineBlocks kCluster = CombineBlocks::kCluster;
+constexpr UnitOperands kNoOperand = UnitOperands::kNone;
 
 // Small, so that sums are exact in all types.
 ScalarValue InputElement(ScalarType type, int64_t n) {
@@ -50,10 +51,29 @@ std::string MatMul(const std::string& type, const std::string& sum, const std::s
       type, sum, sizes, a, b, c, out);
 }
 
+// fp32 of A[i,k] and B[k,j], or of B[j,k], by any function of these.
+std::string Computed(const std::string& a, const std::string& b, const std::string& sizes,
+                     const std::string& product, const std::string& at_b = "k,j") {
+  return absl::Substitute(
+      "e<T = fp32 | $0> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o md_hom<I,J,K>( f, (++, ++, +) ) "
+      "o\n"
+      "inp_view<$1,$2>( A: (i,j,k) -> (i,k), B: (i,j,k) -> ($3) )\n"
+      "where f(A, B) -> (C: fp32) { C = $4 }\n",
+      sizes, a, b, at_b, product);
+}
+
+// In fp32, where a policy says what becomes of the products.
+NumericsPolicy PolicyOf(const Expression& expression) {
+  for (const NumericsPolicy policy : {NumericsPolicy::kTf32, NumericsPolicy::kFp8}) {
+    if (ProductsObstacle(expression, policy).empty()) return policy;
+  }
+  return NumericsPolicy::kReassociate;
+}
+
 LowLevelExpression Lowered(const Case& c) {
   const Expression expression = *ParseExpression(c.text);
   const DeviceDescription device = *DescribeCudaArchitecture(90);
-  TuningParameters p = DefaultParameters(expression, CudaModel(), device);
+  TuningParameters p = DefaultParameters(expression, CudaModel(), device, PolicyOf(expression));
   p.unit = c.unit;
   p.swizzle = c.swizzle;
   p.combine_blocks = c.combine;
@@ -64,13 +84,18 @@ LowLevelExpression Lowered(const Case& c) {
 }
 
 UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 4, int parts = 1,
-                     PackedOperands packed = PackedOperands::kNone) {
+                     UnitOperands packed = UnitOperands::kNone) {
   return {.rows = rows,
           .columns = columns,
           .stages = stages,
           .parts = parts,
           .packed = packed,
           .warps = warps};
+}
+
+UnitParameters Computing(UnitOperands computed, UnitParameters unit) {
+  unit.computed = computed;
+  return unit;
 }
 
 class UnitProgram : public ::testing::TestWithParam<Case> {};
@@ -185,13 +210,13 @@ const Case kCases[] = {
      kCluster},
     {"packed",
      MatMul("fp16", "fp32", "I = 29, J = 19, K = 67", "i,k", "k,j"),
-     {64, 64, 1, 4, 1, PackedOperands::kBoth}},
+     {64, 64, 1, 4, 1, UnitOperands::kBoth}},
     {"packed_batches",
      "e<T = bf16 | B = 2, I = 20, J = 17, K = 70> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
      "inp_view<T,T>( A: (b,i,j,k) -> (k,b,i), B: (b,i,j,k) -> (b,j,k) )\n"
      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
-     {64, 16, 1, 4, 1, PackedOperands::kBoth}},
+     {64, 16, 1, 4, 1, UnitOperands::kBoth}},
     {"packed_convolution",
      "e<T = bf16 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 3> :=\n"
      "out_view<T>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
@@ -199,7 +224,7 @@ const Case kCases[] = {
      "inp_view<T,T>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
      "               w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
      "where f(x, w) -> (a: fp32) { a = fp32(x) * fp32(w) }\n",
-     {64, 16, 1, 4, 1, PackedOperands::kA}},
+     {64, 16, 1, 4, 1, UnitOperands::kA}},
     {"batches",
      "e<T = bf16 | B = 2, I = 20, J = 16, K = 64> := out_view<fp32>( C: (b,i,j,k) -> (b,i,j) ) o\n"
      "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
@@ -250,7 +275,7 @@ const Case kCases[] = {
     {"doubles_odd", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
      Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4)},
     {"doubles_packed", MatMul("fp64", "fp64", "I = 29, J = 19, K = 37", "i,k", "k,j"),
-     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, PackedOperands::kBoth)},
+     Warps(32, 32, {2, 1, 16, 4}, /*stages=*/4, /*parts=*/1, UnitOperands::kBoth)},
     {"doubles_in_parts", MatMul("fp64", "fp64", "I = 32, J = 16, K = 100", "i,k", "j,k"),
      Warps(32, 16, {2, 1, 16, 4}, /*stages=*/3, /*parts=*/3)},
     {"doubles_stored",
@@ -290,7 +315,82 @@ const Case kCases[] = {
      Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2)},
     {"bytes_packed",
      MatMul("int8", "int32", "I = 21, J = 19, K = 150", "k,i", "k,j", "i,j", "int32"),
-     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, PackedOperands::kBoth)},
+     Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2, /*parts=*/2, UnitOperands::kBoth)},
+    {"bytes_of_groups",
+     MatMul("int8", "int32", "I = 70, J = 40, K = 200", "i,k", "j,k", "i,j", "int32"),
+     {64, 48, 1, 3, 1}},
+    {"bytes_of_groups_in_clusters",
+     MatMul("uint8", "int32", "I = 64, J = 32, K = 390", "i,k", "k,j", "i,j", "int32"),
+     {64, 32, 1, 2, 2, UnitOperands::kB},
+     1,
+     kCluster},
+    {"bytes_turned",
+     MatMul("int8", "int32", "I = 21, J = 19, K = 150", "k,i", "k,j", "i,j", "int32"),
+     {64, 32, 1, 3, 1, kNoOperand, UnitOperands::kBoth}},
+    {"bytes_turned_for_warps",
+     MatMul("int8", "int32", "I = 32, J = 19, K = 150", "i,k", "k,j", "i,j", "int32"),
+     Computing(UnitOperands::kB, Warps(32, 24, {2, 1, 16, 32}, /*stages=*/2))},
+    {"computed",
+     Computed("bf16", "bf16", "I = 70, J = 64, K = 140", "max(fp32(A), 0) * fp32(B)"),
+     {64, 64, 1, 4, 1, kNoOperand, UnitOperands::kA}},
+    {"computed_across",
+     Computed("fp16", "fp16", "I = 64, J = 40, K = 70", "fp32(A) * -max(fp32(B), 0)"),
+     {64, 64, 1, 3, 1, UnitOperands::kA, UnitOperands::kB}},
+    {"computed_and_packed",
+     Computed("fp16", "fp16", "I = 29, J = 19, K = 67", "max(fp32(A), 0) * max(fp32(B), 0)"),
+     {64, 64, 1, 4, 1, UnitOperands::kBoth}},
+    {"masked",
+     Computed("bf16", "bf16", "I = 70, J = 24, K = 70", "(k <= i ? fp32(A) : 0) * fp32(B)", "j,k"),
+     {128, 32, 2, 4, 1, kNoOperand, UnitOperands::kA}},
+    {"mixed",
+     Computed("int8", "bf16", "I = 64, J = 24, K = 128", "fp32(A) * fp32(B)", "j,k"),
+     {64, 32, 1, 4, 2, kNoOperand, UnitOperands::kA}},
+    {"mixed_for_warps", Computed("fp16", "fp8e5m2", "I = 30, J = 24, K = 80", "fp32(A) * fp32(B)"),
+     Computing(UnitOperands::kB, Warps(32, 64, {1, 2, 16, 16}, /*stages=*/3))},
+    {"boundary_of_one",
+     "e<T = bf16 | I = 40, J = 24, K = 70> := out_view<fp32>( C: (i,j,k) -> (i,j) ) o\n"
+     "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+     "inp_view<T,T>( A[40,64] else 1: (i,j,k) -> (i,k - 3), B: (i,j,k) -> (j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     {64, 32, 1, 4, 1, kNoOperand, UnitOperands::kA}},
+    {"computed_convolution",
+     "e<T = bf16 | N = 2, P = 5, Q = 6, K = 16, R = 3, S = 3, C = 8> :=\n"
+     "out_view<fp32>( y: (n,p,q,k,r,s,c) -> (n,p,q,k) ) o\n"
+     "md_hom<N,P,Q,K,R,S,C>( f, (++, ++, ++, ++, +, +, +) ) o\n"
+     "inp_view<T,int8>( x[N,P,Q,C] else 0: (n,p,q,k,r,s,c) -> (n, p + r - 1, q + s - 1, c),\n"
+     "                  w:                 (n,p,q,k,r,s,c) -> (k,r,s,c) )\n"
+     "where f(x, w) -> (a: fp32) { a = max(fp32(x), -0.5) * fp32(w) }\n",
+     {64, 16, 1, 4, 1, kNoOperand, UnitOperands::kBoth}},
+    {"mttkrp",
+     "e<T = bf16 | I = 70, J = 24, K = 6, L = 12> := out_view<T>( M: (i,j,k,l) -> (i,j) ) o\n"
+     "md_hom<I,J,K,L>( f, (++, ++, +, +) ) o\n"
+     "inp_view<T,T,T>( X: (i,j,k,l) -> (i,k,l), B: (i,j,k,l) -> (k,j), C: (i,j,k,l) -> (l,j) )\n"
+     "where f(X, B, C) -> M { M = X * B * C }\n",
+     {64, 64, 1, 3, 1, kNoOperand, UnitOperands::kB}},
+    {"mttkrp_of_singles",
+     "e<T = fp32 | I = 40, J = 24, K = 6, L = 12> := out_view<T>( M: (i,j,k,l) -> (i,j) ) o\n"
+     "md_hom<I,J,K,L>( f, (++, ++, +, +) ) o\n"
+     "inp_view<T,T,T>( X: (i,j,k,l) -> (i,k,l), B: (i,j,k,l) -> (k,j), C: (i,j,k,l) -> (l,j) )\n"
+     "where f(X, B, C) -> M { M = X * B * C }\n",
+     {64, 32, 1, 3, 1, UnitOperands::kA, UnitOperands::kB}},
+    {"singles_on_the_way",
+     MatMul("fp32", "fp32", "I = 70, J = 40, K = 70", "i,k", "k,j"),
+     {64, 48, 1, 4, 1, kNoOperand, UnitOperands::kBoth}},
+    {"fp8",
+     MatMul("fp8e4m3", "fp32", "I = 64, J = 32, K = 300", "i,k", "j,k", "i,j", "fp32"),
+     {64, 32, 1, 3, 1}},
+    {"fp8_to_halves",
+     MatMul("fp8e4m3", "fp32", "I = 70, J = 64, K = 256", "i,k", "j,k", "i,j", "bf16"),
+     {128, 64, 2, 3, 1}},
+    {"fp8_turned",
+     MatMul("fp8e5m2", "fp32", "I = 40, J = 19, K = 400", "i,k", "k,j", "i,j", "fp32"),
+     {128, 32, 2, 3, 2, kNoOperand, UnitOperands::kB}},
+    {"fp8_of_warps",
+     MatMul("fp8e4m3", "fp32", "I = 32, J = 16, K = 300", "i,k", "j,k", "i,j", "fp32"),
+     Warps(32, 16, {2, 1, 16, 32}, /*stages=*/3)},
+    {"fp8_as_halves",
+     Computed("fp8e4m3", "fp8e5m2", "I = 40, J = 24, K = 70", "fp32(A) * fp32(B)"),
+     {64, 64, 1, 3, 1, kNoOperand, UnitOperands::kBoth}},
 };
 
 // As source: the pipeline of copies and multiplications, and results through shared memory.

@@ -219,6 +219,50 @@ TEST(MatrixUnitRounding, NothingIsLeftOut) {
                       Expected(operands, depth, ScalarType::kFloat32), got));
 }
 
+// ---- Sums of fp8 ----
+
+// As Hopper is known to do it: of up to 33 aligned numbers what lies 13 bits behind the leading one
+// of the largest is cut off; `together` products are summed up so before fp32 takes over.
+float SumOfFp8(const double* a, const double* b, int64_t depth, int64_t together) {
+  constexpr int64_t kAtOnce = 32;
+  float total = 0;
+  double sum = 0;
+  for (int64_t k = 0; k < depth; k += kAtOnce) {
+    double largest = std::abs(sum);
+    for (int64_t n = k; n < k + kAtOnce; ++n) largest = std::max(largest, std::abs(a[n] * b[n]));
+    const double unit = largest == 0 ? 1 : std::ldexp(1.0, std::ilogb(largest) - 13);
+    double aligned = std::trunc(sum / unit);
+    for (int64_t n = k; n < k + kAtOnce; ++n) aligned += std::trunc(a[n] * b[n] / unit);
+    sum = aligned * unit;
+    if ((k + kAtOnce) % together == 0) total += static_cast<float>(std::exchange(sum, 0));
+  }
+  return total + static_cast<float>(sum);
+}
+
+TEST(MatrixUnitRounding, SumsOfFp8PassIfTheyArePromotedAndAskedFor) {
+  for (const InputDistribution distribution :
+       {InputDistribution::kPositive, InputDistribution::kSigned}) {
+    constexpr int64_t kDepth = 8192;
+    const Operands operands{Drawn(distribution, ScalarType::kFloat8E4m3, kSide * kDepth, 7),
+                            Drawn(distribution, ScalarType::kFloat8E4m3, kSide * kDepth, 8)};
+    const Expression e = Product(ScalarType::kFloat8E4m3, ScalarType::kFloat32, kDepth);
+    const std::vector<std::byte> expected = Expected(operands, kDepth, ScalarType::kFloat32);
+    const auto passes = [&](int64_t together, NumericsPolicy numerics) {
+      return Passes(e, expected,
+                    Results(operands, kDepth, ScalarType::kFloat32,
+                            [=](const double* a, const double* b) {
+                              return SumOfFp8(a, b, kDepth, together);
+                            }),
+                    numerics);
+    };
+    EXPECT_TRUE(passes(kKeptProducts, NumericsPolicy::kFp8));
+    EXPECT_FALSE(passes(kKeptProducts, NumericsPolicy::kReassociate));
+    if (distribution == InputDistribution::kPositive) {
+      EXPECT_FALSE(passes(kDepth, NumericsPolicy::kFp8)) << "sums are never promoted";
+    }
+  }
+}
+
 // ---- Peaks ----
 
 TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
@@ -247,6 +291,9 @@ TEST(MatrixUnitPeaks, BoundWhatIsPlausible) {
   EXPECT_TRUE(rate_is_right(kFloat32, kFloat32, 3e14, NumericsPolicy::kBf16x3));
   EXPECT_TRUE(rate_is_right(kFloat32, kFloat32, 1.5e14, NumericsPolicy::kBf16x6));
   EXPECT_FALSE(rate_is_right(kFloat32, kFloat32, 3e14, NumericsPolicy::kBf16x6));
+  EXPECT_FALSE(rate_is_right(kFloat8E4m3, kFloat32, 1.5e15)) << "it has units for halves";
+  EXPECT_TRUE(rate_is_right(kFloat8E4m3, kFloat32, 1.5e15, NumericsPolicy::kFp8));
+  EXPECT_FALSE(rate_is_right(kFloat8E4m3, kFloat32, 2.5e15, NumericsPolicy::kFp8));
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ function turnsSection(data) {
 function drawJobPage(data) {
   const page = document.getElementById("page");
   page.replaceChildren(html("h1", {}, data.title),
-    html("p", { class: "soft lead" }, `${data.sizes}${data.device ? ", on " + data.device : ""}`),
+    html("p", { class: "soft lead" }, [data.sizes, data.device && "on " + data.device].filter(Boolean).join(", ")),
     data.job.error ? html("section", { class: "failure" }, html("h2", {}, "The job failed"), html("p", {}, data.job.error)) : "",
     figures(data),
     ...(data.is_pipeline

@@ -118,7 +118,7 @@ TEST(TemlSchedules, EveryPathOfTable2LeavesSomethingOnTwoCores) {
     std::ifstream stream(file.path());
     std::stringstream text;
     text << stream.rdbuf();
-    for (const auto& model : {OpenMpSimdRegistersModel(), OpenMpL3SimdModel(), OpenMpModel()}) {
+    for (const auto& model : {OpenMpSimdRegistersModel(), OpenMpL3SimdModel()}) {
       const Result<TemlProgram> program = ParseTemlProgram(text.str(), {}, name);
       ASSERT_TRUE(program.ok()) << program.status();
       const Result<TemlSchedules> scheduled =
@@ -138,7 +138,7 @@ TEST(TemlSchedules, EveryPathOfTable2LeavesSomethingOnTwoCores) {
       }
     }
   }
-  EXPECT_GE(steps, 3 * 7);
+  EXPECT_GE(steps, 2 * 7);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ constexpr size_t kMostRemembered = size_t{1} << 19;
 
 }  // namespace
 
-Cut::Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
-         std::optional<double> incumbent)
+SearchCut::SearchCut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
+                     std::optional<double> incumbent)
     : gap_(gap), bound_(std::move(bound)) {
   if (!is_on()) return;
   const std::vector<std::vector<int64_t>> codes = AllCodes(space);
@@ -21,12 +21,12 @@ Cut::Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, doubl
   if (incumbent.has_value()) Know(*incumbent);
 }
 
-void Cut::Know(double cost) {
+void SearchCut::Know(double cost) {
   best_ = std::min(best_, cost);
   threshold_ = Threshold(best_);
 }
 
-void Cut::Learn(const Configuration& configuration, Cost cost) {
+void SearchCut::Learn(const Configuration& configuration, Cost cost) {
   if (!is_on() || !cost.has_value()) return;
   Know(*cost);
   if (*cost >= bound_->OfOne(configuration)) return;
@@ -36,7 +36,7 @@ void Cut::Learn(const Configuration& configuration, Cost cost) {
   rejected_.clear();
 }
 
-std::optional<double> Cut::Reject(const Configuration& configuration) {
+std::optional<double> SearchCut::Reject(const Configuration& configuration) {
   if (!is_on() || best_ == std::numeric_limits<double>::infinity()) return std::nullopt;
   const double bound = bound_->OfOne(configuration);
   if (bound < threshold_) return std::nullopt;

@@ -26,12 +26,12 @@ struct CutFigures {
 };
 
 // Without a bound it rejects nothing. Not thread-safe.
-class Cut {
+class SearchCut {
  public:
   // `gap`: what is better by less than this share does not matter; at least 0, below 1.
   // `incumbent`: a cost that is known from elsewhere.
-  Cut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
-      std::optional<double> incumbent);
+  SearchCut(const SearchSpace& space, std::shared_ptr<const CostBound> bound, double gap,
+            std::optional<double> incumbent);
 
   // What was measured. A cost below the bound contradicts it: from then on nothing is rejected, and
   // nothing was proven.

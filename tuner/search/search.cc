@@ -70,7 +70,7 @@ struct Search::State {
     double cost = 0;  // of that
   };
   std::deque<Call> calls;
-  Cut cut;
+  SearchCut cut;
   std::set<int64_t> outstanding;
   bool is_done = false;
   int64_t evaluations = 0;
@@ -225,7 +225,7 @@ int64_t Search::valid_evaluations() const { return state_->valid_evaluations; }
 const std::optional<Evaluation>& Search::best() const { return state_->best; }
 
 CutFigures Search::cut() const {
-  const Cut& cut = state_->cut;
+  const SearchCut& cut = state_->cut;
   CutFigures figures;
   if (!space().is_lazy()) figures.space_count = space().count();
   figures.is_contradicted = cut.is_contradicted();

@@ -1,5 +1,5 @@
 // The short version of bound_campaign.
-#include "tests/property/bound_check.h"
+#include "tests/bounds/bound_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tests/property/bound_check.h"
+#include "tests/bounds/bound_check.h"
 
 #include <algorithm>
 #include <chrono>

@@ -17,7 +17,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tests/property/bound_check.h"
+#include "tests/bounds/bound_check.h"
 #include "tests/source_path.h"
 #include "tests/tuner/runner_program.h"
 

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <future>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "codegen/choose/default_parameters.h"
 #include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tuner/decompositions/mdh_space.h"
@@ -203,16 +200,21 @@ class TuningRun {
     if (!history_.best().empty()) first.push_back({history_.best().front().parameters});
     MDH_ASSIGN_OR_RETURN(Search search, Search::Create(space_->space(), Options(first)));
     search_ = &search;
-    Status status = absl::OkStatus();
-    while (status.ok()) {
-      status = StartProposals();
-      if (!status.ok() || in_work_.empty()) break;
-      status = TakeOne();
-    }
+    const Status status = InTurns([this] { return StartProposals(); });
     search_ = nullptr;
     cut_ = CutOf(search, options_);
     is_exhausted_ = status.ok() && !cancelled_ && Allowance(1) > 0 && HasSoughtAll(options_, cut_);
     return status;
+  }
+
+  // Starts candidates and takes their results, until nothing is in work.
+  template <typename StartSome>
+  Status InTurns(const StartSome& start) {
+    while (true) {
+      MDH_RETURN_IF_ERROR(start());
+      if (in_work_.empty()) return absl::OkStatus();
+      MDH_RETURN_IF_ERROR(TakeOne());
+    }
   }
 
   // The search starts from what is known, repaired where it is no member of the space.
@@ -256,12 +258,8 @@ class TuningRun {
       designs.emplace(target_, from_rules);
       designs_ = &*designs;
     }
-    Status status = absl::OkStatus();
-    while (status.ok()) {
-      if (designs_ != nullptr) status = StartDesigns();
-      if (!status.ok() || in_work_.empty()) break;
-      status = TakeOne();
-    }
+    const Status status =
+        InTurns([this] { return designs_ != nullptr ? StartDesigns() : absl::OkStatus(); });
     designs_ = nullptr;
     return status;
   }

@@ -133,7 +133,7 @@ def test_options():
     assert spec.start[0].values.fields["A"].number_value == 3
     for technique in (AUCBandit(), AUCBandit, "auc_bandit"):
         assert Specification([TP("A", Bool())], technique=technique).proto.technique == "auc_bandit"
-    assert len({t.name for t in SEARCH_TECHNIQUES}) == 12 and repr(Exhaustive()) == "Exhaustive()"
+    assert len({t.name for t in SEARCH_TECHNIQUES}) == 15 and repr(Exhaustive()) == "Exhaustive()"
 
 
 def test_configurations_both_ways():

@@ -17,6 +17,8 @@ extern "C" const char* __tsan_default_suppressions() {
       "race:libssl.so\n"
       "race:libupb.so\n"
       "race:grpc::SerializationTraits\n"
+      // A call, asked for on one thread, begins on another; a part of it is inlined, too.
+      "race:grpc::ServerInterface::RegisteredAsyncRequest::FinalizeResult\n"
       // Metadata of an answer's end, which gRPC's threads have read; inlined from its headers.
       "race:grpc::internal::CallOpServerSendStatus\n"
       // Timers of gRPC make text of how calls ended; their stacks do not reach beyond this library.

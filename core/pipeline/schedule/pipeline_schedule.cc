@@ -289,6 +289,7 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
   MDH_ASSIGN_OR_RETURN(const std::vector<Expression> computed,
                        ComputedExpressions(partition, groups));
   std::vector<std::vector<std::pair<size_t, size_t>>> ranges(computed.size());
+  std::vector<const StepSection*> said(computed.size());
   for (const StepSection& section : i.parsed.sections) {
     const int at = i.names.PositionOf(section.name, partition);
     const std::string place =
@@ -300,6 +301,12 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
     if (IsRows(groups, at) && !section.lines.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat(place, " is computed in rows, which have no decomposition of their own"));
+    }
+    if (const StepSection* other = std::exchange(said[at], &section);
+        other != nullptr && other->name != section.name) {
+      return absl::InvalidArgumentError(absl::StrCat(place, " is computed together with ",
+                                                     i.names.TextOf(other->name, false),
+                                                     ", whose lines are about both"));
     }
     ranges[at].insert(ranges[at].end(), section.lines.begin(), section.lines.end());
   }

@@ -47,6 +47,9 @@ class PipelineScheduleParser {
         return cursor_.Unexpected("the end of the line");
       }
     }
+    // A step of which nothing is said need not be one of its own.
+    std::erase_if(parsed_.sections,
+                  [](const StepSection& section) { return section.lines.empty(); });
     return std::move(parsed_);
   }
 

@@ -45,6 +45,21 @@ TEST(PipelineSchedule, APinnedPartitionIsTheOnlyOneThatIsPlanned) {
   EXPECT_EQ(Planned(*Parse("edge 1 -> 2 = ?")).size(), 2u);
 }
 
+TEST(PipelineSchedule, SiblingsHaveTheLinesOfOneOfThem) {
+  const Pipeline both =
+      *ParsePipeline(R"(both := pipeline(x) -> (s, m) { s = sums(x); m = means(x) }
+    sums := out_view<fp32>( s: (i,k) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s { s = x }
+    means := out_view<fp32>( m: (i,k) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> m { m = x * 0.015625 })");
+  const std::string one = "siblings (s, m)\nstep s:\nL1: tile k=2\n";
+  ASSERT_TRUE(Parse(one, both).ok()) << Parse(one, both).status();
+  // A step of which nothing is said may be one with others.
+  EXPECT_EQ(Parse(one + "step m:\n", both)->KeyText(), Parse(one, both)->KeyText());
+  EXPECT_THAT(Parse(one + "step m:\nL1: tile i=2\n", both).status().message(),
+              HasSubstr("is computed together with s"));
+}
+
 TEST(PipelineSchedule, LinesOfStepsAreOfWhatIsFused) {
   // In the names of the product, with which the activation is one.
   const PipelineSchedule fused = *Parse("edge h -> y = epilogue\nstep y:\nL1: tile k=2\n");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/schedule/schedule.h"
 #include "proto/device_conversion.h"
@@ -146,6 +147,12 @@ class RunningSearch {
     record.mutable_certificate()->set_space_bound_ns(result.cut.space_bound);
   }
 
+  // By default where bounds of configurations were compared with what these take: on hosts.
+  bool HasCut() const {
+    const bool is_wanted = RunsOnHost(description_) || search_.options.gap() > 0;
+    return is_wanted && !search_.options.without_cut();
+  }
+
   Result<TuningOptions> Options() {
     TuningOptions options = FromProto(search_.options);
     if (!search_.options.schedule().empty()) {
@@ -154,7 +161,7 @@ class RunningSearch {
                                            TuningModel(description_.kind)));
     }
     MDH_ASSIGN_OR_RETURN(options.restrictions, ReadRestrictions(search_.options.restrictions()));
-    if (!search_.options.without_cut()) options.bounds = audit_.FactsWith(peaks_);
+    if (HasCut()) options.bounds = audit_.FactsWith(peaks_);
     options.abort = AbortOf(search_.options);
     options.on_step = search_.on_step;
     if (search_.extension) {

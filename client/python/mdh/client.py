@@ -165,7 +165,7 @@ class Client:
         to, which gives a record of its own. `candidate`: whose decisions hold: only what
         they leave is searched, anew, and replaces a record only if it is faster. `gap`: the search ends once
         its best is proven to be within this share of the best possible (0.05: 5 %). `without_cut`: try also what a
-        bound shows to be slower than the best so far. `force`: search even if there is
+        bound shows to be slower than the best so far; so always on GPUs without a gap. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a

@@ -10,69 +10,31 @@
 //   --data FOLDER  with client/expressions, the sources unless told
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/bounds/bound_check.h"
 #include "tests/source_path.h"
 #include "tests/tuner/runner_program.h"
 
-namespace {
-
-[[noreturn]] void Usage(const std::string& why) {
-  std::fprintf(stderr,
-               "bound_campaign: error: %s\nusage: bound_campaign [--device NAME] [--seed S] "
-               "[--points N] [--each N] [--data FOLDER] COUNT\n",
-               why.c_str());
-  std::exit(2);
-}
-
-template <typename T>
-T Number(const std::string& text) {
-  T value = 0;
-  if (!absl::SimpleAtoi(text, &value) || value <= 0) Usage("'" + text + "' is no count");
-  return value;
-}
-
-mdh::BoundCheckOptions Parse(int argc, char** argv) {
-  mdh::BoundCheckOptions options;
-  options.count = 0;
-  options.sources = mdh::SourcePath();
-  for (int n = 1; n < argc; ++n) {
-    const std::string word = argv[n];
-    if (word.rfind("--", 0) != 0) {
-      options.count = Number<int>(word);
-      continue;
-    }
-    if (n + 1 == argc) Usage(word + " needs a value");
-    const std::string value = argv[++n];
-    if (word == "--device") {
-      options.device = value;
-    } else if (word == "--seed") {
-      options.seed = Number<uint64_t>(value);
-    } else if (word == "--points") {
-      options.points = Number<int64_t>(value);
-    } else if (word == "--each") {
-      options.each = Number<int>(value);
-    } else if (word == "--data") {
-      options.sources = value;
-    } else {
-      Usage("there is no option " + word);
-    }
-  }
-  if (options.count == 0) Usage("how many?");
-  return options;
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  mdh::BoundCheckOptions options = Parse(argc, argv);
+  mdh::BoundCheckOptions options;
+  options.sources = mdh::SourcePath();
   options.runner = mdh::RunnerProgram();
+  CLI::App app{"Compares bounds of random configurations with what these take."};
+  app.add_option("--device", options.device, "cpu, opencl:N or cuda:N")->capture_default_str();
+  app.add_option("--seed", options.seed, "of all that is drawn")->check(CLI::PositiveNumber);
+  app.add_option("--points", options.points, "of an expression, at most")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--each", options.each, "configurations of an expression")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--data", options.sources, "folder with client/expressions");
+  app.add_option("COUNT", options.count, "configurations")->required()->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() / absl::StrCat("bound_campaign.", getpid());
   options.work_directory = directory.string();

@@ -1,6 +1,7 @@
 #include "codegen/generate_pipeline.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/pipeline_program.h"
+#include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
 #include "codegen/print/c_unit.h"
@@ -26,6 +28,22 @@ namespace {
 // Of a block that combines splits.
 constexpr int64_t kThreadsOfCombination = 128;
 
+// Those of all of the group's steps, if the given ones are as AlignParts makes them.
+std::optional<std::vector<TuningParameters>> AlignedAs(absl::Span<const TuningParameters> given,
+                                                       const JointSteps& joint,
+                                                       const SystemModel& model,
+                                                       const DeviceDescription& device,
+                                                       int64_t threads) {
+  std::optional<std::vector<TuningParameters>> aligned = AlignParts(joint, model, device, threads);
+  for (int n = 0; aligned && n < joint.body; ++n) {
+    TuningParameters same = given[n];
+    same.numerics = (*aligned)[n].numerics;
+    same.threads = (*aligned)[n].threads;
+    if (!(same == (*aligned)[n])) return std::nullopt;
+  }
+  return aligned;
+}
+
 // Those of all steps that are computed: of steps that are none of the given ones by rules, for as
 // many threads as the given ones of their group have.
 std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
@@ -40,7 +58,12 @@ std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
   }
   for (const JointSteps& joint : computed.groups) {
     int64_t threads = 0;
+    std::optional<std::vector<TuningParameters>> aligned;
     for (const bool is_given : {true, false}) {
+      if (!is_given) {
+        aligned = AlignedAs(absl::MakeSpan(all).subspan(joint.group.first), joint, model, device,
+                            threads);
+      }
       for (size_t n = 0; n < joint.part.steps.size(); ++n) {
         const size_t s = joint.group.first + n;
         const Expression& part = joint.part.steps[n].expression;
@@ -48,8 +71,9 @@ std::vector<TuningParameters> ParametersOfAll(const ComputedPipeline& computed,
         if (is_given) {
           threads = std::max(threads, ThreadsOfPart(part, model, device, all[s]));
         } else {
-          all[s] = ParametersBehindChunks(part, model, device,
-                                          threads > 0 ? threads : kThreadsOfCombination);
+          all[s] = aligned ? (*aligned)[n]
+                           : ParametersBehindChunks(part, model, device,
+                                                    threads > 0 ? threads : kThreadsOfCombination);
         }
       }
     }

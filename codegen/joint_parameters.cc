@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
@@ -28,6 +29,7 @@ constexpr int64_t kPartsPerCore = 4;
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
 constexpr size_t kOthersThanStreamed = 2;  // candidates, at least
+constexpr int64_t kAlignedThreads[] = {128, 256, 64, 32};
 constexpr int64_t kBlockThreads[] = {256, 512, 128, 1024, 64, 32, 8, 1};
 
 // What steps of the group write and read again.
@@ -169,12 +171,14 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   return *designed;
 }
 
-// As DefaultParameters; at most so many threads of a block compute a part.
+// As DefaultParameters; at most so many threads of a block compute a part. `aligns`: of groups that
+// can be so those of AlignParts; errors: FailedPrecondition, there are none.
 Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline,
                                                         absl::Span<const JointGroup> groups,
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
-                                                        NumericsPolicy numerics, int64_t threads) {
+                                                        NumericsPolicy numerics, int64_t threads,
+                                                        bool aligns = false) {
   MDH_ASSIGN_OR_RETURN(const ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
   std::vector<TuningParameters> parameters(pipeline.steps().size());
   for (size_t s = 0; s < computed.given.size(); ++s) {
@@ -182,8 +186,12 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
     if (computed.given[s] < 0) continue;
     parameters[computed.given[s]] = DefaultParameters(e, model, device, PolicyFor(e, numerics));
   }
+  bool has_aligned = false;
   for (const JointSteps& joint : computed.groups) {
     const bool has_parts = PartsOf(computed.pipeline, joint.group) * joint.group.splits > 1;
+    std::optional<std::vector<TuningParameters>> aligned;
+    if (aligns) aligned = AlignParts(joint, model, device, threads);
+    has_aligned |= aligned.has_value();
     for (size_t n = 0; n < joint.part.steps.size(); ++n) {
       const int given = computed.given[joint.group.first + n];
       if (given < 0) continue;
@@ -193,11 +201,17 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
         in_part.push_back(input.kind == PartBuffer::Kind::kPart);
       }
       TuningParameters& own = parameters[given];
-      own = ParametersOfPart(e, model, OnePart(device, threads), PolicyFor(e, numerics), threads,
-                             in_part);
+      if (aligned) {
+        own = (*aligned)[n];
+        own.numerics = PolicyFor(e, numerics);
+      } else {
+        own = ParametersOfPart(e, model, OnePart(device, threads), PolicyFor(e, numerics), threads,
+                               in_part);
+      }
       own.threads = has_parts ? TuningParameters::kAllThreads : 1;
     }
   }
+  if (aligns && !has_aligned) return absl::FailedPreconditionError("no group has rows of threads");
   return parameters;
 }
 
@@ -296,9 +310,15 @@ Result<std::vector<TuningParameters>> DefaultParameters(const Pipeline& pipeline
     return ParametersOfSteps(pipeline, groups, model, device, numerics, /*threads=*/1);
   }
   Result<std::vector<TuningParameters>> parameters = std::vector<TuningParameters>();
-  for (const int64_t threads : kBlockThreads) {
-    parameters = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
-    if (parameters.ok() && HasCode(pipeline, groups, model, device, *parameters)) break;
+  for (const bool aligns : {true, false}) {
+    const absl::Span<const int64_t> tried = aligns ? absl::Span<const int64_t>(kAlignedThreads)
+                                                   : absl::Span<const int64_t>(kBlockThreads);
+    for (const int64_t threads : tried) {
+      parameters = ParametersOfSteps(pipeline, groups, model, device, numerics, threads, aligns);
+      if (parameters.ok() && HasCode(pipeline, groups, model, device, *parameters)) {
+        return parameters;
+      }
+    }
   }
   return parameters;
 }
@@ -345,8 +365,11 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
         group = WithStreamShape(pipeline, std::move(group), device, shape);
       }
     }
-    auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, shape.threads);
-    if (steps.ok()) add(groups, *std::move(steps));
+    for (const bool aligns : {true, false}) {
+      auto steps =
+          ParametersOfSteps(pipeline, groups, model, device, numerics, shape.threads, aligns);
+      if (steps.ok()) add(groups, *std::move(steps));
+    }
   }
   if (const std::vector<JointGroup> halved = Halved(pipeline, usual, device); !halved.empty()) {
     for (const int64_t threads :

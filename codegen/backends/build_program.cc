@@ -11,6 +11,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/print/c_unit.h"
 #include "codegen/program/kernel_names.h"
+#include "codegen/program/presence.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/device/backends.h"
 #include "core/schedule/parameters_as_decisions.h"
@@ -45,7 +46,8 @@ Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDes
   if (low_level.parameters().lowering == Lowering::kLevels) {
     return BuildNestProgram(low_level, device);
   }
-  return BuildLoopProgram(LoopPlan(low_level));
+  const bool may_be_empty = low_level.shape().NeedsPresence();
+  return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level));
 }
 
 // Two blanks in front of every line of the schedule that says the configuration.

@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/backends/chunk_bounds.h"
+#include "codegen/backends/copies_ahead.h"
+#include "codegen/backends/invariant_copies.h"
+#include "codegen/backends/joint_lanes.h"
+#include "codegen/backends/needed_barriers.h"
+#include "codegen/backends/own_elements.h"
+#include "codegen/backends/row_lanes.h"
+#include "codegen/backends/shared_arrays.h"
+#include "codegen/backends/stage_names.h"
 #include "codegen/backends/stage_on_part.h"
 #include "codegen/backends/stores_behind_loads.h"
 #include "codegen/program/loop_program_walk.h"
@@ -50,6 +57,7 @@ class JointStageBuilder {
 
   Result<JointStage> Build() {
     part_ = NewName("joint_part");
+    if (has_blocks_ && is_streamed()) lanes_ = LanesOf(parts_, device_);
     for (size_t k = 0; k < parts_.extents.size(); ++k) {
       origins_.push_back(NewName(absl::StrCat("joint_origin", k)));
     }
@@ -62,7 +70,7 @@ class JointStageBuilder {
       if (has_blocks_) parts_.buffers[own.before] = parts_.buffers[own.after];
     }
     for (const auto& [written, read] : parts_.in_place) {
-      if (!has_blocks_) break;
+      if (!has_blocks_ || has_lanes()) break;
       parts_.buffers[written] = parts_.buffers[read];
       parts_.part_elements.erase(written);
     }
@@ -120,21 +128,26 @@ class JointStageBuilder {
   Status BuildForBlocks() {
     const std::string block = NewName("joint_block"), thread = NewName("joint_thread"),
                       round = NewName("joint_round");
-    int64_t threads = 1;
-    for (const JointStageParts::Step& step : parts_.steps) {
-      for (const Stage& stage : step.built.program.stages) {
-        threads = std::max(threads, NumberedThreads(stage));
-      }
-    }
+    const int64_t threads = ThreadsOfBlock(parts_);
     const BlockOfPart who = {.threads = threads,
                              .thread = thread,
                              .round = round,
                              .warp = std::max(device_.blocks.warp_size, 1)};
+    if (has_lanes()) lane_ = NewName("joint_lane");
     std::vector<Block> bodies(parts_.steps.size());
     for (size_t s = 0; s < parts_.steps.size(); ++s) {
       MDH_ASSIGN_OR_RETURN(bodies[s], BodyOfStep(parts_.steps[s], who, s + 1 == bodies.size()));
     }
-    MDH_RETURN_IF_ERROR(PlaceMemory(bodies));
+    Block body = BeginPart();
+    if (parts_.has_origins && threads > 1) body.push_back({Barrier{true}});
+    AppendSteps(std::move(bodies), Index::Variable(thread), threads, &body);
+    KeepOwn({thread, threads, lanes_.lanes, lane_}, &body);
+    body = WithNeededBarriers(body, chunk_);
+    if (has_lanes()) {
+      const std::set<std::string> constants = ConstantsOf(parts_);
+      body = WithCopiesAhead(body, {chunk_, constants, device_.features.async_copies});
+    }
+    MDH_RETURN_IF_ERROR(PlaceMemory(body));
 
     const bool has_own_memory = !own_memory_.empty();
     int64_t grid = std::min(Parts(), device_.blocks.max_grid[0]);
@@ -144,13 +157,20 @@ class JointStageBuilder {
     joint_.stage.launch = {{grid, 1, 1}, {threads, 1, 1}};
     joint_.stage.exchanges = threads > 1;
     Block& all = joint_.stage.body;
-    for (DeclareArray& array : arrays_) all.push_back({std::move(array)});
+    for (const DeclareArray& array : arrays_.all()) all.push_back({array});
     const bool is_loop = grid < Parts();
     all.push_back({HardwareIndex{is_loop ? block : part_, HardwareIndex::Kind::kBlock, 0}});
-    if (threads > 1) {
+    if (lanes_.in_turns) {
+      const std::string number = NewName("joint_number");
+      all.push_back({HardwareIndex{number, HardwareIndex::Kind::kThread, 0}});
+      all.push_back({DeclareIndex{thread, InTurns(Index::Variable(number), lanes_.lanes)}});
+    } else if (threads > 1) {
       all.push_back({HardwareIndex{thread, HardwareIndex::Kind::kThread, 0}});
     } else {
       all.push_back({DeclareIndex{thread, Index(0)}});
+    }
+    if (has_lanes()) {
+      all.push_back({DeclareIndex{lane_, Index::Variable(thread) % lanes_.lanes}});
     }
     for (const ScratchBuffer& buffer : own_memory_) {
       const int64_t elements = RoundUp(buffer.elements, kPointerAlignment);
@@ -159,9 +179,6 @@ class JointStageBuilder {
       all.push_back({DeclarePointer{buffer.name, buffer.type, false, whole,
                                     Index::Variable(is_loop ? block : part_) * elements}});
     }
-    Block body = BeginPart();
-    if (parts_.has_origins && threads > 1) body.push_back({Barrier{true}});
-    AppendSteps(std::move(bodies), Index::Variable(thread), threads, &body);
     if (!is_loop) {
       Append(std::move(body), &all);
     } else {
@@ -180,11 +197,18 @@ class JointStageBuilder {
     for (size_t n = 0; n < stages.size(); ++n) {
       Stage stage = stages[n];
       stage.body = StageBody(step, stage);
-      HoistShared(&stage.body);
+      stage.body =
+          arrays_.Hoist(stage.body, !has_lanes(), [&](const auto& name) { return NewName(name); });
       if (is_streamed()) stage.body = StoresBehindLoads(stage.body, NamesOfPart(), &names_);
       Result<Block> body = OfOneBlock(stage, who);
+      if (has_lanes() && stage.launch.threads_per_block() * lanes_.lanes == who.threads) {
+        body = OfRows(stage, who, lanes_.lanes, NewName("joint_row"));
+      }
       if (!body.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
+      }
+      if (has_lanes() && step.commutes) {
+        body = WithResultsInAllLanes(*body, who.thread, lanes_.lanes, lane_, lanes_.in_turns);
       }
       AppendScope(stage.comment, *std::move(body), &inside);
       const bool waits = who.threads > 1 && !(is_last && n + 1 == stages.size());
@@ -196,6 +220,17 @@ class JointStageBuilder {
     return inside;
   }
 
+  bool has_lanes() const { return lanes_.lanes > 1; }
+
+  // What each thread has of memory of the part for itself is in its registers.
+  void KeepOwn(const ThreadsOfBody& who, Block* body) {
+    if (!has_lanes()) return;
+    OwnElements own = KeepOwnElements(*body, memory_, who, &names_);
+    *body = std::move(own.body);
+    std::erase_if(memory_,
+                  [&](const ScratchBuffer& buffer) { return own.replaced.contains(buffer.name); });
+  }
+
   std::set<std::string> NamesOfPart() const {
     std::set<std::string> names;
     for (const auto& [buffer, elements] : parts_.part_elements) {
@@ -204,40 +239,18 @@ class JointStageBuilder {
     return names;
   }
 
-  // Arrays that the threads of the block share, to where all stages see them. Stages wait for each
-  // other, so that each has the memory of those before.
-  void HoistShared(Block* body) {
-    std::map<std::string, std::string> renamed;
-    std::map<ScalarType, size_t> used;
-    std::erase_if(*body, [&](const Statement& statement) {
-      const auto* array = std::get_if<DeclareArray>(&statement.form);
-      if (array == nullptr || array->space != MemorySpace::kShared) return false;
-      std::vector<size_t>& same = arrays_of_[array->type];
-      const size_t place = used[array->type]++;
-      if (place == same.size()) {
-        same.push_back(arrays_.size());
-        arrays_.push_back(*array);
-        arrays_.back().name = NewName(array->name);
-      }
-      DeclareArray& shared = arrays_[same[place]];
-      shared.elements = std::max(shared.elements, array->elements);
-      renamed[array->name] = shared.name;
-      return true;
-    });
-    *body = RenameAll(*body, renamed);
-  }
-
   // Temporaries in shared memory, the smallest first.
-  Status PlaceMemory(const std::vector<Block>& bodies) {
+  Status PlaceMemory(const Block& body) {
     int64_t bytes = 0;
-    for (const DeclareArray& array : arrays_) bytes += RoundedBytes(array.elements, array.type);
+    for (const DeclareArray& array : arrays_.all())
+      bytes += RoundedBytes(array.elements, array.type);
     const int64_t limit = device_.blocks.shared_bytes_per_block;
     if (bytes > limit) {
       return InvalidParameters("joint_shared_bytes (shared memory of a block): ", bytes, " > ",
                                limit);
     }
     std::set<std::string> only_device;
-    for (const Block& body : bodies) CollectDeviceOnly(body, &only_device);
+    CollectDeviceOnly(body, &only_device);
     std::stable_sort(memory_.begin(), memory_.end(),
                      [](const ScratchBuffer& a, const ScratchBuffer& b) {
                        return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
@@ -249,7 +262,7 @@ class JointStageBuilder {
         continue;
       }
       bytes += own;
-      arrays_.push_back({buffer.name, buffer.type, buffer.elements, MemorySpace::kShared});
+      arrays_.Add({buffer.name, buffer.type, buffer.elements, MemorySpace::kShared});
     }
     return absl::OkStatus();
   }
@@ -328,8 +341,13 @@ class JointStageBuilder {
         block->push_back({DeclareIndex{last, EndOfChunks(bounds, begin, end)}});
         end = Index::Variable(last);
       }
-      const std::string number = NewName("joint_chunk");
+      const std::string number = chunk_ = NewName("joint_chunk");
       AppendNeutral(begin, thread, threads, block);
+      for (size_t s = 0; has_lanes() && s < body; ++s) {
+        HoistedCopies copies = HoistCopies(bodies[s], {origins_[streamed()]}, ConstantsOf(parts_));
+        if (!copies.before.empty()) block->push_back(When({}, std::move(copies.before)));
+        bodies[s] = std::move(copies.inside);
+      }
       Block inside;
       inside.push_back({DeclareIndex{origins_[streamed()], Index::Variable(number) * chunk}});
       if (parts_.has_origins) inside.push_back(StoreOrigin(streamed()));
@@ -461,14 +479,14 @@ class JointStageBuilder {
   const bool runs_loops_;  // on CPUs under OpenCL no loop with barriers may look empty: see For
   NameAllocator& names_;
   std::set<std::string>& shared_;
-  std::string part_, origin_memory_;
+  JointLanes lanes_;
+  std::string part_, origin_memory_, chunk_, lane_;
   std::vector<std::string> origins_;
   std::map<std::pair<const JointStageParts::Step*, size_t>, std::string> moved_names_;
-  std::map<int, std::string> carried_memory_;            // of CPUs, by the buffer behind a chunk
-  std::vector<ScratchBuffer> memory_;                    // of the part, of CPUs in scratch memory
-  std::map<ScalarType, std::vector<size_t>> arrays_of_;  // numbers of those of a type
-  std::vector<DeclareArray> arrays_;                     // in shared memory
-  std::vector<ScratchBuffer> own_memory_;                // of blocks, in device memory
+  std::map<int, std::string> carried_memory_;  // of CPUs, by the buffer behind a chunk
+  std::vector<ScratchBuffer> memory_;          // of the part, of CPUs in scratch memory
+  SharedArrays arrays_;
+  std::vector<ScratchBuffer> own_memory_;  // of blocks, in device memory
   JointStage joint_;
 };
 
@@ -477,24 +495,6 @@ class JointStageBuilder {
 Result<JointStage> BuildJointStage(JointStageParts parts, const DeviceDescription& device,
                                    NameAllocator* names, std::set<std::string>* shared) {
   return JointStageBuilder(std::move(parts), device, names, shared).Build();
-}
-
-Block WithNames(const std::vector<Stage>& stages, const Block& body,
-                const std::map<std::string, std::string>& renamed,
-                const std::set<std::string>& shared) {
-  std::set<std::string> in_stages;
-  for (const Stage& stage : stages) {
-    CollectUsedNames(stage.body, in_stages);
-    CollectDeclaredNames(stage.body, in_stages);
-  }
-  std::map<std::string, std::string> all = renamed;
-  NameAllocator own;
-  for (const std::string& name : in_stages) own.Reserve(name);
-  for (const std::string& name : shared) own.Reserve(name);
-  for (const std::string& name : in_stages) {
-    if (shared.contains(name) && !all.contains(name)) all[name] = own.Unique(name);
-  }
-  return RenameAll(body, all);
 }
 
 }  // namespace mdh

@@ -24,6 +24,8 @@ struct JointStageParts {
     KernelProgram built;              // in it, arguments have their own names
     std::vector<PartBuffer> buffers;  // per argument
     int threads = 0;                  // as TuningParameters::threads
+    // Whether what several threads have is the same in whatever order they combine it.
+    bool commutes = true;
   };
   std::vector<Step> steps;
   // Of the common dimensions; of a streamed group also of the streamed one, whose part is a chunk,
@@ -62,11 +64,5 @@ struct JointStage {
 //   - what steps share among their threads fits into shared memory.
 Result<JointStage> BuildJointStage(JointStageParts parts, const DeviceDescription& device,
                                    NameAllocator* names, std::set<std::string>* shared);
-
-// `body` in which names have been replaced by others: those in `renamed`, and others that are names
-// in `shared`, by new ones.
-Block WithNames(const std::vector<Stage>& stages, const Block& body,
-                const std::map<std::string, std::string>& renamed,
-                const std::set<std::string>& shared);
 
 }  // namespace mdh

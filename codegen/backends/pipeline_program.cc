@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/backends/joint_stage.h"
 #include "codegen/backends/row_stage.h"
+#include "codegen/backends/stage_names.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/loop_program_walk.h"
@@ -308,7 +309,12 @@ class PipelineJoiner {
     return {.label = StepLabel(pipeline_, s),
             .built = std::move(part),
             .buffers = std::move(buffers),
-            .threads = steps_[s].parameters().threads};
+            .threads = steps_[s].parameters().threads,
+            .commutes = Commutes(steps_[s].expression())};
+  }
+
+  static bool Commutes(const Expression& e) {
+    return !e.has_reduction() || !e.reduction().keeps_order();
   }
 
   bool NeedsWideIndices(const PipelineStep& step) const {

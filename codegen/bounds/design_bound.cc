@@ -1,6 +1,7 @@
 #include "codegen/bounds/design_bound.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
@@ -18,6 +19,9 @@ constexpr double kSchedulers = 4;
 constexpr double kWarp = 32;
 // Of an instruction that reads memory, in bytes; from compute capability 10.0 on.
 constexpr double kWidestAccess = 16, kWiderAccess = 32;
+// Of hosts: what a core loads into its registers in a cycle, two of the widest vectors, and what
+// these hold, in bytes: twice 32 of them.
+constexpr double kHostLoadBytes = 128, kHostRegisterBytes = 4096;
 
 // ---- Counts, each the least of all that ranges allow ----
 
@@ -124,6 +128,46 @@ double LoadCycles(const Facts& facts, const DesignRanges& ranges) {
   return WarpsOfOne(facts, ranges) * accesses;
 }
 
+// Of the points of a part along a dimension those that are in whole vectors, at least, or less
+// than 1. Lanes are powers of two.
+int64_t InVectors(const ExtentRange& extent, int64_t most_lanes) {
+  const int64_t whole = extent.low == extent.high ? extent.low / most_lanes * most_lanes : 0;
+  return std::max(whole, extent.low - most_lanes + 1);
+}
+
+// Every part has at least one vector, so that fewer points than half of it are in none.
+double ShareInVectors(const ExtentRange& extent, int64_t most_lanes) {
+  return std::max(
+      0.5, static_cast<double>(InVectors(extent, most_lanes)) / static_cast<double>(extent.low));
+}
+
+double VectorCycles(const Facts& facts, const DesignRanges& ranges) {
+  if (!facts.is_host || ranges.vectors_along == 0) return 0;
+  const size_t n = std::bit_width(static_cast<uint64_t>(ranges.most_lanes) - 1);
+  if (n >= facts.of_lanes.size()) return 0;
+  const Facts::Cycles& cycles = facts.of_lanes[n];
+  double least = INFINITY;
+  for (const int d : Members(ranges.vectors_along)) {
+    const double points =
+        std::max(PartsOfOne(facts, ranges) * Points(ranges.part),
+                 PointsOfWholeParts(facts.sizes, ranges.part) / Workers(facts, ranges)) *
+        ShareInVectors(ranges.part[d], ranges.most_lanes);
+    ExtentRanges whole = ranges.part;
+    whole[d].low = std::max({int64_t{1}, InVectors(whole[d], ranges.most_lanes), whole[d].low / 2});
+    least = std::min(least, points * CyclesOfPoint(cycles, whole, facts.reduced));
+  }
+  return least;
+}
+
+double CoreLoadCycles(const Facts& facts, const DesignRanges& ranges) {
+  if (!facts.is_host) return 0;
+  double bytes = -kHostRegisterBytes;  // which may be there from parts before
+  for (const PointWork::Read& read : facts.reads) {
+    bytes += Points(ranges.part, read.distinct) * read.element_bytes;
+  }
+  return PartsOfOne(facts, ranges) * std::max(0.0, bytes) / kHostLoadBytes;
+}
+
 struct DesignFloor {
   const char* resource;
   ProofClass proof;
@@ -137,6 +181,10 @@ constexpr DesignFloor kFloors[] = {
      "instructions of the warps that one of them has"},
     {"loads of threads", ProofClass::kCompiler, LoadCycles,
      "what every thread reads, an instruction of a warp in each cycle"},
+    {"vectors of a core", ProofClass::kCompiler, VectorCycles,
+     "whole vectors that one of them has, of its lanes at most"},
+    {"loads of a core", ProofClass::kCompiler, CoreLoadCycles,
+     "what the parts of one of them read, 128 bytes in each cycle"},
 };
 
 // Of both kinds of units the faster one, as hosts have instructions for products of vectors.
@@ -157,6 +205,17 @@ Facts::Cycles CyclesOfPoints(const PointWork& work, const DeviceRates& rates, bo
   }
   return {.least = UnitCycles(work.function, rates, may_fuse),
           .combined = UnitCycles(both, rates, may_fuse)};
+}
+
+// Of instructions on vectors of so many lanes, however wide those of the host are.
+DeviceRates WithLanes(DeviceRates rates, double lanes) {
+  const ArithmeticRate& started = rates.instructions;
+  for (ArithmeticRate& rate : rates.arithmetic) {
+    rate.multiplications = std::min(rate.multiplications, started.multiplications * lanes);
+    rate.additions = std::min(rate.additions, started.additions * lanes);
+    rate.all = std::min(rate.all, started.all * lanes);
+  }
+  return rates;
 }
 
 // Without what all schedulers of a multiprocessor may share.
@@ -197,6 +256,13 @@ std::optional<DesignRanges> RangesOf(const TuningParameters& parameters, const S
     ranges.around_threads = extents(threads - 1);
     ranges.thread = extents(threads);
   }
+  const int lanes = model.LayerWith(LayerRole::kLanes) - 1;
+  if (lanes < 0 || parameters.lowering != Lowering::kTiles || parameters.dot != 0) return ranges;
+  for (int d = 0; d < rank; ++d) {
+    if (parameters.tile[lanes][d] == 1) continue;
+    ranges.vectors_along = DimensionSet{1} << d;
+    ranges.most_lanes = parameters.tile[lanes][d];
+  }
   return ranges;
 }
 
@@ -222,6 +288,10 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
   facts_.reads = work.reads;
   facts_.cores = rates.cores;
   facts_.is_host = RunsOnHost(device);
+  for (size_t n = 0; n < facts_.of_lanes.size() && facts_.is_host; ++n) {
+    const auto lanes = static_cast<double>(int64_t{1} << n);
+    facts_.of_lanes[n] = CyclesOfPoints(work, WithLanes(rates, lanes), may_fuse);
+  }
   const int capability = ComputeCapability(device);
   facts_.has_warps = !facts_.is_host && capability >= 70;
   facts_.access_bytes = capability >= 100 ? kWiderAccess : kWidestAccess;

@@ -2,6 +2,7 @@
 // or of all those that decisions leave open. The proofs are in deploy/docs/bounds.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct DesignRanges {
   // Empty: there are none.
   ExtentRanges around_threads = {}, thread = {};
   int64_t most_threads = 0;  // of a call, on the host's cores; 0: one on each
+  // Cores of hosts compute in vectors along one of these dimensions, of so many lanes at most.
+  // None: there may be no vectors but what compilers make.
+  DimensionSet vectors_along = 0;
+  int64_t most_lanes = 1;
 
   friend bool operator==(const DesignRanges&, const DesignRanges&) = default;
 };
@@ -65,6 +70,8 @@ class DesignBound {
     DimensionSet reduced = 0;
     Cycles of_core;
     Cycles of_scheduler;  // of units that each scheduler of a multiprocessor has of its own
+    // On hosts, with instructions on vectors of 2^n lanes.
+    std::array<Cycles, 8> of_lanes;
     std::vector<PointWork::Read> reads;
     double cores = 1;
     bool is_host = false;

@@ -33,6 +33,8 @@ constexpr Multiprocessor kUnknown = {0, 0, 256, 128, 256};
 constexpr double kMultiplyingUnits = 2;
 constexpr double kAddingUnits = 4;
 constexpr int kWidestVector = 64;
+// Where vectors are not those of AVX, several units of so many bytes may be as good as a wider one.
+constexpr double kNarrowestUnit = 16;
 // Where no clock was measured: processors run faster than they are called.
 constexpr double kMostBoost = 2;
 
@@ -51,6 +53,9 @@ void SetHostArithmetic(const DeviceDescription& device, DeviceRates& rates) {
     rates.arithmetic[static_cast<size_t>(kind)] = {kMultiplyingUnits * lanes, kAddingUnits * lanes,
                                                    kAddingUnits * lanes};
   }
+  const bool has_wide_units = device.isa.find("avx") != std::string::npos;
+  const double units = has_wide_units ? 1 : VectorBytes(device) / kNarrowestUnit;
+  rates.instructions = {kMultiplyingUnits * units, kAddingUnits * units, kAddingUnits * units};
 }
 
 void SetBlockArithmetic(const DeviceDescription& device, DeviceRates& rates) {
@@ -137,6 +142,7 @@ std::string Assumed(const char* what, const std::string& assumption) {
 std::string DeviceRates::ToText() const {
   return absl::StrCat("bound version: ", kBoundVersion, "\narchitecture: ", architecture,
                       "\ncores: ", cores, "\n", Line("cycles per second", clock_hz),
+                      instructions.all > 0 ? Line("instructions", instructions) : "",
                       Line("fp16", of(RealKind::kHalf)), Line("fp32", of(RealKind::kSingle)),
                       Line("fp64", of(RealKind::kDouble)),
                       Line("special functions per cycle and core", special),

@@ -48,18 +48,24 @@ void KeepInside(const AffineIndex& index, int64_t extent, std::vector<Range>& bo
   range.last = std::min(range.last, FloorDivide(to, c));
 }
 
+// The same for all accesses of a buffer that they may leave.
+void KeepInside(const Buffer& buffer, std::vector<Range>& box) {
+  if (buffer.boundary.kind == Boundary::Kind::kNone) return;
+  for (const IndexFunction& access : buffer.accesses) {
+    for (size_t x = 0; x < access.indices.size(); ++x) {
+      KeepInside(access.indices[x], buffer.extents[x], box);
+    }
+  }
+}
+
 std::vector<int64_t> SizesInside(const Expression& expression) {
   std::vector<Range> box;
   for (const Dimension& dimension : expression.dimensions()) {
     box.push_back({0, dimension.size - 1});
   }
-  for (const Buffer& buffer : expression.inputs()) {
-    if (buffer.boundary.kind == Boundary::Kind::kNone) continue;
-    for (const IndexFunction& access : buffer.accesses) {
-      for (size_t x = 0; x < access.indices.size(); ++x) {
-        KeepInside(access.indices[x], buffer.extents[x], box);
-      }
-    }
+  for (const Buffer& buffer : expression.inputs()) KeepInside(buffer, box);
+  if (expression.store() != nullptr) {
+    for (const Buffer& buffer : expression.store()->inputs) KeepInside(buffer, box);
   }
   std::vector<int64_t> sizes;
   for (const Range& range : box) sizes.push_back(range.size());

@@ -36,7 +36,7 @@ class DistinctOperands {
 
  private:
   const Expression& expression_;
-  std::vector<int64_t> sizes_;  // of a box in which no access leaves its buffer
+  std::vector<int64_t> sizes_;  // of a box in which no access, of f or the store function, leaves
 };
 
 }  // namespace mdh

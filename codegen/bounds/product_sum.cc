@@ -18,6 +18,7 @@ void Walk(const ScalarFunction& f, int instruction, ProductSum& product) {
     return;
   }
   if (!product.products.insert(instruction).second) return;
+  product.divides = product.divides || one.op == ScalarOp::kDiv;
   for (const int operand : one.operands) Walk(f, operand, product);
 }
 
@@ -99,7 +100,7 @@ ArithmeticWork WorkOf(const ProductSum& product, const DistinctOperands& operand
     work.additions =
         std::max(work.additions, operands.Points(left) - operands.Points(left & ~group.dimensions));
   }
-  work.multiplications = std::max(first_products, one_group);
+  work.multiplications = product.divides ? 0 : std::max(first_products, one_group);
   work.additions = std::max(work.additions, first_sums);
   return work;
 }

@@ -18,6 +18,7 @@ struct ProductSum {
   std::vector<DimensionSet> uses;          // of the factors, what they depend on
   std::vector<Coefficients> rows;          // idem, the elements
   ScalarType type = ScalarType::kFloat32;  // of the products
+  bool divides = false;                    // by one of its factors
 };
 
 // Of floating-point types. nullopt: it is none, or nothing of it is regrouped: a product of two
@@ -27,7 +28,8 @@ std::optional<ProductSum> FindProductSum(const Expression& expression);
 // The least multiplications and additions in which it can be computed, in any order of the sums: a
 // dimension can be summed over once all factors that depend on it are multiplied, and factors that
 // do not depend on it may be multiplied with the sum. Products of two factors are taken as they
-// are: nothing is factored out of their sums.
+// are: nothing is factored out of their sums. Where there are divisions, none of the
+// multiplications is certain: a * b / c is a / (c / b), too.
 ArithmeticWork WorkOf(const ProductSum& product, const DistinctOperands& operands,
                       DimensionSet reduced);
 

@@ -117,7 +117,7 @@ class Climber {
   // And along the other dimensions of the results; inputs are copied.
   BlockDesign WithCopies(BlockDesign design) const {
     for (size_t b = 0; b < design.copies.size(); ++b) {
-      if (CanStage(e_.inputs()[b])) design.copies[b] = Copy::kChunk;
+      if (CanStageApart(e_.inputs()[b])) design.copies[b] = Copy::kChunk;
     }
     int64_t threads = design.cuts[design.lane_dimension].threads;
     for (int d = 0; d < e_.rank(); ++d) {

@@ -77,9 +77,14 @@ BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& dev
     : expression_(e), limits_(device.blocks) {
   for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
   for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
-  for (const Buffer& buffer : e.inputs()) inputs_.push_back(ModelOf(e, buffer));
+  const Expression separate = WithSeparateAccesses(e);
+  for (int b = 0; b < std::ssize(separate.inputs()); ++b) {
+    inputs_.push_back(ModelOf(e, separate.inputs()[b]));
+    designers_.emplace_back(separate, b);
+    owners_.push_back(OwnerOf(separate, b));
+    if (owners_.back() != b) inputs_.back().total = 0;  // memory has them once
+  }
   for (const Buffer& buffer : e.outputs()) outputs_.push_back(ModelOf(e, buffer));
-  for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) designers_.emplace_back(e, b);
   for (int d = 0; d < e.rank(); ++d) {
     int64_t divisor = 0;
     for (int other = 0; other < e.rank(); ++other) {
@@ -366,10 +371,11 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   s.instructions = s.points * operations_ + s.iterations * s.tiles * (s.rolled * 6 + 14) + 60;
   for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
     const DesignedInput designed = designers_[b].Run(design);
-    if (design.copies[b] == Copy::kNone) {
+    const Copy copy = design.copies[owners_[b]];
+    if (copy == Copy::kNone) {
       AddDirect(inputs_[b], designed, s);
     } else {
-      AddCopied(inputs_[b], designed, design.copies[b], design.AsyncStages(b), s);
+      AddCopied(inputs_[b], designed, copy, design.AsyncStages(owners_[b]), s);
     }
   }
   s.cost.fits = s.fits;

@@ -95,7 +95,9 @@ class BlockCostModel {
   std::vector<int> result_order_;  // of all dimensions
   double latency_;                 // of the memory that the inputs are in, in cycles
   std::vector<BufferModel> inputs_, outputs_;
-  std::vector<InputDesigner> designers_;  // of inputs
+  // Of inputs, of which those with several kinds of accesses are there once for each.
+  std::vector<InputDesigner> designers_;
+  std::vector<int> owners_;  // their numbers in the expression
   // Per dimension: the largest divisor of the first output's strides along all others.
   std::vector<int64_t> divisors_;
   const Expression& expression_;

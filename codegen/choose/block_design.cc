@@ -270,13 +270,14 @@ DesignedInput DesignInput(const Expression& e, const BlockDesign& design, int b)
   return InputDesigner(e, b).Run(design);
 }
 
-InputDesigner::InputDesigner(const Expression& e, int b) : input_(b), place_(e.rank(), INT_MAX) {
+InputDesigner::InputDesigner(const Expression& e, int b)
+    : input_(OwnerOf(e, b)), place_(e.rank(), INT_MAX) {
   const Buffer& buffer = e.inputs()[b];
   const std::vector<int> reductions = ReductionOrder(e);
   reductions_ = static_cast<int>(reductions.size());
   for (int n = 0; n < reductions_; ++n) place_[reductions[n]] = n;
   most_lanes_ = static_cast<int>(kMaxCopyBytes / buffer.type.size_bytes());
-  can_vectorize_ = CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
+  can_vectorize_ = CanStageApart(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
   if (!can_vectorize_) return;
   for (int d = 0; d < e.rank(); ++d) {
     if (UsesDimension(buffer, d)) used_.push_back(d);
@@ -388,7 +389,24 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
 
 TuningParameters ToParameters(const Expression& expression, const SystemModel& model,
                               const DeviceDescription& device, const BlockDesign& design) {
-  return Translator(expression, model, device, design).Run();
+  const std::vector<Buffer>& inputs = expression.inputs();
+  if (std::all_of(inputs.begin(), inputs.end(), CanStage)) {
+    return Translator(expression, model, device, design).Run();
+  }
+  const Expression separate = WithSeparateAccesses(expression);
+  BlockDesign of_all = design;
+  for (int b = static_cast<int>(inputs.size()); b < std::ssize(separate.inputs()); ++b) {
+    of_all.copies.push_back(design.copies[OwnerOf(separate, b)]);
+    of_all.async_stages.resize(of_all.copies.size(), 0);
+    of_all.async_stages[b] = design.AsyncStages(OwnerOf(separate, b));
+  }
+  TuningParameters p = Translator(separate, model, device, of_all).Run();
+  for (; p.inputs.size() > inputs.size(); p.inputs.pop_back()) {
+    const int b = static_cast<int>(p.inputs.size()) - 1;
+    int& width = p.inputs[OwnerOf(separate, b)].copy_width;
+    width = std::min(width, p.inputs[b].copy_width);
+  }
+  return p;
 }
 
 }  // namespace mdh

@@ -192,7 +192,7 @@ void BlockMoves::ShowSteps(int d, Walk& walk) const {
 void BlockMoves::ShowCopies(Walk& walk) const {
   const BlockDesign& design = walk.design;
   for (int b = 0; b < static_cast<int>(design.copies.size()); ++b) {
-    if (!CanStage(expression_.inputs()[b])) continue;
+    if (!CanStageApart(expression_.inputs()[b])) continue;
     for (const Copy copy : {Copy::kNone, Copy::kChunk, Copy::kTile, Copy::kBlock}) {
       if (copy == design.copies[b]) continue;
       BlockDesign next = design;

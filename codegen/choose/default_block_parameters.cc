@@ -101,7 +101,7 @@ class BlockRules {
     // Shared memory of CPUs is memory.
     if (on_host_ || simplicity_ >= kOneThread || !Validate(e_, m_, device_, p).ok()) return p;
     for (size_t b = 0; b < e_.inputs().size(); ++b) {
-      if (!CanStage(e_.inputs()[b])) continue;
+      if (!CanStageApart(e_.inputs()[b])) continue;
       TuningParameters copied = p;
       copied.inputs[b].memory.regions = levels_.RegionsFrom(chunk_begin_, levels_.shared);
       if (Reuse(copied, static_cast<int>(b)) < kMinReuse) continue;

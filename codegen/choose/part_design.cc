@@ -270,26 +270,13 @@ class ContractionDesigner {
   const std::vector<bool>& in_part_;
 };
 
-// Rows of copies begin at different banks, and are loaded into registers as vectors, for the points
-// of the reduction that are unrolled.
+// Rows of copies begin at different banks.
 void RefineCopies(const BlockDesign& design, const SystemModel& model,
                   TuningParameters* parameters) {
-  const std::vector<MdhLevel>& order = parameters->phase.order;
-  size_t inside = 0;  // behind the loop of the reduction
-  for (size_t n = 0; n < order.size(); ++n) {
-    const bool is_reduced =
-        design.cuts[order[n].dimension].vector > 1 && design.cuts[order[n].dimension].threads == 1;
-    if (is_reduced && inside == 0 && order[n].layer == model.LayerWith(LayerRole::kThreads) + 1) {
-      inside = n;
-    }
-  }
   for (size_t b = 0; b < design.copies.size(); ++b) {
     if (design.copies[b] == BlockDesign::Copy::kNone) continue;
     parameters->inputs[b].padding = BlockDesign::kPadding;
-    LevelTable<int>& regions = parameters->inputs[b].memory.regions;
-    for (size_t n = inside; inside > 0 && n < order.size(); ++n) {
-      regions[order[n].layer][order[n].dimension] = model.num_memory_layers() - 1;
-    }
+    LoadIntoRegisters(design, model, static_cast<int>(b), parameters);
   }
 }
 
@@ -311,6 +298,25 @@ BlockDesign SerialDesign(const Expression& e, int64_t threads) {
 }
 
 }  // namespace
+
+void LoadIntoRegisters(const BlockDesign& design, const SystemModel& model, int input,
+                       TuningParameters* parameters) {
+  const std::vector<MdhLevel>& order = parameters->phase.order;
+  size_t inside = 0;  // behind the loop of the reduction
+  for (size_t n = 0; n < order.size(); ++n) {
+    const bool is_reduced =
+        design.cuts[order[n].dimension].vector > 1 && design.cuts[order[n].dimension].threads == 1;
+    if (is_reduced && inside == 0 && order[n].layer == model.LayerWith(LayerRole::kThreads) + 1) {
+      inside = n;
+    }
+  }
+  LevelTable<int>& regions = parameters->inputs[input].memory.regions;
+  if (regions.empty())
+    regions.assign(model.layers.size(), std::vector<int>(order.size() / model.layers.size(), 0));
+  for (size_t n = inside; inside > 0 && n < order.size(); ++n) {
+    regions[order[n].layer][order[n].dimension] = model.num_memory_layers() - 1;
+  }
+}
 
 std::optional<TuningParameters> DesignPart(const Expression& part, const SystemModel& model,
                                            const DeviceDescription& device, int64_t threads,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/choose/block_design.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
@@ -24,6 +25,12 @@ namespace mdh {
 std::optional<TuningParameters> DesignPart(const Expression& part, const SystemModel& model,
                                            const DeviceDescription& device, int64_t threads,
                                            const std::vector<bool>& in_part = {});
+
+// What a thread reads of the input for the points of the reduction that are unrolled it loads into
+// registers, as vectors where elements are neighbours. Expects the parameters of the design, with
+// one table of regions per input.
+void LoadIntoRegisters(const BlockDesign& design, const SystemModel& model, int input,
+                       TuningParameters* parameters);
 
 // The device as one part sees it: one core, or one block of so many threads.
 DeviceDescription OnePart(DeviceDescription device, int64_t threads);

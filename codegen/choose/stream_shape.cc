@@ -13,8 +13,8 @@ namespace mdh {
 namespace {
 
 constexpr StreamShape kShapesOfBlocks[] = {
-    {128, 64, 256}, {64, 64, 256}, {64, 64, 128}, {128, 64, 128}, {32, 32, 64},
-    {64, 32, 128},  {64, 64, 64},  {64, 32, 64},  {128, 32, 128}, {64, 128, 256}};
+    {128, 64, 128}, {128, 64, 256}, {64, 64, 64}, {64, 64, 128},  {64, 64, 256},
+    {32, 32, 64},   {64, 32, 128},  {64, 32, 64}, {128, 32, 128}, {64, 128, 256}};
 constexpr StreamShape kShapesOfCores[] = {{64, 256, 1}, {64, 128, 1}, {128, 128, 1},
                                           {32, 128, 1}, {64, 64, 1},  {256, 64, 1}};
 
@@ -46,6 +46,35 @@ bool IsUsedAgain(const Pipeline& pipeline, const JointGroup& group, size_t k) {
   return false;
 }
 
+// Of what steps of the group leave to one another: of one part, in one chunk.
+double BytesOfChunk(const Pipeline& pipeline, const JointGroup& group) {
+  const std::vector<int64_t> extents = CommonExtents(pipeline, group);
+  const auto share = [](int64_t part, int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  };
+  double sum = 0;
+  const std::vector<StepView> views = ViewsOf(pipeline, group.first, group.last);
+  for (const StepView& use : views) {
+    if (!use.writes || !IsWithin(views, use.buffer)) continue;
+    const auto n = static_cast<size_t>(use.step - group.first);
+    auto bytes = static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
+    for (size_t k = 0; k < extents.size(); ++k) {
+      if (use.view->DependsOn(group.dimensions[n][k])) bytes *= share(group.part[k], extents[k]);
+    }
+    if (n < group.streamed.size() && group.streamed[n] >= 0 &&
+        use.view->DependsOn(group.streamed[n])) {
+      bytes *= share(group.chunk, StreamedExtent(pipeline, group));
+    }
+    sum += bytes;
+  }
+  return sum;
+}
+
+double FastMemory(const DeviceDescription& device) {
+  return static_cast<double>(
+      BackendOf(device.kind).has_blocks ? device.blocks.shared_bytes_per_block : device.l2_bytes);
+}
+
 // Whether a step has dimensions besides the common ones and the streamed one.
 bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
   for (int s = group.first; s <= group.last; ++s) {
@@ -67,11 +96,18 @@ absl::Span<const StreamShape> StreamShapes(const DeviceDescription& device) {
 std::optional<JointGroup> Streamed(const Pipeline& pipeline, const JointGroup& group,
                                    const DeviceDescription& device, int64_t fits) {
   if (fits >= kPointsOfContractions) return std::nullopt;
-  for (JointGroup& streamed : StreamedGroups(pipeline, group)) {
-    if (fits >= 1 && !HasContraction(pipeline, streamed)) continue;
-    return WithStreamShape(pipeline, std::move(streamed), device, StreamShapes(device).front());
+  const double most = FastMemory(device);
+  const bool is_needed = BytesOfChunk(pipeline, WithPart(pipeline, group, 1)) > most;
+  std::optional<JointGroup> first;
+  for (const JointGroup& streamed : StreamedGroups(pipeline, group)) {
+    if (!is_needed && !HasContraction(pipeline, streamed)) continue;
+    for (const StreamShape& shape : StreamShapes(device)) {
+      JointGroup shaped = WithStreamShape(pipeline, streamed, device, shape);
+      if (BytesOfChunk(pipeline, shaped) <= most) return shaped;
+      if (is_needed && !first) first = std::move(shaped);
+    }
   }
-  return std::nullopt;
+  return first;
 }
 
 JointGroup WithStreamShape(const Pipeline& pipeline, JointGroup group,

@@ -16,7 +16,9 @@
 #include "codegen/lower/units/unit_program.h"
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/presence.h"
 #include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {
@@ -333,6 +335,13 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   if (low_level.parameters().unit.rows > 0) return BuildUnitProgram(low_level);
   NestPlan plan = OptimizedNestPlan(low_level);
   if (plan.nests.size() > 1) return BuildSeparatePhases(low_level, device);
+  if (HasSeparateCopies(low_level.shape())) {
+    const Expression separate = WithSeparateAccesses(low_level.expression());
+    return BuildNestProgram(LowerUnchecked(separate, low_level.model(),
+                                           WithSeparateAccesses(low_level.parameters(), separate)),
+                            device);
+  }
+  if (low_level.shape().NeedsPresence()) return BuildNestProgram(WithPresence(low_level), device);
   return NestProgramBuilder(low_level, std::move(plan), device).Build();
 }
 

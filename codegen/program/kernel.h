@@ -72,6 +72,6 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 15;
+inline constexpr int kGeneratorVersion = 16;
 
 }  // namespace mdh

@@ -1,5 +1,7 @@
 #include "codegen/program/kernel_names.h"
 
+#include <map>
+
 #include "codegen/program/c_names.h"
 
 namespace mdh {
@@ -9,8 +11,11 @@ KernelNames NamesOf(const Expression& expression, NameAllocator& names) {
   for (const Dimension& d : expression.dimensions()) {
     all.indices.push_back(names.Unique(CIdentifier(d.name)));
   }
+  std::map<std::string, std::string> inputs;  // those with one name are one argument
   for (const Buffer& b : expression.passed_inputs()) {
-    all.inputs.push_back(names.Unique(CIdentifier(b.name)));
+    const auto [known, is_new] = inputs.try_emplace(b.name);
+    if (is_new) known->second = names.Unique(CIdentifier(b.name));
+    all.inputs.push_back(known->second);
   }
   for (const Buffer& b : expression.outputs()) {
     all.outputs.push_back(names.Unique(CIdentifier(b.name)));

@@ -10,7 +10,7 @@
 
 namespace mdh {
 
-// One identifier for each; all differ.
+// One identifier for each; all differ, but for inputs of one name (WithSeparateAccesses).
 struct KernelNames {
   std::vector<std::string> indices, inputs, outputs;  // inputs: those passed
 };

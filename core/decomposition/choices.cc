@@ -153,10 +153,9 @@ std::string LoweringObstacle(const ChoiceTarget&, const TuningParameters& p) {
 
 std::string ChainsObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   if (!t.expression.has_reduction()) return "";
-  if (!Reassociates(p.numerics)) {
-    return absl::StrCat("numerics=", Name(p.numerics), " fixes the order of values");
-  }
-  return t.expression.reduction().identity() ? "" : "they need an operator with an identity";
+  return Reassociates(p.numerics)
+             ? ""
+             : absl::StrCat("numerics=", Name(p.numerics), " fixes the order of values");
 }
 
 std::string CombineLack(const DeviceDescription& device, absl::Span<const int64_t> value) {

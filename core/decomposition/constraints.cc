@@ -1,6 +1,8 @@
 #include "core/decomposition/constraints.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -26,18 +28,107 @@ int InnermostMemoryLayer(const SystemModel& model) {
   return innermost;
 }
 
+namespace {
+
+bool MoveAlike(const IndexFunction& a, const IndexFunction& b) {
+  return std::equal(a.indices.begin(), a.indices.end(), b.indices.begin(),
+                    [](const AffineIndex& of_a, const AffineIndex& of_b) {
+                      return of_a.coefficients == of_b.coefficients;
+                    });
+}
+
+bool MovesForward(const IndexFunction& access) {
+  return std::all_of(access.indices.begin(), access.indices.end(), [](const AffineIndex& index) {
+    return std::all_of(index.coefficients.begin(), index.coefficients.end(),
+                       [](int64_t c) { return c >= 0; });
+  });
+}
+
+}  // namespace
+
 bool CanStage(const Buffer& buffer) {
-  if (buffer.extents.empty() || buffer.type.is_record()) return false;
-  for (const IndexFunction& access : buffer.accesses) {
-    for (size_t x = 0; x < access.indices.size(); ++x) {
-      const std::vector<int64_t>& coefficients = access.indices[x].coefficients;
-      if (coefficients != buffer.accesses[0].indices[x].coefficients) return false;
-      for (const int64_t c : coefficients) {
-        if (c < 0) return false;
+  return CanStageApart(buffer) && std::all_of(buffer.accesses.begin(), buffer.accesses.end(),
+                                              [&](const IndexFunction& access) {
+                                                return MoveAlike(access, buffer.accesses[0]);
+                                              });
+}
+
+bool CanStageApart(const Buffer& buffer) {
+  return !buffer.extents.empty() && !buffer.type.is_record() &&
+         std::all_of(buffer.accesses.begin(), buffer.accesses.end(), MovesForward);
+}
+
+Expression WithSeparateAccesses(const Expression& expression) {
+  ExpressionSpec spec = expression.spec();
+  std::vector<std::vector<std::array<int, 2>>> places;  // of accesses: input, number
+  for (int b = 0; b < std::ssize(expression.inputs()); ++b) {
+    const Buffer& buffer = expression.inputs()[b];
+    std::vector<int> kinds = {b};  // inputs for accesses that move alike
+    places.emplace_back();
+    spec.inputs[b].accesses.clear();
+    for (const IndexFunction& access : buffer.accesses) {
+      auto kind = std::find_if(kinds.begin(), kinds.end(), [&](int k) {
+        const std::vector<IndexFunction>& others = spec.inputs[k].accesses;
+        return !CanStageApart(buffer) || others.empty() || MoveAlike(access, others[0]);
+      });
+      if (kind == kinds.end()) {
+        kinds.push_back(static_cast<int>(spec.inputs.size()));
+        spec.inputs.push_back(buffer);
+        spec.inputs.back().accesses.clear();
+        kind = kinds.end() - 1;
       }
+      std::vector<IndexFunction>& accesses = spec.inputs[*kind].accesses;
+      places.back().push_back({*kind, static_cast<int>(accesses.size())});
+      accesses.push_back(access);
     }
   }
-  return true;
+  // Parameters of f are in the order of inputs, accesses and fields; indices are behind them.
+  const ScalarFunction& f = expression.function();
+  std::vector<int> order(f.parameters().size()), position(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.begin() + expression.input_parameters(), [&](int p, int q) {
+    const Expression::AccessRef a = expression.input_access(p), b = expression.input_access(q);
+    return places[a.buffer][a.access] < places[b.buffer][b.access];
+  });
+  std::vector<TypedName> parameters;
+  for (const int p : order) {
+    position[p] = static_cast<int>(parameters.size());
+    parameters.push_back(f.parameters()[p]);
+  }
+  std::vector<ScalarInstruction> instructions = f.instructions();
+  for (ScalarInstruction& i : instructions) {
+    if (i.op == ScalarOp::kParameter) i.parameter = position[i.parameter];
+  }
+  spec.function = *ScalarFunction::Create(f.name(), std::move(parameters), f.results(),
+                                          std::move(instructions), f.result_instructions());
+  return Expression::Unchecked(std::move(spec));
+}
+
+TuningParameters WithSeparateAccesses(TuningParameters parameters, const Expression& separate) {
+  for (int b = static_cast<int>(parameters.inputs.size()); b < std::ssize(separate.inputs()); ++b) {
+    const int owner = OwnerOf(separate, b);
+    parameters.inputs.push_back(parameters.inputs[owner]);
+    if (parameters.scalar_inputs.empty()) continue;
+    parameters.scalar_inputs.push_back(parameters.scalar_inputs[owner]);
+  }
+  return parameters;
+}
+
+bool HasSeparateCopies(const NestShape& nest) {
+  const std::vector<Buffer>& inputs = nest.expression().inputs();
+  for (int b = 0; b < std::ssize(inputs); ++b) {
+    if (!CanStage(inputs[b]) && CanStageApart(inputs[b]) && !nest.CopyPlaces(b).empty())
+      return true;
+  }
+  return false;
+}
+
+int OwnerOf(const Expression& separate, int b) {
+  const std::vector<Buffer>& inputs = separate.inputs();
+  return static_cast<int>(
+      std::find_if(inputs.begin(), inputs.end(),
+                   [&](const Buffer& input) { return input.name == inputs[b].name; }) -
+      inputs.begin());
 }
 
 int PlainDimension(const Buffer& buffer, int x) {
@@ -171,8 +262,8 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
 int64_t PrivateWords(const NestShape& inputs, const NestShape& results) {
   int64_t words = 0;
   if (!results.AccumulatesInSharedMemory()) {
-    for (const TypedName& result : results.expression().function().results()) {
-      words += results.AccumulatorElements() * Words(SizeBytes(result.type));
+    for (const ScalarType type : results.PartialTypes()) {
+      words += results.AccumulatorElements() * Words(SizeBytes(type));
     }
   }
   const std::vector<Buffer>& buffers = inputs.expression().inputs();

@@ -39,6 +39,17 @@ int InnermostMemoryLayer(const SystemModel& model);
 
 // Whether copies of this input can be described at all: all accesses move alike, and forward.
 bool CanStage(const Buffer& buffer);
+// Whether copies can be described that each are for some of its accesses, those that move alike.
+bool CanStageApart(const Buffer& buffer);
+// The same computation, in which every input with CanStageApart has only accesses that move alike:
+// those that move otherwise are of further inputs with its name, behind all others. Parameters of a
+// copy are for the copies of all of them.
+Expression WithSeparateAccesses(const Expression& expression);
+TuningParameters WithSeparateAccesses(TuningParameters parameters, const Expression& separate);
+// Whether copies of some input of the nest are made apart.
+bool HasSeparateCopies(const NestShape& nest);
+// The number of the input that number `b` of such an expression has the name of.
+int OwnerOf(const Expression& separate, int b);
 // Whether the whole input can be packed: it has nothing to read outside of itself.
 inline bool CanStageWhole(const Buffer& buffer) {
   return CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMaxStackAccumulators = 4096;
 
 // What a result takes where it is computed with.
-int64_t ResultBytes(const TypedName& result) { return SizeBytes(Info(result.type).computed); }
+int64_t ResultBytes(ScalarType result) { return SizeBytes(Info(result).computed); }
 
 }  // namespace
 
@@ -61,15 +61,35 @@ bool NestShape::IsGuarded(int d) const {
 
 bool NestShape::MayBeEmpty(int n) const {
   const int d = levels_[n].level.dimension;
-  // While other loops run, a thread may have nothing to do in some of their iterations.
-  if (is_thread(n)) return IsGuarded(d);
   int64_t last = 0;  // first point of the last part
   for (int m = 0; m < count(); ++m) {
-    if (levels_[m].level.dimension == d && is_parallel(m)) {
+    if (levels_[m].level.dimension != d) continue;
+    // Threads combine their results in every iteration of the loops around these.
+    const bool is_outside = is_thread(n) && (is_thread(m) || m < AccumulatorPlace());
+    if (is_outside || (is_parallel(m) && !is_thread(m))) {
       last += (levels_[m].parts - 1) * levels_[m].tile;
     }
   }
   return last >= expression_->dimensions()[d].size;
+}
+
+bool NestShape::NeedsPresence() const {
+  if (!expression_->has_reduction() || expression_->reduction().identity()) return false;
+  if (parameters_->lowering == Lowering::kTiles && parameters_->independent_accumulators) {
+    return true;
+  }
+  for (int n = 0; n < count(); ++n) {
+    if (levels_[n].parts == 1 || !is_reduced(n)) continue;
+    if (levels_[n].role == LayerRole::kLanes || (is_parallel(n) && MayBeEmpty(n))) return true;
+  }
+  return false;
+}
+
+std::vector<ScalarType> NestShape::PartialTypes() const {
+  std::vector<ScalarType> types;
+  for (const TypedName& result : expression_->function().results()) types.push_back(result.type);
+  if (NeedsPresence()) types.push_back(ScalarType::kBool);
+  return types;
 }
 
 int NestShape::InputRegion(int buffer, int n) const {
@@ -230,7 +250,7 @@ bool NestShape::IsShuffled(int n) const {
 
 int64_t NestShape::ExchangedResults() const {
   int64_t bytes = 0;
-  for (const TypedName& result : expression_->function().results()) bytes += ResultBytes(result);
+  for (const ScalarType type : PartialTypes()) bytes += ResultBytes(type);
   const int64_t elements = AccumulatorElements();
   int64_t exchanged = std::clamp<int64_t>(
       kExchangeBytes / std::max<int64_t>(1, bytes * ThreadsPerBlock()), 1, elements);
@@ -264,8 +284,8 @@ int64_t NestShape::SharedBytes() const {
     arrays += AccumulatorElements() * ThreadsPerBlock();
   }
   if (parameters_->combine_blocks == CombineBlocks::kLastBlock) arrays += ThreadsPerBlock();
-  for (const TypedName& result : expression_->function().results()) {
-    bytes += RoundUp(arrays * ResultBytes(result), 16);
+  for (const ScalarType type : PartialTypes()) {
+    bytes += RoundUp(arrays * ResultBytes(type), 16);
   }
   return bytes;
 }

@@ -47,9 +47,15 @@ class NestShape {
   // Whether some point of the parts along dimension d lies outside of its size.
   bool IsGuarded(int d) const;
   // Whether a part of the parallel level may have no point at all, so that reductions over its
-  // parts need an identity: blocks that begin outside of the dimension; all threads if it is
-  // guarded.
+  // parts need something that is neutral: blocks that begin outside of the dimension; threads, if
+  // one begins there in some iteration of the loops in each of which they combine their results.
   bool MayBeEmpty(int n) const;
+  // Whether partial results need to say whether they are those of any point: some may be empty, and
+  // the operator has no neutral element (codegen/program/presence.h). That is one more result, of
+  // type bool.
+  bool NeedsPresence() const;
+  // Of the results as they are combined.
+  std::vector<ScalarType> PartialTypes() const;
 
   // Region of an input (D3) or output (R3) buffer at place n; 0 where memory is not explicit.
   int InputRegion(int buffer, int n) const;

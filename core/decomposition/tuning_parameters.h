@@ -373,8 +373,7 @@ Result<TuningParameters> ParseTuningParameters(std::string_view text, const Expr
 //     stages and padding that memory and loops allow; asynchronous ones are of 4, 8 or 16 bytes
 //     that are neighbours and aligned on both sides, on devices that have them;
 //   - parallel parts of a reduced dimension combine in a region that all of them reach (Tables
-//   2-4),
-//     and have an identity if they may be empty; with policies as above, they are those parts;
+//     2-4); with policies as above, they are those parts;
 //   - blocks combine by atomics only what can be added atomically in any order, and where there are
 //     several parts, in one nest (AtomicsObstacle); in the last one of them, or in clusters, where
 //     the device can, no loop runs around the results of a thread, and these are in registers

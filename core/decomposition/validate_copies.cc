@@ -20,7 +20,7 @@ class Copies {
   Status Run() const {
     for (int b = 0; b < static_cast<int>(p_.inputs.size()); ++b) {
       MDH_RETURN_IF_ERROR(
-          AtParameter(Input(b), {.kind = ParameterPlace::Kind::kInput, .buffer = b}));
+          AtParameter(Input(b), {.kind = ParameterPlace::Kind::kInput, .buffer = OwnerOf(e_, b)}));
     }
     return absl::OkStatus();
   }
@@ -36,8 +36,8 @@ class Copies {
   }
 
   const std::string& Name(int b) const { return e_.inputs()[b].name; }
-  static ParameterPlace Of(int b, const char* what) {
-    return {.kind = ParameterPlace::Kind::kInput, .buffer = b, .choice = what};
+  ParameterPlace Of(int b, const char* what) const {
+    return {.kind = ParameterPlace::Kind::kInput, .buffer = OwnerOf(e_, b), .choice = what};
   }
 
   Status Ranges(int b) const {
@@ -71,8 +71,7 @@ class Copies {
     const std::vector<int> places = shape_.CopyPlaces(b);
     if (!places.empty() && !CanStage(e_.inputs()[b])) {
       return InvalidParameters("copy of ", Name(b),
-                               " (D3): its accesses differ in more than constants, run backwards "
-                               "or are of records");
+                               " (D3): its accesses run backwards or are of records");
     }
     for (const int n : places) {
       double elements = 1;

@@ -66,7 +66,6 @@ class Nest {
     MDH_RETURN_IF_ERROR(AtParameter(UnrolledLoops(), Tiles(m_.LayerWith(LayerRole::kRegisters))));
     MDH_RETURN_IF_ERROR(ValidateCopies(inputs_, device_));
     MDH_RETURN_IF_ERROR(ResultRegions());
-    MDH_RETURN_IF_ERROR(Identities());
     MDH_RETURN_IF_ERROR(AtParameter(BlockCombination(), ChoicePlace("combine")));
     MDH_RETURN_IF_ERROR(ValidateNumerics(results_));
     if (m_.memory == MemoryKind::kExplicit) {
@@ -236,21 +235,6 @@ class Nest {
     return InvalidParameters(name, threads, " shuffle (R3), but ", lanes, " are in a tile");
   }
 
-  Status Identities() const {
-    for (int n = 0; n < results_.count(); ++n) {
-      const NestShape::Level& level = results_.levels()[n];
-      if (level.parts == 1 || !results_.is_reduced(n) || !results_.is_parallel(n)) continue;
-      if (!results_.MayBeEmpty(n) || e_.reduction().identity()) continue;
-      return AtParameter(
-          InvalidParameters("parallel parts of level ", LevelText(level.level), " along dimension ",
-                            e_.dimensions()[level.level.dimension].name,
-                            " may be empty, which needs an operator with an identity; ",
-                            e_.combine_operators()[level.level.dimension].ToString(), " has none"),
-          TileOf(level.level));
-    }
-    return absl::OkStatus();
-  }
-
   Status BlockCombination() const {
     const CombineBlocks how = p_.combine_blocks;
     // Those of matrix units have parts of their own (unit_plan.h).
@@ -340,8 +324,8 @@ class Nest {
                          static_cast<double>(results_.ThreadsPerBlock());
         for (const int64_t blocks : grid) results *= static_cast<double>(blocks);
         double bytes = 0;
-        for (const TypedName& result : e_.function().results()) {
-          bytes += results * static_cast<double>(std::max(4, SizeBytes(result.type)));
+        for (const ScalarType type : results_.PartialTypes()) {
+          bytes += results * static_cast<double>(std::max(4, SizeBytes(type)));
         }
         return bytes;
       }
@@ -391,6 +375,11 @@ class Nest {
 }  // namespace
 
 Status ValidateNest(const NestShape& nest, const DeviceDescription& device) {
+  if (HasSeparateCopies(nest)) {
+    const Expression separate = WithSeparateAccesses(nest.expression());
+    const TuningParameters parameters = WithSeparateAccesses(nest.parameters(), separate);
+    return Nest(NestShape(separate, nest.model(), parameters), device).Run();
+  }
   return Nest(nest, device).Run();
 }
 

@@ -45,7 +45,7 @@ class Validator {
       const int64_t lanes = p_.tile[lanes_layer - 1][d];
       if (lanes == 1) continue;
       MDH_RETURN_IF_ERROR(AtParameter(
-          LanesAlong(d, lanes, has_lanes),
+          Lanes(lanes, has_lanes),
           {.kind = ParameterPlace::Kind::kTile, .layer = lanes_layer - 1, .dimension = d}));
       has_lanes = true;
     }
@@ -57,14 +57,10 @@ class Validator {
     return absl::OkStatus();
   }
 
-  Status LanesAlong(int d, int64_t lanes, bool has_others) const {
+  static Status Lanes(int64_t lanes, bool has_others) {
     if (has_others) return InvalidParameters("lanes on more than one dimension");
     if (lanes > kMaxLanes || (lanes & (lanes - 1)) != 0) {
       return InvalidParameters("lanes must be a power of two up to ", kMaxLanes, ", not ", lanes);
-    }
-    if (e_.is_reduction(d) && !e_.reduction().identity()) {
-      return InvalidParameters("lanes on the reduced dimension ", e_.dimensions()[d].name,
-                               " need an operator with an identity");
     }
     return absl::OkStatus();
   }

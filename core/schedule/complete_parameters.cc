@@ -230,10 +230,11 @@ class Completion {
               step.from == RegionStep::kInside ? n > last_loop : step.from == level;
           if (is_from) region = std::max(region, step.region);
         }
-        const bool is_combined = decision.kind == Kind::kCombine && decision.layer == level.layer &&
-                                 decision.dimension == level.dimension;
-        if (is_combined)
-          region = std::max(region, static_cast<int>(decision.values.Named(1)[0][0]));
+        if (decision.kind != Kind::kCombine || decision.layer != level.layer) continue;
+        const std::optional<ChoiceValue> value = First(decision);
+        if (decision.dimension == level.dimension && value.has_value()) {
+          region = std::max(region, static_cast<int>((*value)[0]));
+        }
       }
       memory->regions[level.layer][level.dimension] = region;
     }

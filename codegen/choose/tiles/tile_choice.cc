@@ -104,7 +104,7 @@ class Ranking {
   void TryLanes(int d, TileChoice choice) {
     const int64_t lanes = RoundDownToPowerOfTwo(std::min(size(d), LanesAlong(d)));
     if (lanes == 1 || !HasNeighbours(d)) return;
-    if (e_.is_reduction(d) && (is_ordered_ || !e_.reduction().identity())) return;
+    if (e_.is_reduction(d) && is_ordered_) return;
     choice.vector_dimension = d;
     choice.lanes = lanes;
     choice.tile[d] = lanes;
@@ -258,8 +258,8 @@ class Ranking {
     if (size(innermost) >= 32 * group) {
       Add(some);
       // Where few results are too short a chain of operations to wait for.
-      some.independent_accumulators = e_.reduction().identity().has_value();
-      if (some.independent_accumulators) Add(some);
+      some.independent_accumulators = true;
+      Add(some);
       some.independent_accumulators = false;
     }
     if (v < 0 || size(innermost) < 64 || e_.finishes_results()) return;

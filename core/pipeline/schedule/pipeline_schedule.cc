@@ -47,6 +47,7 @@ struct PipelineSchedule::Implementation {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{1} << 20;
+constexpr int kMostKeyReadings = 4;
 
 bool IsRows(absl::Span<const JointGroup> groups, int step) {
   return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
@@ -114,6 +115,13 @@ Result<PipelineSchedule> PipelineSchedule::Read(std::string_view text, const Pip
   MDH_ASSIGN_OR_RETURN(made->parsed, ParsePipelineSchedule(source, made->names, model.name));
   const PipelineSchedule schedule(made);
   MDH_RETURN_IF_ERROR(schedule.Complete(made.get()));
+  // What can be said of a partition by names only can be said of an earlier one by the numbers that
+  // keys have instead: the key is the one that comes back when it is read.
+  for (int n = 0; !is_key && !made->parsed.sections.empty() && n < kMostKeyReadings; ++n) {
+    const Result<PipelineSchedule> of_key = OfKey(made->key, pipeline, model);
+    if (!of_key.ok() || of_key->KeyText() == made->key) break;
+    made->key = of_key->KeyText();
+  }
   return schedule;
 }
 

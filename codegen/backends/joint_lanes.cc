@@ -1,0 +1,52 @@
+#include "codegen/backends/joint_lanes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "codegen/backends/row_lanes.h"
+#include "codegen/backends/stage_on_part.h"
+
+namespace mdh {
+
+int64_t ThreadsOfBlock(const JointStageParts& parts) {
+  int64_t threads = 1;
+  for (const JointStageParts::Step& step : parts.steps) {
+    for (const Stage& stage : step.built.program.stages) {
+      threads = std::max(threads, NumberedThreads(stage));
+    }
+  }
+  return threads;
+}
+
+std::set<std::string> ConstantsOf(const JointStageParts& parts) {
+  std::set<std::string> constants, written;
+  for (const JointStageParts::Step& step : parts.steps) {
+    for (size_t n = 0; n < step.buffers.size(); ++n) {
+      const PartBuffer& place = step.buffers[n];
+      if (place.kind != PartBuffer::Kind::kWhole) continue;
+      const bool is_output = step.built.arguments[n].is_output;
+      (is_output ? written : constants).insert(parts.buffers[place.buffer]);
+    }
+  }
+  std::erase_if(constants, [&](const std::string& name) { return written.contains(name); });
+  return constants;
+}
+
+JointLanes LanesOf(const JointStageParts& parts, const DeviceDescription& device) {
+  std::vector<const Stage*> of_chunks, all;
+  bool commutes = true;
+  for (size_t s = 0; s < parts.steps.size(); ++s) {
+    commutes &= parts.steps[s].commutes;
+    for (const Stage& stage : parts.steps[s].built.program.stages) {
+      all.push_back(&stage);
+      if (static_cast<int>(s) < parts.body) of_chunks.push_back(&stage);
+    }
+  }
+  const int64_t threads = ThreadsOfBlock(parts), lanes = LanesOfRows(of_chunks);
+  if (lanes == 1 || of_chunks[0]->launch.threads_per_block() != threads) return {};
+  const int64_t warp = device.blocks.warp_size;
+  const bool fit = warp >= 2 * lanes && warp % (2 * lanes) == 0 && threads / lanes % 2 == 0;
+  return {lanes, fit && commutes && ShufflesAreOfLanes(all, lanes)};
+}
+
+}  // namespace mdh

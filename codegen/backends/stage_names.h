@@ -1,0 +1,19 @@
+// Names of stages in a program with others.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/program/loop_program.h"
+
+namespace mdh {
+
+// `body` in which names have been replaced by others: those in `renamed`, and others that are names
+// in `shared`, by new ones.
+Block WithNames(const std::vector<Stage>& stages, const Block& body,
+                const std::map<std::string, std::string>& renamed,
+                const std::set<std::string>& shared);
+
+}  // namespace mdh

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,7 @@ std::vector<int> MdhProblem::DimensionsInTurn() const {
   const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
   std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
     if (is_fixed(a) || is_fixed(b)) return is_fixed(a) && !is_fixed(b);
-    return size(a) > size(b);
+    return std::tuple(is_reduced(a), -size(a)) < std::tuple(is_reduced(b), -size(b));
   });
   return dimensions;
 }
@@ -163,6 +164,7 @@ DesignRanges MdhSpaceKind::RangesOf(OpenCodes open) const {
     ranges.around_threads = extents(threads - 1);
     ranges.thread = extents(threads);
   }
+  SetVectors(open, ranges);
   if (const int number = choice("threads"); number >= 0) {
     for (const int64_t count : open[number]) {
       if (count == TuningParameters::kAllThreads) {

@@ -49,7 +49,9 @@ struct MdhProblem {
     return !Reassociates(numerics) && !expression.combine_operators()[d].is_concat();
   }
   // The order in which the space goes through the dimensions: what the policy orders first, then
-  // long ones, so that the many part counts of those meet few different products.
+  // kept ones, whose part counts meet in the limits of results, order and copies, then reduced
+  // ones; of each, long ones first, so that the many part counts of those meet few different
+  // products. Reductions first would need up to ten times as many nodes of the diagram.
   std::vector<int> DimensionsInTurn() const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----
@@ -102,6 +104,8 @@ class MdhSpaceKind {
   // ---- What decisions of schedules are about, as formulas (mdh_space_schedule.cc) ----
   // Of tile[layer][dimension], what it may be.
   virtual ExtentRange TileRange(int layer, int d, OpenCodes open) const = 0;
+  // The vectors of hosts, if the space has them.
+  virtual void SetVectors(OpenCodes, DesignRanges&) const {}
   // The same as a formula, and the number of parts.
   virtual Formula TileOf(int layer, int d) const = 0;
   virtual Formula PartsOf(int layer, int d) const = 0;

@@ -33,6 +33,7 @@ NestDecompositions::NestDecompositions(MdhProblem problem)
     : MdhSpaceKind(std::move(problem), LoweringOfLevels(problem.model)),
       p_(problem_),
       e_(problem_.expression),
+      views_(WithSeparateAccesses(e_)),
       layers_(static_cast<int>(problem_.model.layers.size())),
       threads_(problem_.model.LayerWith(LayerRole::kThreads)),
       warps_(problem_.model.LayerWith(LayerRole::kWarps)),
@@ -63,13 +64,7 @@ bool NestDecompositions::HasKept() const {
                      [&](int d) { return IsKept(d) && p_.size(d) > 1; });
 }
 
-// Threads along reductions may have nothing to do where parts are not whole, which needs an
-// identity.
-bool NestDecompositions::MayRunInParallel(int d) const {
-  if (p_.is_ordered(d)) return false;
-  if (!p_.is_reduced(d)) return true;
-  return e_.reduction().identity().has_value() && MayBeCut(d);
-}
+bool NestDecompositions::MayRunInParallel(int d) const { return !p_.is_ordered(d) && MayBeCut(d); }
 
 // Blocks along d: of many reductions, only along the longest.
 bool NestDecompositions::MayBeCut(int d) const {
@@ -319,7 +314,7 @@ void NestDecompositions::AddLanes() {
 void NestDecompositions::AddCopyFlags() {
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const Buffer& buffer = e_.inputs()[b];
-    if (!CanStage(buffer)) continue;
+    if (!CanStageApart(buffer)) continue;
     inputs_[b].copy = builder_.Add(absl::StrCat("copy_", buffer.name),
                                    {kNoCopy, kShared, kPrivate, kSharedAndPrivate});
   }

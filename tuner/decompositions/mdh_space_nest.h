@@ -88,12 +88,17 @@ class NestDecompositions : public MdhSpaceKind {
   void LimitBlocks();
   void LimitThreads();
   void LimitRegisters();
+  Formula LogOfBox(int b) const;
   void LimitCopies(int b);
-  void LimitPrivateCopies(int b);
+  void LimitPrivateCopies(int v);
   void LimitReductions();
   void LimitOrderedLoops();
   void KeepOrderedLoopsInside();
   void LimitUnrolling();
+  // Some configurations have NestShape::NeedsPresence.
+  bool MayNeedPresence() const {
+    return e_.has_reduction() && !e_.reduction().identity().has_value();
+  }
   int64_t ResultWords() const;
   double ResultBytes() const;
   double SharedBytesForCombining() const;
@@ -106,11 +111,12 @@ class NestDecompositions : public MdhSpaceKind {
   Formula SharedResidencyBits() const;
   std::vector<int64_t> GridCaps() const;
   int CopyWidth(int b) const;
+  int WidthOf(int v) const;
   bool MayBeAsynchronous(int b) const;
   void LimitAsyncCopies(int b);
   Formula WidthFits(int b, int64_t width) const;
   Formula LogOfParts(int d, const std::vector<int>& layers) const;
-  Formula LogOfExtent(int b, int x) const;
+  Formula LogOfExtent(int v, int x) const;
 
   // ---- Decisions of schedules (mdh_space_nest_schedule.cc) ----
   ExtentRange TileRange(int layer, int d, OpenCodes open) const override {
@@ -123,7 +129,7 @@ class NestDecompositions : public MdhSpaceKind {
   Formula AxisOf(MdhLevel level) const override;
   bool HasExactAxes(int layer) const override;
   std::optional<Formula> Registers() const override;
-  std::optional<Formula> ElementsInRegisters(int b) const;
+  std::optional<Formula> ElementsInRegisters(int v) const;
   std::optional<Formula> FormulaOf(const Decision& decision) const override;
   std::vector<MdhLevel> Loops() const;
   Formula IsActive(MdhLevel level) const { return Parts(level.layer, level.dimension) > 1; }
@@ -158,6 +164,7 @@ class NestDecompositions : public MdhSpaceKind {
 
   const MdhProblem& p_;
   const Expression& e_;
+  const Expression views_;  // with an input of its own for each kind of accesses; v: one of them
   const int layers_;
   const int threads_, warps_;                     // layers; -1
   int outer_ = -1, inner_ = -1, registers_ = -1;  // memory layers, from the outside; -1

@@ -26,7 +26,8 @@ double NestDecompositions::SharedBytesForCombining() const {
 
 double NestDecompositions::SharedBytesForCopies(int64_t resident_blocks) const {
   constexpr double kAlignment = 16;
-  const auto arrays = static_cast<double>(e_.inputs().size() + 2 * e_.function().results().size());
+  const auto arrays =
+      static_cast<double>(views_.inputs().size() + 2 * e_.function().results().size());
   const int64_t all = p_.device.blocks.shared_bytes_per_block + kReservedSharedBytes;
   const int64_t share = all / std::max<int64_t>(1, resident_blocks) - kReservedSharedBytes;
   return static_cast<double>(share) - kAlignment * arrays - SharedBytesForCombining();
@@ -69,8 +70,8 @@ Formula NestDecompositions::LogOfParts(int d, const std::vector<int>& layers) co
 
 // The logarithm of the extent of a shared copy in dimension x of a buffer. Where several dimensions
 // move in it, all but the longest are counted as a whole.
-Formula NestDecompositions::LogOfExtent(int b, int x) const {
-  const Buffer& buffer = e_.inputs()[b];
+Formula NestDecompositions::LogOfExtent(int v, int x) const {
+  const Buffer& buffer = views_.inputs()[v];
   const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
   const ConstantRange constants = ConstantsOf(buffer, x);
   int longest = -1;
@@ -85,7 +86,7 @@ Formula NestDecompositions::LogOfExtent(int b, int x) const {
     // Parts that are not whole can reach beyond the size, by less than it.
     if (d != longest) beside += coefficients[d] * 2 * (p_.size(d) - 1);
   }
-  const int64_t width = x + 1 == std::ssize(buffer.extents) ? CopyWidth(b) : 1;
+  const int64_t width = x + 1 == std::ssize(buffer.extents) ? CopyWidth(OwnerOf(views_, v)) : 1;
   const auto log_of = [&](int64_t points) {
     const int64_t extent = coefficients[longest < 0 ? 0 : longest] * (points - 1) + beside;
     const int64_t rounded = (extent + width - 1) / width * width;
@@ -104,14 +105,40 @@ Formula NestDecompositions::LogOfExtent(int b, int x) const {
   return Lookup(points, logs);
 }
 
+// The logarithm of the elements of the largest copy of an input. Extents that all copies have are
+// counted once: few different sums come together.
+Formula NestDecompositions::LogOfBox(int b) const {
+  std::vector<int> views;
+  for (int v = 0; v < std::ssize(views_.inputs()); ++v) {
+    if (OwnerOf(views_, v) == b) views.push_back(v);
+  }
+  const auto are_alike = [&](int v, int w, int x) {
+    const Buffer &one = views_.inputs()[v], &other = views_.inputs()[w];
+    const ConstantRange range = ConstantsOf(one, x), of_other = ConstantsOf(other, x);
+    return one.accesses[0].indices[x].coefficients == other.accesses[0].indices[x].coefficients &&
+           range.high - range.low == of_other.high - of_other.low;
+  };
+  std::vector<Formula> common;
+  std::vector<std::vector<Formula>> others(views.size());
+  for (int x = 0; x < std::ssize(e_.inputs()[b].extents); ++x) {
+    const bool is_common =
+        std::all_of(views.begin(), views.end(), [&](int v) { return are_alike(v, views[0], x); });
+    if (is_common) common.push_back(LogOfExtent(views[0], x));
+    for (size_t n = 0; n < views.size() && !is_common; ++n) {
+      others[n].push_back(LogOfExtent(views[n], x));
+    }
+  }
+  std::vector<Formula> boxes;
+  for (std::vector<Formula>& extents : others) boxes.push_back(Sum(std::move(extents)));
+  return Sum(std::move(common)) + Max(std::move(boxes));
+}
+
 void NestDecompositions::LimitCopies(int b) {
   const Buffer& buffer = e_.inputs()[b];
   const InputChoices& input = inputs_[b];
-  const double elements = SharedBytesForCopies() / static_cast<double>(inputs_.size()) /
+  const double elements = SharedBytesForCopies() / static_cast<double>(views_.inputs().size()) /
                           static_cast<double>(buffer.type.size_bytes());
-  std::vector<Formula> extents;
-  for (int x = 0; x < std::ssize(buffer.extents); ++x) extents.push_back(LogOfExtent(b, x));
-  const Formula box = Sum(extents);
+  const Formula box = LogOfBox(b);
   const Formula copy = builder_.At(input.copy), padding = builder_.At(input.padding);
   const Formula is_shared = copy == kShared || copy == kSharedAndPrivate;
   // Bits that padding can add, of rows of one element, and further stages.
@@ -162,12 +189,12 @@ void NestDecompositions::LimitAsyncCopies(int b) {
                    !is_asynchronous || can_move);
 }
 
-void NestDecompositions::LimitPrivateCopies(int b) {
+void NestDecompositions::LimitPrivateCopies(int v) {
   const double reductions = is_wide() ? UnrolledReductions() : std::min(4.0, UnrolledReductions());
-  const Buffer& buffer = e_.inputs()[b];
-  const Formula is_private = builder_.At(inputs_[b].copy) >= kPrivate;
+  const Buffer& buffer = views_.inputs()[v];
+  const Formula is_private = builder_.At(inputs_[OwnerOf(views_, v)].copy) >= kPrivate;
   const double words = static_cast<double>(MostPrivateWords(p_.device.blocks)) / 2 /
-                       static_cast<double>(inputs_.size());
+                       static_cast<double>(views_.inputs().size());
   double most = 1, spread = 1;          // elements of all parts; of a part, per point
   std::vector<int> indices(p_.rank());  // in how many a dimension is: diagonals are filled
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
@@ -198,7 +225,15 @@ void NestDecompositions::LimitPrivateCopies(int b) {
 
 // The most elements that can be copied at once if parts begin at multiples of them.
 int NestDecompositions::CopyWidth(int b) const {
-  const Buffer& buffer = e_.inputs()[b];
+  int width = WidthOf(b);
+  for (int v = 0; v < std::ssize(views_.inputs()); ++v) {
+    if (OwnerOf(views_, v) == b) width = std::min(width, WidthOf(v));
+  }
+  return width;
+}
+
+int NestDecompositions::WidthOf(int v) const {
+  const Buffer& buffer = views_.inputs()[v];
   if (buffer.type.is_record() || buffer.boundary.kind != Boundary::Kind::kNone) return 1;
   const std::vector<int64_t> strides = buffer.strides();
   const int last = static_cast<int>(buffer.extents.size()) - 1;
@@ -227,11 +262,18 @@ int NestDecompositions::CopyWidth(int b) const {
 
 // Parts outside of the box begin at multiples of the width.
 Formula NestDecompositions::WidthFits(int b, int64_t width) const {
-  const Buffer& buffer = e_.inputs()[b];
-  const auto& coefficients = buffer.accesses[0].indices.back().coefficients;
+  const auto is_along_row = [&](int d) {
+    for (int v = 0; v < std::ssize(views_.inputs()); ++v) {
+      const Buffer& buffer = views_.inputs()[v];
+      const bool moves =
+          OwnerOf(views_, v) == b && buffer.accesses[0].indices.back().coefficients[d] != 0;
+      if (moves) return true;
+    }
+    return false;
+  };
   Formula fits = true;
   for (const int d : turn_) {
-    if (coefficients[d] == 0 || p_.size(d) == 1) continue;
+    if (p_.size(d) == 1 || !is_along_row(d)) continue;
     fits = fits && (Parts(0, d) == 1 || Tile(0, d) % width == 0);
     const Formula is_inside = IsKept(d) ? IsInnermost() : Formula(false);
     fits = fits && (is_inside || Parts(outer_, d) == 1 || Tile(outer_, d) % width == 0);

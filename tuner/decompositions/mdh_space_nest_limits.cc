@@ -43,9 +43,10 @@ void NestDecompositions::AddLimits() {
   LimitThreads();
   LimitRegisters();
   for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!has(inputs_[b].copy)) continue;
-    LimitCopies(b);
-    LimitPrivateCopies(b);
+    if (has(inputs_[b].copy)) LimitCopies(b);
+  }
+  for (int v = 0; v < std::ssize(views_.inputs()); ++v) {
+    if (has(inputs_[OwnerOf(views_, v)].copy)) LimitPrivateCopies(v);
   }
 }
 
@@ -274,14 +275,14 @@ void NestDecompositions::LimitRegisters() {
 }
 
 int64_t NestDecompositions::ResultWords() const {
-  int64_t words = 0;
+  int64_t words = MayNeedPresence() ? 1 : 0;
   for (const TypedName& result : e_.function().results()) words += Words(SizeBytes(result.type));
   return words;
 }
 
 // At least what one of every result takes in shared memory.
 double NestDecompositions::ResultBytes() const {
-  double bytes = 0;
+  double bytes = MayNeedPresence() ? 4 : 0;
   for (const TypedName& result : e_.function().results()) {
     bytes += static_cast<double>(std::max<int64_t>(4, SizeBytes(result.type)));
   }

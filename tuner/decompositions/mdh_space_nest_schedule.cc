@@ -145,8 +145,8 @@ Formula NestDecompositions::RegionOfCombination(MdhLevel level) const {
 
 // Of a copy in front of the loops of the register layer; nullopt: which elements it leaves out is
 // known only once the parts are.
-std::optional<Formula> NestDecompositions::ElementsInRegisters(int b) const {
-  const Buffer& buffer = e_.inputs()[b];
+std::optional<Formula> NestDecompositions::ElementsInRegisters(int v) const {
+  const Buffer& buffer = views_.inputs()[v];
   std::vector<Formula> extents = {Formula(1)};
   for (int x = 0; x < std::ssize(buffer.extents); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, x);
@@ -165,7 +165,7 @@ std::optional<Formula> NestDecompositions::ElementsInRegisters(int b) const {
 }
 
 std::optional<Formula> NestDecompositions::Registers() const {
-  if (!is_explicit()) return std::nullopt;
+  if (!is_explicit() || MayNeedPresence()) return std::nullopt;
   const Formula results = builder_.At(results_);
   std::vector<Formula> kept = {Formula(ResultWords())};
   for (int d = 0; d < p_.rank(); ++d) {
@@ -175,12 +175,13 @@ std::optional<Formula> NestDecompositions::Registers() const {
     kept.push_back(If(results == kInDevice, 1, parts));
   }
   Formula words = If(results >= kSharedInside, 0, Product(kept));
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!has(inputs_[b].copy)) continue;
-    const std::optional<Formula> elements = ElementsInRegisters(b);
+  for (int v = 0; v < std::ssize(views_.inputs()); ++v) {
+    const int copy = inputs_[OwnerOf(views_, v)].copy;
+    if (!has(copy)) continue;
+    const std::optional<Formula> elements = ElementsInRegisters(v);
     if (!elements.has_value()) return std::nullopt;
-    const int64_t each = Words(e_.inputs()[b].type.size_bytes());
-    words = words + If(builder_.At(inputs_[b].copy) >= kPrivate, *elements * each, 0);
+    const int64_t each = Words(views_.inputs()[v].type.size_bytes());
+    words = words + If(builder_.At(copy) >= kPrivate, *elements * each, 0);
   }
   return words;
 }

@@ -50,7 +50,7 @@ bool RegisterDecompositions::IsAlongRows(int d) const {
 std::vector<int64_t> RegisterDecompositions::VectorDimensions() const {
   std::vector<int64_t> dimensions = {-1};
   for (int d = 0; lanes_layer_ >= 0 && d < p_.rank(); ++d) {
-    const bool is_free = !p_.is_reduced(d) || (!p_.is_ordered(d) && e_.reduction().identity());
+    const bool is_free = !p_.is_reduced(d) || !p_.is_ordered(d);
     if (p_.size(d) >= 2 && is_free && IsAlongRows(d)) dimensions.push_back(d);
   }
   return dimensions;

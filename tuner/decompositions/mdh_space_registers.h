@@ -60,6 +60,7 @@ class RegisterDecompositions : public MdhSpaceKind {
 
   // ---- Decisions of schedules (mdh_space_registers_schedule.cc) ----
   ExtentRange TileRange(int layer, int d, OpenCodes open) const override;
+  void SetVectors(OpenCodes open, DesignRanges& ranges) const override;
   Formula TileOf(int layer, int d) const override;
   Formula PartsOf(int layer, int d) const override;
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;

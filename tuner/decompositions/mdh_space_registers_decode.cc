@@ -51,6 +51,20 @@ ExtentRange RegisterDecompositions::TileRange(int layer, int d, OpenCodes open) 
   return dimensions_.at(d).OuterRange(open, lanes, LevelOf(layer) - 1);
 }
 
+// Where all that are open have vectors, none of which dot instructions may multiply.
+void RegisterDecompositions::SetVectors(OpenCodes open, DesignRanges& ranges) const {
+  if (has_choice("dot") && std::ranges::any_of(open[choice("dot")], [](int64_t d) { return d; })) {
+    return;
+  }
+  DimensionSet along = 0;
+  for (const int64_t d : open[vector_dimension_]) {
+    if (d < 0) return;
+    along |= DimensionSet{1} << d;
+  }
+  ranges.vectors_along = along;
+  ranges.most_lanes = *std::max_element(open[lanes_].begin(), open[lanes_].end());
+}
+
 Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
   Configuration c(builder_.parameters().size(), 0);
   c[vector_dimension_] = -1;

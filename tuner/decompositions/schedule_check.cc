@@ -178,7 +178,7 @@ Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& quest
     if (schedule.Allows(one).ok()) check.example = ToText(one);
   }
   const Result<MdhSpace> space = question.SpaceUnder(schedule);
-  if (answer.outcome == Outcome::kFound && absl::IsFailedPrecondition(space.status())) {
+  if (absl::IsResourceExhausted(space.status())) {
     check.is_exact = false;  // too large for a diagram, and too full of dead ends without
     return check;
   }

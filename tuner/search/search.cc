@@ -224,6 +224,8 @@ int64_t Search::evaluations() const { return state_->evaluations; }
 int64_t Search::valid_evaluations() const { return state_->valid_evaluations; }
 const std::optional<Evaluation>& Search::best() const { return state_->best; }
 
+int64_t Search::left_out() const { return state_->cut.rejected(); }
+
 CutFigures Search::cut() const {
   const SearchCut& cut = state_->cut;
   CutFigures figures;

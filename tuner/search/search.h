@@ -74,6 +74,8 @@ class Search {
   int64_t valid_evaluations() const;  // told with a cost
   // The smallest cost, the earliest of equal ones; nullopt before the first.
   const std::optional<Evaluation>& best() const;
+  // Proposals that were rejected so far, and not tried since, as far as memory reaches.
+  int64_t left_out() const;
   // What was proven by then of all that techniques know.
   CutFigures cut() const;
 

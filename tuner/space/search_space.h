@@ -71,7 +71,8 @@ class SearchSpace {
   // Errors: InvalidArgument for repeated or malformed names, unknown names and wrong types in a
   // constraint; FailedPrecondition if no configuration satisfies the constraints, naming the one
   // that emptied the space; OutOfRange if a constraint overflows, with the values; Cancelled;
-  // ResourceExhausted for what would be lazy and may not be.
+  // ResourceExhausted for what would be lazy and may not be, or where no configuration is found
+  // then, though there may be some.
   static Result<SearchSpace> Create(std::vector<TuningParameter> parameters,
                                     std::vector<Constraint> constraints,
                                     const SpaceOptions& options = {});

@@ -128,7 +128,7 @@ Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
     construction.graph.clear();
     auto lazy = std::make_shared<LazySpace>(std::move(preparation.plan), options.max_bytes);
     if (!lazy->FindFirst(is_empty) && !is_empty) {
-      return absl::FailedPreconditionError(
+      return absl::ResourceExhaustedError(
           absl::StrCat("the search space needs more than ", options.max_bytes,
                        " bytes, and no configuration was found without a diagram"));
     }

@@ -148,7 +148,18 @@ Result<std::vector<ToldTrial>> Study::Tell(absl::Span<const ToldOutcome> outcome
   return news;
 }
 
+void Study::CheckLowerBound(const Evaluation& evaluation) {
+  const CostBound* const bound = search_.options().bound.get();
+  if (bound == nullptr || !evaluation.cost.has_value() || !lower_bound_violation_.empty()) return;
+  const double least = bound->OfOne(evaluation.configuration);
+  if (*evaluation.cost >= least) return;
+  lower_bound_violation_ =
+      absl::StrCat("trial ", evaluation.number, " cost ", *evaluation.cost,
+                   ", less than its lower bound of ", least, ", so nothing is left out any more");
+}
+
 void Study::CountTold(const ToldTrial& trial) {
+  CheckLowerBound(trial.evaluation);
   active_time_.Add(trial.asked_ns, trial.told_ns);
   progress_.elapsed_ns = active_time_.total_ns();
   ++progress_.evaluations;
@@ -170,9 +181,17 @@ void Study::FinishIfDone() {
   if (state_ != v1::STUDY_STATE_ACTIVE || !leases_.empty() || !search_.is_exhausted()) return;
   state_ = v1::STUDY_STATE_FINISHED;
   const bool has_count = !space().is_lazy();
-  state_reason_ = has_count && space().count() == evaluations()
-                      ? "every configuration was evaluated"
-                      : "the technique has nothing more to propose";
+  const CutFigures cut = search_.cut();
+  if (has_count && space().count() == evaluations()) {
+    state_reason_ = "every configuration was evaluated";
+  } else if (cut.is_within_gap || cut.is_whole) {
+    state_reason_ = search_.options().gap == 0
+                        ? "no configuration is better than the best, as the lower bound shows"
+                        : absl::StrCat("the best is within ", 100 * search_.options().gap,
+                                       " % of the best possible, as the lower bound shows");
+  } else {
+    state_reason_ = "the technique has nothing more to propose";
+  }
 }
 
 void Study::Cancel() {

@@ -80,6 +80,9 @@ class Study {
   const SearchSpace& space() const { return search_.space(); }
   int64_t evaluations() const { return search_.evaluations(); }
   int64_t valid_evaluations() const { return search_.valid_evaluations(); }
+  int64_t left_out() const { return search_.left_out(); }
+  // How a trial cost less than its lower bound; empty if none did.
+  const std::string& lower_bound_violation() const { return lower_bound_violation_; }
   int64_t outstanding() const { return static_cast<int64_t>(leases_.size()); }
   const std::optional<Evaluation>& best() const { return search_.best(); }
   int64_t active_ns() const { return active_time_.total_ns(); }
@@ -92,6 +95,7 @@ class Study {
   Status CheckOutcomes(absl::Span<const ToldOutcome> outcomes) const;
   // Takes note of a cost that the search was told.
   void CountTold(const ToldTrial& trial);
+  void CheckLowerBound(const Evaluation& evaluation);
   // How many configurations may be given out for the first time.
   int NewAllowed(int count) const;
   void FinishIfDone();
@@ -100,6 +104,7 @@ class Study {
   std::optional<AbortCondition> abort_;
   v1::StudyState state_ = v1::STUDY_STATE_ACTIVE;
   std::string state_reason_;
+  std::string lower_bound_violation_;
   std::map<int64_t, LeasedTrial> leases_;  // by number
   std::vector<Cost> costs_;                // of number n at n - 1, if it is none of leases_
   SearchProgress progress_;

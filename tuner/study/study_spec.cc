@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/space/formula/formula_text.h"
+#include "tuner/space/formula_bound.h"
 #include "tuner/space/partial_configuration.h"
 #include "tuner/study/restrictions.h"
 #include "tuner/study/study_spec_error.h"
@@ -44,6 +45,7 @@ Status CheckSizes(const v1::StudySpec& spec) {
   for (const auto& definition : spec.definitions()) {
     bytes += definition.first.size() + definition.second.size();
   }
+  bytes += spec.lower_bound().size();
   for (const std::string& constraint : spec.constraints()) bytes += constraint.size();
   for (const v1::TableConstraint& table : spec.tables()) bytes += table.text().size();
   for (const v1::StudyParameter& parameter : spec.parameters()) {
@@ -121,6 +123,29 @@ Status ReadConstraints(const v1::StudySpec& spec, StudyDefinition* study) {
   return absl::OkStatus();
 }
 
+Status ReadLowerBound(const v1::StudySpec& spec, StudyDefinition* study) {
+  if (!(spec.gap() >= 0 && spec.gap() < 1)) {
+    return Invalid(absl::StrCat("study.gap: ", spec.gap(), " is not at least 0 and less than 1"));
+  }
+  if (spec.lower_bound().empty()) {
+    if (spec.gap() == 0) return absl::OkStatus();
+    return Invalid("study.gap: it is about a lower bound, but there is none");
+  }
+  const auto formula =
+      ReadStudyFormula(spec.lower_bound(), *study, {ValueType::kInteger, ValueType::kReal});
+  if (!formula.ok()) return InField("study.lower_bound", formula.status());
+  int64_t values = 0;
+  for (const TuningParameter& parameter : study->parameters) values += parameter.range.size();
+  if (values > kMaxBoundedValues) {
+    return Invalid(absl::StrCat("study.lower_bound: the parameters have ", values,
+                                " values together, but at most ", kMaxBoundedValues,
+                                " may be bounded"));
+  }
+  study->search.bound = std::make_shared<FormulaBound>(*formula, study->parameters);
+  study->search.gap = spec.gap();
+  return absl::OkStatus();
+}
+
 Status ReadSearch(const v1::StudySpec& spec, StudyDefinition* study) {
   const auto technique = SearchTechniqueNamed(spec.technique());
   if (!technique.ok()) return InField("study.technique", technique.status());
@@ -178,6 +203,7 @@ Result<StudyDefinition> ReadStudySpec(const v1::StudySpec& given) {
   MDH_RETURN_IF_ERROR(CheckDefinitions(study));
   MDH_RETURN_IF_ERROR(ReadConstraints(spec, &study));
   MDH_RETURN_IF_ERROR(ReadSearch(spec, &study));
+  MDH_RETURN_IF_ERROR(ReadLowerBound(spec, &study));
   auto restrictions = ReadRestrictions(spec.restrictions());
   if (!restrictions.ok()) return InField("study.restrictions", restrictions.status());
   study.restrictions = *std::move(restrictions);

@@ -29,6 +29,7 @@ inline constexpr int kMaxStudyStarts = 1000;
 inline constexpr int kMaxStudyLookahead = 1024;
 inline constexpr int64_t kMaxStudyTextBytes = int64_t{1} << 20;  // of the texts of all formulas
 inline constexpr int64_t kMaxSetValues = int64_t{1} << 20;       // of one set
+inline constexpr int64_t kMaxBoundedValues = int64_t{1} << 20;   // of all parameters, with a bound
 inline constexpr int64_t kMaxTableTuples = int64_t{1} << 24;     // of one table
 
 // A checked specification: types are right, names are known. Whether any configuration is valid is

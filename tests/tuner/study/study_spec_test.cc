@@ -106,6 +106,32 @@ TEST(StudySpec, GivenSearchAndAbort) {
   EXPECT_EQ(study->abort->ToText(), "evaluations(10) or duration(5s)");
 }
 
+TEST(StudySpec, LowerBounds) {
+  const auto study =
+      ReadStudySpec(Spec(std::string(kSaxpy) + R"(lower_bound: "GS / LS + 0.5" gap: 0.125)"));
+  ASSERT_TRUE(study.ok()) << study.status();
+  ASSERT_NE(study->search.bound, nullptr);
+  EXPECT_EQ(study->search.gap, 0.125);
+  EXPECT_EQ(study->search.bound->OfOne({2, 4}), 128.5);
+  EXPECT_EQ(ReadStudySpec(Spec(kSaxpy))->search.bound, nullptr);
+  const auto error = [](const std::string& more) { return Error(kSaxpy + more); };
+  EXPECT_EQ(error("lower_bound: \"GS +\""),
+            "study.lower_bound: column 5: expected a value, but found the end");
+  EXPECT_EQ(error("lower_bound: \"GSS\""),
+            "study.lower_bound: there is no parameter or definition 'GSS'; did you mean 'GS'?");
+  EXPECT_EQ(error("lower_bound: \"GS > 3\""),
+            "study.lower_bound: is of type bool, but integer or real is expected");
+  EXPECT_EQ(error("lower_bound: \"1\" gap: 1"), "study.gap: 1 is not at least 0 and less than 1");
+  EXPECT_EQ(error("lower_bound: \"1\" gap: -0.5"),
+            "study.gap: -0.5 is not at least 0 and less than 1");
+  EXPECT_EQ(error("lower_bound: \"1\" gap: nan"),
+            "study.gap: nan is not at least 0 and less than 1");
+  EXPECT_EQ(error("gap: 0.5"), "study.gap: it is about a lower bound, but there is none");
+  EXPECT_EQ(error(R"(parameters { name: "X" interval { last: 1048575 } } lower_bound: "X")"),
+            "study.lower_bound: the parameters have 1050624 values together, but at most 1048576 "
+            "may be bounded");
+}
+
 TEST(StudySpec, Defaults) {
   const v1::StudySpec spec = WithDefaults(Spec(kSaxpy));
   EXPECT_EQ(spec.technique(), "auc_bandit");

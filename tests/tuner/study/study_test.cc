@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
+#include "tuner/space/formula_bound.h"
 
 namespace mdh::study_test {
 namespace {
@@ -34,6 +35,19 @@ Search NewSearch(int lookahead = 4, const std::string& technique = "auc_bandit")
   options.seed = 7;
   options.lookahead = lookahead;
   Result<Search> search = Search::Create(*std::move(space), std::move(options));
+  EXPECT_TRUE(search.ok()) << search.status();
+  return *std::move(search);
+}
+
+// The same with a lower bound on costs.
+Search BoundedSearch(const Formula& bound, const std::string& technique, double gap = 0) {
+  const Search plain = NewSearch();
+  SearchOptions options = plain.options();
+  options.technique = technique;
+  options.lookahead = 1;
+  options.gap = gap;
+  options.bound = std::make_shared<FormulaBound>(bound, plain.space().parameters());
+  Result<Search> search = Search::Create(plain.space(), std::move(options));
   EXPECT_TRUE(search.ok()) << search.status();
   return *std::move(search);
 }
@@ -325,6 +339,62 @@ TEST(StudyTest, OnlyTimeThatLedToACostIsActive) {
   EXPECT_EQ(study.study().state(), v1::STUDY_STATE_ACTIVE);
   study.TellCost(study.Ask(1, 6'000 * kSecond)[0], 6'065 * kSecond);
   EXPECT_EQ(study.study().state(), v1::STUDY_STATE_FINISHED);
+}
+
+// Asks and tells until nothing is given out any more; gives what it takes to do so elsewhere.
+StudyJournal Finish(Study& study) {
+  StudyJournal journal;
+  for (int64_t now = 0;; ++now) {
+    const std::vector<LeasedTrial> given = study.Ask(1, kLease, now);
+    if (given.empty()) break;
+    const auto told =
+        study.Tell({{given[0].proposal.number, CostOf(given[0].proposal.configuration)}}, now);
+    EXPECT_TRUE(told.ok()) << told.status();
+    journal.told.insert(journal.told.end(), told->begin(), told->end());
+  }
+  journal.state = study.state();
+  journal.state_reason = study.state_reason();
+  return journal;
+}
+
+TEST(StudyTest, LowerBoundsLeaveOutWhatIsNoBetter) {
+  const Formula a = Formula::Parameter("a"), b = Formula::Parameter("b");
+  const Formula bound = (a - 3) * (a - 3) + (b - 7) * (b - 7);
+  for (const std::string technique : {"auc_bandit", "random", "exhaustive", "best_first"}) {
+    SCOPED_TRACE(technique);
+    Study study(BoundedSearch(bound, technique), std::nullopt);
+    const StudyJournal journal = Finish(study);
+    EXPECT_EQ(study.state(), v1::STUDY_STATE_FINISHED);
+    EXPECT_EQ(study.state_reason(),
+              "no configuration is better than the best, as the lower bound shows");
+    EXPECT_EQ(study.best()->configuration, (Configuration{3, 7}));
+    EXPECT_LT(study.evaluations(), 40);
+    EXPECT_EQ(study.lower_bound_violation(), "");
+    const auto resumed = Study::Resume(BoundedSearch(bound, technique), std::nullopt, journal);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(resumed->evaluations(), study.evaluations());
+    EXPECT_GT(study.left_out(), technique == "best_first" ? -1 : 10);
+  }
+  // What is proven is less where less is asked for.
+  Study near(BoundedSearch(bound + Formula(0.25), "best_first", 0.5), std::nullopt);
+  Finish(near);
+  EXPECT_EQ(near.state_reason(),
+            "the best is within 50 % of the best possible, as the lower bound shows");
+}
+
+TEST(StudyTest, LowerBoundsThatAreWrongCountNoMore) {
+  const Formula a = Formula::Parameter("a"), b = Formula::Parameter("b");
+  const Formula bound = (a - 3) * (a - 3) + (b - 7) * (b - 7) + If(a == 1, 200, 0);
+  Study study(BoundedSearch(bound, "exhaustive"), std::nullopt);
+  const StudyJournal journal = Finish(study);
+  EXPECT_EQ(study.state_reason(), "every configuration was evaluated");
+  EXPECT_EQ(study.left_out(), 0);
+  EXPECT_EQ(study.best()->configuration, (Configuration{3, 7}));
+  EXPECT_THAT(study.lower_bound_violation(), HasSubstr("less than its lower bound of "));
+  EXPECT_THAT(study.lower_bound_violation(), HasSubstr(", so nothing is left out any more"));
+  const auto resumed = Study::Resume(BoundedSearch(bound, "exhaustive"), std::nullopt, journal);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->lower_bound_violation(), study.lower_bound_violation());
 }
 
 TEST(StudyTest, JournalsOfOtherSearchesAreRefused) {

@@ -75,6 +75,12 @@ class Compiler {
     return direct ? direct->number : Opaque(formula);
   }
 
+  std::optional<Operand> Number(const Formula& formula) {
+    const std::optional<Typed> number = Compile(formula);
+    if (!number.has_value() || number->kind == ValueKind::kCondition) return std::nullopt;
+    return Operand{number->number, number->kind == ValueKind::kReal};
+  }
+
  private:
   // nullopt: contains what operations cannot express (permutations that are computed or compared
   // with permutations of other items).
@@ -411,6 +417,12 @@ std::vector<RootCondition> CompileConstraints(const std::vector<Constraint>& con
     for (int operand : std::vector<int>(operation.operands)) roots.push_back({operand, number});
   }
   return roots;
+}
+
+std::optional<Operand> CompileNumber(const Formula& formula,
+                                     const std::vector<TuningParameter>& parameters,
+                                     const StringRanks& strings, OperationGraph& graph) {
+  return Compiler(parameters, strings, graph).Number(formula);
 }
 
 }  // namespace mdh

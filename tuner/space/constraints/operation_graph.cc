@@ -57,21 +57,40 @@ Bounds OperationGraph::BoundsOf(const Operation& operation) const {
     anything.can = kCanBeFalse | kCanBeTrue | kCanBeUndefined;
     return anything;
   }
+  return BoundsOf(operation, bounds_);
+}
+
+Bounds OperationGraph::BoundsOf(const Operation& operation, const std::vector<Bounds>& operands) {
   Bounds result;
   if (!IsChain(operation.code)) {
-    EvaluateBounds(operation, bounds_.data(), result);
+    EvaluateBounds(operation, operands.data(), result);
     return result;
   }
   // Bounds of chains do not depend on how they are associated, but for overflow of ends.
   Operation pair = operation;
   pair.operands = {0, 1};
-  Bounds values[2] = {bounds_[operation.operands[0]], {}};
+  Bounds values[2] = {operands[operation.operands[0]], {}};
   for (size_t i = 1; i < operation.operands.size(); ++i) {
-    values[1] = bounds_[operation.operands[i]];
+    values[1] = operands[operation.operands[i]];
     EvaluateBounds(pair, values, result);
     values[0] = result;
   }
   return values[0];
+}
+
+std::vector<Bounds> OperationGraph::Evaluate(absl::Span<const Bounds> values,
+                                             absl::Span<const Bounds> codes) const {
+  std::vector<Bounds> results = bounds_;
+  for (size_t n = 0; n < operations_.size(); ++n) {
+    const Operation& operation = operations_[n];
+    if (operation.code == OperationCode::kParameter) results[n] = values[operation.number];
+    if (operation.code == OperationCode::kCode) results[n] = codes[operation.number];
+    const bool is_known = IsLeafOfParameter(operation.code) ||
+                          operation.code == OperationCode::kConstant ||
+                          operation.code == OperationCode::kPredicate;
+    if (!is_known) results[n] = BoundsOf(operation, results);
+  }
+  return results;
 }
 
 int OperationGraph::Add(Operation operation) {

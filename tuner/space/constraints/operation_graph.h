@@ -2,6 +2,7 @@
 // operands. Types are decided: what a formula can do is known before any value is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,17 +39,29 @@ class OperationGraph {
   int AddConstant(ValueKind kind, const Bounds& value);
   int AddPredicate(OpaqueCondition condition, std::vector<int> operands);
 
+  // What the operations can come to for bounds of the parameters' values and, where these are no
+  // integers, of their codes.
+  std::vector<Bounds> Evaluate(absl::Span<const Bounds> values,
+                               absl::Span<const Bounds> codes) const;
+
   // For other bounds of the parameters' values.
   void SetParameterBounds(std::vector<Bounds> parameter_bounds);
 
  private:
   Bounds BoundsOf(const Operation& operation) const;
+  static Bounds BoundsOf(const Operation& operation, const std::vector<Bounds>& operands);
 
   std::vector<Bounds> parameter_bounds_;
   std::vector<Operation> operations_;
   std::vector<Bounds> bounds_;
   std::vector<OpaqueCondition> predicates_;
   absl::flat_hash_map<std::vector<int64_t>, int> numbers_;
+};
+
+// A number that an operation gives.
+struct Operand {
+  int operation;
+  bool is_real;
 };
 
 // A condition that every configuration satisfies.
@@ -61,6 +74,12 @@ struct RootCondition {
 std::vector<RootCondition> CompileConstraints(const std::vector<Constraint>& constraints,
                                               const std::vector<TuningParameter>& parameters,
                                               const StringRanks& strings, OperationGraph& graph);
+
+// The operation of a number. Expects what CheckFormula accepts; nullopt: operations cannot express
+// it.
+std::optional<Operand> CompileNumber(const Formula& formula,
+                                     const std::vector<TuningParameter>& parameters,
+                                     const StringRanks& strings, OperationGraph& graph);
 
 // The same operations with two operands at most. Chains of sums and products are associated such
 // that parameters of earlier levels come together first, so that prefixes are known by one value.

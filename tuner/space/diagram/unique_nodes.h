@@ -59,7 +59,8 @@ class UniqueNodes {
  private:
   // Of edges first..end-1.
   uint64_t HashOf(size_t first, size_t end) const {
-    uint64_t hash = end - first;
+    // No sum that positions are, or the product below would forget the child.
+    uint64_t hash = 0x2545f4914f6cdd1du + (end - first);
     for (size_t edge = first; edge < end; ++edge) {
       const uint64_t positions =
           static_cast<uint64_t>(edges_[edge].first) << 32 | edges_[edge].last;

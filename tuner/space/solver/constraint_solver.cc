@@ -23,8 +23,8 @@ std::vector<uint32_t> SizesOf(const std::vector<TuningParameter>& parameters,
 }
 
 // Choices that can be open at once: those of a parameter halve it, and then take one of its values.
-int MostDepth(const std::vector<TuningParameter>& parameters) {
-  int depth = 0;
+int MostDepth(const std::vector<TuningParameter>& parameters, const RuleSystem& system) {
+  auto depth = static_cast<int>(system.terms.size());
   for (const TuningParameter& parameter : parameters) {
     ++depth;
     for (uint32_t left = parameter.range.size(); left > kMostEnumerated; left -= left / 2) ++depth;
@@ -60,7 +60,7 @@ ConstraintSolver::ConstraintSolver(const std::vector<TuningParameter>& parameter
     for (const Rule::Use& use : rule.uses) rules_of_[use.variable].push_back(n);
   }
   for (const ParameterValues& values : system_.values) wanted_.push_back(UsualPosition(values));
-  const size_t words = static_cast<size_t>(groups_ + MostDepth(parameters)) / 64 + 1;
+  const size_t words = static_cast<size_t>(groups_ + MostDepth(parameters, system_)) / 64 + 1;
   conflict_ = why_ = Reasons(words);
   certain_.open = OpenValues(SizesOf(parameters, system_), words);
   is_possible_ = Narrow(certain_, std::move(always));
@@ -109,8 +109,9 @@ bool ConstraintSolver::Narrow(State& state, std::vector<int> rules, size_t most_
   return true;
 }
 
-// That of the fewest values in the rules that were broken most; -1 if whatever is open will do.
-int ConstraintSolver::ParameterToChoose(const State& state) const {
+// The parameter or condition of the fewest values in the rules that were broken most; -1 if
+// whatever is open will do.
+int ConstraintSolver::VariableToChoose(const State& state) const {
   std::vector<double> weights(rules_of_.size());
   for (size_t n = 0; n < system_.rules.size(); ++n) {
     if (state.is_settled[n] != 0) continue;
@@ -118,30 +119,35 @@ int ConstraintSolver::ParameterToChoose(const State& state) const {
   }
   int best = -1;
   double least = std::numeric_limits<double>::infinity();
-  for (int parameter = 0; parameter < system_.parameters(); ++parameter) {
-    const uint32_t count = state.open.count(parameter);
-    if (count == 1 || weights[parameter] == 0) continue;
-    const double cost = count / weights[parameter];
+  for (int variable = 0; variable < system_.variables(); ++variable) {
+    const uint32_t count = state.open.count(variable);
+    if (count == 1 || weights[variable] == 0) continue;
+    if (variable >= system_.parameters() && !system_.IsCondition(variable)) continue;
+    const double cost = count / weights[variable];
     if (cost >= least) continue;
     least = cost;
-    best = parameter;
+    best = variable;
   }
   return best;
 }
 
-PositionRange ConstraintSolver::ValuesToTry(const OpenValues& open, int parameter) {
-  const uint32_t first = open.first(parameter), last = open.last(parameter);
-  const uint32_t wanted = std::clamp(wanted_[parameter], first, last);
-  if (open.count(parameter) > kMostEnumerated) {
+PositionRange ConstraintSolver::ValuesToTry(const OpenValues& open, int variable) {
+  const uint32_t first = open.first(variable), last = open.last(variable);
+  if (variable >= system_.parameters()) {
+    const uint32_t position = is_random_ && rng_() % 2 == 0 ? last : first;
+    return {position, position};
+  }
+  const uint32_t wanted = std::clamp(wanted_[variable], first, last);
+  if (open.count(variable) > kMostEnumerated) {
     const uint32_t middle = first + (last - first) / 2;
     return wanted <= middle ? PositionRange{first, middle} : PositionRange{middle + 1, last};
   }
-  if (!open.is_listed(parameter)) return {first, first};
-  if (open.IsOpen(parameter, wanted) && !is_random_) return {wanted, wanted};
+  if (!open.is_listed(variable)) return {first, first};
+  if (open.IsOpen(variable, wanted) && !is_random_) return {wanted, wanted};
   uint32_t position = first;
   if (is_random_) {
-    for (uint64_t n = rng_() % open.count(parameter); n > 0; --n) {
-      position = open.Next(parameter, position);
+    for (uint64_t n = rng_() % open.count(variable); n > 0; --n) {
+      position = open.Next(variable, position);
     }
   }
   return {position, position};
@@ -161,45 +167,45 @@ bool ConstraintSolver::Stops() {
 }
 
 // The choice alone is why other values are closed, unless it leaves several.
-void ConstraintSolver::Choose(int parameter, PositionRange values, int choice, OpenValues& open) {
-  open.CloseBelow(parameter, values.first);
-  open.CloseAbove(parameter, values.last);
+void ConstraintSolver::Choose(int variable, PositionRange values, int choice, OpenValues& open) {
+  open.CloseBelow(variable, values.first);
+  open.CloseAbove(variable, values.last);
   why_.Clear();
-  if (values.first != values.last) why_.Add(open.why(parameter));
+  if (values.first != values.last) why_.Add(open.why(variable));
   why_.Add(choice);
-  open.SetWhy(parameter, why_.words());
+  open.SetWhy(variable, why_.words());
 }
 
 // What there is behind so many choices. Refuted: conflict_ says why.
 ConstraintSolver::End ConstraintSolver::Dive(State state, int depth) {
   const int choice = groups_ + depth;
   for (;;) {
-    const int parameter = ParameterToChoose(state);
-    if (parameter < 0) {
+    const int variable = VariableToChoose(state);
+    if (variable < 0) {
       if (!Narrow(state, OpenRules(state))) return End::kRefuted;
-      if (ParameterToChoose(state) >= 0) continue;
+      if (VariableToChoose(state) >= 0) continue;
       for (int p = 0; p < system_.parameters(); ++p) found_.push_back(state.open.first(p));
       return End::kFound;
     }
     if (Stops()) return End::kStopped;
-    const PositionRange tried = ValuesToTry(state.open, parameter);
+    const PositionRange tried = ValuesToTry(state.open, variable);
     State inside = state;
-    Choose(parameter, tried, choice, inside.open);
-    if (Narrow(inside, rules_of_[parameter], MostReads())) {
+    Choose(variable, tried, choice, inside.open);
+    if (Narrow(inside, rules_of_[variable], MostReads())) {
       const End end = Dive(std::move(inside), depth + 1);
       if (end != End::kRefuted) return end;
     }
     // Whatever is chosen here, it is refuted.
     if (!conflict_.Has(choice)) return End::kRefuted;
     conflict_.Remove(choice);
-    state.open.AddWhy(parameter, conflict_.words());
-    state.open.Close(parameter, tried);
-    if (state.open.count(parameter) == 0) {
+    state.open.AddWhy(variable, conflict_.words());
+    state.open.Close(variable, tried);
+    if (state.open.count(variable) == 0) {
       conflict_.Clear();
-      conflict_.Add(state.open.why(parameter));
+      conflict_.Add(state.open.why(variable));
       return End::kRefuted;
     }
-    if (!Narrow(state, rules_of_[parameter], MostReads())) return End::kRefuted;
+    if (!Narrow(state, rules_of_[variable], MostReads())) return End::kRefuted;
   }
 }
 

@@ -1,9 +1,9 @@
 // Whether groups of constraints leave anything, and which of them leave nothing together: values
-// are closed as far as single constraints tell, then one parameter is chosen, and so on. What is
-// refuted tells which earlier choices and which groups that is due to: the next other choice is the
-// latest of these (conflict-directed backjumping: Prosser, 1993), and what is due to no choice is
-// due to the groups alone. Parameters of constraints that were often broken are chosen first
-// (Boussemart et al., 2004).
+// are closed as far as single constraints tell, then one parameter is chosen, or whether a
+// condition of several constraints holds, and so on. What is refuted tells which earlier choices
+// and which groups that is due to: the next other choice is the latest of these (conflict-directed
+// backjumping: Prosser, 1993), and what is due to no choice is due to the groups alone. Variables
+// of constraints that were often broken are chosen first (Boussemart et al., 2004).
 #pragma once
 
 #include <cstdint>
@@ -62,10 +62,10 @@ class ConstraintSolver {
   bool Narrow(State& state, std::vector<int> rules, size_t most_reads = kAllReads);
   void NoteWhy(const Rule& rule, const OpenValues& open);
   std::vector<int> OpenRules(const State& state) const;
-  int ParameterToChoose(const State& state) const;
-  // The run of positions of a parameter that is tried first.
-  PositionRange ValuesToTry(const OpenValues& open, int parameter);
-  void Choose(int parameter, PositionRange values, int choice, OpenValues& open);
+  int VariableToChoose(const State& state) const;
+  // The run of positions of a variable that is tried first.
+  PositionRange ValuesToTry(const OpenValues& open, int variable);
+  void Choose(int variable, PositionRange values, int choice, OpenValues& open);
   End Dive(State state, int depth);
   bool Stops();
 

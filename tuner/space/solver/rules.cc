@@ -7,12 +7,13 @@
 namespace mdh {
 namespace {
 
-// Of rules with more parameters that are open, and of parameters with more work to try all values,
-// only the ends are looked at.
-constexpr int kMostTried = 8;
-constexpr size_t kMostSteps = 1 << 10;
-// Of terms with more steps, so many parts are looked at.
+// Of rules with more parameters that are open, what stands behind terms is left to the rules of
+// these, and of parameters with more work to try all values, only the ends are looked at.
+constexpr int kMostTried = 4;
+constexpr size_t kMostSteps = 1 << 8;
+// Of terms with more steps and values, so many parts are looked at.
 constexpr size_t kFewSteps = 4;
+constexpr uint32_t kFewValues = 64;
 constexpr uint32_t kParts = 16;
 // Values of terms.
 constexpr uint64_t kMostOfTerm = uint64_t{1} << 31;
@@ -51,12 +52,32 @@ void FindTerms(const std::vector<RootCondition>& roots, const Below& below, Rule
   }
 }
 
+// The operands of an operation, and theirs, down to terms and parameters: these.
+std::vector<int> DirectLeaves(const RuleSystem& system, int operation) {
+  const std::vector<Operation>& operations = system.graph.operations();
+  std::vector<int> leaves, pending = {operation};
+  std::vector<bool> is_seen(operation + 1);
+  while (!pending.empty()) {
+    const int n = pending.back();
+    pending.pop_back();
+    if (is_seen[n]) continue;
+    is_seen[n] = true;
+    const bool is_term = n != operation && system.term_of_operation[n] >= 0;
+    if (is_term || IsLeafOfParameter(operations[n].code)) {
+      leaves.push_back(n);
+    } else {
+      pending.insert(pending.end(), operations[n].operands.begin(), operations[n].operands.end());
+    }
+  }
+  return leaves;
+}
+
 // The variables of an operation, and the steps to it: constants and what is made of them are known.
 Rule RuleOf(const RuleSystem& system, const Below& below, int operation, int group, int term) {
   Rule rule{.operation = operation, .group = group, .term = term};
   const std::vector<Operation>& operations = system.graph.operations();
   const std::vector<bool> is_used = UsedOperations(system.graph, {{operation, -1}});
-  for (const int parameter : below[operation]) rule.uses.push_back({parameter});
+  for (const int parameter : below[operation]) rule.uses.push_back({.variable = parameter});
   std::vector<std::vector<size_t>> uses(operation + 1);  // of operations: places in rule.uses
   for (int n = 0; n <= operation; ++n) {
     if (!is_used[n] || below[n].empty()) continue;
@@ -77,7 +98,13 @@ Rule RuleOf(const RuleSystem& system, const Below& below, int operation, int gro
     for (const size_t place : uses[n]) rule.uses[place].steps.push_back(n);
     if (system.term_of_operation[n] < 0) continue;
     uses[n].push_back(rule.uses.size());
-    rule.uses.push_back({system.term_of_operation[n], {n}});
+    rule.uses.push_back({.variable = system.term_of_operation[n], .leaves = {n}});
+  }
+  const std::vector<int> direct = DirectLeaves(system, operation);
+  for (Rule::Use& use : rule.uses) {
+    use.is_direct = std::any_of(use.leaves.begin(), use.leaves.end(), [&](int leaf) {
+      return std::find(direct.begin(), direct.end(), leaf) != direct.end();
+    });
   }
   return rule;
 }
@@ -236,7 +263,8 @@ bool RuleReader::Narrow(const Rule& rule, const Rule::Use& use, bool tries_all, 
   if (!open.is_listed(v) || open.count(v) * use.steps.size() > most_steps) {
     const PositionRange all{open.first(v), open.last(v)};
     // Ends that creep are left to choices.
-    const bool is_exact = v < system_.parameters() || use.steps.size() <= kFewSteps;
+    const bool is_exact = v < system_.parameters() || use.steps.size() <= kFewSteps ||
+                          all.last - all.first <= kFewValues;
     const uint32_t most_off = is_exact ? 0 : (all.last - all.first) / kParts;
     uint32_t first = 0, last = 0;
     if (!FindEnd(rule, use, all, /*from_below=*/true, most_off, &first)) return false;
@@ -299,7 +327,7 @@ RuleReader::Finding RuleReader::Read(const Rule& rule, OpenValues& open,
     const uint32_t count = open.count(use.variable);
     const bool is_term = use.variable >= system_.parameters();
     if (count == 1 || use.variable == rule.term) continue;
-    if (free > kMostTried && is_term && !system_.IsCondition(use.variable)) continue;
+    if (free > kMostTried && !use.is_direct) continue;
     const bool is_left = Narrow(rule, use, free <= kMostTried, open);
     if (open.count(use.variable) != count) changed.push_back(use.variable);
     if (!is_left) return Finding::kBroken;

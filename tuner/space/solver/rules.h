@@ -32,6 +32,7 @@ struct Rule {
   // those above, operands first.
   struct Use {
     int variable = -1;
+    bool is_direct = false;  // no other term stands between some of these operations and the rule's
     std::vector<int> leaves{};
     std::vector<int> steps{};
   };

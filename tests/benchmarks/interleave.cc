@@ -55,6 +55,13 @@ double Median(std::vector<double> values) {
   return (values[middle] + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
+double Percentile(std::vector<double> values, double share) {
+  const auto nth =
+      values.begin() + static_cast<int64_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
+}
+
 double MedianRatio(absl::Span<const double> other, absl::Span<const double> own) {
   std::vector<double> ratios;
   for (size_t round = 0; round < own.size(); ++round) ratios.push_back(other[round] / own[round]);

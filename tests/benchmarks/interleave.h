@@ -26,6 +26,8 @@ std::vector<std::vector<double>> MeasureInterleaved(
 
 // `values` must not be empty.
 double Median(std::vector<double> values);
+// The value that this share of the others is not above. `values` must not be empty.
+double Percentile(std::vector<double> values, double share);
 
 // Median over the rounds of other / own.
 double MedianRatio(absl::Span<const double> other, absl::Span<const double> own);

@@ -7,7 +7,6 @@ import os
 import pathlib
 import platform
 import signal
-import subprocess
 import sys
 import time
 from contextlib import ExitStack
@@ -21,7 +20,8 @@ from sample.families import GPU_LIMITS, cases_of
 from sample.options import chosen_sample
 
 from .benchmark import Benchmark, Machine, Settings
-from .cases import ROOT, Case, CaseError, load_cases, matching
+from .cases import Case, CaseError, load_cases, matching
+from .revision import commit
 from .operations import operation_of
 from .options import parse
 from .self_test import self_test
@@ -62,16 +62,6 @@ def _dry_run(cases: List[Case], options: Any) -> int:
 def _note_sample(results: Results, options: Any) -> None:
     sample = chosen_sample(options, GPU_LIMITS)
     results.machine["sample"] = f"deploy/bench gpu {sample} --budget {options.budget:g}"
-
-
-def _commit() -> str:
-    """Of the package, or of the source tree."""
-    file = ROOT.parent / "commit"
-    if file.is_file():
-        return file.read_text(encoding="utf-8").strip()
-    done = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
-                          text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def _description(gpu: Dict[str, Any], worker: Dict[str, Any]) -> Dict[str, Any]:
@@ -119,7 +109,7 @@ def _run(options: Any) -> int:
     settings = Settings(
         options.budget, options.opencl_budget or options.budget, options.compile_peers,
         not options.no_tune, options.force,
-        begin + options.time_limit if options.time_limit else None, _commit())
+        begin + options.time_limit if options.time_limit else None, commit())
     with ExitStack() as stack:
         machine = _machine(options, stack, results)
         if options.sample:

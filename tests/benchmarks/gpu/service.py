@@ -98,6 +98,10 @@ class Service:
         self._mdh(words + ([] if measured else ["--unmeasured"]), _CALL_SECONDS)
         return folder / "kernel.json"
 
+    def print_expression(self, case: Case) -> str:
+        """Its structure, as JSON. Errors: ServiceError."""
+        return self._mdh(["print", *self._expression(case), "--format", "json"], _CALL_SECONDS)
+
     def known_device(self, name: str) -> Dict[str, Any]:
         """A device that mdhd has a description of. Errors: ServiceError."""
         known = json.loads(self._mdh(["devices", "--known"], _CALL_SECONDS))["known_devices"]

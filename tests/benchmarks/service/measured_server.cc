@@ -14,7 +14,7 @@
 #include "client/client.h"
 #include "core/expression/canonical.h"
 #include "server/access/principals.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 
 namespace mdh {
 namespace {
@@ -79,15 +79,19 @@ Result<v1::LookupKernelRequest> RequestFor(const RecordGenerator& records, int64
 }  // namespace
 
 Result<MeasuredServer> StartMdhd(const ServiceCaseOptions& options, const std::string& name) {
+  return StartMdhdOn(options, name, PathOf(options, name + ".sqlite"));
+}
+
+Result<MeasuredServer> StartMdhdOn(const ServiceCaseOptions& options, const std::string& name,
+                                   const std::string& database) {
   const std::string principals = PathOf(options, name + ".principals");
   const std::string token = WritePrincipals(principals);
-  return StartServer(
-      options, name,
-      {options.programs + "/mdhd", "--devices", "cpu", "--log-level", "info", "--listen",
-       "unix:" + PathOf(options, name + ".sock"), "--database", PathOf(options, name + ".sqlite"),
-       "--work-directory", PathOf(options, name + ".work"), "--principals-file", principals,
-       "--anonymous-role", "admin"},
-      token);
+  return StartServer(options, name,
+                     {options.programs + "/mdhd", "--devices", "cpu", "--log-level", "info",
+                      "--listen", "unix:" + PathOf(options, name + ".sock"), "--database", database,
+                      "--work-directory", PathOf(options, name + ".work"), "--principals-file",
+                      principals, "--anonymous-role", "admin"},
+                     token);
 }
 
 Result<MeasuredServer> StartFloor(const ServiceCaseOptions& options, size_t lookup_bytes,

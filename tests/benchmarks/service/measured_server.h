@@ -21,6 +21,9 @@ struct MeasuredServer {
 
 // `name`: of the socket, the log and, with ".sqlite", the database.
 Result<MeasuredServer> StartMdhd(const ServiceCaseOptions& options, const std::string& name);
+// The same on another database.
+Result<MeasuredServer> StartMdhdOn(const ServiceCaseOptions& options, const std::string& name,
+                                   const std::string& database);
 Result<MeasuredServer> StartFloor(const ServiceCaseOptions& options, size_t lookup_bytes,
                                   size_t batch_bytes);
 // The database that StartMdhd uses, with so many records; one that is there is used again.

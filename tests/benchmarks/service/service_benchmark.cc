@@ -16,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/benchmarks/service/floor_server.h"
+#include "tests/benchmarks/service/host_device.h"
 #include "tests/benchmarks/service/record_generator.h"
 #include "tests/benchmarks/service/service_cases.h"
 #include "tests/benchmarks/service/service_figure.h"
-#include "tuner/measure/runner.h"
 
 namespace mdh {
 namespace {
@@ -32,16 +32,6 @@ struct ServiceBenchmarkOptions {
   std::vector<std::string> facts;
   bool is_quick = false;
 };
-
-// The device as a daemon on this machine has it in its keys.
-Result<DeviceDescription> HostDevice(const ServiceCaseOptions& options) {
-  const RunnerOptions start = {.program = options.programs + "/mdh-runner",
-                               .work_directory = options.directory + "/runner",
-                               .threads = 0,
-                               .path = {}};
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Start(start));
-  return runner->device();
-}
 
 Status RunCases(const ServiceBenchmarkOptions& options) {
   const std::pair<const char*, decltype(&MeasureLookups)> cases[] = {

@@ -21,13 +21,6 @@ constexpr int kBatch = 100;
 // So many different requests that no cache of requests has most of them.
 constexpr int kManyRequests = 100'000;
 
-double Percentile(std::vector<double> times, double share) {
-  const auto nth =
-      times.begin() + static_cast<int64_t>(share * static_cast<double>(times.size() - 1));
-  std::nth_element(times.begin(), nth, times.end());
-  return *nth;
-}
-
 // What one server showed in all rounds; each vector has one entry a round.
 struct Rounds {
   std::vector<double> p50_us, p99_us, rate, batch_us, cpu_us;

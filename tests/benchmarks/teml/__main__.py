@@ -9,7 +9,6 @@ import json
 import math
 import pathlib
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List
 
 from gpu.cases import ROOT
+from gpu.revision import commit
 from gpu.service import Service, ServiceError
 from report.results import Results, ResultsError, Row, read_results, write_results
 from teml import pluto
@@ -89,7 +89,7 @@ def row_of(kernel: Kernel, options: argparse.Namespace, service: TemlService,
                 "peers": {}, "other_peers": {}, "best_peer": kernel.peer, "ratio_to_best_peer": None, "correct": False,
                 "goal": kernel.goal, "floor": None, "ratio_to_floor": None,
                 "budget_s": options.budget, "errors": {},
-                "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": _commit()}
+                "date": time.strftime("%Y-%m-%d", time.gmtime()), "commit": commit()}
     baseline = _PROGRAMS / f"{kernel.baseline}.teml"
     if kernel.loops:
         text = baseline.read_text(encoding="utf-8") + kernel.loops
@@ -155,12 +155,6 @@ def _of_pluto(row: Row) -> str:
     if seconds is not None:
         return f"{seconds * 1e3:.3f} ms"
     return "fails" if pluto.PLUTO in row["errors"] else "absent"
-
-
-def _commit() -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
-                          text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def _parse() -> argparse.Namespace:

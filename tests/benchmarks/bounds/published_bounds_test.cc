@@ -1,4 +1,4 @@
-#include "tests/benchmarks/published_bounds.h"
+#include "tests/benchmarks/bounds/published_bounds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

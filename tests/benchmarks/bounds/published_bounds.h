@@ -1,11 +1,13 @@
 // The results that are kept in tests/benchmarks/results beside what no kernel can be faster than.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/bounds/problem_bound.h"
 #include "core/base/status.h"
+#include "tuner/search/bound_histogram.h"
 
 namespace mdh {
 
@@ -13,9 +15,8 @@ struct PublishedRow {
   std::string name;  // of the case
   double time_ns = 0;
   ProblemBound bound;
-  // Of so many random configurations of the space, how many the bound does not show to be slower
-  // than that time.
-  int drawn = 0, left = 0;
+  // Of the space, given that time; nullopt: nothing was drawn.
+  std::optional<BoundHistogram> space = std::nullopt;
 
   double ratio() const { return bound.time_ns() / time_ns; }
 };
@@ -36,7 +37,8 @@ struct PublishedResults {
 // Of every file of results with cases. `source_path`: the root of the sources, without a slash
 // behind it. GPUs are those of deploy/devices; of processors the clock is what a row shows of their
 // measured peak. `draws`: configurations of each space of a single expression on a GPU, which
-// takes a second or more to construct. Errors: NotFound, InvalidArgument, naming the file.
+// takes a second or more to construct; all of a space that has no more. Errors: NotFound,
+// InvalidArgument, naming the file.
 Result<std::vector<PublishedResults>> ReadPublishedBounds(const std::string& source_path,
                                                           int draws = 0);
 

@@ -1,0 +1,134 @@
+#include "tests/benchmarks/bounds/recorded_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "codegen/choose/default_parameters.h"
+#include "core/text/parser.h"
+#include "tests/benchmarks/benchmark_case.h"
+#include "tests/benchmarks/recorded_tables.h"
+#include "tuner/decompositions/mdh_bound.h"
+
+namespace mdh {
+namespace {
+
+DeviceDescription RecordedProcessor(double clock_hz) {
+  DeviceDescription device;
+  device.name = "a processor with AVX-512";
+  device.cores = 2;
+  device.isa = "x86-64 avx2 fma avx512f";
+  device.simd_bytes = 64;
+  device.limits.clock_hz = clock_hz;
+  device.l1_bytes = int64_t{48} << 10;
+  device.l2_bytes = int64_t{2} << 20;
+  return device;
+}
+
+// Bounds of a table's rows, as configurations of the space of its case.
+class RowBounds {
+ public:
+  static Result<RowBounds> Of(const Expression& expression, const DeviceDescription& device) {
+    const SystemModel model = OpenMpSimdRegistersModel();
+    MDH_ASSIGN_OR_RETURN(MdhSpace space, MdhSpace::Create(expression, model, device));
+    Configuration usual = space.EncodeNearest(DefaultParameters(expression, model, device));
+    MdhBound bound(space, expression, {device, RatesOf(device, {}), {.calls = 1}});
+    return RowBounds(std::move(space), std::move(bound), std::move(usual));
+  }
+
+  struct Row {
+    double bound_ns;
+    bool is_pinned;
+  };
+  Row Bound(const SearchSpace& table, const Configuration& row) const {
+    const std::vector<TuningParameter>& all = space_.space().parameters();
+    Configuration whole = usual_;
+    std::vector<std::vector<int64_t>> open = AllCodes(space_.space());
+    for (size_t p = 0; p < row.size(); ++p) {
+      for (size_t n = 0; n < all.size(); ++n) {
+        if (all[n].name != table.parameters()[p].name) continue;
+        whole[n] = row[p];
+        open[n] = {row[p]};
+      }
+    }
+    if (space_.space().Contains(whole)) return {bound_.OfOne(whole), true};
+    return {bound_.Of(SpansOf(open)), false};
+  }
+
+ private:
+  RowBounds(MdhSpace space, MdhBound bound, Configuration usual)
+      : space_(std::move(space)), bound_(std::move(bound)), usual_(std::move(usual)) {}
+
+  MdhSpace space_;
+  MdhBound bound_;
+  Configuration usual_;
+};
+
+RecordedBounds Judge(const RecordedCosts& table, const RowBounds& bounds) {
+  RecordedBounds judged{.name = table.name()};
+  std::vector<std::pair<double, double>> rows;  // cost, bound / cost
+  table.space().Enumerate([&](const Configuration& row) {
+    const Cost cost = table.CostOf(row);
+    if (!cost.has_value()) return true;
+    const RowBounds::Row bound = bounds.Bound(table.space(), row);
+    judged.pinned += bound.is_pinned ? 1 : 0;
+    judged.violations += bound.bound_ns > *cost ? 1 : 0;
+    judged.left += bound.bound_ns < *table.best() ? 1 : 0;
+    rows.emplace_back(*cost, bound.bound_ns / *cost);
+    return true;
+  });
+  judged.rows = static_cast<int>(rows.size());
+  std::sort(rows.begin(), rows.end());
+  const size_t best = std::max<size_t>(1, rows.size() / 100);
+  double logs = 0;
+  for (size_t n = 0; n < best; ++n) logs += std::log(rows[n].second);
+  judged.of_best = std::exp(logs / static_cast<double>(best));
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  judged.median = rows[rows.size() / 2].second;
+  return judged;
+}
+
+}  // namespace
+
+Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
+                                                       double clock_hz) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
+                       ReadTables(source_path + "/tests/benchmarks/recorded", "*"));
+  std::vector<RecordedBounds> judged;
+  for (const RecordedCosts& table : tables) {
+    MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
+                         LoadCases(source_path + "/tests/benchmarks/cases.json", table.name()));
+    const BenchmarkCase& one = cases.front();
+    MDH_ASSIGN_OR_RETURN(
+        const std::string text,
+        ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
+    MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(text, one.bindings));
+    MDH_ASSIGN_OR_RETURN(const RowBounds bounds,
+                         RowBounds::Of(expression, RecordedProcessor(clock_hz)));
+    judged.push_back(Judge(table, bounds));
+  }
+  return judged;
+}
+
+std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables) {
+  std::string page =
+      "| recorded table | rows | all known | faster than the bound | bound / time, median | of the "
+      "best 1 % | left given the best |\n|---|--:|--:|--:|--:|--:|--:|\n";
+  double logs = 0;
+  for (const RecordedBounds& one : tables) {
+    absl::StrAppendFormat(&page, "| %s | %d | %d | %d | %.3f | %.2f | %.1f %% |\n", one.name,
+                          one.rows, one.pinned, one.violations, one.median, one.of_best,
+                          100 * one.share_left());
+    logs += std::log(std::max(one.share_left(), 1e-9));
+  }
+  if (!tables.empty()) {
+    absl::StrAppendFormat(&page, "\nLeft of recorded tables, geometric mean: %.1f %%.\n",
+                          100 * std::exp(logs / static_cast<double>(tables.size())));
+  }
+  return page;
+}
+
+}  // namespace mdh

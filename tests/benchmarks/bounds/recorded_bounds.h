@@ -1,0 +1,33 @@
+// What bounds leave of recorded tables of costs (tests/benchmarks/recorded).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace mdh {
+
+struct RecordedBounds {
+  std::string name;
+  int rows = 0;        // that did not fail
+  int pinned = 0;      // of which all parameters are known, so that their bounds are their own
+  int violations = 0;  // that were faster than their bounds
+  int left = 0;        // whose bound does not show that they are no faster than the best
+  double median = 0;   // of bound / cost
+  double of_best = 0;  // bound / cost, geometric mean of the best hundredth
+
+  double share_left() const { return rows == 0 ? 0 : static_cast<double>(left) / rows; }
+};
+
+// Of every table in a folder of the sources. The tables are of a processor with AVX-512, two cores
+// and a clock that was not written down: `clock_hz` is its limit. Parameters that a table has not
+// are those of the defaults, or any where a row would not be in the space with these. Errors: as
+// ReadTables; NotFound for a table without a case.
+Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
+                                                       double clock_hz);
+
+// A table in Markdown, with the geometric mean of the shares that are left.
+std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables);
+
+}  // namespace mdh

@@ -1,0 +1,43 @@
+// Bounds beside costs that were recorded.
+#include "tests/benchmarks/bounds/recorded_bounds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/source_path.h"
+
+namespace mdh::recorded_bounds_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RecordedBounds, NothingThatWasRecordedIsFasterThanItsBound) {
+  const Result<std::vector<RecordedBounds>> tables = ReadRecordedBounds(SourcePath(), 3e9);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  ASSERT_EQ(tables->size(), 5u);
+  const std::string page = RecordedBoundsPage(*tables);
+  for (const RecordedBounds& table : *tables) {
+    EXPECT_EQ(table.violations, 0) << table.name;
+    EXPECT_GT(table.pinned, 0) << table.name;
+    EXPECT_GT(table.left, 0) << table.name;
+    EXPECT_GT(table.of_best, table.median) << table.name;
+    EXPECT_THAT(page, HasSubstr("| " + table.name + " |"));
+  }
+  // Vectors that are not full show what is slower than the best.
+  EXPECT_EQ((*tables)[2].name, "matmul_10_500_64");
+  EXPECT_LT((*tables)[2].share_left(), 0.95);
+}
+
+TEST(RecordedBounds, ClocksThatNoProcessorHasAreContradicted) {
+  const Result<std::vector<RecordedBounds>> tables = ReadRecordedBounds(SourcePath(), 0.5e9);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_GT((*tables)[2].violations, 0);
+}
+
+TEST(RecordedBounds, WithoutTablesThereAreNone) {
+  EXPECT_FALSE(ReadRecordedBounds("/nowhere", 3e9).ok());
+  EXPECT_THAT(RecordedBoundsPage({}), HasSubstr("| recorded table |"));
+}
+
+}  // namespace
+}  // namespace mdh::recorded_bounds_test

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/channel.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "mdh/v1/admin.grpc.pb.h"
 #include "mdh/v1/kernel.grpc.pb.h"
 
@@ -15,10 +16,11 @@ constexpr int64_t kLongLimitNs = 3'600'000'000'000;
 
 using Admin = v1::AdminService::Stub;
 using Records = v1::KernelService::Stub;
+using Health = grpc::health::v1::Health::Stub;
 
 }  // namespace
 
-class AdminClient::Services : public ServiceStubs<Admin, Records> {
+class AdminClient::Services : public ServiceStubs<Admin, Records, Health> {
   using ServiceStubs::ServiceStubs;
 };
 
@@ -32,7 +34,7 @@ Result<std::unique_ptr<AdminClient>> AdminClient::Connect(const std::string& tar
                        ConnectChannel(target, options));
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<const Services>(
       v1::AdminService::NewStub(channel), v1::KernelService::NewStub(channel),
-      options.call_limit_ns)));
+      grpc::health::v1::Health::NewStub(channel), options.call_limit_ns)));
 }
 
 Result<v1::Capabilities> AdminClient::GetCapabilities() {
@@ -43,6 +45,12 @@ Result<v1::Capabilities> AdminClient::GetCapabilities() {
 Result<v1::Statistics> AdminClient::GetStatistics() {
   return Part(services_->Call(&Admin::GetStatistics, {}),
               &v1::GetStatisticsResponse::mutable_statistics);
+}
+
+Result<grpc::health::v1::HealthCheckResponse> AdminClient::CheckHealth(const std::string& service) {
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  return services_->Call(&Health::Check, request);
 }
 
 Result<v1::PutKernelResponse> AdminClient::PutKernel(const v1::TuningRecord& record,

@@ -8,6 +8,7 @@
 
 #include "client/client.h"
 #include "core/base/status.h"
+#include "grpc/health/v1/health.pb.h"
 #include "mdh/v1/admin.pb.h"
 #include "mdh/v1/kernel.pb.h"
 
@@ -27,6 +28,9 @@ class AdminClient {
 
   Result<v1::Capabilities> GetCapabilities();
   Result<v1::Statistics> GetStatistics();
+  // Whether the daemon, or one of its services ("mdh.v1.KernelService"), is of use; "": as a whole.
+  // Errors: NotFound if it has no such service.
+  Result<grpc::health::v1::HealthCheckResponse> CheckHealth(const std::string& service = "");
 
   // A result that was measured elsewhere.
   Result<v1::PutKernelResponse> PutKernel(const v1::TuningRecord& record,

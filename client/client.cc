@@ -223,9 +223,11 @@ Result<v1::CheckScheduleResponse> Client::CheckSchedule(const ComputationView& c
   return services_->Call(&Tuning::CheckSchedule, request);
 }
 
-Result<v1::DescribeCandidateResponse> Client::DescribeCandidate(const v1::Candidate& candidate) {
+Result<v1::DescribeCandidateResponse> Client::DescribeCandidate(
+    const v1::Candidate& candidate, const std::optional<v1::BoundComparison>& comparison) {
   v1::DescribeCandidateRequest request;
   *request.mutable_candidate() = candidate;
+  if (comparison) *request.mutable_comparison() = *comparison;
   return services_->Call(&Candidates::DescribeCandidate, request);
 }
 
@@ -261,8 +263,9 @@ Result<v1::ListTuningJobsResponse> Client::ListJobs(int page_size, const std::st
   return ListJobs(Page<v1::ListTuningJobsRequest>(page_size, page_token));
 }
 
-Result<v1::ListTuningJobsResponse> Client::ListJobs(const v1::ListTuningJobsRequest& request) {
-  return services_->Call(&Tuning::ListTuningJobs, request);
+Result<v1::ListTuningJobsResponse> Client::ListJobs(const v1::ListTuningJobsRequest& request,
+                                                    int64_t limit_ns) {
+  return services_->Call(&Tuning::ListTuningJobs, request, limit_ns);
 }
 
 Result<v1::ListTuningTrialsResponse> Client::ListTuningTrials(const std::string& name,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -165,7 +166,10 @@ class Client {
       const std::string& vary = "");
   // What remains of a candidate, and one of its configurations with its kernel. `seed`: of a
   // sample. Errors: as those of mdh.v1.CandidateService.
-  Result<v1::DescribeCandidateResponse> DescribeCandidate(const v1::Candidate& candidate);
+  // `comparison`: what bounds are compared with; absent: nothing.
+  Result<v1::DescribeCandidateResponse> DescribeCandidate(
+      const v1::Candidate& candidate,
+      const std::optional<v1::BoundComparison>& comparison = std::nullopt);
   Result<v1::FinishCandidateResponse> FinishCandidate(const v1::Candidate& candidate,
                                                       v1::FinishRule by, uint64_t seed = 1);
   // Waits for the end of a job; `on_progress` is called from this thread for every step after
@@ -178,7 +182,9 @@ class Client {
   // One page, the newest first.
   Result<v1::ListTuningJobsResponse> ListJobs(int page_size, const std::string& page_token);
   // The same with the filters of the request.
-  Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request);
+  // `limit_ns`: of the call; 0: that of all calls.
+  Result<v1::ListTuningJobsResponse> ListJobs(const v1::ListTuningJobsRequest& request,
+                                              int64_t limit_ns = 0);
   // One page of the job's journal, the oldest trial first. Errors: NotFound.
   Result<v1::ListTuningTrialsResponse> ListTuningTrials(const std::string& name, int page_size,
                                                         const std::string& page_token);

@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "core/base/trusted_path.h"
 #include "proto/expression_conversion.h"
 #include "server/access/role.h"
 #include "server/access/tls_certificates.h"
+#include "server/help/trial_sharing.h"
 #include "tuner/measure/confine/confinement.h"
 
 namespace mdh {
@@ -27,13 +29,24 @@ struct DaemonOptions {
   TrustedUsers trusted;                // beside root and this user, with files and folders
   std::string principals_file;         // see Principals::Parse; empty: nobody has a name
   std::optional<Role> anonymous_role;  // of callers without a name; else as mdhd --help says
-  std::string database;
+  std::string database;                // a path, or the address of a PostgreSQL database
+  std::string daemon_name;             // among those that share the database; empty: one is made up
+  int job_lease_s = 45;                // of jobs in a database that is shared
+  // With the others: whether they are asked to measure trials for this daemon's jobs, and whether
+  // it measures some for theirs.
+  TrialSharing trial_sharing = TrialSharing::kBoth;
   int64_t max_database_bytes = 0;    // 0: no limit
   std::vector<std::string> records;  // bundles below it (OpenLayeredStore)
   std::string runner;                // path of mdh-runner
   std::string work_directory;
   ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
-  std::string devices;  // as ParseDeviceList reads it; empty: all that are found
+  std::string devices;                     // as ParseDeviceList reads it; empty: all that are found
+  std::string default_device;              // as ParseDeviceName reads it; empty: the CPU of those
+  std::vector<std::string> serve_devices;  // fingerprints whose records are served; none: all
+  // Older than that, what is in memory is nothing to send clients to.
+  absl::Duration max_staleness = absl::Seconds(60);
+  // That a call waits for a database server that is away.
+  absl::Duration store_patience = absl::Seconds(2);
   int max_queued_jobs = 256;
   int max_queued_jobs_per_source = 0;          // 0: no limit of its own
   std::string backup_directory;                // empty: no backups

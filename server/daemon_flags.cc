@@ -12,6 +12,7 @@
 #include "proto/endpoint.h"
 #include "server/access/principals.h"
 #include "server/devices/device_list.h"
+#include "server/devices/device_names.h"
 
 namespace mdh {
 namespace {
@@ -89,6 +90,48 @@ void AddTrustFlag(CLI::App& app, DaemonOptions& options) {
       });
 }
 
+// What CLI11 asks of a check: empty, or what is wrong.
+std::string WhyNoDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
+  return absl::StrCat("'", text, "' is no duration such as 2s, 500ms or 1m30s");
+}
+
+void AddDurationFlag(CLI::App& app, const char* flag, const char* variable, absl::Duration& value,
+                     const std::string& help) {
+  app.add_option_function<std::string>(
+         flag, [&value](const std::string& text) { absl::ParseDuration(text, &value); },
+         absl::StrCat(help, " [", absl::FormatDuration(value), "]"))
+      ->envname(variable)
+      ->check(WhyNoDuration);
+}
+
+// Of one among several daemons on a database.
+void AddFleetFlags(CLI::App& app, DaemonOptions& options) {
+  app.add_option("--default-device", options.default_device,
+                 "the device of requests that name none: one of this daemon's or of another one's, "
+                 "or a fingerprint (mdh devices) [cpu, or the first one]")
+      ->envname("MDHD_DEFAULT_DEVICE")
+      ->check([](const std::string& text) {
+        return std::string(ParseDeviceName(text).status().message());
+      });
+  app.add_option_function<std::string>(
+         "--serve-devices",
+         [&options](const std::string& text) { options.serve_devices = *ParseFingerprints(text); },
+         "hold only records of the devices with these fingerprints (mdh devices) in memory, with "
+         "commas between them [all]; lookups of others are refused")
+      ->envname("MDHD_SERVE_DEVICES")
+      ->check([](const std::string& text) {
+        return std::string(ParseFingerprints(text).status().message());
+      });
+  AddDurationFlag(app, "--max-staleness", "MDHD_MAX_STALENESS", options.max_staleness,
+                  "after so long without a word from the database server, health checks hear that "
+                  "KernelService is not serving, though it answers from memory");
+  AddDurationFlag(app, "--store-patience", "MDHD_STORE_PATIENCE", options.store_patience,
+                  "how long a call waits for a database server that is away before it is told to "
+                  "come again; what jobs have found is kept, and written when it is back");
+}
+
 void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
   app.add_option("--listen", options.listen,
                  "unix:/path or HOST:PORT (port 0: any); may be given several times")
@@ -110,9 +153,31 @@ void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
                               mode.find_first_not_of("01234567") == std::string::npos;
         return is_octal ? std::string() : absl::StrCat("'", mode, "' is no octal number");
       });
-  app.add_option("--database", options.database, "SQLite file; made if it is not there")
+  app.add_option("--database", options.database,
+                 "SQLite file; made if it is not there. Or a PostgreSQL server's database, which "
+                 "several daemons may share: postgresql://USER@HOST/DATABASE")
       ->envname("MDHD_DATABASE")
       ->capture_default_str();
+  app.add_option("--daemon-name", options.daemon_name,
+                 "of this daemon among those that share a database, the same after a restart "
+                 "[host and first address]")
+      ->envname("MDHD_DAEMON_NAME");
+  app.add_option("--job-lease", options.job_lease_s,
+                 "in a shared database: so many seconds after a daemon was last heard of others "
+                 "take its jobs; longer than the server takes to fail over")
+      ->envname("MDHD_JOB_LEASE")
+      ->check(CLI::Range(3, 3'600))
+      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--trial-sharing",
+         [&options](const std::string& word) { options.trial_sharing = *ParseTrialSharing(word); },
+         "with daemons on the same PostgreSQL database that have the same device: ask, let idle "
+         "ones measure trials of this daemon's jobs; help, measure trials for theirs while idle; "
+         "both; off [both]")
+      ->envname("MDHD_TRIAL_SHARING")
+      ->check([](const std::string& word) {
+        return std::string(ParseTrialSharing(word).status().message());
+      });
   app.add_option("--records", options.records,
                  "bundles whose records are served where the database has none for a key, as those "
                  "that a site ships; read-only, the first comes first")
@@ -143,11 +208,13 @@ void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
   app.add_option("--devices", options.devices,
                  "devices to use: cpu, opencl:N, cuda:N, with commas between them [all]; "
                  "opencl:0@0-3+6 restricts one that computes on this machine's cores to some of "
-                 "them, and may be there several times")
+                 "them, and may be there several times; none: this daemon answers, and others on "
+                 "its database tune")
       ->envname("MDHD_DEVICES")
       ->check([](const std::string& list) {
         return std::string(ParseDeviceList(list).status().message());
       });
+  AddFleetFlags(app, options);
   app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
       ->envname("MDHD_MAX_QUEUED_JOBS")
       ->check(CLI::Range(1, 100'000))

@@ -105,6 +105,12 @@ void DeviceOpening::ClearLeftovers() const {
 
 Status DeviceOpening::Open(const WhenOpen& when_open, StartFailure& failure) {
   ClearLeftovers();
+  if (options_.devices == kNoDevices) {
+    catalogue_.Open({}, {"no devices: started with --devices none"});
+    when_open();
+    spdlog::info("no devices: others work on jobs; devices are open");
+    return absl::OkStatus();
+  }
   // What may be wrong with devices is what --devices says of them.
   failure = StartFailure::kUsage;
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner, *is_stopping_));

@@ -33,6 +33,7 @@
 #include "server/operate/log_format.h"
 #include "server/operate/service_manager.h"
 #include "server/store/leftovers.h"
+#include "server/store/postgres/postgres_address.h"
 
 namespace {
 
@@ -56,9 +57,9 @@ constexpr const char* kFooter =
     "  1  internal error\n"
     "  2  wrong usage\n"
     "  3  cannot listen, e.g. because another mdhd uses the socket\n"
-    "  4  the database cannot be used: of another application, of a newer mdhd, damaged, or in use "
+    "  4  the database cannot be used: of another application, of a newer mdhd, damaged, in use "
     "by\n"
-    "     another mdhd\n"
+    "     another mdhd, or its server is not there or refuses\n"
     "Lookups are served at once; what needs devices waits until they are open, as drivers and "
     "compilers\n"
     "are looked for meanwhile. Without a compiler the daemon serves lookups, and refuses to tune. "
@@ -218,7 +219,10 @@ void ReloadSettings(int argc, char** argv, mdh::DaemonConfiguration& current) {
     if (name == "log-level" || name == "log-format") {
       spdlog::info("configuration: {} is {} now", name, value.value);
     } else {
-      spdlog::warn("configuration: {} = {} holds from the next start on", name, value.value);
+      const std::string shown = name == "database" && mdh::IsPostgresAddress(value.value)
+                                    ? mdh::WithoutSecrets(value.value)
+                                    : value.value;
+      spdlog::warn("configuration: {} = {} holds from the next start on", name, shown);
     }
   }
   current = *now;

@@ -1,4 +1,4 @@
-// mdh admin: bundles, backups, checks, figures.
+// mdh admin: bundles, backups, checks, figures, health.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -98,6 +98,20 @@ Status ShowCapabilities(const GlobalOptions& options) {
       });
 }
 
+// `service`: in full, or without the package; empty: the daemon as a whole.
+Status CheckHealth(const GlobalOptions& options, const std::string& service) {
+  using grpc::health::v1::HealthCheckResponse;
+  const bool is_short = !service.empty() && service.find('.') == std::string::npos;
+  const std::string name = is_short ? "mdh.v1." + service : service;
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<AdminClient> client, ConnectTo<AdminClient>(options));
+  MDH_ASSIGN_OR_RETURN(const HealthCheckResponse health, client->CheckHealth(name));
+  Show(options, health, [](const HealthCheckResponse& response) {
+    std::printf("%s\n", HealthCheckResponse::ServingStatus_Name(response.status()).c_str());
+  });
+  const bool is_serving = health.status() == HealthCheckResponse::SERVING;
+  return is_serving ? absl::OkStatus() : WithExitCode(ExitCode::kServerError, "");
+}
+
 // A command without arguments.
 void AddPlain(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected,
               const std::string& name, const std::string& what,
@@ -133,6 +147,11 @@ void AddAdminCommand(CLI::App& app, const GlobalOptions& options, SelectedComman
   AddPlain(*admin, options, selected, "stats", "figures of the daemon", &ShowStatistics);
   AddPlain(*admin, options, selected, "capabilities", "limits and versions of the daemon",
            &ShowCapabilities);
+  auto service = std::make_shared<std::string>();
+  CLI::App* health = admin->add_subcommand(
+      "health", "whether the daemon is of use: SERVING, or NOT_SERVING and exit code 1");
+  health->add_option("service", *service, "one of its services alone, such as KernelService");
+  Select(health, selected, [&options, service] { return CheckHealth(options, *service); });
   auto only_check = std::make_shared<bool>(false);
   CLI::App* collect = admin->add_subcommand("gc", "forget what the daemon's retention gives up");
   collect->add_flag("--check", *only_check, "only count");

@@ -17,6 +17,7 @@ Status ListDevices(const GlobalOptions& options, Client& client) {
   Show(options, devices, [](const v1::ListDevicesResponse& all) {
     for (const v1::Device& device : all.devices()) PrintDevice(device);
     for (const std::string& missing : all.missing()) PrintWrapped(missing + "\n", 4);
+    for (const v1::Node& node : all.nodes()) PrintWrapped(FormatNode(node), 4);
   });
   return absl::OkStatus();
 }
@@ -41,10 +42,13 @@ Status ListKnownDevices(const GlobalOptions& options, Client& client) {
 
 void AddDeviceCommand(CLI::App& app, const GlobalOptions& options, SelectedCommand& selected) {
   CLI::App* devices = app.add_subcommand(
-      "devices", "list the daemon's devices, their peaks, how they are and what they do");
+      "devices",
+      "list the daemon's devices, and those of others on its database: their peaks, how they are "
+      "and what they do");
   auto known = std::make_shared<bool>(false);
   auto name = std::make_shared<std::string>();
-  CLI::Option* device = devices->add_option("DEVICE", *name, "only this one, e.g. cuda0");
+  CLI::Option* device =
+      devices->add_option("DEVICE", *name, "only this one, e.g. cuda0 or nodes/w1/devices/cuda0");
   devices
       ->add_flag("--known", *known,
                  "list the devices that kernels can be made for without having them")

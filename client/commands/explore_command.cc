@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct ExploreArguments {
   std::string finish = {};  // empty: it is described
   uint64_t seed = 1;
   bool has_prompt = false;  // whatever standard input is
+  std::optional<v1::BoundComparison> comparison = std::nullopt;
 };
 
 Result<v1::Candidate> CandidateOf(const ExploreArguments& arguments, const Expression& expression,
@@ -99,6 +101,10 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
     if (!options.json && (arguments.has_prompt || (is_typed && isatty(STDOUT_FILENO) == 1))) {
       const ExploreCalls calls = {
           .describe = [&](const v1::Candidate& asked) { return client->DescribeCandidate(asked); },
+          .compare =
+              [&](const v1::Candidate& asked, const v1::BoundComparison& comparison) {
+                return client->DescribeCandidate(asked, comparison);
+              },
           .finish = [&](const v1::Candidate& asked, v1::FinishRule by,
                         uint64_t seed) { return client->FinishCandidate(asked, by, seed); },
           .search = [&](const v1::Candidate& asked, const std::string& budget) -> Status {
@@ -109,8 +115,11 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
       return RunExplorePrompt(calls, candidate, std::cin, /*is_echoed=*/!is_typed);
     }
     MDH_ASSIGN_OR_RETURN(const v1::DescribeCandidateResponse described,
-                         client->DescribeCandidate(candidate));
-    Show(options, described, PrintCandidate);
+                         client->DescribeCandidate(candidate, arguments.comparison));
+    Show(options, described, [](const v1::DescribeCandidateResponse& shown) {
+      PrintCandidate(shown);
+      if (shown.has_bounds()) PrintBounds(shown.bounds());
+    });
     return absl::OkStatus();
   };
   return InScheduleFile(arguments.schedule, run());
@@ -138,6 +147,18 @@ void AddExploreCommand(CLI::App& app, const GlobalOptions& options, SelectedComm
       ->check(CLI::IsMember({"rules", "record", "sample"}));
   explore->add_option("--seed", arguments->seed, "of --finish sample [1]")
       ->check(CLI::PositiveNumber);
+  explore
+      ->add_option_function<std::string>(
+          "--bounds",
+          [arguments](const std::string& time) {
+            arguments->comparison = *ParseBoundComparison(time);
+          },
+          "also how many of the configurations that remain are shown to take longer than TIME, or "
+          "than the record of the expression: a time such as 1.5ms, or record")
+      ->type_name("TIME")
+      ->check([](const std::string& time) {
+        return std::string(ParseBoundComparison(time).status().message());
+      });
   explore->add_flag("--prompt", arguments->has_prompt,
                     "read commands from standard input though it is no terminal");
   Select(explore, selected, [&options, arguments] { return Explore(options, *arguments); });

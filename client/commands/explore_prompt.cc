@@ -11,7 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/commands/call/duration_argument.h"
 #include "client/commands/call/restriction_arguments.h"
+#include "client/text/formatting.h"
 #include "client/text/text_table.h"
 #include "client/wait_for_job.h"
 
@@ -29,6 +31,7 @@ constexpr const char* kHelp =
     "finish sample [SEED]        a random one, with its schedule\n"
     "finish search BUDGET        a tuning job for what remains\n"
     "schedule                    what was decided, as a schedule\n"
+    "bounds [TIME]               how many are shown to take longer than the record, or than that\n"
     "quit\n";
 
 // Numbers of any length: "1234", "3.1e19".
@@ -49,6 +52,11 @@ std::string ValuesOf(const v1::CandidateDecision& decision) {
     values.insert(values.end() - 1, "..");
   }
   return absl::StrJoin(values, ", ");
+}
+
+// "1.20 us"; empty: nothing is known.
+std::string BoundText(double bound_ns) {
+  return bound_ns <= 0 ? "" : FormatTime(static_cast<int64_t>(bound_ns));
 }
 
 // One command of a prompt, and what it does.
@@ -75,13 +83,14 @@ class Prompt {
     if (command == "sample") return Sample(argument);
     if (command == "finish") return Finish(argument, words.size() > 2 ? words[2] : "");
     if (command == "schedule") return PrintSchedule();
+    if (command == "bounds") return Compare(argument);
     if (command == "help") {
       std::fputs(kHelp, stdout);
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there is no command '", command,
-        "'; there are take, forbid, undo, why, show, sample, finish, schedule, help, quit"));
+    return absl::InvalidArgumentError(absl::StrCat("there is no command '", command,
+                                                   "'; there are take, forbid, undo, why, show, "
+                                                   "sample, finish, schedule, bounds, help, quit"));
   }
 
  private:
@@ -178,6 +187,14 @@ class Prompt {
     return absl::OkStatus();
   }
 
+  Status Compare(const std::string& time) {
+    MDH_ASSIGN_OR_RETURN(const v1::BoundComparison comparison, ParseBoundComparison(time));
+    MDH_ASSIGN_OR_RETURN(const v1::DescribeCandidateResponse described,
+                         calls_.compare(candidate_, comparison));
+    PrintBounds(described.bounds());
+    return absl::OkStatus();
+  }
+
   const ExploreCalls& calls_;
   v1::Candidate candidate_;
 };
@@ -208,6 +225,12 @@ void PrintCandidate(const v1::DescribeCandidateResponse& described) {
                 ShortCount(described.space_count()).c_str());
   }
   std::printf("%d of %d parameters are open\n", open, described.decisions_size());
+  if (described.bound_ns() > 0) {
+    std::printf("none of them takes less than %s (%s%s%s)\n",
+                BoundText(described.bound_ns()).c_str(), described.binding_floor().c_str(),
+                described.bound_assumption().empty() ? "" : "; assumed: ",
+                Printable(described.bound_assumption()).c_str());
+  }
   PrintTable({{.heading = "PARAMETER"},
               {.heading = ""},
               {.heading = "LEFT", .is_number = true},
@@ -223,11 +246,13 @@ void PrintDecision(const v1::CandidateDecision& decision) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const v1::RemainingValue& value : decision.remaining()) {
-    rows.push_back({value.value(), value.count().empty() ? "possible" : ShortCount(value.count())});
+    rows.push_back({value.value(), value.count().empty() ? "possible" : ShortCount(value.count()),
+                    BoundText(value.bound_ns())});
   }
-  PrintTable(
-      {{.heading = "VALUE", .is_number = true}, {.heading = "CONFIGURATIONS", .is_number = true}},
-      rows);
+  PrintTable({{.heading = "VALUE", .is_number = true},
+              {.heading = "CONFIGURATIONS", .is_number = true},
+              {.heading = "AT LEAST", .is_number = true}},
+             rows);
   if (decision.remaining_values() > decision.remaining_size()) {
     std::printf("and %lld more\n",
                 static_cast<long long>(decision.remaining_values() - decision.remaining_size()));
@@ -238,6 +263,42 @@ void PrintFinished(const v1::FinishCandidateResponse& finished) {
   std::printf("%s\n", Printable(finished.parameters()).c_str());
   if (!finished.made_from().empty()) std::printf("# near to %s\n", finished.made_from().c_str());
   std::fputs(finished.schedule().c_str(), stdout);
+}
+
+Result<v1::BoundComparison> ParseBoundComparison(const std::string& text) {
+  v1::BoundComparison comparison;
+  if (text.empty() || text == "record") return comparison;
+  int64_t time_ns = 0;
+  if (const std::string wrong = ParseDurationArgument(text, time_ns); !wrong.empty()) {
+    return absl::InvalidArgumentError(wrong);
+  }
+  comparison.set_time_ns(static_cast<double>(time_ns));
+  return comparison;
+}
+
+void PrintBounds(const v1::BoundHistogram& bounds) {
+  static constexpr const char* kClasses[] = {"below 1/16", "1/16 to 1/8", "1/8 to 1/4",
+                                             "1/4 to 1/2", "1/2 to 1",    "1 and more"};
+  const auto percent = [](double share) { return absl::StrFormat("%.3g %%", 100 * share); };
+  const auto looked_at = static_cast<double>(bounds.configurations());
+  std::printf("compared with %s, %s%lld configurations:\n", BoundText(bounds.time_ns()).c_str(),
+              bounds.is_exact() ? "all " : "a sample of ",
+              static_cast<long long>(bounds.configurations()));
+  std::vector<std::vector<std::string>> rows;
+  for (int n = 0; n < bounds.counts_size() && n < std::ssize(kClasses); ++n) {
+    const auto count = static_cast<double>(bounds.counts(n));
+    rows.push_back({kClasses[n], absl::StrCat(bounds.counts(n)), percent(count / looked_at)});
+  }
+  PrintTable({{.heading = "BOUND / TIME"},
+              {.heading = "CONFIGURATIONS", .is_number = true},
+              {.heading = "SHARE", .is_number = true}},
+             rows);
+  const std::string left = percent(bounds.left_share_low());
+  std::printf("not shown to take longer: %s%s\n", left.c_str(),
+              bounds.is_exact() ? ""
+                                : absl::StrCat(" to ", percent(bounds.left_share_high()),
+                                               ", with 95 % confidence")
+                                      .c_str());
 }
 
 Status RunExplorePrompt(const ExploreCalls& calls, v1::Candidate candidate, std::istream& commands,

@@ -17,6 +17,11 @@ void PrintCandidate(const v1::DescribeCandidateResponse& described);
 // What a parameter means, and how many configurations each of its values has.
 void PrintDecision(const v1::CandidateDecision& decision);
 void PrintFinished(const v1::FinishCandidateResponse& finished);
+// What bounds say of the configurations, by sizes.
+void PrintBounds(const v1::BoundHistogram& bounds);
+
+// "", "record", or a time such as "1.5ms". Errors: InvalidArgument.
+Result<v1::BoundComparison> ParseBoundComparison(const std::string& text);
 
 // "rules", "record", "sample". Errors: InvalidArgument for other words.
 Result<v1::FinishRule> FinishRuleNamed(const std::string& word);
@@ -24,6 +29,10 @@ Result<v1::FinishRule> FinishRuleNamed(const std::string& word);
 // What a prompt asks the daemon.
 struct ExploreCalls {
   std::function<Result<v1::DescribeCandidateResponse>(const v1::Candidate&)> describe;
+  // With bounds compared.
+  std::function<Result<v1::DescribeCandidateResponse>(const v1::Candidate&,
+                                                      const v1::BoundComparison&)>
+      compare;
   std::function<Result<v1::FinishCandidateResponse>(const v1::Candidate&, v1::FinishRule,
                                                     uint64_t seed)>
       finish;

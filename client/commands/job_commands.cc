@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/call/command.h"
+#include "client/commands/call/device_argument.h"
 #include "client/commands/call/job_name.h"
 #include "client/commands/format/job_format.h"
 #include "client/text/text_table.h"
@@ -84,9 +85,7 @@ void AddFilters(CLI::App& jobs, const std::shared_ptr<v1::ListTuningJobsRequest>
       "only of expressions with this name or digest");
   jobs.add_option_function<std::string>(
       "--device",
-      [request](const std::string& name) {
-        request->set_device(name.starts_with("devices/") ? name : "devices/" + name);
-      },
+      [request](const std::string& name) { request->set_device(DeviceNameFromArgument(name)); },
       "only those that may run on this device");
   jobs.add_option_function<std::string>(
       "--source", [request](const std::string& name) { request->set_source(name); },

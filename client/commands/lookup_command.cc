@@ -39,11 +39,15 @@ std::vector<std::string> NamingWords(const LookupArguments& arguments, const std
   return words;
 }
 
-// The newest job that has ended with this record; empty if the daemon has none.
+// What jobs there were is asked of the database, which a lookup does not wait for.
+constexpr int64_t kPatienceForJob = 300'000'000;
+
+// The newest job that has ended with this record; empty if the daemon has none, or does not say so
+// at once.
 std::string JobOf(Client& client, const v1::TuningRecord& record) {
   v1::ListTuningJobsRequest request;
   request.set_expression(record.key().expression_digest());
-  const Result<v1::ListTuningJobsResponse> jobs = client.ListJobs(request);
+  const Result<v1::ListTuningJobsResponse> jobs = client.ListJobs(request, kPatienceForJob);
   if (!jobs.ok()) return "";
   for (const v1::TuningJob& job : jobs->jobs()) {
     if (job.record() == record.name()) return job.name();

@@ -223,9 +223,14 @@ Result<v1::CheckScheduleResponse> Check(const GlobalOptions& options,
   return response;
 }
 
+// Whether nobody can tell how many configurations are left, or whether there are any.
+bool IsUnknown(const v1::CheckScheduleResponse& response) {
+  return response.count() == "0" && !response.is_exact() && response.conflicts().empty();
+}
+
 // A schedule that leaves nothing is an error of the one who wrote it.
 Status EndOf(const v1::CheckScheduleResponse& response) {
-  if (response.count() != "0") return absl::OkStatus();
+  if (response.count() != "0" || IsUnknown(response)) return absl::OkStatus();
   return WithExitCode(
       ExitCode::kBadExpression,
       absl::FailedPreconditionError(response.conflicts().empty()
@@ -233,11 +238,15 @@ Status EndOf(const v1::CheckScheduleResponse& response) {
                                         : absl::StrJoin(response.conflicts(), "\n")));
 }
 
+std::string CountText(const v1::CheckScheduleResponse& checked) {
+  if (IsUnknown(checked)) return "an unknown number of";
+  return absl::StrCat(checked.is_exact() ? "" : "at most ", checked.count());
+}
+
 Status CheckSchedule(const GlobalOptions& options, const CheckArguments& arguments) {
   MDH_ASSIGN_OR_RETURN(const v1::CheckScheduleResponse response, Check(options, arguments));
   Show(options, response, [](const v1::CheckScheduleResponse& checked) {
-    std::printf("%s%s%s configurations\n", checked.canonical().c_str(),
-                checked.is_exact() ? "" : "at most ", checked.count().c_str());
+    std::printf("%s%s configurations\n", checked.canonical().c_str(), CountText(checked).c_str());
     if (!checked.example().empty()) std::printf("such as %s\n", checked.example().c_str());
   });
   return EndOf(response);
@@ -247,7 +256,7 @@ Status CountSchedule(const GlobalOptions& options, const CheckArguments& argumen
   MDH_ASSIGN_OR_RETURN(const v1::CheckScheduleResponse response, Check(options, arguments));
   Show(options, response, [&](const v1::CheckScheduleResponse& checked) {
     if (arguments.vary.empty()) {
-      std::printf("%s\n", checked.count().c_str());
+      std::printf("%s\n", IsUnknown(checked) ? "unknown" : checked.count().c_str());
       return;
     }
     std::vector<std::vector<std::string>> rows;

@@ -40,6 +40,7 @@ class DaemonObserver {
     MDH_ASSIGN_OR_RETURN(state.statistics, admin_->GetStatistics());
     MDH_ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client_->ListDevices());
     state.devices.assign(devices.devices().begin(), devices.devices().end());
+    state.nodes.assign(devices.nodes().begin(), devices.nodes().end());
     for (const v1::TuningJobState of :
          {v1::TUNING_JOB_STATE_RUNNING, v1::TUNING_JOB_STATE_QUEUED, v1::TUNING_JOB_STATE_PAUSED}) {
       v1::ListTuningJobsRequest request;
@@ -81,12 +82,14 @@ void PrintStateJson(const DaemonState& state) {
   *statistics.mutable_statistics() = state.statistics;
   v1::ListDevicesResponse devices;
   for (const v1::Device& device : state.devices) *devices.add_devices() = device;
+  for (const v1::Node& node : state.nodes) *devices.add_nodes() = node;
   v1::ListTuningJobsResponse jobs;
   for (const v1::TuningJob& job : state.jobs) *jobs.add_jobs() = job;
   nlohmann::ordered_json all;
   all.update(nlohmann::ordered_json::parse(ToJson(statistics)));
   all.update({{"devices", nlohmann::ordered_json::parse(ToJson(devices))["devices"]},
               {"jobs", nlohmann::ordered_json::parse(ToJson(jobs))["jobs"]}});
+  if (!state.nodes.empty()) all["nodes"] = nlohmann::ordered_json::parse(ToJson(devices))["nodes"];
   std::printf("%s\n", all.dump(1).c_str());
 }
 

@@ -252,8 +252,7 @@ void AddTuneCommands(CLI::App& app, const GlobalOptions& options, SelectedComman
           "e.g. 5%, and leave out what cannot be faster by more [0%]")
       ->type_name("SHARE");
   tune->add_flag("--no-cut", tune_arguments->options.without_cut,
-                 "try also what a bound shows to be slower than the best so far; so always on GPUs "
-                 "without --gap");
+                 "try also what a bound shows to be slower than the best so far");
   tune->add_flag("--force", tune_arguments->options.force,
                  "search again even if there is a result, starting from it");
   tune->add_option_function<std::vector<std::string>>(

@@ -1,7 +1,6 @@
 #include "server/devices/device_catalogue.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +15,6 @@
 namespace mdh {
 namespace {
 
-constexpr std::string_view kDevices = "devices/";
 constexpr std::string_view kCpu = "devices/cpu";
 constexpr std::string_view kKnownDevices = "knownDevices/";
 
@@ -51,7 +49,7 @@ void DeviceCatalogue::Open(std::vector<std::unique_ptr<TuningDevice>> devices,
                            std::vector<std::string> missing) {
   devices_ = std::move(devices);
   missing_ = std::move(missing);
-  default_ = FirstCpu(devices_);
+  if (!devices_.empty()) default_ = FirstCpu(devices_);
   absl::MutexLock lock(&mutex_);  // wakes who waits
   is_open_.Notify();
 }
@@ -91,71 +89,13 @@ const std::vector<std::string>& DeviceCatalogue::missing() const {
   return is_open() ? missing_ : none;
 }
 
-std::vector<KeyEnvironment> DeviceCatalogue::Environments() const {
-  if (!is_open()) {
-    if (!expected_) return {};
-    return {KeyEnvironment::Of(*expected_)};
-  }
-  std::vector<KeyEnvironment> environments = {default_->environment()};
-  std::set<std::string> seen = {default_->fingerprint()};
-  for (const std::unique_ptr<TuningDevice>& device : devices_) {
-    if (seen.insert(device->fingerprint()).second) environments.push_back(device->environment());
-  }
-  return environments;
-}
-
-Result<TuningDevice*> DeviceCatalogue::Find(const std::string& name) const {
-  if (!is_open()) return NotOpen();
-  std::vector<std::string> names;
-  for (const std::unique_ptr<TuningDevice>& device : devices_) {
-    if (device->name() == name) return device.get();
-    names.push_back(device->name());
-  }
-  std::string message =
-      absl::StrCat("there is no device '", name, "'; there are ", absl::StrJoin(names, ", "));
-  for (const std::string& why : missing_) absl::StrAppend(&message, "; ", why);
-  return absl::NotFoundError(message);
-}
-
-Result<std::vector<TuningDevice*>> DeviceCatalogue::Select(
-    absl::Span<const std::string> names) const {
-  if (!is_open()) return NotOpen();
-  std::vector<TuningDevice*> selected;
-  const auto add = [&](TuningDevice* device) {
-    if (std::find(selected.begin(), selected.end(), device) == selected.end()) {
-      selected.push_back(device);
-    }
-  };
-  for (const std::string& name : names) {
-    const size_t before = selected.size();
-    for (const std::unique_ptr<TuningDevice>& device : devices_) {
-      const bool is_kind =
-          name == absl::StrCat(View(kDevices), BackendOf(device->description().kind).name);
-      if (is_kind && name != kCpu) add(device.get());
-    }
-    if (selected.size() > before) continue;
-    MDH_ASSIGN_OR_RETURN(TuningDevice* const device, Find(name));
-    add(device);
-  }
-  if (selected.empty()) selected.push_back(default_);
-  for (const TuningDevice* device : selected) {
-    if (device->fingerprint() != selected.front()->fingerprint()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(selected.front()->name(), " and ", device->name(),
-                       " are different devices; each needs a job of its own"));
-    }
-  }
-  return selected;
-}
-
 Result<DeviceDescription> DeviceCatalogue::Resolve(const v1::DeviceSelection& selection) const {
   if (selection.has_description()) return FromProto(selection.description());
-  if (!is_open() && expected_ && (selection.name().empty() || selection.name() == kCpu)) {
-    return *expected_;
-  }
+  const bool is_default = selection.name().empty() && default_name_.empty();
+  if (!is_open() && expected_ && (is_default || selection.name() == kCpu)) return *expected_;
   if (!selection.name().starts_with(kKnownDevices)) {
-    MDH_ASSIGN_OR_RETURN(const std::vector<TuningDevice*> devices, Select(NamesOf(selection)));
-    return devices.front()->description();
+    MDH_ASSIGN_OR_RETURN(const ChosenDevices chosen, Choose(NamesOf(selection)));
+    return chosen.description;
   }
   for (const v1::KnownDevice& device : known_) {
     if (device.name() == selection.name()) return FromProto(device.description());
@@ -167,16 +107,13 @@ Result<DeviceDescription> DeviceCatalogue::Resolve(const v1::DeviceSelection& se
                    })));
 }
 
-v1::Device DeviceCatalogue::Describe(TuningDevice& device) {
+v1::Device DeviceCatalogue::DescribeState(TuningDevice& device) const {
   v1::Device proto;
   proto.set_name(device.name());
   *proto.mutable_description() = mdh::ToProto(device.description());
   proto.set_fingerprint(device.fingerprint());
   proto.set_platform(device.platform());
   proto.set_driver(device.driver());
-  if (const std::optional<v1::MachinePeaks> peaks = KnownPeaks(device)) {
-    *proto.mutable_peaks() = *peaks;
-  }
   const Status can_tune = device.CanTune();
   proto.set_can_tune(can_tune.ok());
   if (!can_tune.ok()) proto.set_cannot_tune_reason(std::string(can_tune.message()));
@@ -188,6 +125,41 @@ v1::Device DeviceCatalogue::Describe(TuningDevice& device) {
   return proto;
 }
 
+v1::Device DeviceCatalogue::Describe(TuningDevice& device) {
+  v1::Device proto = DescribeState(device);
+  if (fleet_ != nullptr) proto.set_node(fleet_->self());
+  if (const std::optional<v1::MachinePeaks> peaks = KnownPeaks(device)) {
+    *proto.mutable_peaks() = *peaks;
+  }
+  return proto;
+}
+
+std::vector<v1::Device> DeviceCatalogue::Announced() {
+  std::vector<v1::Device> announced;
+  for (const std::unique_ptr<TuningDevice>& device : devices()) {
+    announced.push_back(DescribeState(*device));
+    const std::string& fingerprint = device->fingerprint();
+    std::optional<v1::MachinePeaks> peaks = MeasuredPeaks(fingerprint);
+    if (!peaks.has_value()) {
+      absl::ReleasableMutexLock lock(&mutex_);
+      const auto known = earlier_peaks_.find(fingerprint);
+      const bool is_known = known != earlier_peaks_.end();
+      if (is_known) peaks = known->second;
+      lock.Release();
+      if (!is_known) {
+        const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(fingerprint);
+        if (stored.ok()) {
+          peaks = *stored;
+          absl::MutexLock noting(&mutex_);
+          earlier_peaks_[fingerprint] = peaks;
+        }
+      }
+    }
+    if (peaks.has_value()) *announced.back().mutable_peaks() = *std::move(peaks);
+  }
+  return announced;
+}
+
 std::optional<v1::MachinePeaks> DeviceCatalogue::KnownPeaks(TuningDevice& device) {
   if (std::optional<v1::MachinePeaks> measured = MeasuredPeaks(device.fingerprint())) {
     return measured;
@@ -197,7 +169,12 @@ std::optional<v1::MachinePeaks> DeviceCatalogue::KnownPeaks(TuningDevice& device
     device.Release();
     if (peaks.ok()) return *peaks;
   }
-  const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(device.fingerprint());
+  return PeaksSoFar(device.fingerprint());
+}
+
+std::optional<v1::MachinePeaks> DeviceCatalogue::PeaksSoFar(const std::string& fingerprint) const {
+  if (std::optional<v1::MachinePeaks> measured = MeasuredPeaks(fingerprint)) return measured;
+  const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(fingerprint);
   return stored.ok() ? *stored : std::nullopt;
 }
 
@@ -224,15 +201,7 @@ Result<v1::MachinePeaks> DeviceCatalogue::ReachedPeaks(TuningDevice& device) {
     if (stored.has_value()) return *stored;
     return measured.status();
   }
-  v1::MachinePeaks peaks = ToMessage(*measured);
-  if (stored.has_value()) peaks = ToMessage(Better(*measured, FromMessage(*stored)));
-  const bool is_stored =
-      stored.has_value() && stored->SerializeAsString() == peaks.SerializeAsString();
-  // A full disk is no reason not to know them.
-  if (!is_stored) store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
-  absl::MutexLock lock(&mutex_);
-  peaks_[device.fingerprint()] = peaks;
-  return peaks;
+  return KeepBetter(device, *measured, stored);
 }
 
 Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device) {
@@ -242,13 +211,24 @@ Result<v1::MachinePeaks> DeviceCatalogue::MeasurePeaksAgain(TuningDevice& device
 
 v1::MachinePeaks DeviceCatalogue::RaisePeaks(const TuningDevice& device,
                                              const v1::MachinePeaks& reached) {
-  v1::MachinePeaks peaks = reached;
   const Result<std::optional<v1::MachinePeaks>> stored = store_.GetPeaks(device.fingerprint());
-  if (stored.ok() && stored->has_value()) {
-    peaks = ToMessage(Better(FromMessage(reached), FromMessage(**stored)));
+  return KeepBetter(device, FromMessage(reached), stored.ok() ? *stored : std::nullopt);
+}
+
+v1::MachinePeaks DeviceCatalogue::KeepBetter(const TuningDevice& device,
+                                             const MachinePeaks& reached,
+                                             const std::optional<v1::MachinePeaks>& stored) {
+  const auto with_reached = [&](const std::optional<v1::MachinePeaks>& before) {
+    return ToMessage(before.has_value() ? Better(reached, FromMessage(*before)) : reached);
+  };
+  v1::MachinePeaks peaks = with_reached(stored);
+  const bool is_stored =
+      stored.has_value() && stored->SerializeAsString() == peaks.SerializeAsString();
+  if (!is_stored) {
+    Result<v1::MachinePeaks> changed = store_.ChangePeaks(device.fingerprint(), with_reached);
+    // A full disk is no reason not to know them.
+    if (changed.ok()) peaks = *std::move(changed);
   }
-  // A full disk is no reason not to know them.
-  store_.PutPeaks(device.fingerprint(), peaks).IgnoreError();
   absl::MutexLock lock(&mutex_);
   peaks_[device.fingerprint()] = peaks;
   return peaks;

@@ -66,6 +66,7 @@ Status DeviceLease::Submit(int64_t number, const Kernel& kernel, const MeasureOp
   MDH_RETURN_IF_ERROR(CheckHeld());
   const Status status = runner_.Submit(number, kernel, options);
   if (status.ok()) ++submitted_;
+  if (status.ok() && places_ != nullptr) digests_[number] = KernelDigest(kernel);
   return status;
 }
 
@@ -74,8 +75,16 @@ Result<Runner::Finished> DeviceLease::Next() {
   Result<Finished> finished = runner_.Next();
   // After an error nothing is submitted any more.
   submitted_ = finished.ok() ? submitted_ - 1 : 0;
+  if (finished.ok() && !is_revoked_) NotePlace(finished->number);
   // One that was cut short by Revoke is measured elsewhere.
   return IfHeld(std::move(finished));
+}
+
+void DeviceLease::NotePlace(int64_t number) {
+  const auto digest = digests_.find(number);
+  if (digest == digests_.end()) return;
+  places_->Note(digest->second, device_.name());
+  digests_.erase(digest);
 }
 
 Result<MachinePeaks> DeviceLease::Peaks() {

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
+#include "server/devices/trial_places.h"
 #include "server/devices/tuning_device.h"
 #include "tuner/measure/runner.h"
 
@@ -20,9 +23,10 @@ namespace mdh {
 class DeviceLease final : public Runner {
  public:
   // The caller holds `device`, which the lease releases. `joins`: a search that runs already; then
-  // SetProblem measures the device's peaks first, as others do before the search.
-  explicit DeviceLease(TuningDevice& device, bool joins = false)
-      : device_(device), runner_(device.runner()), joins_(joins) {}
+  // SetProblem measures the device's peaks first, as others do before the search. `places`: where
+  // it is noted what the device has measured; null: nowhere.
+  explicit DeviceLease(TuningDevice& device, bool joins = false, TrialPlaces* places = nullptr)
+      : device_(device), runner_(device.runner()), joins_(joins), places_(places) {}
   ~DeviceLease() override { GiveUp(); }
 
   TuningDevice& held() const { return device_; }
@@ -53,16 +57,20 @@ class DeviceLease final : public Runner {
     MDH_RETURN_IF_ERROR(CheckHeld());
     return result;
   }
+  // What was submitted with that number was measured here.
+  void NotePlace(int64_t number);
   // Ends what was submitted and releases the device.
   void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
 
   TuningDevice& device_;
   Runner& runner_;
   const bool joins_;
+  TrialPlaces* const places_;
   std::atomic<bool> is_revoked_ = false;
   mutable absl::Mutex mutex_;  // nobody interrupts what is another job's already
   bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t submitted_ = 0;  // and not handed out by Next
+  int64_t submitted_ = 0;                   // and not handed out by Next
+  std::map<int64_t, std::string> digests_;  // of these, if there are places
 };
 
 }  // namespace mdh

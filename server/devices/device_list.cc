@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/text_view.h"
 #include "tuner/device/device_selector.h"
 
 namespace mdh {
@@ -51,6 +52,7 @@ Result<WantedDevice> ParseEntry(absl::string_view entry) {
   const size_t at = entry.find('@');
   WantedDevice wanted;
   wanted.selector = std::string(entry.substr(0, at));
+  if (wanted.selector == View(kNoDevices)) return Invalid(entry, "stands alone");
   if (!IsSelector(wanted.selector)) {
     return Invalid(entry, "is no device such as cpu, opencl:0 or cuda:1");
   }
@@ -76,6 +78,7 @@ Status NotAttached(const std::string& selector, const DeviceSearch& found) {
 
 Result<std::vector<WantedDevice>> ParseDeviceList(std::string_view text) {
   std::vector<WantedDevice> devices;
+  if (text == kNoDevices) return devices;
   for (const absl::string_view entry :
        absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
     MDH_ASSIGN_OR_RETURN(WantedDevice device, ParseEntry(entry));

@@ -23,7 +23,9 @@ struct WantedDevice {
 // restricted to: numbers and ranges with '+' between them. So a device that computes on the
 // machine's cores (the CPU, OpenCL for CPUs) can be there several times. Errors: InvalidArgument,
 // naming the entry, also if two have the same name.
+// "none" is no device.
 Result<std::vector<WantedDevice>> ParseDeviceList(std::string_view text);
+inline constexpr std::string_view kNoDevices = "none";
 
 // Everything that was found, each once.
 std::vector<WantedDevice> AllDevices(const DeviceSearch& found);

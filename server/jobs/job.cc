@@ -1,5 +1,6 @@
 #include "server/jobs/job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,14 +8,20 @@
 
 namespace mdh {
 
-Job::Job(int64_t number, CreateJob request, v1::TuningJob proto)
-    : number(number),
+Job::Job(const JobClaim& claim, CreateJob request, v1::TuningJob proto)
+    : claim(claim),
+      number(claim.number),
       computation(std::move(request.computation)),
       devices(std::move(request.devices)),
       source(std::move(request.source)),
       priority(request.priority),
       proto(std::move(proto)) {
   steps.push_back(this->proto.progress());
+}
+
+const DeviceDescription& DeviceOf(const CreateJob& request) {
+  return request.elsewhere.has_value() ? request.elsewhere->description
+                                       : request.devices.front()->description();
 }
 
 void Job::Publish(v1::TuningProgress step, int max_steps) {
@@ -31,6 +38,24 @@ std::string TwinIdOf(const v1::TuningJob& job) {
     absl::StrAppend(&id, " ", restriction.ByteSizeLong(), ":", restriction.SerializeAsString());
   }
   return id;
+}
+
+size_t CountHeld(const Job& job) {
+  return static_cast<size_t>(std::count_if(
+      job.leases.begin(), job.leases.end(),
+      [](const std::unique_ptr<DeviceLease>& lease) { return !lease->is_revoked(); }));
+}
+
+bool CanGetMore(const Job& job) {
+  return job.is_searching && !job.is_stopping && job.options().max_device_time_ns() <= 0;
+}
+
+void NameRunningDevices(Job& job) {
+  job.proto.clear_running_devices();
+  for (const std::unique_ptr<DeviceLease>& lease : job.leases) {
+    if (!lease->is_revoked()) job.proto.add_running_devices(lease->held().name());
+  }
+  for (const std::string& helper : job.helpers) job.proto.add_running_devices(helper);
 }
 
 void SetError(const Status& error, v1::TuningJob& job) {

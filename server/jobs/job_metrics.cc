@@ -23,6 +23,16 @@ void JobMetrics::CountBoundViolation() {
   ++figures_.bound_violations;
 }
 
+void JobMetrics::CountHelpGot() {
+  absl::MutexLock lock(&mutex_);
+  ++figures_.help_got;
+}
+
+void JobMetrics::CountHelpGiven() {
+  absl::MutexLock lock(&mutex_);
+  ++figures_.help_given;
+}
+
 void JobMetrics::CountEnd(v1::TuningJobState state) {
   absl::MutexLock lock(&mutex_);
   ++figures_.ended[state];

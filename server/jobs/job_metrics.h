@@ -24,8 +24,10 @@ class JobMetrics {
     std::map<v1::TuningJobState, int64_t> ended;              // jobs, by how they ended
     std::array<int64_t, kWaitBoundsS.size() + 1> waits = {};  // jobs; the last one: no bound
     int64_t bound_violations = 0;                             // trials
-    absl::Duration waited;                                    // all jobs together
-    absl::Duration measured;                                  // devices held, summed over them
+    int64_t help_got = 0;     // trials that other daemons have measured for this one
+    int64_t help_given = 0;   // and this one for others
+    absl::Duration waited;    // all jobs together
+    absl::Duration measured;  // devices held, summed over them
   };
 
   // A job that has got its first device, after so long.
@@ -35,6 +37,8 @@ class JobMetrics {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A trial with a right result was faster than anything should be.
   void CountBoundViolation() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountHelpGot() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountHelpGiven() ABSL_LOCKS_EXCLUDED(mutex_);
   void CountEnd(v1::TuningJobState state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Figures Read() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -53,6 +53,7 @@ Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& loo
                                                   DeviceCatalogue& catalogue,
                                                   JobQueueOptions options) {
   std::unique_ptr<JobQueue> queue(new JobQueue(store, lookup_table, catalogue, std::move(options)));
+  MDH_RETURN_IF_ERROR(queue->OpenBoard());
   if (catalogue.is_open()) MDH_RETURN_IF_ERROR(queue->Begin());
   return queue;
 }
@@ -60,9 +61,15 @@ Result<std::unique_ptr<JobQueue>> JobQueue::Start(Store& store, LookupTable& loo
 Status JobQueue::Begin() {
   // Without a thread nobody works on what was taken up.
   Status begun = workers_.empty() ? StartWorkers() : absl::OkStatus();
-  if (begun.ok()) begun = TakeUpUnfinishedJobs();
-  absl::MutexLock lock(&mutex_);
-  begun_ = begun;
+  std::vector<HeldJob> wished;
+  if (begun.ok()) begun = TakeUpUnfinishedJobs(wished);
+  {
+    absl::MutexLock lock(&mutex_);
+    begun_ = begun;
+  }
+  for (const HeldJob& job : wished) Fulfil(job);
+  ClaimNew();
+  if (begun.ok()) BeginToHelp();
   return begun;
 }
 
@@ -75,9 +82,14 @@ void JobQueue::LookAfter() {
   if (has_failed && Begin().ok()) spdlog::info("jobs have begun");
   // What is still unsaved was logged when that began.
   SaveUnsaved().IgnoreError();
+  LookAtAwaited();
+  ClaimNew();
 }
 
 Status JobQueue::StartWorkers() {
+  if (options_.lease_clock && !lease_watch_.joinable()) {
+    MDH_ASSIGN_OR_RETURN(lease_watch_, StartThread([this] { WatchLease(); }));
+  }
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     device->SetListener([this] {
       absl::MutexLock lock(&mutex_);
@@ -111,6 +123,7 @@ Status JobQueue::AwaitBegin() const {
 JobQueue::~JobQueue() {
   Drain();
   for (std::thread& worker : workers_) worker.join();
+  if (lease_watch_.joinable()) lease_watch_.join();
   if (const Status saved = SaveUnsaved(); !saved.ok()) {
     spdlog::error("what jobs have found is lost: {}", std::string(saved.message()));
   }
@@ -158,7 +171,8 @@ std::vector<WaitingJob> JobQueue::Waiting() const {
 
 bool JobQueue::IsAwaiting(const Job& job) const {
   const auto& awaited = job.proto.awaited_jobs();
-  return std::any_of(awaited.begin(), awaited.end(),
+  return job.awaits_others ||
+         std::any_of(awaited.begin(), awaited.end(),
                      [&](const std::string& name) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
                        const Result<int64_t> number = ParseJobName(name);
                        const std::shared_ptr<Job> other = number.ok() ? Find(*number) : nullptr;
@@ -244,23 +258,19 @@ Result<std::vector<v1::TuningJob>> JobQueue::List(int64_t before, int limit,
 }
 
 Result<v1::TuningJob> JobQueue::Cancel(int64_t number) {
-  MDH_RETURN_IF_ERROR(AwaitBegin());
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
-      AwaitWritten(*job);
-      if (job->is_finished || job->stop_reason == StopReason::kCancel) return job->proto;
-      if (job->is_running) {
-        MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kCancel));
-      } else {
-        MDH_RETURN_IF_ERROR(
-            ChangeIfWritten(job, Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus())));
-        Retire(job);
-      }
-      return job->proto;
-    }
+  return ChangeJob(number, JobWish::kCancel);
+}
+
+Result<v1::TuningJob> JobQueue::CancelOwn(const std::shared_ptr<Job>& job) {
+  if (job->is_finished || job->stop_reason == StopReason::kCancel) return job->proto;
+  if (job->is_running) {
+    MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kCancel));
+  } else {
+    MDH_RETURN_IF_ERROR(
+        ChangeIfWritten(job, Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus())));
+    Retire(job);
   }
-  return ChangeStored(number, v1::TUNING_JOB_STATE_CANCELLED);
+  return job->proto;
 }
 
 Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number,
@@ -271,14 +281,15 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
   const std::shared_ptr<Job> job = Find(number);
   if (job == nullptr) {
     lock.Release();
-    MDH_ASSIGN_OR_RETURN(const v1::TuningJob stored, store_.GetJob(number));
-    return std::vector<v1::TuningProgress>{stored.progress()};
+    MDH_ASSIGN_OR_RETURN(v1::TuningProgress latest, ProgressElsewhere(number));
+    return std::vector<v1::TuningProgress>{std::move(latest)};
   }
   const auto has_stopped = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return is_draining_ && running_.empty();
   };
   const auto has_news = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return job->is_finished || has_stopped() || job->proto.progress().sequence() > after_sequence;
+    return job->is_finished || job->is_lost || has_stopped() ||
+           job->proto.progress().sequence() > after_sequence;
   };
   // Without a timeout nobody waits, whatever the machine's clock says.
   if (timeout > absl::ZeroDuration()) mutex_.AwaitWithTimeout(absl::Condition(&has_news), timeout);
@@ -296,8 +307,14 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
 }
 
 void JobQueue::Drain() {
+  std::unique_ptr<TrialHelper> helper;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_draining_ = true;
+    std::swap(helper, helper_);
+  }
+  helper.reset();
   absl::MutexLock lock(&mutex_);
-  is_draining_ = true;
   for (const std::shared_ptr<Job>& job : running_) {
     const bool stops_anyway =
         job->stop_reason == StopReason::kCancel || job->stop_reason == StopReason::kPause;
@@ -328,6 +345,7 @@ void JobQueue::Retire(const std::shared_ptr<Job>& job) {
   job->is_running = false;
   has_news_ = true;  // others may have awaited it
   for (auto* jobs : {&running_, &queued_, &paused_}) Remove(*jobs, job);
+  if (job->is_lost) return;
   // A job that is being cancelled may have a successor already.
   const auto active = by_key_.find(TwinIdOf(job->proto));
   if (active != by_key_.end() && active->second == job) by_key_.erase(active);

@@ -8,6 +8,7 @@
 // is never called under the queue's lock: a disk that hangs holds up nobody who does not write.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -26,6 +27,9 @@
 #include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/devices/device_catalogue.h"
+#include "server/help/helped_search.h"
+#include "server/help/trial_helper.h"
+#include "server/help/trial_sharing.h"
 #include "server/jobs/job.h"
 #include "server/jobs/job_metrics.h"
 #include "server/jobs/job_schedule.h"
@@ -49,6 +53,15 @@ struct JobQueueOptions {
   int max_queued_per_source = 0;  // waiting and paused ones; 0: no limit of its own
   // Whose jobs they are in a database that several daemons share.
   std::string owner = "mdhd";
+  // So long after a daemon was last heard of others may take its jobs.
+  absl::Duration lease = absl::Minutes(10);
+  // Of this daemon alone, in nanoseconds: by it searches end when the lease is over that was begun
+  // before the last renewal that succeeded was asked for. Empty: they do not, since nobody else can
+  // take the jobs.
+  std::function<int64_t()> lease_clock = {};
+  // Daemons of other machines use the store, too. Their jobs are taken over as soon as they are
+  // given up; and jobs are for all devices of their fingerprint, as names are those of a machine.
+  bool is_shared = false;
   // Steps of progress kept per job for those who watch; older ones are forgotten.
   int max_progress_steps = 4096;
   // Ended jobs whose progress is kept.
@@ -62,7 +75,11 @@ struct JobQueueOptions {
   // A job that was running when so many daemons in a row died, and ended no trial in between, is
   // not taken up again but paused.
   int most_deaths = 2;
-  JobMetrics* metrics = nullptr;  // where jobs and trials are counted; null: nowhere
+  // Whether other daemons are asked to measure trials of jobs of this one, and whether this one
+  // measures trials for others, on devices that it does not need.
+  TrialSharing trial_sharing = TrialSharing::kOff;
+  TrialHelperOptions helping = {};  // the owner's name and what the queue wants are filled in
+  JobMetrics* metrics = nullptr;    // where jobs and trials are counted; null: nowhere
   // Called when a job has made progress, under a lock: must not call the queue. Empty: nobody is.
   std::function<void()> on_progress = {};
   std::function<absl::Time()> now = absl::Now;
@@ -87,6 +104,9 @@ class JobQueue {
   Status Begin() ABSL_LOCKS_EXCLUDED(mutex_);
   // To be called each second: begins, if that failed before, and writes what could not be written.
   void LookAfter() ABSL_LOCKS_EXCLUDED(mutex_);
+  // To be called several times in the time of a lease: renews those of all jobs, does what others
+  // want of them, stops those that others have taken, and takes those that are given up.
+  void RenewLeases() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: see TuningService.CreateTuningJob.
   Result<v1::CreateTuningJobResponse> Create(CreateJob request) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -97,8 +117,9 @@ class JobQueue {
   Result<v1::TuningJob> Get(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
   Result<std::vector<v1::TuningJob>> List(int64_t before, int limit, const JobFilter& filter = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // A queued job ends at once, a running one as soon as the search has noticed. Errors: NotFound;
-  // those of Store::UpdateJob, and then nothing has changed; so also of the next two.
+  // A queued job ends at once, a running one as soon as the search has noticed. That of another
+  // daemon, when that has heard of it: until then it is as it was. Errors: NotFound; those of
+  // Store::UpdateJob, and then nothing has changed; so also of the next two.
   Result<v1::TuningJob> Cancel(int64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
   // A queued job waits at once, a running one as soon as the search has noticed. Errors: NotFound;
   // FailedPrecondition if it has ended.
@@ -131,23 +152,23 @@ class JobQueue {
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Claims of a daemon that cannot be asked any more end after this.
-  static constexpr absl::Duration kClaim = absl::Minutes(10);
   // When to try again what a daemon that stops refuses: another one may run by then.
   static constexpr absl::Duration kRetryAfterStop = absl::Seconds(5);
 
   JobQueue(Store& store, LookupTable& lookup_table, DeviceCatalogue& catalogue,
            JobQueueOptions options);
   Status StartWorkers();
+  JobLease Lease() const { return {options_.owner, options_.lease}; }
   // Before that jobs cannot be changed. Errors: as DeviceCatalogue::AwaitOpen, and Begin.
   Status AwaitBegin() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // In job_queue_resume.cc.
-  Status TakeUpUnfinishedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
+  // `wished`: those of them of which others want something.
+  Status TakeUpUnfinishedJobs(std::vector<HeldJob>& wished) ABSL_LOCKS_EXCLUDED(mutex_);
   // The job as an earlier process left it. One whose devices are not attached waits. Errors: why
   // it cannot go on; a lack that may pass (IsLack).
-  Result<std::shared_ptr<Job>> Restore(int64_t number, v1::TuningJob proto);
-  void FailUnrestored(v1::TuningJob job, const Status& why);
+  Result<std::shared_ptr<Job>> Restore(ClaimedJob claimed);
+  void FailUnrestored(ClaimedJob claimed, const Status& why);
   // Lets a job that has run, or waited, wait again, paused or not, as its state says.
   void SetAside(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StopRunning(const std::shared_ptr<Job>& job, StopReason reason)
@@ -155,9 +176,53 @@ class JobQueue {
   // The same when it is on the disk, so that it holds whatever becomes of this process.
   Status WriteAndStop(const std::shared_ptr<Job>& job, StopReason reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of a job that has not ended and is not in memory: nobody works on it.
-  Result<v1::TuningJob> ChangeStored(int64_t number, v1::TuningJobState state)
+  // Cancels, pauses or resumes a job that is in memory; it expects AwaitWritten.
+  using ChangeOwn = Result<v1::TuningJob> (JobQueue::*)(const std::shared_ptr<Job>& job);
+  Result<v1::TuningJob> CancelOwn(const std::shared_ptr<Job>& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Result<v1::TuningJob> PauseOwn(const std::shared_ptr<Job>& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Result<v1::TuningJob> ResumeOwn(const std::shared_ptr<Job>& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The job in memory or, if it is not, in the store.
+  Result<v1::TuningJob> ChangeJob(int64_t number, JobWish wish) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a job that is not in memory: if nobody works on it; or its owner is told.
+  Result<v1::TuningJob> ChangeStored(int64_t number, JobWish wish) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // In job_queue_claims.cc.
+  // Which jobs of others this daemon can work on.
+  ClaimRequest Claimable() const;
+  // Takes as many of the jobs that nobody has as there are devices for: others have some, too.
+  void ClaimNew() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Asks the store for the jobs of other daemons that jobs here await.
+  void LookAtAwaited() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<int64_t> AwaitedElsewhere(const Job& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // A job of this daemon none of whose devices it has: whoever has one may take it.
+  void HandOver(const Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t LeaseClock() const { return options_.lease_clock ? options_.lease_clock() : 0; }
+  // Leases that were asked for then are granted.
+  void NoteLease(int64_t asked_ns) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsLeaseOver() const { return options_.lease_clock && LeaseClock() >= lease_until_ns_; }
+  // A thread: stops what runs when the lease is over.
+  void WatchLease() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of this daemon that a job may run on, whoever had it before.
+  std::vector<TuningDevice*> DevicesFor(const v1::TuningJob& job) const;
+  // Takes up what was claimed. Errors: a lack that may pass (IsLack); then nothing was.
+  Status TakeUp(const std::vector<ClaimedJob>& claimed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those that are given up, and those that are this daemon's without its knowing, as an answer of
+  // the store was lost.
+  Status TakeUpMore(const std::vector<HeldJob>& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does what others want.
+  void Fulfil(const HeldJob& held) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Stops those of `jobs` that are not among `held`.
+  void LoseOthers(const std::vector<std::shared_ptr<Job>>& jobs, const std::vector<HeldJob>& held)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Another daemon has taken it.
+  void Lose(const std::shared_ptr<Job>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // The latest step of a job that is not in memory, as it was half a second ago at most: many may
+  // watch. Errors: NotFound; Unavailable at once while the store is away.
+  Result<v1::TuningProgress> ProgressElsewhere(int64_t number) ABSL_LOCKS_EXCLUDED(seen_mutex_);
 
   // Writing, in job_queue_write.cc.
   // What a change makes of a job: its state, and in `progress` what is new in the next step.
@@ -201,7 +266,7 @@ class JobQueue {
   Result<JournalSummary> ReadJournal(int64_t number, const v1::KernelKey* key);
   std::vector<DeviceLease*> LeasesOf(const Job& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those that the search is told of now.
-  std::vector<Runner*> TakeJoining(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<Runner*> TakeJoining(Job& job, HelpedSearch* helped) ABSL_LOCKS_EXCLUDED(mutex_);
   // The options of the rest of its run, if they were changed since it was last told.
   std::optional<v1::TuningOptions> TakeExtension(Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishStep(Job& job, const SearchStep& step) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -221,8 +286,24 @@ class JobQueue {
   static WaitingJob ToWaiting(const Job& job);
   std::vector<WaitingJob> Waiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
+  // Help of other daemons, in job_queue_help.cc.
+  Status OpenBoard();
+  // Offers the trials of a search to others; null: they are not asked, or cannot be.
+  std::unique_ptr<HelpedSearch> AskForHelp(Job& job, const v1::KernelKey& key,
+                                           const v1::TuningOptions& options)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void BeginToHelp() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a job of this daemon waits for the device, or could use it.
+  bool IsWanted(const TuningDevice& device) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Creating, in job_queue_create.cc.
   v1::TuningJob NewJob(const CreateJob& request) const;
+  // The devices, if none are named. Errors: as of Create, if only other daemons have them.
+  Status FillIn(CreateJob& request) const;
+  // Of jobs for other daemons: counts what waits in the store, whosever it is.
+  Status CheckStoredQuota(const CreateJob& request) const;
+  // Jobs that the source may have waiting; 0: no limit of its own.
+  int64_t MostOfSource(const CreateJob& request) const;
   // One attempt; nullopt if others were waited for, so that what was known may not hold any more.
   Result<std::optional<v1::CreateTuningJobResponse>> TryToCreate(const CreateJob& request,
                                                                  v1::TuningJob job)
@@ -238,9 +319,14 @@ class JobQueue {
   Status Begin(const CreateJob& request, v1::TuningJob& job,
                v1::CreateTuningJobResponse& response) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Status CheckQuota(const CreateJob& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // The number of a new job. The lock is given up while it is written, and what must not be created
+  // The response to a request whose job another daemon has inserted before. nullopt: it has changed
+  // since.
+  Result<std::optional<v1::CreateTuningJobResponse>> JoinStored(const CreateJob& request,
+                                                                int64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The claim of a new job. The lock is given up while it is written, and what must not be created
   // twice is not: those who ask for that wait. Errors: as Store::InsertJob.
-  Result<int64_t> Insert(const CreateJob& request, const v1::TuningJob& job)
+  Result<InsertedJob> Insert(const CreateJob& request, const v1::TuningJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for what must not be there twice: a job that is being created, or a twin that is being
   // written. False if there was nothing to wait for.
@@ -300,7 +386,19 @@ class JobQueue {
     bool is_whole;  // of a pipeline
   };
   std::vector<const Creation*> creations_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> workers_;  // changed by Begin alone
+  // Of jobs that are not in memory and somebody watches.
+  struct SeenJob {
+    int64_t asked_ns = 0;
+    Result<v1::TuningProgress> progress = v1::TuningProgress();
+  };
+  absl::Mutex seen_mutex_;
+  std::map<int64_t, SeenJob> seen_ ABSL_GUARDED_BY(seen_mutex_);
+  std::vector<std::thread> workers_;   // changed by Begin alone
+  std::shared_ptr<TrialBoard> board_;  // null: no help is asked for or given
+  std::unique_ptr<TrialHelper> helper_ ABSL_GUARDED_BY(mutex_);  // null: none
+  // On the lease_clock; never before the first one is granted.
+  std::atomic<int64_t> lease_until_ns_ = std::numeric_limits<int64_t>::max();
+  std::thread lease_watch_;  // of Begin, if there is a lease_clock
 };
 
 }  // namespace mdh

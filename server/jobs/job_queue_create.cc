@@ -22,9 +22,10 @@ namespace {
 constexpr absl::Duration kRetryWhenFull = absl::Seconds(10);
 
 // OK if one of the devices can tune, or will be able to.
-Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
+Status CheckCanTune(const CreateJob& request) {
+  if (request.elsewhere.has_value()) return request.elsewhere->can_tune;
   Status first;
-  for (const TuningDevice* device : devices) {
+  for (const TuningDevice* device : request.devices) {
     const Status status = device->CanTune();
     if (status.ok()) return status;
     first.Update(status);
@@ -36,6 +37,20 @@ Status CheckCanTune(const std::vector<TuningDevice*>& devices) {
 bool IsTimedAs(const v1::TuningOptions& options, const v1::TuningRecord& record) {
   if (options.cache_state() == v1::CACHE_STATE_UNSPECIFIED) return true;
   return IsCold(options.cache_state()) == IsCold(record.cache_state());
+}
+
+Status QueueIsFull(int64_t queued) {
+  return WithRetry(WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                                  "the queue is full: ", queued, " jobs wait; try again later")),
+                              "QUEUE_FULL"),
+                   kRetryWhenFull);
+}
+
+Status SourceHasTooMany(const std::string& source, int64_t own) {
+  const Status refused = absl::ResourceExhaustedError(
+      absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
+  return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),
+                   kRetryWhenFull);
 }
 
 // Those that a request awaits and an earlier one's job does not.
@@ -52,7 +67,7 @@ std::vector<std::string> NewlyAwaited(const CreateJob& request, const v1::Tuning
 
 v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
   v1::TuningJob job;
-  *job.mutable_key() = MakeKernelKey(request.computation, request.devices.front()->environment(),
+  *job.mutable_key() = MakeKernelKey(request.computation, KeyEnvironment::Of(DeviceOf(request)),
                                      request.options.numerics_policy());
   job.mutable_key()->set_schedule(request.key_schedule);
   job.set_expression_name(ComputationView(request.computation).name());
@@ -61,15 +76,28 @@ v1::TuningJob JobQueue::NewJob(const CreateJob& request) const {
   job.set_request_id(request.request_id);
   job.set_source(request.source);
   job.set_priority(request.priority);
-  for (const TuningDevice* device : request.devices) job.add_devices(device->name());
+  for (const std::string& name : request.device_names) job.add_devices(name);
+  if (job.devices().empty()) {
+    for (const TuningDevice* device : request.devices) {
+      job.add_devices(catalogue_.FullName(device->name()));
+    }
+  }
+  if (options_.is_shared && !request.elsewhere.has_value()) job.set_node(NodeName(options_.owner));
   for (const std::string& name : request.awaited) job.add_awaited_jobs(name);
   *job.mutable_create_time() = ToProto(options_.now());
   return job;
 }
 
+Status JobQueue::FillIn(CreateJob& request) const {
+  if (request.elsewhere.has_value()) return CheckStoredQuota(request);
+  if (!request.devices.empty()) return absl::OkStatus();
+  MDH_ASSIGN_OR_RETURN(request.devices, catalogue_.Select({}));
+  return absl::OkStatus();
+}
+
 Result<v1::CreateTuningJobResponse> JobQueue::Create(CreateJob request) {
   MDH_RETURN_IF_ERROR(AwaitBegin());
-  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  MDH_RETURN_IF_ERROR(FillIn(request));
   const v1::TuningJob job = NewJob(request);
   while (true) {
     MDH_ASSIGN_OR_RETURN(std::optional<v1::CreateTuningJobResponse> response,
@@ -94,19 +122,23 @@ Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::TryToCreate(const C
     return Join(request, twin);
   }
   MDH_RETURN_IF_ERROR(Begin(request, job, response));
-  const Result<int64_t> number = Insert(request, job);
+  const Result<InsertedJob> inserted = Insert(request, job);
   // The job of that request was created since it was looked for.
-  if (absl::IsAlreadyExists(number.status()) && !request.request_id.empty()) return std::nullopt;
-  MDH_RETURN_IF_ERROR(number.status());
-  job.set_name(JobName(*number));
-  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", *number,
+  if (absl::IsAlreadyExists(inserted.status()) && !request.request_id.empty()) return std::nullopt;
+  MDH_RETURN_IF_ERROR(inserted.status());
+  if (inserted->is_twin) return JoinStored(request, inserted->claim.number);
+  const JobClaim& claim = inserted->claim;
+  job.set_name(JobName(claim.number));
+  spdlog::info("job={} expression={} digest={} device={} state={} budget_ns={}", claim.number,
                job.expression_name(), job.key().expression_digest().substr(0, 12), job.devices(0),
                v1::TuningJobState_Name(job.state()), job.options().budget_ns());
   *response.mutable_job() = job;
+  if (request.elsewhere.has_value()) return response;  // whoever has such a device takes it
   if (job.state() == v1::TUNING_JOB_STATE_QUEUED) {
-    const auto created = std::make_shared<Job>(*number, request, std::move(job));
+    const auto created = std::make_shared<Job>(claim, request, std::move(job));
     if (created->proto.continued_search_ns() > 0) created->before = created->proto.progress();
     Remember(created);
+    created->awaits_others = options_.is_shared && !AwaitedElsewhere(*created).empty();
     queued_.push_back(created);
     has_news_ = true;
     ShareDevices();
@@ -135,23 +167,24 @@ bool JobQueue::AwaitTwin(const CreateJob& request, const v1::TuningJob& job) {
   return true;
 }
 
-Result<int64_t> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
+Result<InsertedJob> JobQueue::Insert(const CreateJob& request, const v1::TuningJob& job) {
   const Creation creation = {TwinIdOf(job), request.request_id, request.source,
                              std::holds_alternative<Pipeline>(request.computation)};
   creations_.push_back(&creation);
   // The disk is waited for: others go on meanwhile, and new jobs share the wait.
   mutex_.Unlock();
-  Result<int64_t> number =
-      store_.InsertJob(job, {.owner = options_.owner, .until = options_.now() + kClaim});
+  const std::string twin_id = HasEnded(job) ? "" : creation.twin_id;
+  const JobLease lease = request.elsewhere.has_value() ? JobLease() : Lease();
+  Result<InsertedJob> inserted = store_.InsertJob(job, lease, twin_id);
   mutex_.Lock();
   creations_.erase(std::find(creations_.begin(), creations_.end(), &creation));
-  return number;
+  return inserted;
 }
 
 Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
   MDH_RETURN_IF_ERROR(AwaitBegin());
   CreateJob request = given;
-  if (request.devices.empty()) request.devices = {&catalogue_.default_device()};
+  MDH_RETURN_IF_ERROR(FillIn(request));
   v1::TuningJob job = NewJob(request);
   MDH_ASSIGN_OR_RETURN(std::optional<v1::TuningJob> earlier,
                        FindRequest(request.request_id, job.key()));
@@ -182,6 +215,7 @@ Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
       for (const std::string& name : awaited) job.add_awaited_jobs(name);
     }));
     ++twin->extensions;  // one that runs is to run again
+    twin->awaits_others = options_.is_shared && !AwaitedElsewhere(*twin).empty();
   }
   if (request.takes_any_search || HaveSameLimits(before, extended)) {
     response.set_note(
@@ -201,6 +235,30 @@ Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
                                  LimitsText(before), " to ", LimitsText(extended)));
   spdlog::info("job={} extended to budget_ns={} max_trials={}", twin->number, extended.budget_ns(),
                extended.max_trials());
+  return response;
+}
+
+Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::JoinStored(const CreateJob& request,
+                                                                        int64_t number) {
+  if (const std::shared_ptr<Job> own = Find(number); own != nullptr && !own->is_finished) {
+    AwaitWritten(*own);
+    if (own->is_finished || own->is_lost) return std::nullopt;
+    return Join(request, own);
+  }
+  // If it is this daemon's its end is not on the disk yet.
+  const bool is_own = Find(number) != nullptr;
+  mutex_.Unlock();
+  const Status saved = is_own ? SaveUnsaved() : absl::OkStatus();
+  Result<v1::TuningJob> twin = store_.GetJob(number);
+  mutex_.Lock();
+  MDH_RETURN_IF_ERROR(saved);
+  MDH_RETURN_IF_ERROR(twin.status());
+  if (is_own || HasEnded(*twin)) return std::nullopt;
+  v1::CreateTuningJobResponse response;
+  response.set_joined(true);
+  response.set_note(absl::StrCat("joined ", twin->name(), " of another daemon, which searches for ",
+                                 LimitsText(twin->options())));
+  *response.mutable_job() = *std::move(twin);
   return response;
 }
 
@@ -254,7 +312,7 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
     if (known->is_pinned()) response.set_note(absl::StrCat(response.note(), "; it is pinned"));
     *job.mutable_end_time() = job.create_time();
   } else {
-    MDH_RETURN_IF_ERROR(CheckCanTune(request.devices));
+    MDH_RETURN_IF_ERROR(CheckCanTune(request));
     MDH_RETURN_IF_ERROR(CheckQuota(request));
     if (is_known && !request.force) {
       job.set_continued_search_ns(effort.time_ns);
@@ -270,17 +328,11 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
 
 Status JobQueue::CheckQuota(const CreateJob& request) const {
   const std::string& source = request.source;
+  if (request.elsewhere.has_value()) return absl::OkStatus();  // CheckStoredQuota
   if (static_cast<int>(queued_.size() + creations_.size()) >= options_.max_queued) {
-    return WithRetry(
-        WithReason(absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queued_.size(),
-                                                             " jobs wait; try again later")),
-                   "QUEUE_FULL"),
-        kRetryWhenFull);
+    return QueueIsFull(std::ssize(queued_));
   }
-  int64_t most = options_.max_queued_per_source;
-  if (most == 0 || (request.max_queued_of_source > 0 && request.max_queued_of_source < most)) {
-    most = request.max_queued_of_source;
-  }
+  const int64_t most = MostOfSource(request);
   if (most == 0) return absl::OkStatus();
   // Jobs of whole pipelines are counted by themselves: who may ask for the steps may have the
   // whole.
@@ -294,11 +346,27 @@ Status JobQueue::CheckQuota(const CreateJob& request) const {
              std::holds_alternative<Pipeline>(job->computation) == is_whole;
     });
   }
-  if (own < most) return absl::OkStatus();
-  const Status refused = absl::ResourceExhaustedError(
-      absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
-  return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),
-                   kRetryWhenFull);
+  return own < most ? absl::OkStatus() : SourceHasTooMany(source, own);
+}
+
+int64_t JobQueue::MostOfSource(const CreateJob& request) const {
+  const int64_t most = options_.max_queued_per_source;
+  const int64_t of_request = request.max_queued_of_source;
+  return most == 0 || (of_request > 0 && of_request < most) ? of_request : most;
+}
+
+Status JobQueue::CheckStoredQuota(const CreateJob& request) const {
+  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> unfinished, store_.UnfinishedJobs());
+  int64_t queued = 0, own = 0;
+  const bool is_whole = std::holds_alternative<Pipeline>(request.computation);
+  for (const v1::TuningJob& job : unfinished) {
+    if (job.state() == v1::TUNING_JOB_STATE_RUNNING) continue;
+    if (job.state() == v1::TUNING_JOB_STATE_QUEUED) ++queued;
+    if (job.source() == request.source && job.awaited_jobs().empty() != is_whole) ++own;
+  }
+  if (queued >= options_.max_queued) return QueueIsFull(queued);
+  const int64_t most = MostOfSource(request);
+  return most == 0 || own < most ? absl::OkStatus() : SourceHasTooMany(request.source, own);
 }
 
 }  // namespace mdh

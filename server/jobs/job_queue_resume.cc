@@ -18,7 +18,7 @@
 namespace mdh {
 namespace {
 
-Status HasEnded(const v1::TuningJob& job) {
+Status EndedError(const v1::TuningJob& job) {
   return WithReason(absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended")),
                     "JOB_ENDED");
 }
@@ -32,22 +32,35 @@ Result<Computation> KeptComputation(const v1::TuningJob& job) {
 
 }  // namespace
 
-Status JobQueue::TakeUpUnfinishedJobs() {
+Status JobQueue::TakeUpUnfinishedJobs(std::vector<HeldJob>& wished) {
   // Another daemon, or this one when the database can be written again, goes on with them.
   if (!store_.CheckWritable().ok()) return absl::OkStatus();
-  const absl::Time now = options_.now();
-  const JobClaim claim = {.owner = options_.owner, .until = now + kClaim};
-  std::vector<std::string> devices;
-  for (const auto& device : catalogue_.devices()) devices.push_back(device->name());
-  MDH_RETURN_IF_ERROR(store_.ClaimJobs(claim, now, devices).status());
-  MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> own, store_.UnfinishedJobs(options_.owner));
+  ClaimRequest request = Claimable();
+  request.takes_own = true;
+  request.leaves_new = options_.is_shared;  // others are to have some of these, too
+  const int64_t asked_ns = LeaseClock();
+  MDH_ASSIGN_OR_RETURN(const std::vector<ClaimedJob> own, store_.ClaimJobs(Lease(), request));
   MDH_ASSIGN_OR_RETURN(const std::vector<v1::TuningJob> all, store_.UnfinishedJobs());
+  NoteLease(asked_ns);
+  MDH_RETURN_IF_ERROR(TakeUp(own));
+  for (const ClaimedJob& job : own) {
+    if (job.wish != JobWish::kNone) wished.push_back(job);
+  }
+  absl::MutexLock lock(&mutex_);
+  has_all_unfinished_ =
+      !options_.is_shared && std::all_of(all.begin(), all.end(), [&](const v1::TuningJob& job) {
+        const Result<int64_t> number = ParseJobName(job.name());
+        return number.ok() && by_number_.contains(*number);
+      });
+  return absl::OkStatus();
+}
+
+Status JobQueue::TakeUp(const std::vector<ClaimedJob>& claimed) {
   // All are read before one is taken up: what fails now is tried again.
   std::vector<std::shared_ptr<Job>> restored;
-  std::vector<std::pair<const v1::TuningJob*, Status>> failed;
-  for (const v1::TuningJob& job : own) {
-    MDH_ASSIGN_OR_RETURN(const int64_t number, ParseJobName(job.name()));
-    Result<std::shared_ptr<Job>> one = Restore(number, job);
+  std::vector<std::pair<const ClaimedJob*, Status>> failed;
+  for (const ClaimedJob& job : claimed) {
+    Result<std::shared_ptr<Job>> one = Restore(job);
     if (IsLack(one.status())) return one.status();
     if (one.ok()) {
       restored.push_back(*std::move(one));
@@ -56,6 +69,12 @@ Status JobQueue::TakeUpUnfinishedJobs() {
     }
   }
   for (const auto& [job, why] : failed) FailUnrestored(*job, why);
+  if (options_.is_shared) {
+    const auto mine = std::stable_partition(restored.begin(), restored.end(),
+                                            [](const auto& job) { return !job->devices.empty(); });
+    for (auto job = mine; job != restored.end(); ++job) HandOver(**job);
+    restored.erase(mine, restored.end());
+  }
   for (const std::shared_ptr<Job>& job : restored) {
     spdlog::info("job={} state={} taken up after {} trials {}", job->number,
                  v1::TuningJobState_Name(job->proto.state()), job->before.trials(),
@@ -65,24 +84,18 @@ Status JobQueue::TakeUpUnfinishedJobs() {
   for (const std::shared_ptr<Job>& job : restored) {
     // Nothing of it has to be written before it runs.
     Remember(job);
+    job->awaits_others = options_.is_shared && !AwaitedElsewhere(*job).empty();
     Apply(*job, Waits(job->proto.state()));
     SetAside(job);
   }
-  has_all_unfinished_ = std::all_of(all.begin(), all.end(), [&](const v1::TuningJob& job) {
-    const Result<int64_t> number = ParseJobName(job.name());
-    return number.ok() && by_number_.contains(*number);
-  });
   return absl::OkStatus();
 }
 
-Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob proto) {
+Result<std::shared_ptr<Job>> JobQueue::Restore(ClaimedJob claimed) {
+  v1::TuningJob& proto = claimed.job;
+  const int64_t number = claimed.claim.number;
   MDH_ASSIGN_OR_RETURN(Computation computation, KeptComputation(proto));
-  std::vector<TuningDevice*> devices;
-  for (const std::string& name : proto.devices()) {
-    if (const Result<TuningDevice*> device = catalogue_.Find(name); device.ok()) {
-      devices.push_back(*device);
-    }
-  }
+  std::vector<TuningDevice*> devices = DevicesFor(proto);
   if (!devices.empty()) {
     // After another compiler or generator was installed the job goes on under the new key.
     const std::string schedule = proto.key().schedule();
@@ -127,6 +140,7 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
   *proto.mutable_progress() = progress;
   proto.set_restarts(proto.restarts() + 1);
   proto.clear_running_devices();
+  if (options_.is_shared) proto.set_node(devices.empty() ? "" : NodeName(options_.owner));
   CreateJob request = {.computation = std::move(computation),
                        .options = proto.options(),
                        .force = true,
@@ -134,12 +148,13 @@ Result<std::shared_ptr<Job>> JobQueue::Restore(int64_t number, v1::TuningJob pro
                        .devices = std::move(devices),
                        .source = proto.source(),
                        .priority = proto.priority()};
-  auto job = std::make_shared<Job>(number, std::move(request), std::move(proto));
+  auto job = std::make_shared<Job>(claimed.claim, std::move(request), std::move(proto));
   job->before = progress;
   return job;
 }
 
-void JobQueue::FailUnrestored(v1::TuningJob job, const Status& why) {
+void JobQueue::FailUnrestored(ClaimedJob claimed, const Status& why) {
+  v1::TuningJob& job = claimed.job;
   job.set_state(v1::TUNING_JOB_STATE_FAILED);
   SetError(absl::AbortedError(absl::StrCat("the daemon ended before the job did, and it cannot go "
                                            "on: ",
@@ -148,8 +163,7 @@ void JobQueue::FailUnrestored(v1::TuningJob job, const Status& why) {
   job.mutable_progress()->set_state(job.state());
   job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
   *job.mutable_end_time() = ToProto(options_.now());
-  const Result<int64_t> number = ParseJobName(job.name());
-  const Status stored = number.ok() ? store_.UpdateJob(*number, job) : number.status();
+  const Status stored = store_.UpdateJob(claimed.claim, job, claimed.wish);
   spdlog::warn("{} {} {}", job.name(), job.error().message(), std::string(stored.message()));
 }
 
@@ -161,6 +175,7 @@ void JobQueue::SetAside(const std::shared_ptr<Job>& job) {
   job->stop_reason = StopReason::kNone;
   job->is_stopping = false;
   job->before = job->proto.progress();
+  if (job->is_lost) return;
   const bool is_paused = job->proto.state() == v1::TUNING_JOB_STATE_PAUSED;
   (is_paused ? paused_ : queued_).push_back(job);
   has_news_ = true;
@@ -187,65 +202,82 @@ Status JobQueue::WriteAndStop(const std::shared_ptr<Job>& job, StopReason reason
   return absl::OkStatus();
 }
 
-Result<v1::TuningJob> JobQueue::ChangeStored(int64_t number, v1::TuningJobState state) {
+Result<v1::TuningJob> JobQueue::ChangeStored(int64_t number, JobWish wish) {
   MDH_ASSIGN_OR_RETURN(v1::TuningJob job, store_.GetJob(number));
-  const bool has_ended = job.has_end_time();
-  if (has_ended && state == v1::TUNING_JOB_STATE_CANCELLED) return job;
-  if (has_ended) return HasEnded(job);
-  if (state == v1::TUNING_JOB_STATE_CANCELLED) {
-    Ended(state, absl::OkStatus())(job);
-  } else {
-    Waits(state)(job);
+  const bool is_cancelled = wish == JobWish::kCancel;
+  if (HasEnded(job)) return is_cancelled ? Result<v1::TuningJob>(job) : EndedError(job);
+  // Nobody has it afterwards, either.
+  MDH_ASSIGN_OR_RETURN(const std::vector<ClaimedJob> claimed,
+                       store_.ClaimJobs({}, {.number = number}));
+  if (claimed.empty()) {
+    Result<v1::TuningJob> told = store_.WishOfJob(number, wish);
+    if (!absl::IsFailedPrecondition(told.status())) return told;
+    // It has ended just now, or will.
+    return is_cancelled ? ChangeStored(number, wish) : EndedError(job);
   }
-  job.mutable_progress()->set_state(state);
+  if (is_cancelled) {
+    Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus())(job);
+  } else {
+    Waits(wish == JobWish::kPause ? v1::TUNING_JOB_STATE_PAUSED : v1::TUNING_JOB_STATE_QUEUED)(job);
+  }
+  job.mutable_progress()->set_state(job.state());
   job.mutable_progress()->set_sequence(job.progress().sequence() + 1);
-  MDH_RETURN_IF_ERROR(store_.UpdateJob(number, job));
+  const Status written = store_.UpdateJob(claimed.front().claim, job, claimed.front().wish);
+  // Somebody was faster to take it.
+  if (absl::IsAborted(written)) return ChangeStored(number, wish);
+  MDH_RETURN_IF_ERROR(written);
   return job;
 }
 
-Result<v1::TuningJob> JobQueue::Pause(int64_t number) {
+Result<v1::TuningJob> JobQueue::ChangeJob(int64_t number, JobWish wish) {
   MDH_RETURN_IF_ERROR(AwaitBegin());
   {
     absl::MutexLock lock(&mutex_);
     if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
       AwaitWritten(*job);
-      if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
-      if (job->is_running && job->stop_reason != StopReason::kPause) {
-        MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kPause));
-      } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED && !job->is_running) {
-        MDH_RETURN_IF_ERROR(ChangeIfWritten(job, Waits(v1::TUNING_JOB_STATE_PAUSED)));
-        SetAside(job);
-      }
-      return job->proto;
+      const ChangeOwn change = wish == JobWish::kCancel  ? &JobQueue::CancelOwn
+                               : wish == JobWish::kPause ? &JobQueue::PauseOwn
+                                                         : &JobQueue::ResumeOwn;
+      Result<v1::TuningJob> changed = (this->*change)(job);
+      if (!job->is_lost) return changed;
     }
   }
-  return ChangeStored(number, v1::TUNING_JOB_STATE_PAUSED);
+  return ChangeStored(number, wish);
+}
+
+Result<v1::TuningJob> JobQueue::Pause(int64_t number) { return ChangeJob(number, JobWish::kPause); }
+
+Result<v1::TuningJob> JobQueue::PauseOwn(const std::shared_ptr<Job>& job) {
+  if (job->is_finished || job->stop_reason == StopReason::kCancel) return EndedError(job->proto);
+  if (job->is_running && job->stop_reason != StopReason::kPause) {
+    MDH_RETURN_IF_ERROR(WriteAndStop(job, StopReason::kPause));
+  } else if (job->proto.state() == v1::TUNING_JOB_STATE_QUEUED && !job->is_running) {
+    MDH_RETURN_IF_ERROR(ChangeIfWritten(job, Waits(v1::TUNING_JOB_STATE_PAUSED)));
+    SetAside(job);
+  }
+  return job->proto;
 }
 
 Result<v1::TuningJob> JobQueue::Resume(int64_t number) {
-  MDH_RETURN_IF_ERROR(AwaitBegin());
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const std::shared_ptr<Job> job = FindCreated(number); job != nullptr) {
-      AwaitWritten(*job);
-      if (job->is_finished || job->stop_reason == StopReason::kCancel) return HasEnded(job->proto);
-      if (job->proto.state() == v1::TUNING_JOB_STATE_PAUSED) {
-        MDH_RETURN_IF_ERROR(ChangeIfWritten(job, [](v1::TuningJob& proto) {
-          Waits(v1::TUNING_JOB_STATE_QUEUED)(proto);
-          proto.clear_deaths();
-          proto.mutable_progress()->clear_latest_reason();
-        }));
-        SetAside(job);
-        ShareDevices();
-      } else if (job->stop_reason == StopReason::kPause) {
-        // Its search ends just now; then the job waits like others.
-        MDH_RETURN_IF_ERROR(Write(*job, ToStore(job->proto, StopReason::kRequeue)));
-        job->stop_reason = StopReason::kRequeue;
-      }
-      return job->proto;
-    }
+  return ChangeJob(number, JobWish::kResume);
+}
+
+Result<v1::TuningJob> JobQueue::ResumeOwn(const std::shared_ptr<Job>& job) {
+  if (job->is_finished || job->stop_reason == StopReason::kCancel) return EndedError(job->proto);
+  if (job->proto.state() == v1::TUNING_JOB_STATE_PAUSED) {
+    MDH_RETURN_IF_ERROR(ChangeIfWritten(job, [](v1::TuningJob& proto) {
+      Waits(v1::TUNING_JOB_STATE_QUEUED)(proto);
+      proto.clear_deaths();
+      proto.mutable_progress()->clear_latest_reason();
+    }));
+    SetAside(job);
+    ShareDevices();
+  } else if (job->stop_reason == StopReason::kPause) {
+    // Its search ends just now; then the job waits like others.
+    MDH_RETURN_IF_ERROR(Write(*job, ToStore(job->proto, StopReason::kRequeue)));
+    job->stop_reason = StopReason::kRequeue;
   }
-  return ChangeStored(number, v1::TUNING_JOB_STATE_QUEUED);
+  return job->proto;
 }
 
 }  // namespace mdh

@@ -21,6 +21,11 @@ namespace {
 // Even a job whose time is over gets to measure what it had found.
 constexpr int64_t kLeastBudgetNs = 1'000'000'000;
 
+// Devices that measure trials of it, of whichever daemon.
+int64_t CountMeasuring(const Job& job) {
+  return static_cast<int64_t>(CountHeld(job)) + std::ssize(job.helpers);
+}
+
 // The better of two times, of which 0 is none.
 int64_t BetterTime(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
@@ -40,30 +45,6 @@ v1::TuningOptions OptionsAfter(const Job& job) {
     options.set_max_trials(std::max<int64_t>(1, options.max_trials() - made));
   }
   return options;
-}
-
-size_t CountHeld(const Job& job) {
-  return static_cast<size_t>(std::count_if(
-      job.leases.begin(), job.leases.end(),
-      [](const std::unique_ptr<DeviceLease>& lease) { return !lease->is_revoked(); }));
-}
-
-void NameRunningDevices(Job& job) {
-  job.proto.clear_running_devices();
-  for (const std::unique_ptr<DeviceLease>& lease : job.leases) {
-    if (!lease->is_revoked()) job.proto.add_running_devices(lease->held().name());
-  }
-}
-
-// Of a job that waits or runs.
-template <typename AnyJob>
-bool MayUse(const AnyJob& job, const TuningDevice& device) {
-  return std::find(job.devices.begin(), job.devices.end(), &device) != job.devices.end();
-}
-
-// A limit on the time of all devices together was divided between those that the search began with.
-bool CanGetMore(const Job& job) {
-  return job.is_searching && !job.is_stopping && job.options().max_device_time_ns() <= 0;
 }
 
 }  // namespace
@@ -104,7 +85,7 @@ std::shared_ptr<Job> JobQueue::StartNext() {
   for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
     if (device->IsFree()) free.push_back(device.get());
   }
-  if (free.empty()) return nullptr;
+  if (free.empty() || IsLeaseOver()) return nullptr;
   std::vector<std::shared_ptr<Job>> ready;
   std::vector<WaitingJob> waiting;
   const int64_t now_ns = NowNs();
@@ -122,7 +103,7 @@ std::shared_ptr<Job> JobQueue::StartNext() {
     if (job->leases.size() == most) break;
     // Measuring its peaks may have begun in between.
     if (!device->TryHold(job->proto.name())) continue;
-    job->leases.push_back(std::make_unique<DeviceLease>(*device));
+    job->leases.push_back(std::make_unique<DeviceLease>(*device, /*joins=*/false, &job->places));
   }
   if (job->leases.empty()) return nullptr;
   NameRunningDevices(*job);
@@ -142,7 +123,8 @@ void JobQueue::LendFreeDevices() {
       if (poorest == nullptr || CountHeld(*job) < CountHeld(*poorest)) poorest = job.get();
     }
     if (poorest == nullptr || !device->TryHold(poorest->proto.name())) continue;
-    poorest->leases.push_back(std::make_unique<DeviceLease>(*device, /*joins=*/true));
+    poorest->leases.push_back(
+        std::make_unique<DeviceLease>(*device, /*joins=*/true, &poorest->places));
     poorest->joining.push_back(poorest->leases.back().get());
     NameRunningDevices(*poorest);
   }
@@ -232,6 +214,7 @@ void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRe
                       const Status& health) {
   AwaitWritten(*job);
   has_news_ = true;
+  if (job->is_lost) return SetAside(job);
   // Settled with what follows.
   const StopReason reason = std::exchange(job->stop_reason, StopReason::kNone);
   const bool is_cancelled = reason == StopReason::kCancel;
@@ -298,7 +281,7 @@ Status JobQueue::TakeNewCompilers(const std::shared_ptr<Job>& job) {
   ChangeAnyway(job, [compiler = environment.compiler](v1::TuningJob& changed) {
     changed.mutable_key()->set_compiler(compiler);
   });
-  by_key_.try_emplace(TwinIdOf(job->proto), job);
+  if (!job->is_lost) by_key_.try_emplace(TwinIdOf(job->proto), job);
   return absl::OkStatus();
 }
 
@@ -324,13 +307,14 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
   }
   Result<JournalSummary> summary = ReadJournal(job.number, continues ? &key : nullptr);
   if (!summary.ok()) return absl::UnavailableError(summary.status().message());
-  TrialJournal journal(store_, job.number, key, *std::move(summary), options_.now);
+  TrialJournal journal(store_, job.claim, key, *std::move(summary), options_.now);
+  std::unique_ptr<HelpedSearch> helped = AskForHelp(job, key, options);
   const JobSearch search = {
       .expression = std::get<Expression>(job.computation),
       .options = options,
       .key = key,
       .leases = [&] { return LeasesOf(job); },
-      .joining = [&] { return TakeJoining(job); },
+      .joining = [&] { return TakeJoining(job, helped.get()); },
       .resume_from = resume_from,
       .made_before = made_before,
       .extension = [&] { return TakeExtension(job); },
@@ -343,11 +327,15 @@ Result<v1::TuningRecord> JobQueue::Search(Job& job) {
             return job.stop_reason != StopReason::kNone && job.stop_reason != StopReason::kCancel;
           },
       .is_last_run = is_last_run,
-      .journal = &journal};
+      .journal = &journal,
+      .helped = helped.get()};
   Result<v1::TuningRecord> record =
       SearchAndStore(search, {store_, lookup_table_, catalogue_, unsaved_work_, options_.tune,
                               options_.measure_in_turns, options_.now, options_.metrics});
-  unsaved_work_.Put(job.number, journal.TakeUnwritten());
+  unsaved_work_.Put(job.claim, journal.TakeUnwritten());
+  helped.reset();
+  absl::MutexLock lock(&mutex_);
+  job.helpers.clear();
   return record;
 }
 
@@ -365,9 +353,11 @@ std::vector<DeviceLease*> JobQueue::LeasesOf(const Job& job) const {
   return leases;
 }
 
-std::vector<Runner*> JobQueue::TakeJoining(Job& job) {
+std::vector<Runner*> JobQueue::TakeJoining(Job& job, HelpedSearch* helped) {
+  std::vector<Runner*> runners;
+  if (helped != nullptr) runners = helped->TakeJoining();
   absl::MutexLock lock(&mutex_);
-  const std::vector<Runner*> runners(job.joining.begin(), job.joining.end());
+  runners.insert(runners.end(), job.joining.begin(), job.joining.end());
   job.joining.clear();
   return runners;
 }
@@ -386,7 +376,7 @@ void JobQueue::PublishStep(Job& job, const SearchStep& search) {
   step.set_elapsed_ns(std::max(step.elapsed_ns(), job.before.elapsed_ns() + search.elapsed_ns));
   step.set_device_time_ns(step.device_time_ns() +
                           (step.elapsed_ns() - job.proto.progress().elapsed_ns()) *
-                              static_cast<int64_t>(CountHeld(job)));
+                              CountMeasuring(job));
   step.set_remaining_ns(search.remaining_ns > 0
                             ? search.remaining_ns
                             : RemainingTime(job.options(), step.trials(), step.elapsed_ns()));
@@ -407,8 +397,8 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
     step.set_elapsed_ns(before.elapsed_ns() + progress.elapsed_ns);
     // Since the last trial, by as many devices as it has now.
     const v1::TuningProgress& last = job.proto.progress();
-    step.set_device_time_ns(last.device_time_ns() + (step.elapsed_ns() - last.elapsed_ns()) *
-                                                        static_cast<int64_t>(CountHeld(job)));
+    step.set_device_time_ns(last.device_time_ns() +
+                            (step.elapsed_ns() - last.elapsed_ns()) * CountMeasuring(job));
     step.set_remaining_ns(RemainingTime(job.options(), step.trials(), step.elapsed_ns()));
   }
   if (progress.best != nullptr && step.best_time_ns() == progress.best_ns) {
@@ -417,10 +407,13 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
   const Measurement& latest = progress.trial->measurement;
   step.set_latest_outcome(std::string(Name(latest.outcome)));
   step.set_latest_reason(latest.reason);
+  const std::string& identity = progress.trial->identity;
+  const std::string place = identity.empty() ? "" : job.places.Take(KernelDigest(identity));
   // Before anybody hears of it.
-  journal.End(*progress.trial, step);
+  journal.End(*progress.trial, step, place);
   absl::MutexLock lock(&mutex_);
   if (options_.metrics != nullptr) {
+    if (IsOfOtherDaemon(place)) options_.metrics->CountHelpGot();
     options_.metrics->CountTrial(
         step.latest_outcome(),
         absl::Nanoseconds(step.device_time_ns() - job.proto.progress().device_time_ns()));
@@ -440,6 +433,7 @@ void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason,
     proto.mutable_progress()->set_latest_reason(text);
   });
   SetAside(job);
+  if (job->is_lost) return;
   job->not_before_ns = NowNs() + absl::ToInt64Nanoseconds(pause);
   // It was at the front before.
   queued_.pop_back();

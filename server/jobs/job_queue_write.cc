@@ -27,10 +27,16 @@ v1::TuningJob JobQueue::ToStore(v1::TuningJob proto, StopReason reason) const {
 
 Status JobQueue::Write(Job& job, const v1::TuningJob& proto) {
   job.is_being_written = true;
+  const JobWish heard = job.heard;
   mutex_.Unlock();
-  Status written = store_.UpdateJob(job.number, proto);
+  Status written = store_.UpdateJob(job.claim, proto, heard, TwinIdOf(proto));
   mutex_.Lock();
   job.is_being_written = false;
+  if (written.ok()) job.heard = JobWish::kNone;
+  if (const std::shared_ptr<Job> own = Find(job.number);
+      absl::IsAborted(written) && own.get() == &job) {
+    Lose(own);
+  }
   has_news_ = true;  // it may begin only now
   if (written.ok()) unsaved_.erase(job.number);
   return written;
@@ -47,7 +53,7 @@ Status JobQueue::ChangeIfWritten(const std::shared_ptr<Job>& job, const Change& 
 
 void JobQueue::ChangeAnyway(const std::shared_ptr<Job>& job, const Change& change) {
   const Status written = ChangeIfWritten(job, change);
-  if (written.ok()) return;
+  if (written.ok() || job->is_lost) return;
   spdlog::error("job={} {}; it is written later", job->number, std::string(written.message()));
   Apply(*job, change);
   unsaved_[job->number] = job;
@@ -69,11 +75,14 @@ Status JobQueue::SaveUnsaved() {
     AwaitWritten(*job);
     if (!unsaved_.contains(number)) continue;
     const Status written = Write(*job, ToStore(job->proto, job->stop_reason));
-    // One that was deleted meanwhile has nothing to be written to.
-    if (absl::IsNotFound(written)) unsaved_.erase(number);
     if (written.ok()) spdlog::info("job={} is written now", number);
-    if (!absl::IsNotFound(written)) status.Update(written);
-    if (!written.ok() && !absl::IsNotFound(written)) break;
+    // One that was deleted meanwhile, or is another's, has nothing to be written to.
+    if (written.ok() || absl::IsNotFound(written) || job->is_lost) {
+      unsaved_.erase(number);
+      continue;
+    }
+    status.Update(written);
+    break;
   }
   return status;
 }

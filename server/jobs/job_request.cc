@@ -68,24 +68,24 @@ Result<CreateJob> CheckJobRequest(Computation computation, JobRequest request,
   MDH_ASSIGN_OR_RETURN(v1::TuningOptions options,
                        InField("options", CheckTuningOptions(std::move(request.options))));
   MDH_RETURN_IF_ERROR(LimitDeviceTime(request.requester.limits, request.requester.source, options));
-  MDH_ASSIGN_OR_RETURN(std::vector<TuningDevice*> devices,
-                       InField("devices", catalogue.Select(request.devices)));
-  for (const TuningDevice* device : devices) {
-    MDH_RETURN_IF_ERROR(
-        InField("options", CheckProducts(computation, device->description(), options)));
-  }
-  MDH_ASSIGN_OR_RETURN(
-      std::string key_schedule,
-      InField("options", TakeSchedule(computation, devices.front()->description(), options)));
-  MDH_RETURN_IF_ERROR(
-      InField("options", CheckRestrictions(computation, devices.front()->description(), options)));
+  MDH_ASSIGN_OR_RETURN(ChosenDevices devices,
+                       InField("devices", catalogue.ChooseForJob(request.devices)));
+  const DeviceDescription& device = devices.description;
+  MDH_RETURN_IF_ERROR(InField("options", CheckProducts(computation, device, options)));
+  MDH_ASSIGN_OR_RETURN(std::string key_schedule,
+                       InField("options", TakeSchedule(computation, device, options)));
+  MDH_RETURN_IF_ERROR(InField("options", CheckRestrictions(computation, device, options)));
+  std::optional<DevicesElsewhere> elsewhere;
+  if (devices.own.empty()) elsewhere = {device, devices.can_tune};
   const bool is_forced = request.force || !options.restrictions().empty();
   return CreateJob{.computation = std::move(computation),
                    .options = std::move(options),
                    .key_schedule = std::move(key_schedule),
                    .force = is_forced,
                    .request_id = std::move(request.request_id),
-                   .devices = std::move(devices),
+                   .devices = std::move(devices.own),
+                   .elsewhere = std::move(elsewhere),
+                   .device_names = std::move(devices.names),
                    .source = std::move(request.requester.source),
                    .max_queued_of_source = request.requester.limits.queued_jobs,
                    .priority = request.priority,

@@ -147,12 +147,6 @@ class RunningSearch {
     record.mutable_certificate()->set_space_bound_ns(result.cut.space_bound);
   }
 
-  // By default where bounds of configurations were compared with what these take: on hosts.
-  bool HasCut() const {
-    const bool is_wanted = RunsOnHost(description_) || search_.options.gap() > 0;
-    return is_wanted && !search_.options.without_cut();
-  }
-
   Result<TuningOptions> Options() {
     TuningOptions options = FromProto(search_.options);
     if (!search_.options.schedule().empty()) {
@@ -161,7 +155,7 @@ class RunningSearch {
                                            TuningModel(description_.kind)));
     }
     MDH_ASSIGN_OR_RETURN(options.restrictions, ReadRestrictions(search_.options.restrictions()));
-    if (HasCut()) options.bounds = audit_.FactsWith(peaks_);
+    if (!search_.options.without_cut()) options.bounds = audit_.FactsWith(peaks_);
     options.abort = AbortOf(search_.options);
     options.on_step = search_.on_step;
     if (search_.extension) {
@@ -175,9 +169,10 @@ class RunningSearch {
     options.start = StartPoints(search_, description_, tools_.lookup_table);
     options.joining = search_.joining;
     if (TrialJournal* journal = search_.journal; journal != nullptr) {
-      options.on_start = [journal](const TuningParameters& parameters,
-                                   const std::string& identity) {
+      options.on_start = [journal, helped = search_.helped](const TuningParameters& parameters,
+                                                            const std::string& identity) {
         journal->Begin(parameters, identity);
+        if (helped != nullptr) helped->Note(parameters, identity);
       };
       options.known = [journal](const std::string& identity) { return journal->Known(identity); };
     }
@@ -221,7 +216,9 @@ class RunningSearch {
                      .options = search_.options,
                      .device = audit_.device(),
                      .peaks = peaks_,
-                     .leases = search_.leases()},
+                     .leases = search_.leases(),
+                     .helpers = search_.helped == nullptr ? std::set<std::string>()
+                                                          : search_.helped->helpers()},
                     tools_);
   }
 
@@ -289,6 +286,7 @@ v1::TuningRecord PutFound(v1::TuningRecord record, const v1::Kernel& kernel,
   for (const DeviceLease* lease : found.leases) {
     if (names.insert(lease->held().name()).second) record.add_device_names(lease->held().name());
   }
+  for (const std::string& helper : found.helpers) record.add_device_names(helper);
   *record.mutable_create_time() = ToProto(tools.now());
   // Beside what the search has proven, if there was one.
   record.mutable_certificate()->MergeFrom(CertificateOf(

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "mdh/v1/tuning.pb.h"
 #include "server/devices/device_catalogue.h"
 #include "server/devices/device_lease.h"
+#include "server/help/helped_search.h"
 #include "server/jobs/job_metrics.h"
 #include "server/jobs/search_effort.h"
 #include "server/jobs/trial_journal.h"
@@ -60,6 +62,7 @@ struct JobSearch {
   // Nobody tries again what this run cannot do to the end.
   bool is_last_run = false;
   TrialJournal* journal = nullptr;  // none: no journal is kept
+  HelpedSearch* helped = nullptr;   // none: no other daemon helps
 };
 
 // What searches work with; all must outlive them.
@@ -81,6 +84,7 @@ struct FoundResult {
   const DeviceDescription& device;  // with the limits of its specification
   const v1::MachinePeaks& peaks;
   absl::Span<DeviceLease* const> leases;
+  std::set<std::string> helpers = {};  // devices of other daemons that measured trials
 };
 // Stores a result with that, and with its certificate. What cannot be stored is kept in `unsaved`.
 // Gives the record that there is now.

@@ -72,7 +72,7 @@ Result<SearchPlanOptions> PlanOptionsOf(const Pipeline& pipeline, const CreateJo
         std::clamp<int64_t>(MostSearches(pipeline, options.budget_ns()), 1, plan.most_steps));
   }
   if (options.schedule().empty()) return plan;
-  const DeviceDescription device = whole.devices.front()->description();
+  const DeviceDescription& device = DeviceOf(whole);
   MDH_ASSIGN_OR_RETURN(
       const PipelineSchedule schedule,
       PipelineSchedule::Parse(options.schedule(), pipeline, TuningModel(device.kind)));
@@ -91,7 +91,7 @@ Status SetSchedule(const SearchedStep& step, CreateJob& job) {
   job.options.set_schedule(step.schedule);
   job.key_schedule.clear();
   if (step.schedule.empty()) return absl::OkStatus();
-  const SystemModel model = TuningModel(job.devices.front()->description().kind);
+  const SystemModel model = TuningModel(DeviceOf(job).kind);
   MDH_ASSIGN_OR_RETURN(const Schedule schedule,
                        Schedule::Parse(step.schedule, step.expression, model));
   job.key_schedule = KeyScheduleOf(schedule);

@@ -95,7 +95,8 @@ void TrialJournal::Begin(const TuningParameters& parameters, const std::string& 
   running_[trial.kernel_digest()] = std::move(trial);
 }
 
-void TrialJournal::End(const Trial& trial, const v1::TuningProgress& progress) {
+void TrialJournal::End(const Trial& trial, const v1::TuningProgress& progress,
+                       const std::string& device) {
   v1::TuningTrial ended;
   const std::string digest = trial.identity.empty() ? "" : Digest(trial.identity);
   const auto begun = running_.find(digest);
@@ -109,6 +110,7 @@ void TrialJournal::End(const Trial& trial, const v1::TuningProgress& progress) {
     *ended.mutable_start_time() = ToProto(now_());
   }
   ended.set_parameters(ToText(trial.parameters));
+  ended.set_device(device);
   ended.set_outcome(std::string(Name(trial.measurement.outcome)));
   ended.set_reason(trial.measurement.reason.substr(0, kMaxReasonBytes));
   ended.set_time_ns(SearchTime(trial.measurement));
@@ -130,7 +132,7 @@ void TrialJournal::Write(const v1::TuningTrial& trial) {
   if (written.ok()) {
     unwritten_.clear();
   } else if (unwritten_.size() == 1) {
-    spdlog::error("job={} trial={} {}; it is stored later", job_, trial.number(),
+    spdlog::error("job={} trial={} {}; it is stored later", job_.number, trial.number(),
                   std::string(written.message()));
   }
 }

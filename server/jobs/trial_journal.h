@@ -36,7 +36,7 @@ class TrialJournal {
  public:
   // `summary`: of the trials that are there. What was measured under another key than `key`, with
   // another compiler, is not known. `store` must outlive this.
-  TrialJournal(Store& store, int64_t job, const v1::KernelKey& key, JournalSummary summary,
+  TrialJournal(Store& store, const JobClaim& job, const v1::KernelKey& key, JournalSummary summary,
                std::function<absl::Time()> now)
       : store_(store),
         job_(job),
@@ -47,7 +47,8 @@ class TrialJournal {
   // Before a kernel is given to a device.
   void Begin(const TuningParameters& parameters, const std::string& identity);
   // After a trial, also of one that needed no device. `progress`: of the job, over all its runs.
-  void End(const Trial& trial, const v1::TuningProgress& progress);
+  // `device`: that measured it; empty: none did.
+  void End(const Trial& trial, const v1::TuningProgress& progress, const std::string& device = "");
   // The measurement of an earlier run; nullptr if there is none.
   const Measurement* Known(const std::string& identity) const;
   // What could not be stored until now.
@@ -59,7 +60,7 @@ class TrialJournal {
   void Write(const v1::TuningTrial& trial);
 
   Store& store_;
-  const int64_t job_;
+  const JobClaim job_;
   const std::string key_id_;
   JournalSummary summary_;
   const std::function<absl::Time()> now_;

@@ -57,11 +57,12 @@ Status UnsavedWork::SaveWithdrawals(Store& store) {
   return status;
 }
 
-void UnsavedWork::Put(int64_t job, std::vector<v1::TuningTrial> trials) {
+void UnsavedWork::Put(const JobClaim& job, std::vector<v1::TuningTrial> trials) {
   if (trials.empty()) return;
   absl::MutexLock lock(&mutex_);
   if (trial_count_ + trials.size() > kMostTrials) {
-    spdlog::error("job={} {} trials that could not be stored are forgotten", job, trials.size());
+    spdlog::error("job={} {} trials that could not be stored are forgotten", job.number,
+                  trials.size());
     return;
   }
   trial_count_ += trials.size();
@@ -78,7 +79,7 @@ std::optional<v1::Kernel> UnsavedWork::FindKernel(const std::string& id) const {
 Status UnsavedWork::Save(Store& store) {
   absl::MutexLock one_at_a_time(&save_mutex_);
   std::map<std::string, StoredResult> results;
-  std::map<int64_t, std::vector<v1::TuningTrial>> trials;
+  std::map<JobClaim, std::vector<v1::TuningTrial>> trials;
   {
     absl::MutexLock lock(&mutex_);
     results = results_;

@@ -27,7 +27,7 @@ class UnsavedWork {
   // A provisional record that was shown to be wrong: nobody finds it any more.
   void Withdraw(const v1::TuningRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a job's journal. Beyond a number of trials of all jobs they are forgotten, which is logged.
-  void Put(int64_t job, std::vector<v1::TuningTrial> trials) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(const JobClaim& job, std::vector<v1::TuningTrial> trials) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a record that is not stored yet, by its id; nullopt: there is none.
   std::optional<v1::Kernel> FindKernel(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Stores what there is. Errors: what the store says; what is not stored then is kept.
@@ -41,9 +41,9 @@ class UnsavedWork {
   LookupTable& table_;
   absl::Mutex save_mutex_;  // one Save at a time
   mutable absl::Mutex mutex_;
-  std::map<std::string, StoredResult> results_ ABSL_GUARDED_BY(mutex_);             // by name
-  std::map<std::string, v1::TuningRecord> withdrawn_ ABSL_GUARDED_BY(mutex_);       // idem
-  std::map<int64_t, std::vector<v1::TuningTrial>> trials_ ABSL_GUARDED_BY(mutex_);  // by job
+  std::map<std::string, StoredResult> results_ ABSL_GUARDED_BY(mutex_);              // by name
+  std::map<std::string, v1::TuningRecord> withdrawn_ ABSL_GUARDED_BY(mutex_);        // idem
+  std::map<JobClaim, std::vector<v1::TuningTrial>> trials_ ABSL_GUARDED_BY(mutex_);  // by job
   size_t trial_count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "server/lookup/candidates.h"
 
+#include <cmath>
 #include <set>
 #include <utility>
 #include <vector>
@@ -8,9 +9,12 @@
 #include "core/text/printer.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
+#include "server/devices/known_devices.h"
 #include "server/records/kernel_key.h"
 #include "server/records/kernel_prediction.h"
 #include "server/records/similar_records.h"
+#include "tuner/measure/results/runner_messages.h"
+#include "tuner/search/bound_histogram.h"
 #include "tuner/study/restrictions.h"
 
 namespace mdh {
@@ -22,12 +26,60 @@ constexpr size_t kMostListed = 1'000;
 constexpr size_t kMostKept = 32;
 constexpr int64_t kMostKeptBytes = int64_t{256} << 20;
 constexpr size_t kMostRecords = 3;
+// Configurations whose bounds are compared, unless the request says so, and at most.
+constexpr int64_t kUsuallyCompared = 10'000;
+constexpr int64_t kMostCompared = 100'000;
 
 std::string SpaceKeyOf(const AskedSpace& asked) {
   const std::string device = ToProto(asked.device).SerializeAsString();
   return absl::StrCat(ToText(asked.expression), "\n", static_cast<int>(asked.numerics), "\n",
                       asked.schedule.CanonicalText(), "\n", device);
 }
+
+v1::KernelKey KernelKeyOf(const AskedSpace& asked) {
+  return MakeKernelKey(asked.expression, KeyEnvironment::Of(asked.device),
+                       static_cast<v1::NumericsPolicy>(asked.numerics));
+}
+
+// Of what is known of the device now: from its specification, where nothing was measured.
+BoundFacts FactsOf(const AskedSpace& asked, const DeviceCatalogue& catalogue) {
+  DeviceDescription device = WithLimits(asked.device, catalogue.known());
+  const std::optional<v1::MachinePeaks> peaks = catalogue.PeaksSoFar(device.Fingerprint());
+  const DeviceRates rates = RatesOf(device, peaks ? FromMessage(*peaks) : MachinePeaks{});
+  return {std::move(device), rates, {.numerics = asked.numerics, .calls = 1}};
+}
+
+// Bounds of a candidate and of each value that remains.
+class CandidateBounds {
+ public:
+  CandidateBounds(const Expression& expression, const CandidateSpace& space,
+                  const PartialConfiguration& partial, const BoundFacts& facts)
+      : bound_(space.space(), expression, facts), codes_(RemainingCodes(partial)) {}
+
+  void Add(v1::DescribeCandidateResponse& response) const {
+    const ProblemBound all = bound_.Explain(SpansOf(codes_));
+    if (all.floors.empty()) return;
+    const Floor& binding = all.floors.front();
+    response.set_bound_ns(all.time_ns());
+    response.set_binding_floor(absl::StrCat(binding.resource, ": ", binding.reason));
+    response.set_bound_assumption(binding.assumption);
+    // In the order of the range, as values are listed.
+    std::vector<absl::Span<const int64_t>> open = SpansOf(codes_);
+    for (int n = 0; n < response.decisions_size(); ++n) {
+      const absl::Span<const int64_t> before = open[n];
+      v1::CandidateDecision& decision = *response.mutable_decisions(n);
+      for (int value = 0; value < decision.remaining_size(); ++value) {
+        open[n] = before.subspan(value, 1);
+        decision.mutable_remaining(value)->set_bound_ns(bound_.Of(open));
+      }
+      open[n] = before;
+    }
+  }
+
+ private:
+  MdhBound bound_;
+  std::vector<std::vector<int64_t>> codes_;
+};
 
 v1::CandidateDecision DecisionOf(const CandidateSpace& space, const PartialConfiguration& partial,
                                  int parameter) {
@@ -129,16 +181,59 @@ Result<v1::DescribeCandidateResponse> Candidates::Describe(
     *decision = DecisionOf(*space, partial, n);
     decision->set_is_restricted(restricted.contains(decision->parameter()));
   }
+  const BoundFacts facts = FactsOf(asked, catalogue_);
+  CandidateBounds(asked.expression, *space, partial, facts).Add(response);
+  if (request.has_comparison()) {
+    MDH_ASSIGN_OR_RETURN(*response.mutable_bounds(),
+                         InField("comparison", Compare(opened, facts, request.comparison())));
+  }
   response.set_schedule(space->ScheduleOf(partial));
   response.set_is_exact(space->space().has_exactly_schedule());
   return response;
 }
 
+Result<v1::BoundHistogram> Candidates::Compare(const Opened& opened, const BoundFacts& facts,
+                                               const v1::BoundComparison& comparison) const {
+  const auto& [asked, space, partial] = opened;
+  if (!(comparison.time_ns() >= 0) || std::isinf(comparison.time_ns())) {
+    return InvalidField("time_ns", "must be a positive number, or 0 for that of the record");
+  }
+  if (comparison.most_configurations() < 0 || comparison.most_configurations() > kMostCompared) {
+    return InvalidField("most_configurations", absl::StrCat("must be at most ", kMostCompared,
+                                                            ", or 0 for ", kUsuallyCompared));
+  }
+  if (partial.is_lazy()) {
+    return absl::FailedPreconditionError(
+        "the space is too large to be counted: there is no share of it to be told");
+  }
+  double time_ns = comparison.time_ns();
+  if (time_ns == 0) {
+    const Result<v1::TuningRecord> record = lookup_table_.FindRecord(KernelKeyOf(asked));
+    if (!record.ok() || record->time_ns() <= 0) {
+      return absl::NotFoundError("there is no record to compare with: tune first, or give a time");
+    }
+    time_ns = static_cast<double>(record->time_ns());
+  }
+  const int64_t most = comparison.most_configurations();
+  const BoundHistogram found = HistogramOf(
+      partial.AsSpace(), MdhBound(space->space(), asked.expression, facts), time_ns,
+      most == 0 ? kUsuallyCompared : most, comparison.seed() == 0 ? 1 : comparison.seed());
+  const ShareInterval within = found.left_within();
+  v1::BoundHistogram histogram;
+  histogram.set_time_ns(time_ns);
+  histogram.set_configurations(found.configurations);
+  histogram.set_is_exact(found.is_exact);
+  histogram.set_left(found.left);
+  histogram.set_left_share_low(within.low);
+  histogram.set_left_share_high(within.high);
+  histogram.mutable_counts()->Add(found.counts.begin(), found.counts.end());
+  return histogram;
+}
+
 Result<FinishedCandidate> Candidates::NearRecord(const Opened& opened,
                                                  std::string& made_from) const {
   const auto& [asked, space, partial] = opened;
-  const v1::KernelKey key = MakeKernelKey(asked.expression, KeyEnvironment::Of(asked.device),
-                                          static_cast<v1::NumericsPolicy>(asked.numerics));
+  const v1::KernelKey key = KernelKeyOf(asked);
   for (const v1::TuningRecord& record :
        lookup_table_.FindSimilar(key, kMostRecords, ToProto(asked.device))) {
     const Result<TuningParameters> parameters = ParametersFor(asked.device, record);
@@ -170,8 +265,7 @@ Result<v1::FinishCandidateResponse> Candidates::Finish(const v1::FinishCandidate
   };
   MDH_ASSIGN_OR_RETURN(const FinishedCandidate finished, finish());
   const TuningParameters parameters = opened.space->space().Decode(finished.configuration);
-  const v1::KernelKey key = MakeKernelKey(asked.expression, KeyEnvironment::Of(asked.device),
-                                          static_cast<v1::NumericsPolicy>(asked.numerics));
+  const v1::KernelKey key = KernelKeyOf(asked);
   MDH_ASSIGN_OR_RETURN(PredictedKernel made,
                        KernelWithParameters(asked.expression, asked.device, key, parameters));
   *response.mutable_kernel() = std::move(made.kernel);

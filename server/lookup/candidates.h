@@ -17,6 +17,7 @@
 #include "server/jobs/candidate_request.h"
 #include "server/records/lookup_table.h"
 #include "tuner/decompositions/candidate_space.h"
+#include "tuner/decompositions/mdh_bound.h"
 
 namespace mdh {
 
@@ -54,6 +55,9 @@ class Candidates {
   Result<Space> SpaceOf(const AskedSpace& asked, const std::string& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Keep(Kept kept) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The histogram of bounds that is asked for. Errors: see DescribeCandidate.
+  Result<v1::BoundHistogram> Compare(const Opened& opened, const BoundFacts& facts,
+                                     const v1::BoundComparison& comparison) const;
   Result<FinishedCandidate> NearRecord(const Opened& opened, std::string& made_from) const;
 
   const LookupTable& lookup_table_;

@@ -351,14 +351,11 @@ Result<JobRequest> KernelFinder::RequestFor(const std::string& device_fingerprin
       .options = tuning.options(), .priority = tuning.priority(), .requester = requester};
   // The policy is a part of what was asked for.
   request.options.set_numerics_policy(numerics);
-  for (const std::unique_ptr<TuningDevice>& device : catalogue_.devices()) {
-    if (device->fingerprint() == device_fingerprint) {
-      request.devices.push_back(device->name());
-    }
-  }
-  if (request.devices.empty()) {
+  // Those of this daemon of that kind, or else those of others.
+  if (!catalogue_.Choose({device_fingerprint}).ok()) {
     return absl::FailedPreconditionError("no attached device is of the kind that is meant");
   }
+  request.devices.push_back(device_fingerprint);
   return request;
 }
 

@@ -87,6 +87,11 @@ void AddJobs(const MetricsSource::Sources& sources, Families& families) {
   for (const auto& [outcome, trials] : figures.trials) {
     families.Add(static_cast<double>(trials), {{"outcome", outcome}});
   }
+  families.Begin("mdhd_helped_trials_total", MetricType::Counter,
+                 "Trials that one daemon has measured for another, by whether this one got or gave "
+                 "the help.");
+  families.Add(static_cast<double>(figures.help_got), {{"help", "got"}});
+  families.Add(static_cast<double>(figures.help_given), {{"help", "given"}});
   families.AddCounter("mdhd_bound_violations_total",
                       "Trials with right results that were faster than the proven bound; none, if "
                       "the bounds are right.",
@@ -143,6 +148,9 @@ void AddDevices(const MetricsSource::Sources& sources, Families& families) {
 }
 
 void AddStore(Store& store, Families& families) {
+  families.AddGauge("mdhd_store_age_seconds",
+                    "How long ago what is in memory was known to be what is stored; 0 for a file.",
+                    absl::ToDoubleSeconds(store.age()));
   v1::Statistics statistics;
   const Status status = store.Count(statistics);
   families.AddGauge("mdhd_store_problem",

@@ -20,6 +20,8 @@ struct KeyEnvironment {
   std::string compiler;            // empty: there is none here
 
   static KeyEnvironment Of(const DeviceDescription& device);
+
+  friend bool operator==(const KeyEnvironment&, const KeyEnvironment&) = default;
 };
 
 // A v1::KernelKey somewhere else in memory, which must outlive this.

@@ -4,12 +4,12 @@
 #include <optional>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "proto/error_details.h"
 #include "server/records/similar_records.h"
+#include "server/records/wire_reader.h"
 
 namespace mdh {
 namespace {
@@ -37,7 +37,16 @@ std::string SizesOf(const std::string& canonical_form) {
 
 // The highest bits: the table of a shard uses the others.
 size_t ShardNumber(std::string_view digest) {
-  return absl::Hash<std::string_view>()(digest) >> (8 * sizeof(size_t) - 8);
+  return DigestHash()(digest) >> (8 * sizeof(size_t) - 8);
+}
+
+// The fingerprint in a serialised record; empty if it has none.
+std::string_view FingerprintIn(std::string_view record) {
+  for (WireReader fields(record); fields.Next();) {
+    if (fields.number() != v1::TuningRecord::kKeyFieldNumber) continue;
+    return KernelKeyView::Parse(fields.bytes()).value_or(KernelKeyView()).device_fingerprint;
+  }
+  return "";
 }
 
 std::vector<v1::TuningRecord> Parsed(const std::vector<SerializedRecordPtr>& records) {
@@ -60,9 +69,22 @@ LookupTable::LookupTable(std::vector<KeyEnvironment> environments) {
 
 void LookupTable::SetEnvironments(std::vector<KeyEnvironment> environments) {
   absl::MutexLock lock(&mutex_);
+  const Environments* const before = environments_.load(std::memory_order_acquire);
+  if (before != nullptr && *before == environments) return;
   all_environments_.push_back(std::make_unique<const Environments>(std::move(environments)));
   environments_.store(all_environments_.back().get(), std::memory_order_release);
   version_.fetch_add(1, std::memory_order_release);
+}
+
+void LookupTable::SetNoDefault(Status no_default) {
+  absl::MutexLock lock(&mutex_);
+  if (no_default == no_default_) return;
+  no_default_ = std::move(no_default);
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+void LookupTable::ServeOnly(std::vector<std::string> fingerprints) {
+  for (std::string& fingerprint : fingerprints) served_.insert(std::move(fingerprint));
 }
 
 const KeyEnvironment& LookupTable::environment() const {
@@ -87,7 +109,9 @@ LookupTable::Records LookupTable::RecordsOf(std::string_view digest) const {
 }
 
 void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
-  auto ready = std::make_shared<const SerializedRecord>(record, slab);
+  if (!served_.empty() && !IsServed(FingerprintIn(record))) return;
+  const auto ready = slab == nullptr ? std::make_shared<const SerializedRecord>(record, nullptr)
+                                     : slab->MakeShared<const SerializedRecord>(record, slab);
   structures_.Add(ready);
   SerializedRecordPtr replaced;
   Shard& shard = ShardOf(ready->key().expression_digest);
@@ -150,6 +174,7 @@ Result<SerializedReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchK
   }
   const KernelKeyView key = CompleteKey(asked, *environments_.load(std::memory_order_acquire));
   if (key.device_fingerprint.empty()) return DeviceUnknown();
+  if (!IsServed(key.device_fingerprint)) return NotServed(key.device_fingerprint);
   SerializedRecordPtr exact;
   SerializedRecordPtr compatible;
   const Shard& shard = ShardOf(key.expression_digest);
@@ -190,7 +215,20 @@ std::vector<v1::TuningRecord> LookupTable::FindNearest(const v1::KernelKey& key,
   return Parsed(structures_.FindNearest(key, limit, {}, StructureIndex::Devices::kOneOnly));
 }
 
+Status LookupTable::NotServed(std::string_view fingerprint) const {
+  const std::vector<std::string> served(served_.begin(), served_.end());
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "this daemon does not serve device ", std::string(fingerprint),
+          ", only (--serve-devices) ", absl::StrJoin(served, ", "), ": ask another one")),
+      "DEVICE_NOT_SERVED");
+}
+
 Status LookupTable::DeviceUnknown() const {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!no_default_.ok()) return no_default_;
+  }
   return WithRetry(absl::UnavailableError(
                        "devices are being opened, and the request names no device; try again"),
                    absl::Seconds(1));

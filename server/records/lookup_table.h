@@ -4,13 +4,18 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
 #include "mdh/v1/kernel.pb.h"
@@ -22,6 +27,13 @@
 
 namespace mdh {
 
+// Of digests. Faster than the hash of a std::string_view.
+struct DigestHash {
+  size_t operator()(std::string_view digest) const {
+    return absl::Hash<absl::string_view>()(absl::string_view(digest.data(), digest.size()));
+  }
+};
+
 // Thread-safe. Records are immutable and shared; a lock is held only while they are found, for less
 // than a microsecond, and no reader waits for a record to be made ready.
 class LookupTable {
@@ -32,8 +44,14 @@ class LookupTable {
   // `environments`: of this daemon's devices, that of the default one first; none: as long as it is
   // unknown, keys without a device are not found.
   explicit LookupTable(std::vector<KeyEnvironment> environments);
-  // From now on. Seldom: the old ones are kept, as views of them may be in use.
+  // From now on. Seldom others than before: the old ones are kept, as views of them may be in use.
+  // The first may have no fingerprint: then keys without a device are not found.
   void SetEnvironments(std::vector<KeyEnvironment> environments) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What requests without a device get as long as the default one is unknown; OK: that devices are
+  // being opened.
+  void SetNoDefault(Status no_default) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Only records of devices with these fingerprints are kept; none: all. Before anything else.
+  void ServeOnly(std::vector<std::string> fingerprints);
 
   // Adds a record or replaces the one with the same key.
   void Put(const v1::TuningRecord& record) { PutSerialized(record.SerializeAsString()); }
@@ -46,7 +64,7 @@ class LookupTable {
 
   // The best match for `asked`. Of several equally good
   // matches, the fastest. Errors: InvalidArgument without a digest; NotFound with a v1::LookupMiss,
-  // saying what there is instead.
+  // saying what there is instead; FailedPrecondition for a device that is not served.
   Result<SerializedReply> Find(const KernelKeyView& asked, v1::MatchKind weakest) const;
   Result<SerializedReply> Find(const v1::KernelKey& asked, v1::MatchKind weakest) const {
     return Find(KernelKeyView::Of(asked), weakest);
@@ -74,19 +92,25 @@ class LookupTable {
   // Keys are digests in the bytes of the first record.
   struct alignas(64) Shard {
     mutable absl::Mutex mutex;
-    absl::flat_hash_map<std::string_view, Records> records ABSL_GUARDED_BY(mutex);
+    absl::flat_hash_map<std::string_view, Records, DigestHash> records ABSL_GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 256;
 
   Shard& ShardOf(std::string_view digest);
   const Shard& ShardOf(std::string_view digest) const;
   Records RecordsOf(std::string_view digest) const;
-  Status DeviceUnknown() const;
+  Status DeviceUnknown() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsServed(std::string_view fingerprint) const {
+    return served_.empty() || served_.contains(fingerprint);
+  }
+  Status NotServed(std::string_view fingerprint) const;
   Status Missing(const KernelKeyView& asked) const;
 
   using Environments = std::vector<KeyEnvironment>;
 
-  absl::Mutex mutex_;
+  std::set<std::string, std::less<>> served_;  // fingerprints; none: all
+  mutable absl::Mutex mutex_;
+  Status no_default_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<const Environments>> all_environments_ ABSL_GUARDED_BY(mutex_);
   std::atomic<const Environments*> environments_ = nullptr;  // the latest of them
   std::array<Shard, kShards> shards_;

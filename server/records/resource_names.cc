@@ -1,5 +1,6 @@
 #include "server/records/resource_names.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -39,6 +40,20 @@ std::string StudyName(int64_t number) { return absl::StrCat(std::string(kStudies
 Result<int64_t> ParseJobName(std::string_view name) { return ParseNumber(name, kJobs, "job"); }
 Result<int64_t> ParseStudyName(std::string_view name) {
   return ParseNumber(name, kStudies, "study");
+}
+
+std::string NodeName(std::string_view daemon) {
+  if (daemon.empty()) return "";
+  std::string name = "nodes/";
+  for (const char c : daemon) {
+    const bool is_kept = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_';
+    if (is_kept) {
+      name.push_back(c);
+    } else if (name.back() != '-' && name.back() != '/') {
+      name.push_back('-');
+    }
+  }
+  return name;
 }
 
 std::string RecordName(std::string_view id) { return std::string(kRecords).append(id); }

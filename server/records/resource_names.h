@@ -1,4 +1,5 @@
-// Names of resources: "tuningJobs/17", "studies/17", "records/{id}", "kernels/{id}".
+// Names of resources: "tuningJobs/17", "studies/17", "records/{id}", "kernels/{id}",
+// "nodes/{node}".
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,10 @@ Result<int64_t> ParseJobName(std::string_view name);
 std::string StudyName(int64_t number);
 // Errors: InvalidArgument.
 Result<int64_t> ParseStudyName(std::string_view name);
+
+// Of the daemon of that name, which may have any characters: "-" stands for those that names of
+// resources do not have. Empty if that is empty.
+std::string NodeName(std::string_view daemon);
 
 std::string RecordName(std::string_view id);
 std::string KernelName(std::string_view id);

@@ -1,5 +1,10 @@
 #include "server/records/slice_slab.h"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <new>
+
 namespace mdh {
 namespace {
 
@@ -25,9 +30,22 @@ grpc::Slice SliceSlab::Make(size_t size, const std::function<void(uint8_t*)>& wr
 
 void SliceSlab::MakeRoomFor(size_t size) {
   if (used_ + size <= GRPC_SLICE_LENGTH(chunk_)) return;
+  const bool is_first = GRPC_SLICE_LENGTH(chunk_) == 0;
   grpc_slice_unref(chunk_);
-  chunk_ = grpc_slice_malloc(kChunkBytes);
   used_ = 0;
+  void* const bytes = std::aligned_alloc(kChunkBytes, kChunkBytes);
+  if (bytes == nullptr) throw std::bad_alloc();
+  // Few records do not fill the first one. Of the others the pages come at once, and not each when
+  // it is written first. Not large ones: looking for them takes longer where memory is scattered.
+  if (!is_first) madvise(bytes, kChunkBytes, MADV_POPULATE_WRITE);
+  chunk_ = grpc_slice_new(bytes, kChunkBytes, std::free);
+}
+
+SliceSlab::ObjectChunk SliceSlab::ChunkFor(size_t bytes) {
+  if (objects_ == nullptr || objects_->used + bytes > kObjectChunkBytes) {
+    objects_ = std::make_shared<Objects>();
+  }
+  return objects_;
 }
 
 }  // namespace mdh

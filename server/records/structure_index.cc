@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "server/records/similar_records.h"
 
 namespace mdh {
@@ -44,8 +45,16 @@ bool HasStructure(const SerializedRecord& record, const std::string& structure) 
 void StructureIndex::Add(const SerializedRecordPtr& record) {
   if (record->structure() == 0) return;
   {
+    const std::string_view device = record->key().device_fingerprint;
     absl::MutexLock lock(&counts_mutex_);
-    ++counts_[record->structure()][std::string(record->key().device_fingerprint)];
+    CountByDevice& devices = counts_[record->structure()];
+    // Mostly it is there, and needs no string.
+    const auto count = devices.find(absl::string_view(device.data(), device.size()));
+    if (count != devices.end()) {
+      ++count->second;
+    } else {
+      devices[std::string(device)] = 1;
+    }
   }
   absl::MutexLock lock(&records_mutex_);
   records_[record->structure()].insert(record);

@@ -18,7 +18,6 @@
 #include "server/records/timestamp.h"
 #include "server/services/reply.h"
 #include "server/store/bundle.h"
-#include "server/store/sqlite_results.h"
 #include "tuner/search/techniques/search_technique.h"
 
 namespace mdh {

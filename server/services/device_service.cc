@@ -1,8 +1,18 @@
 #include "server/services/device_service.h"
 
 #include <memory>
+#include <utility>
 
 namespace mdh {
+namespace {
+
+void AddOthers(const Fleet& fleet, v1::ListDevicesResponse& response) {
+  const auto others = fleet.devices();
+  for (const v1::Device& device : *others) *response.add_devices() = device;
+  for (v1::Node& node : fleet.nodes()) *response.add_nodes() = std::move(node);
+}
+
+}  // namespace
 
 v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
   v1::Device proto = catalogue_.Describe(device);
@@ -13,13 +23,23 @@ v1::Device DeviceServiceImpl::Describe(TuningDevice& device) {
 grpc::Status DeviceServiceImpl::GetDevice(grpc::ServerContext* context,
                                           const v1::GetDeviceRequest* request,
                                           v1::GetDeviceResponse* response) {
-  return IfAdmitted(
-      access_, *context, "/mdh.v1.DeviceService/GetDevice", [&](const Caller&) -> Status {
-        MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
-        MDH_ASSIGN_OR_RETURN(TuningDevice* const device, catalogue_.Find(request->name()));
-        *response->mutable_device() = Describe(*device);
-        return absl::OkStatus();
-      });
+  return IfAdmitted(access_, *context, "/mdh.v1.DeviceService/GetDevice",
+                    [&](const Caller&) -> Status {
+                      MDH_RETURN_IF_ERROR(catalogue_.AwaitOpen());
+                      const Result<TuningDevice*> own = catalogue_.Find(request->name());
+                      if (own.ok()) {
+                        *response->mutable_device() = Describe(**own);
+                        return absl::OkStatus();
+                      }
+                      if (catalogue_.fleet() == nullptr) return own.status();
+                      const auto others = catalogue_.fleet()->devices();
+                      for (const v1::Device& device : *others) {
+                        if (device.name() != request->name()) continue;
+                        *response->mutable_device() = device;
+                        return absl::OkStatus();
+                      }
+                      return own.status();
+                    });
 }
 
 grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
@@ -34,6 +54,7 @@ grpc::Status DeviceServiceImpl::ListDevices(grpc::ServerContext* context,
                       for (const std::string& missing : catalogue_.missing())
                         response->add_missing(missing);
                       response->set_server_version(version_);
+                      if (catalogue_.fleet() != nullptr) AddOthers(*catalogue_.fleet(), *response);
                       return absl::OkStatus();
                     });
 }

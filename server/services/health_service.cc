@@ -19,7 +19,8 @@ constexpr absl::Duration kPoll = absl::Milliseconds(500);
 
 struct KnownService {
   std::string_view name;
-  bool must_write;  // to be of use
+  bool must_write;             // to be of use
+  bool must_be_fresh = false;  // idem
 };
 
 constexpr KnownService kServices[] = {
@@ -28,7 +29,7 @@ constexpr KnownService kServices[] = {
     {"mdh.v1.CandidateService", false},
     {"mdh.v1.DeviceService", false},
     {"mdh.v1.ExpressionService", false},
-    {"mdh.v1.KernelService", false},
+    {"mdh.v1.KernelService", false, /*must_be_fresh=*/true},
     {"mdh.v1.StudyService", true},
     {"mdh.v1.TuningService", true},
 };
@@ -49,7 +50,8 @@ HealthCheckResponse HealthServiceImpl::Current(const std::string& service) {
     return response;
   }
   absl::MutexLock lock(&mutex_);
-  const bool is_of_use = is_serving_ && (!known->must_write || can_write_());
+  const bool is_of_use =
+      is_serving_ && (!known->must_write || can_write_()) && (!known->must_be_fresh || is_fresh_());
   response.set_status(is_of_use ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
   return response;
 }

@@ -15,11 +15,15 @@
 namespace mdh {
 
 // Knows the daemon as a whole, which is the service without a name, and its services by their full
-// names: those that write serve nobody while nothing can be written. Thread-safe.
+// names: those that write serve nobody while nothing can be written, and KernelService is to be
+// asked no more, though it answers, while what it knows is too old. Thread-safe.
 class HealthServiceImpl final : public grpc::health::v1::Health::Service {
  public:
-  // `can_write`: whether anything can be stored; thread-safe.
-  explicit HealthServiceImpl(std::function<bool()> can_write) : can_write_(std::move(can_write)) {}
+  // `can_write`: whether anything can be stored; `is_fresh`: whether what is in memory is as
+  // stored. Both are thread-safe.
+  explicit HealthServiceImpl(
+      std::function<bool()> can_write, std::function<bool()> is_fresh = [] { return true; })
+      : can_write_(std::move(can_write)), is_fresh_(std::move(is_fresh)) {}
 
   grpc::Status Check(grpc::ServerContext* context,
                      const grpc::health::v1::HealthCheckRequest* request,
@@ -38,6 +42,7 @@ class HealthServiceImpl final : public grpc::health::v1::Health::Service {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::function<bool()> can_write_;
+  const std::function<bool()> is_fresh_;
   absl::Mutex mutex_;
   bool is_serving_ ABSL_GUARDED_BY(mutex_) = true;
   int watchers_ ABSL_GUARDED_BY(mutex_) = 0;

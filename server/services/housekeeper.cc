@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/start_thread.h"
-#include "tuner/process/clock.h"
 
 namespace mdh {
 
@@ -18,17 +17,25 @@ Housekeeper::Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions op
 Result<std::unique_ptr<Housekeeper>> Housekeeper::Start(Store& store, AdminOptions admin,
                                                         HousekeeperOptions options) {
   std::unique_ptr<Housekeeper> keeper(new Housekeeper(store, std::move(admin), std::move(options)));
-  MDH_ASSIGN_OR_RETURN(keeper->thread_, StartThread([keeper = keeper.get()] { keeper->Work(); }));
+  MDH_ASSIGN_OR_RETURN(keeper->renewing_,
+                       StartThread([keeper = keeper.get()] { keeper->KeepLeases(); }));
+  MDH_ASSIGN_OR_RETURN(keeper->forgetting_,
+                       StartThread([keeper = keeper.get()] { keeper->KeepForgetting(); }));
   MDH_ASSIGN_OR_RETURN(keeper->looking_, StartThread([keeper = keeper.get()] { keeper->Look(); }));
+  store.SetOnWish(keeper->options_.owner, [keeper = keeper.get()] {
+    absl::MutexLock lock(&keeper->mutex_);
+    keeper->is_wanted_ = true;
+  });
   return keeper;
 }
 
 Housekeeper::~Housekeeper() {
+  store_.SetOnWish("", {});
   {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
   }
-  for (std::thread* thread : {&thread_, &looking_}) {
+  for (std::thread* thread : {&renewing_, &forgetting_, &looking_}) {
     if (thread->joinable()) thread->join();
   }
 }
@@ -63,18 +70,22 @@ void Housekeeper::Forget() {
   }
 }
 
-void Housekeeper::Work() {
-  int64_t next_forget_ns = 0;
+void Housekeeper::KeepForgetting() {
+  do {
+    Forget();
+  } while (Wait(options_.forget));
+}
+
+void Housekeeper::KeepLeases() {
   while (true) {
-    if (NowNs() >= next_forget_ns) {
-      next_forget_ns = NowNs() + absl::ToInt64Nanoseconds(options_.forget);
-      Forget();
-    }
-    const absl::Time now = options_.now();
-    const Status claimed =
-        store_.ClaimJobs({options_.owner, now + 10 * options_.renew_claims}, now, {}).status();
-    if (!claimed.ok()) spdlog::error("claims of jobs: {}", std::string(claimed.message()));
-    if (!Wait(options_.renew_claims)) return;
+    options_.renew_leases();
+    absl::MutexLock lock(&mutex_);
+    const auto goes_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return is_stopping_ || is_wanted_;
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&goes_on), options_.renew);
+    if (is_stopping_) return;
+    is_wanted_ = false;
   }
 }
 

@@ -1,10 +1,9 @@
-// What the daemon does from time to time: forgets what its retention gives up, renews its claims on
+// What the daemon does from time to time: forgets what its retention gives up, renews its leases of
 // jobs, and looks after what cannot wait for these.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,16 +18,19 @@
 namespace mdh {
 
 struct HousekeeperOptions {
-  std::string owner;  // of the jobs
-  absl::Duration renew_claims = absl::Minutes(1);
-  absl::Duration forget = absl::Hours(1);  // the first time at once
+  absl::Duration renew = absl::Minutes(1);
+  std::function<void()> renew_leases = [] {};  // of jobs, so often
+  // Whose jobs they are: the leases are renewed at once when others want something of them.
+  std::string owner = "";
+  absl::Duration forget = absl::Hours(1);  // the first time at once, and that in any case
   std::function<absl::Time()> now = absl::Now;
   // Called so often, also while the store does not answer the rest.
   absl::Duration look = absl::Seconds(1);
   std::vector<std::function<void()>> looks = {};
 };
 
-// Two threads.
+// Three threads: what is deleted after a long time, when there is much of it, takes longer than a
+// lease lasts.
 class Housekeeper {
  public:
   // `store` must outlive this. Errors: ResourceExhausted if there is no thread.
@@ -38,7 +40,8 @@ class Housekeeper {
 
  private:
   Housekeeper(Store& store, AdminOptions admin, HousekeeperOptions options);
-  void Work() ABSL_LOCKS_EXCLUDED(mutex_);
+  void KeepLeases() ABSL_LOCKS_EXCLUDED(mutex_);
+  void KeepForgetting() ABSL_LOCKS_EXCLUDED(mutex_);
   void Forget();
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if this is to end.
@@ -48,10 +51,12 @@ class Housekeeper {
   const AdminOptions admin_;
   const HousekeeperOptions options_;
   const Result<RetentionClock> clock_;
-  bool has_warned_ = false;  // of the thread alone
+  bool has_warned_ = false;  // of the thread that forgets
   absl::Mutex mutex_;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;  // a renewal, now
+  std::thread renewing_;
+  std::thread forgetting_;
   std::thread looking_;
 };
 

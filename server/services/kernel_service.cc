@@ -33,30 +33,44 @@ Result<std::string> ParseRecordOrKernelName(const std::string& name) {
   return InField("name", std::move(id));
 }
 
-Result<int64_t> ParseCursor(const std::string& cursor) {
-  int64_t number = 0;
-  if (!absl::SimpleAtoi(cursor, &number) || number < 0) {
-    return InvalidField("cursor", "the cursor is not one that this service gave");
-  }
-  return number;
-}
-
 }  // namespace
 
-WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(int64_t& cursor,
+std::string KernelServiceImpl::ToText(const Cursor& cursor) {
+  return absl::StrCat(cursor.incarnation, ".", cursor.number);
+}
+
+Result<KernelServiceImpl::Cursor> KernelServiceImpl::ParseCursor(const std::string& text) {
+  const size_t dot = text.find('.');
+  Cursor cursor;
+  cursor.incarnation = dot == std::string::npos ? store_.incarnation() : text.substr(0, dot);
+  const std::string number = dot == std::string::npos ? text : text.substr(dot + 1);
+  if (!absl::SimpleAtoi(number, &cursor.number) || cursor.number < 0) {
+    return InvalidField("cursor", "the cursor is not one that this service gave");
+  }
+  return cursor;
+}
+
+Result<std::vector<v1::KernelChange>> KernelServiceImpl::ChangesAfter(const Cursor& cursor) {
+  if (cursor.incarnation != store_.incarnation()) {
+    return absl::OutOfRangeError(
+        "the cursor is of another database, or of this one before a backup was restored");
+  }
+  return store_.ChangesAfter(cursor.number, kMaxChangesOfResponse);
+}
+
+WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(Cursor& cursor,
                                                                    absl::Time& next_sign) {
-  if (store_.LatestChange() == cursor && SteadyTime() < next_sign) return {};
-  Result<std::vector<v1::KernelChange>> changes =
-      store_.ChangesAfter(cursor, kMaxChangesOfResponse);
+  if (store_.LatestChange() == cursor.number && SteadyTime() < next_sign) return {};
+  Result<std::vector<v1::KernelChange>> changes = ChangesAfter(cursor);
   if (absl::IsOutOfRange(changes.status())) {
-    return {.end = WithReason(changes.status(), "CURSOR_EXPIRED",
-                              {{"latestCursor", absl::StrCat(store_.LatestChange())}})};
+    return {.end =
+                WithReason(changes.status(), "CURSOR_EXPIRED", {{"latestCursor", ToText(Now())}})};
   }
   if (!changes.ok()) return {.end = changes.status()};
   v1::WatchKernelsResponse response;
-  if (!changes->empty()) cursor = changes->back().number();
+  if (!changes->empty()) cursor.number = changes->back().number();
   for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
-  response.set_cursor(absl::StrCat(cursor));
+  response.set_cursor(ToText(cursor));
   next_sign = SteadyTime() + kSignOfLife;
   return {.response = std::move(response)};
 }
@@ -65,7 +79,7 @@ Result<WatchNext<v1::WatchKernelsResponse>> KernelServiceImpl::Follow(
     const grpc::ServerContext& context, const v1::WatchKernelsRequest& request) {
   MDH_ASSIGN_OR_RETURN(Admission admission,
                        access_.Enter(context, "/mdh.v1.KernelService/WatchKernels"));
-  int64_t cursor = store_.LatestChange();
+  Cursor cursor = Now();
   if (!request.cursor().empty()) {
     MDH_ASSIGN_OR_RETURN(cursor, ParseCursor(request.cursor()));
   }

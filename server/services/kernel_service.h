@@ -50,8 +50,18 @@ class KernelServiceImpl final
  private:
   Result<WatchNext<v1::WatchKernelsResponse>> Follow(const grpc::ServerContext& context,
                                                      const v1::WatchKernelsRequest& request);
+  // Where a watcher is. Clients have it as "INCARNATION.NUMBER", and a number alone from daemons
+  // that knew of no incarnations: that is of the present one.
+  struct Cursor {
+    std::string incarnation;
+    int64_t number = 0;
+  };
+  static std::string ToText(const Cursor& cursor);
+  Result<Cursor> ParseCursor(const std::string& text);
+  Cursor Now() { return {store_.incarnation(), store_.LatestChange()}; }
   // What is new after `cursor`, which moves on; a sign of life when it is time for that.
-  WatchStep<v1::WatchKernelsResponse> NextChanges(int64_t& cursor, absl::Time& next_sign);
+  WatchStep<v1::WatchKernelsResponse> NextChanges(Cursor& cursor, absl::Time& next_sign);
+  Result<std::vector<v1::KernelChange>> ChangesAfter(const Cursor& cursor);
 
   const KernelFinder& finder_;
   Store& store_;

@@ -37,8 +37,8 @@ Result<absl::Duration> ReadLease(const v1::AskTrialsRequest& request) {
 
 Result<int64_t> StudyServiceImpl::FindOwn(const std::string& name, const Caller& caller) {
   MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(name));
-  MDH_ASSIGN_OR_RETURN(const v1::Study study, store_.GetStudy(number));
-  MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, study.source(), name));
+  MDH_ASSIGN_OR_RETURN(const StoredStudy stored, store_.GetStudy(number));
+  MDH_RETURN_IF_ERROR(access_.CheckOwner(caller, stored.study.source(), name));
   return number;
 }
 
@@ -65,7 +65,9 @@ grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext* context,
   return IfAdmitted(access_, *context, "/mdh.v1.StudyService/GetStudy",
                     [&](const Caller&) -> Status {
                       MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
-                      return Reply(store_.GetStudy(number), response->mutable_study());
+                      MDH_ASSIGN_OR_RETURN(StoredStudy stored, store_.GetStudy(number));
+                      *response->mutable_study() = std::move(stored.study);
+                      return absl::OkStatus();
                     });
 }
 

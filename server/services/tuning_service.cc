@@ -26,6 +26,11 @@ bool IsFinal(v1::TuningJobState state) {
          state == v1::TUNING_JOB_STATE_CANCELLED;
 }
 
+Result<v1::TuningRecord> StoredRecord(const std::string& name, Store& store) {
+  MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(name));
+  return store.GetRecord(id);
+}
+
 // The steps of a job, one after the other.
 class JobWatch {
  public:
@@ -61,6 +66,16 @@ class JobWatch {
   std::shared_ptr<const Admission> admission_;
   std::deque<v1::TuningProgress> steps_;
 };
+
+// Removes what is of the next page, of which trials with one number are all. Whether there is one.
+bool TakeMore(std::vector<v1::TuningTrial>& trials, int limit) {
+  if (std::ssize(trials) <= limit) return false;
+  const int64_t next = trials[static_cast<size_t>(limit)].number();
+  // They may be more than a page by themselves.
+  if (trials.front().number() == next) return true;
+  std::erase_if(trials, [&](const v1::TuningTrial& trial) { return trial.number() >= next; });
+  return true;
+}
 
 }  // namespace
 
@@ -130,6 +145,8 @@ grpc::Status TuningServiceImpl::GetTuningJob(grpc::ServerContext* context,
         MDH_ASSIGN_OR_RETURN(*response->mutable_job(), jobs_.Get(number));
         if (response->job().record().empty()) return absl::OkStatus();
         Result<v1::TuningRecord> record = lookup_table_.FindRecord(response->job().key());
+        // Another daemon has just stored it, or it is for a device that is not served here.
+        if (!record.ok()) record = StoredRecord(response->job().record(), store_);
         if (record.ok()) *response->mutable_record() = *std::move(record);
         return absl::OkStatus();
       });
@@ -144,7 +161,9 @@ grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
                              PageLimit(request->page_size(), kDefaultPageSize, kMaxPageSize));
         MDH_ASSIGN_OR_RETURN(const int64_t before, ParsePageToken(request->page_token()));
         JobFilter filter = {.expression = request->expression(),
-                            .device = request->device(),
+                            .device = request->device().starts_with("devices/")
+                                          ? catalogue_.FullName(request->device())
+                                          : request->device(),
                             .source = request->source()};
         for (const int state : request->states()) {
           if (!v1::TuningJobState_IsValid(state)) {
@@ -203,7 +222,9 @@ grpc::Status TuningServiceImpl::ListTuningTrials(grpc::ServerContext* context,
         MDH_RETURN_IF_ERROR(jobs_.Get(number).status());
         MDH_ASSIGN_OR_RETURN(std::vector<v1::TuningTrial> trials,
                              store_.ListTrials(number, after, limit + 1));
-        if (FillPage(std::move(trials), limit, response->mutable_trials())) {
+        const bool has_more = TakeMore(trials, limit);
+        for (v1::TuningTrial& trial : trials) *response->add_trials() = std::move(trial);
+        if (has_more) {
           response->set_next_page_token(absl::StrCat(response->trials().rbegin()->number()));
         }
         return absl::OkStatus();

@@ -2,6 +2,7 @@
 // trials, the peaks of devices.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "mdh/v1/record.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/store/study_store.h"
+#include "server/store/trial_board.h"
 
 namespace mdh {
 
@@ -39,11 +41,62 @@ struct JobFilter {
   bool Fits(const v1::TuningJob& job) const;
 };
 
-// Whose jobs are, and until when nobody else may take them.
-struct JobClaim {
-  std::string owner = "";
-  absl::Time until = absl::UnixEpoch();
+// Succeeded, failed or cancelled.
+bool HasEnded(const v1::TuningJob& job);
+
+// Whose jobs are, and how long from now on no other owner may take them. The store's clock counts,
+// which all who share the store have in common.
+struct JobLease {
+  std::string owner = "";  // empty: nobody, and anybody may take them
+  absl::Duration duration = absl::ZeroDuration();
 };
+
+// That a job was taken. The epoch grows whenever it is taken: whoever took it before is refused.
+struct JobClaim {
+  int64_t number = 0;
+  int64_t epoch = 0;  // 0: nobody has taken it yet
+
+  auto operator<=>(const JobClaim&) const = default;
+};
+
+// What is wanted of a job that another owner works on.
+enum class JobWish { kNone = 0, kCancel = 1, kPause = 2, kResume = 3 };
+
+// A job in the hands of its owner, and the latest that others want of it.
+struct HeldJob {
+  JobClaim claim;
+  JobWish wish = JobWish::kNone;
+};
+struct ClaimedJob : HeldJob {
+  v1::TuningJob job;
+};
+
+struct InsertedJob {
+  JobClaim claim;
+  bool is_twin = false;  // it is the claim of a job that was there; nothing was inserted
+};
+
+// Which jobs that have not ended are to be taken. Those that another owner has are not, while its
+// lease lasts.
+struct ClaimRequest {
+  // Those for a device with one of these fingerprints, or that name one of these devices.
+  std::vector<std::string> fingerprints = {};
+  std::vector<std::string> devices = {};
+  // Also those that the owner has already, whatever their devices: it has begun anew.
+  bool takes_own = false;
+  // Only this one, and whatever its devices; 0: any.
+  int64_t number = 0;
+  // At most so many; 0: all.
+  int limit = 0;
+  // Not those that nobody has: only what was given up, and the own ones.
+  bool leaves_new = false;
+};
+
+// So many changes of records are remembered, at least; older ones are forgotten.
+inline constexpr int64_t kRememberedChanges = 10'000;
+
+// Whether the job is for a device that the request names, in either way.
+bool IsForOneOf(const v1::TuningJob& job, const ClaimRequest& request);
 
 enum class Pinning { kPinned, kNotPinned };
 
@@ -62,10 +115,11 @@ struct Retention {
   bool only_count = false;
 };
 
-// Thread-safe. What a call acknowledged survives the end of the process and of the machine; every
-// call that writes is one transaction: it does all that it says, or nothing. Errors of every call
-// that writes: ResourceExhausted if the disk is full; CheckWritable. Errors of every call:
-// FailedPrecondition if the storage is damaged, Internal.
+// Thread-safe, and safe among processes where several can have what is stored open. What a call
+// acknowledged survives the end of the process and of the machine; every call that writes is one
+// transaction: it does all that it says, or nothing. Errors of every call that writes:
+// ResourceExhausted if the disk is full; CheckWritable. Errors of every call: FailedPrecondition if
+// the storage is damaged, Internal.
 class Store {
  public:
   virtual ~Store() = default;
@@ -86,7 +140,9 @@ class Store {
   // A record that cannot be read is set aside, with its kernel, as if it had never been there.
   virtual Result<std::vector<v1::TuningRecord>> AllRecords() = 0;
   // Calls `take` for each of these, serialised, in no order, from several threads at once. The
-  // bytes are the callee's for the time of the call. Nothing may be written meanwhile.
+  // bytes are the callee's for the time of the call. What is changed meanwhile, by this process or
+  // another one, is given as it was before or after, or not at all: who wants to miss nothing notes
+  // LatestChange before, and follows the changes from there; meeting one twice does no harm.
   using TakeRecord = std::function<void(std::string_view)>;
   virtual Status ForEachRecord(const TakeRecord& take) = 0;
   // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read
@@ -111,44 +167,73 @@ class Store {
   // ---- Changes of records ----
 
   // Called after every change of a record, in the order of the changes, with the record as it is,
-  // or was before it was removed; before the call that made the change returns. It must not call
-  // the store. Set before the first change.
+  // or was before it was removed; before the call that made the change returns. Of changes of
+  // others to a record that is gone by then only its removal is told. It must not call the store.
+  // Set before the first change.
   using OnChange = std::function<void(v1::KernelChangeKind, const v1::TuningRecord&)>;
   virtual void SetListener(OnChange on_change) = 0;
+  // Letters and digits. Changes are numbered anew in each incarnation, or again: it is another one
+  // when a backup was restored, and numbers of an earlier one say nothing of this one.
+  virtual std::string incarnation() = 0;
   // Number of the latest change; 0 before the first.
   virtual int64_t LatestChange() = 0;
-  // Up to `limit` changes with larger numbers. Errors: OutOfRange if some of them are forgotten, or
-  // if `after` is larger than the latest.
+  // Up to `limit` changes with larger numbers; numbers have no gaps. Errors: OutOfRange if some of
+  // them are forgotten, or if `after` is larger than the latest. A store that others change waits
+  // up to a second for a change that it has not seen, before it says that.
   virtual Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) = 0;
   // Waits until there is a change after that number; false if the time was over before.
   virtual bool WaitForChange(int64_t after, absl::Duration timeout) = 0;
 
   // ---- Jobs ----
 
-  // Returns the number of the new job; later jobs have larger numbers. `name` is not stored: jobs
-  // that are read have the name of their number.
-  // Errors: AlreadyExists if its request_id is that of another job.
-  virtual Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim = {}) = 0;
-  virtual Status UpdateJob(int64_t number, const v1::TuningJob& job) = 0;
-  // Errors: NotFound.
+  // Later jobs have larger numbers. `name` is not stored: jobs that are read have the name of their
+  // number. A job with an owner is in its hands at once, in epoch 1; one without waits in epoch 0.
+  // If a job that has not ended has the same `twin_id`, which is not empty, that one is returned.
+  // Errors: AlreadyExists if its request_id is that of another job, which is looked at first.
+  virtual Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease = {},
+                                        std::string_view twin_id = "") = 0;
+  // Replaces what is stored of a job that the caller has taken.
+  // What was `heard` is not wanted any more, unless something else is by now. `twin_id`: its new
+  // one, of which it has none if another job that has not ended has it; empty: as it was.
+  // Errors: NotFound; Aborted if it was taken by another since, also if its lease was over.
+  virtual Status UpdateJob(const JobClaim& claim, const v1::TuningJob& job,
+                           JobWish heard = JobWish::kNone, std::string_view twin_id = "") = 0;
+  // Where several daemons share the store, jobs that are read say whose they are (`node`). Errors:
+  // NotFound.
   virtual Result<v1::TuningJob> GetJob(int64_t number) = 0;
   // nullopt if no job has that request_id.
   virtual Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) = 0;
   // Up to `limit` jobs with numbers below `before` (0: any), the newest first.
   virtual Result<std::vector<v1::TuningJob>> ListJobs(int64_t before, int limit,
                                                       const JobFilter& filter = {}) = 0;
-  // Jobs that have not ended; of `owner` (ClaimJobs), if one is given.
-  virtual Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner = "") = 0;
-  // Takes jobs that have not ended: those that the owner has already; and of those that nobody has,
-  // or whose time is over, the ones that name one of `devices`. Returns how many the owner has now.
-  virtual Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
-                                    const std::vector<std::string>& devices) = 0;
+  // Jobs that have not ended.
+  virtual Result<std::vector<v1::TuningJob>> UnfinishedJobs() = 0;
+  // Takes jobs, each in its next epoch: first the owner's own, then those of the highest priority,
+  // then the oldest. Jobs that cannot be read are left alone. With a lease of no time, or no owner,
+  // anybody may take them next; until then the caller can write them.
+  virtual Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,
+                                                    const ClaimRequest& request) = 0;
+  // Renews the leases of all jobs of the owner that have not ended, and gives these, in the order
+  // of their numbers. One that the owner believes to have and is not among them with its epoch is
+  // another's, or was ended by another: it must not be worked on.
+  virtual Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) = 0;
+  // Tells the owner of a job what is wanted of it, in place of what was wanted before; it hears of
+  // that when it renews its lease. Gives the job as it is. Errors: NotFound; FailedPrecondition if
+  // it has ended, or is to be cancelled and `wish` is something else.
+  virtual Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) = 0;
+  // From now on `on_wish` is called, from another thread, soon after others have told that owner
+  // what they want of its jobs, and when that may have been missed; by a store that others share.
+  // It must not call the store. It is not called any more when the next call of this returns.
+  virtual void SetOnWish(const std::string& /*owner*/, std::function<void()> /*on_wish*/) {}
 
   // ---- Journals of trials ----
 
-  // Writes trials of a job down, by number: those that are there already are replaced.
-  virtual Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) = 0;
-  // Up to `limit` (0: all) trials with numbers above `after`, in their order.
+  // Writes trials of a job down. Those with the same numbers that were written in the same epoch
+  // are replaced; those of other epochs never are.
+  virtual Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) = 0;
+  // Up to `limit` (0: all) trials with numbers above `after`, in their order, of all epochs: the
+  // older ones first where they have the same number. Those with the number of the last one are
+  // given, too, though they are more.
   virtual Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after,
                                                           int limit) = 0;
 
@@ -156,13 +241,35 @@ class Store {
 
   // nullopt if none are stored for that device.
   virtual Result<std::optional<v1::MachinePeaks>> GetPeaks(std::string_view fingerprint) = 0;
-  virtual Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) = 0;
+  // Stores what `change` makes of the peaks that are stored, nullopt: none, and gives them, all in
+  // one transaction. `change` may be called more than once and must not call the store.
+  using ChangeOfPeaks =
+      std::function<v1::MachinePeaks(const std::optional<v1::MachinePeaks>& stored)>;
+  virtual Result<v1::MachinePeaks> ChangePeaks(std::string_view fingerprint,
+                                               const ChangeOfPeaks& change) = 0;
+
+  // ---- Nodes ----
+
+  // Says what a daemon has, in place of what it said before. If it is not said again within the
+  // lease it is gone; whoever is gone for a day is forgotten. Of `node` the time at which it is
+  // seen is the store's.
+  virtual Status AnnounceNode(const v1::Node& node, absl::Duration lease) = 0;
+  // It is not there any more; no error if it never was.
+  virtual Status RemoveNode(std::string_view name) = 0;
+  // All that were announced, by name, with when they were seen. One that cannot be read is left
+  // out.
+  virtual Result<std::vector<v1::Node>> ListNodes() = 0;
 
   // ---- Care ----
 
+  // How long ago the store was last known to be as it is in memory: others may have changed it
+  // since. Never waits.
+  virtual absl::Duration age() const { return absl::ZeroDuration(); }
+
   // Gives how much was forgotten, or would be. Pinned records stay.
   virtual Result<v1::CollectGarbageResponse> Forget(const Retention& retention) = 0;
-  // Copies everything that is stored to a new file, while it is used. Errors: AlreadyExists.
+  // Copies everything that is stored to a new file, while it is used; who goes on from the copy
+  // has another incarnation. Errors: AlreadyExists; Unimplemented, naming what does it instead.
   virtual Status BackUp(const std::string& path) = 0;
   // One sentence for everything that is wrong, at most 100.
   virtual Result<std::vector<std::string>> CheckIntegrity() = 0;
@@ -177,6 +284,8 @@ class Store {
   // The studies in the same database, written by the same writer. This must outlive the result.
   // Errors: as of opening the store.
   virtual Result<std::unique_ptr<StudyStore>> OpenStudies() = 0;
+  // The board of trials of all who have the same database open. This must outlive the result.
+  virtual Result<std::shared_ptr<TrialBoard>> OpenTrialBoard() = 0;
   // Version of what is stored.
   virtual int64_t schema_version() const = 0;
 };

@@ -30,6 +30,7 @@ struct LoadedStudiesOptions {
 struct LoadedStudy {
   std::unique_ptr<Study> study;  // nullptr: not in memory
   v1::Study summary;             // with a brief specification
+  int64_t version = 0;           // of it in the store
 };
 
 // Thread-safe. Never holds a study twice, and never drops one with a call under way.

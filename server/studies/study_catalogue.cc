@@ -19,6 +19,9 @@
 namespace mdh {
 namespace {
 
+// Of calls that other processes came before, one after another.
+constexpr int kMostConflicts = 10;
+
 void Touch(absl::Time now, v1::Study& summary) {
   *summary.mutable_update_time() =
       google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::ToUnixNanos(now));
@@ -160,14 +163,16 @@ Result<v1::Study> StudyCatalogue::Create(const v1::StudySpec& spec, const std::s
     if (loaded.study == nullptr) {
       prepared.summary = study;
       *prepared.summary.mutable_spec() = BriefSpec(study.spec());
+      prepared.version = 1;
       loaded = std::move(prepared);
     }
     return study;
   });
 }
 
-Status StudyCatalogue::Restore(v1::Study stored, const std::vector<JournalTrial>& trials,
+Status StudyCatalogue::Restore(StoredStudy from, const std::vector<JournalTrial>& trials,
                                LoadedStudy& loaded) {
+  v1::Study& stored = from.study;
   MDH_ASSIGN_OR_RETURN(Built built, Build(stored.spec()));
   MDH_ASSIGN_OR_RETURN(
       const StudyJournal journal,
@@ -177,13 +182,19 @@ Status StudyCatalogue::Restore(v1::Study stored, const std::vector<JournalTrial>
   loaded.study = std::make_unique<Study>(std::move(study));
   *stored.mutable_spec() = BriefSpec(stored.spec());
   loaded.summary = std::move(stored);
+  loaded.version = from.version;
   return absl::OkStatus();
 }
 
 Status StudyCatalogue::Load(int64_t number, LoadedStudy& loaded) {
+  if (loaded.study != nullptr && options_.is_shared) {
+    const Result<int64_t> version = store_.GetVersion(number);
+    if (!version.ok() || *version != loaded.version) loaded.study.reset();
+  }
   if (loaded.study != nullptr) return absl::OkStatus();
-  MDH_ASSIGN_OR_RETURN(v1::Study stored, store_.GetStudy(number));
-  MDH_ASSIGN_OR_RETURN(const std::vector<JournalTrial> trials, store_.AllTrials(number));
+  MDH_ASSIGN_OR_RETURN(StoredStudy stored, store_.GetStudy(number));
+  MDH_ASSIGN_OR_RETURN(const std::vector<JournalTrial> trials,
+                       store_.AllTrials(number, stored.version));
   const Status status = Restore(std::move(stored), trials, loaded);
   if (status.ok()) return status;
   // It was accepted once, so this is not the fault of the call.
@@ -196,20 +207,34 @@ Status StudyCatalogue::Save(int64_t number, LoadedStudy& loaded,
   const v1::StudyState old_state = loaded.summary.state();
   Touch(options_.now(), loaded.summary);
   Summarize(*loaded.study, loaded.summary);
-  const Status status = store_.PutTrials(number, loaded.summary, trials);
-  if (!status.ok()) {
-    spdlog::error("study={} {}", number, std::string(status.message()));
+  const Result<int64_t> version = store_.PutTrials(number, loaded.version, loaded.summary, trials);
+  if (!version.ok()) {
+    // Another process's turn is nothing special.
+    const auto level = absl::IsAborted(version.status()) ? spdlog::level::info : spdlog::level::err;
+    spdlog::log(level, "study={} {}", number, std::string(version.status().message()));
     loaded.study.reset();
-  } else if (loaded.summary.state() != old_state) {
+    return version.status();
+  }
+  loaded.version = *version;
+  if (loaded.summary.state() != old_state) {
     spdlog::info("study={} state={} evaluations={} {}", number,
                  v1::StudyState_Name(loaded.summary.state()), loaded.summary.evaluations(),
                  loaded.summary.state_reason());
   }
-  return status;
+  return absl::OkStatus();
+}
+
+template <typename T>
+Result<T> StudyCatalogue::With(int64_t number, const std::function<Result<T>(LoadedStudy&)>& call) {
+  Result<T> result = loaded_->With<T>(number, call);
+  for (int again = 0; again < kMostConflicts && absl::IsAborted(result.status()); ++again) {
+    result = loaded_->With<T>(number, call);
+  }
+  return result;
 }
 
 Result<v1::AskTrialsResponse> StudyCatalogue::Ask(int64_t number, int count, absl::Duration lease) {
-  return loaded_->With<v1::AskTrialsResponse>(
+  return With<v1::AskTrialsResponse>(
       number, [&](LoadedStudy& loaded) { return AskLoaded(number, count, lease, loaded); });
 }
 
@@ -218,9 +243,9 @@ Result<v1::AskTrialsResponse> StudyCatalogue::AskLoaded(int64_t number, int coun
   v1::AskTrialsResponse response;
   if (loaded.study == nullptr) {
     // One that has ended needs no space.
-    MDH_ASSIGN_OR_RETURN(const v1::Study stored, store_.GetStudy(number));
-    response.set_state(stored.state());
-    if (stored.state() != v1::STUDY_STATE_ACTIVE) return response;
+    MDH_ASSIGN_OR_RETURN(const StoredStudy stored, store_.GetStudy(number));
+    response.set_state(stored.study.state());
+    if (response.state() != v1::STUDY_STATE_ACTIVE) return response;
   }
   // What was asked may always be told, so that no result is lost.
   MDH_ASSIGN_OR_RETURN(const StudyTotals totals, store_.Totals());
@@ -242,8 +267,8 @@ Result<v1::AskTrialsResponse> StudyCatalogue::AskLoaded(int64_t number, int coun
 }
 
 Result<v1::Study> StudyCatalogue::Tell(int64_t number, const v1::TellTrialsRequest& request) {
-  return loaded_->With<v1::Study>(
-      number, [&](LoadedStudy& loaded) { return TellLoaded(number, request, loaded); });
+  return With<v1::Study>(number,
+                         [&](LoadedStudy& loaded) { return TellLoaded(number, request, loaded); });
 }
 
 Result<v1::Study> StudyCatalogue::TellLoaded(int64_t number, const v1::TellTrialsRequest& request,
@@ -267,8 +292,7 @@ Result<v1::Study> StudyCatalogue::TellLoaded(int64_t number, const v1::TellTrial
 }
 
 Result<v1::Study> StudyCatalogue::Cancel(int64_t number) {
-  return loaded_->With<v1::Study>(
-      number, [&](LoadedStudy& loaded) { return CancelLoaded(number, loaded); });
+  return With<v1::Study>(number, [&](LoadedStudy& loaded) { return CancelLoaded(number, loaded); });
 }
 
 Result<v1::Study> StudyCatalogue::CancelLoaded(int64_t number, LoadedStudy& loaded) {
@@ -278,13 +302,14 @@ Result<v1::Study> StudyCatalogue::CancelLoaded(int64_t number, LoadedStudy& load
     return loaded.summary;
   }
   // Without its space, so that what cannot go on can be ended.
-  MDH_ASSIGN_OR_RETURN(v1::Study stored, store_.GetStudy(number));
+  MDH_ASSIGN_OR_RETURN(StoredStudy found, store_.GetStudy(number));
+  v1::Study& stored = found.study;
   *stored.mutable_spec() = BriefSpec(stored.spec());
   if (stored.state() != v1::STUDY_STATE_ACTIVE) return stored;
   stored.set_state(v1::STUDY_STATE_CANCELLED);
   Touch(options_.now(), stored);
-  MDH_RETURN_IF_ERROR(store_.PutTrials(number, stored, {}));
-  return stored;
+  MDH_RETURN_IF_ERROR(store_.PutTrials(number, found.version, stored, {}).status());
+  return std::move(stored);
 }
 
 Status StudyCatalogue::Delete(int64_t number) {

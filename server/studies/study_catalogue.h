@@ -33,11 +33,13 @@ struct StudyCatalogueOptions {
   int64_t max_stored = 100'000;                 // studies, with those that have ended
   int64_t max_stored_bytes = int64_t{4} << 30;  // of all of them with their trials
   int64_t max_spec_bytes = int64_t{3} << 20;
+  bool is_shared = false;  // other processes use the store, too
   std::function<absl::Time()> now = absl::Now;
 };
 
 // Thread-safe. Calls on different studies do not wait for each other while spaces are built. A call
-// that fails has changed nothing.
+// that fails has changed nothing. Several processes may share the store: of two that write a study
+// at the same time one begins anew from what the other wrote.
 class StudyCatalogue {
  public:
   // `store` must outlive this.
@@ -76,9 +78,13 @@ class StudyCatalogue {
   // The study of an earlier request with the same id, if there is one.
   Result<std::optional<v1::Study>> FindRequest(const v1::StudySpec& spec,
                                                const std::string& request_id);
+  // As LoadedStudies::With; if another process has written the study meanwhile the call is repeated
+  // on what is stored then. Errors: also Aborted, if that happens again and again.
+  template <typename T>
+  Result<T> With(int64_t number, const std::function<Result<T>(LoadedStudy&)>& call);
   // Brings a study from the store to memory, unless it is there.
   Status Load(int64_t number, LoadedStudy& loaded);
-  Status Restore(v1::Study stored, const std::vector<JournalTrial>& trials, LoadedStudy& loaded);
+  Status Restore(StoredStudy from, const std::vector<JournalTrial>& trials, LoadedStudy& loaded);
   // Stores the state of a study and these trials; drops what is in memory if that fails.
   Status Save(int64_t number, LoadedStudy& loaded, const std::vector<JournalTrial>& trials);
 

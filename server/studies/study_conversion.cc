@@ -96,6 +96,8 @@ void Summarize(const Study& study, v1::Study& summary) {
   summary.set_valid_evaluations(study.valid_evaluations());
   summary.set_outstanding(study.outstanding());
   summary.set_active_ns(study.active_ns());
+  summary.set_left_out(study.left_out());
+  summary.set_lower_bound_violation(study.lower_bound_violation());
   if (!study.best().has_value()) return;
   const Evaluation& best = *study.best();
   summary.mutable_best()->set_number(best.number);

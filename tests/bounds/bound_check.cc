@@ -18,6 +18,7 @@
 #include "tests/definition_header.h"
 #include "tuner/decompositions/mdh_bound.h"
 #include "tuner/measure/runner.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {
@@ -41,19 +42,32 @@ std::vector<std::string> Names(const std::string& sources) {
   return names;
 }
 
+// Expects one that is right.
+double FastestCall(const Measurement& measurement) {
+  return static_cast<double>(
+      *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end()));
+}
+
 class BoundChecker {
  public:
   BoundChecker(const BoundCheckOptions& options, Runner& runner,
-               const std::function<void(const std::string&)>& on_failure)
-      : options_(options), runner_(runner), on_failure_(on_failure), rng_(options.seed) {}
+               const std::function<void(const std::string&)>& on_failure, int64_t deadline_ns)
+      : options_(options),
+        runner_(runner),
+        on_failure_(on_failure),
+        rng_(options.seed),
+        deadline_ns_(deadline_ns) {}
 
   Result<BoundCheckReport> Run() {
     report_.device = runner_.device().name;
     MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, runner_.Peaks());
     facts_ = {runner_.device(), RatesOf(runner_.device(), peaks), {.calls = 1}};
     const std::vector<std::string> names = Names(options_.sources);
-    while (report_.configurations < options_.count) {
-      MDH_RETURN_IF_ERROR(CheckExpression(names[rng_() % names.size()]));
+    if (deadline_ns_ > 0) runner_.SetDeadline(deadline_ns_);
+    while (report_.configurations < options_.count && !IsOver()) {
+      const Status checked = CheckExpression(names[rng_() % names.size()]);
+      if (!checked.ok() && IsOver()) break;
+      MDH_RETURN_IF_ERROR(checked);
     }
     std::sort(report_.shares.begin(), report_.shares.end());
     std::sort(report_.problem_shares.begin(), report_.problem_shares.end());
@@ -62,6 +76,8 @@ class BoundChecker {
   }
 
  private:
+  bool IsOver() const { return deadline_ns_ > 0 && NowNs() >= deadline_ns_; }
+
   Status CheckExpression(const std::string& name) {
     const uint64_t seed = rng_();
     name_ = absl::StrCat(name, " (sizes ", seed, ")");
@@ -73,10 +89,31 @@ class BoundChecker {
     const MdhBound bound(space, expression, facts_);
     MDH_RETURN_IF_ERROR(runner_.SetProblem(expression, 1));
     ++report_.expressions;
+    nearest_ = {};
+    std::vector<Measurement> all;
+    for (int round = 0; round <= options_.climbs; ++round) {
+      MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured,
+                           CheckSome({expression, model, space, bound}));
+      all.insert(all.end(), measured.begin(), measured.end());
+      if (nearest_.configuration.empty() || IsOver()) break;
+    }
+    Tell(expression, all);
+    return absl::OkStatus();
+  }
+
+  struct Checked {
+    const Expression& expression;
+    const SystemModel& model;
+    const MdhSpace& space;
+    const MdhBound& bound;
+  };
+
+  Result<std::vector<Measurement>> CheckSome(const Checked& checked) {
     std::vector<Configuration> drawn;
     std::vector<Kernel> kernels;
+    const auto& [expression, model, space, bound] = checked;
     for (int n = 0; n < options_.each; ++n) {
-      Configuration configuration = space.space().Sample(rng_);
+      Configuration configuration = Draw(space.space());
       ++report_.configurations;
       const Result<LowLevelExpression> low_level =
           Lower(expression, model, runner_.device(), space.Decode(configuration));
@@ -86,25 +123,51 @@ class BoundChecker {
       kernels.push_back(*std::move(kernel));
       drawn.push_back(std::move(configuration));
     }
-    MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured,
-                         runner_.Measure(kernels, kMeasure));
+    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, runner_.Measure(kernels, kMeasure));
     for (size_t n = 0; n < drawn.size(); ++n) {
       if (measured[n].outcome == TrialOutcome::kImplausible) {
         Fail(space, drawn[n], measured[n].reason);
       }
       CheckConfiguration(space, bound, drawn[n], measured[n]);
     }
-    return absl::OkStatus();
+    return measured;
+  }
+
+  // Any one; then one that differs in a few values from the one that is nearest to its bound.
+  Configuration Draw(const SearchSpace& space) {
+    if (nearest_.configuration.empty()) return space.Sample(rng_);
+    const Codes all = AllCodes(space);
+    Configuration near = nearest_.configuration;
+    const size_t changes = 1 + rng_() % 3;
+    for (size_t n = 0; n < changes; ++n) {
+      const size_t parameter = rng_() % near.size();
+      near[parameter] = all[parameter][rng_() % all[parameter].size()];
+    }
+    return space.Nearest(near);
+  }
+
+  // So that whoever is cut off knows what was done.
+  void Tell(const Expression& expression, absl::Span<const Measurement> measured) const {
+    if (!options_.on_expression) return;
+    const auto right = std::count_if(
+        measured.begin(), measured.end(),
+        [](const Measurement& measurement) { return measurement.outcome == TrialOutcome::kOk; });
+    options_.on_expression(absl::StrFormat(
+        "%s, %.3g points: %d of %d measured, bound / time %.3g at most; so far %d measured, %d "
+        "bounds, %d violations, %d drops",
+        name_, static_cast<double>(expression.points()), right, measured.size(), nearest_.share,
+        report_.measured, report_.bounds, report_.violations, report_.drops));
   }
 
   void CheckConfiguration(const MdhSpace& space, const MdhBound& bound,
                           const Configuration& configuration, const Measurement& measurement) {
     std::optional<double> time_ns;
     if (measurement.outcome == TrialOutcome::kOk) {
-      time_ns = static_cast<double>(
-          *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end()));
+      time_ns = FastestCall(measurement);
       ++report_.measured;
-      report_.shares.push_back(bound.OfOne(configuration) / *time_ns);
+      const double share = bound.OfOne(configuration) / *time_ns;
+      report_.shares.push_back(share);
+      if (share > nearest_.share) nearest_ = {configuration, share};
       report_.problem_shares.push_back(bound.problem_ns() / *time_ns);
     }
     std::vector<int> order(configuration.size());
@@ -116,7 +179,7 @@ class BoundChecker {
       std::shuffle(order.begin(), order.end(), rng_);
       CheckOrder(space, bound, configuration, order, time_ns);
     }
-    if (report_.configurations % kEveryPartial != 0) return;
+    if (++checked_ % kEveryPartial != 0) return;
     PartialConfiguration partial(space.space());
     double before = bound.OfPartial(partial);
     for (const int parameter : order) {
@@ -166,8 +229,14 @@ class BoundChecker {
   Runner& runner_;
   const std::function<void(const std::string&)>& on_failure_;
   Rng rng_;
+  const int64_t deadline_ns_;  // 0: none
   BoundFacts facts_;
+  int64_t checked_ = 0;
   std::string name_;
+  struct Nearest {
+    Configuration configuration;  // empty: none was right
+    double share = 0;             // bound / time
+  } nearest_;                     // of this expression
   BoundCheckReport report_;
 };
 
@@ -206,12 +275,13 @@ Result<Expression> RandomlySized(const std::string& sources, const std::string& 
 
 Result<BoundCheckReport> CheckBounds(const BoundCheckOptions& options,
                                      const std::function<void(const std::string&)>& on_failure) {
+  const int64_t deadline_ns = options.seconds > 0 ? NowNs() + options.seconds * 1'000'000'000 : 0;
   RunnerOptions runner_options;
   runner_options.program = options.runner;
   runner_options.work_directory = options.work_directory;
   runner_options.device = options.device;
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Start(runner_options));
-  return BoundChecker(options, *runner, on_failure).Run();
+  return BoundChecker(options, *runner, on_failure, deadline_ns).Run();
 }
 
 std::string Summary(const BoundCheckReport& report) {

@@ -18,9 +18,13 @@ struct BoundCheckOptions {
   std::string device = "cpu";  // as RunnerOptions::device
   std::string sources;         // the root of the sources, whose expressions are taken
   int count = 100;             // configurations
-  int each = 10;               // of them of one expression
+  int each = 10;               // of them of one expression, random
+  int climbs = 0;              // then so many times as many, near to what its bound is nearest to
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
+  int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
+  // Told after each expression: what came of it, and of all so far.
+  std::function<void(const std::string&)> on_expression = nullptr;
 };
 
 struct BoundCheckReport {
@@ -41,8 +45,8 @@ struct BoundCheckReport {
 Result<Expression> RandomlySized(const std::string& sources, const std::string& name,
                                  int64_t points, uint64_t seed);
 
-// Calls `on_failure` with all that is needed to repeat what is wrong. Errors: those of
-// Runner::Start; a runner that gives up.
+// Ends early, with what there is, when the time is over. Calls `on_failure` with all that is needed
+// to repeat what is wrong. Errors: those of Runner::Start; a runner that gives up.
 Result<BoundCheckReport> CheckBounds(const BoundCheckOptions& options,
                                      const std::function<void(const std::string&)>& on_failure);
 

@@ -45,8 +45,8 @@ TEST(Scripts, BenchNamesAnUnknownGroupAndOption) {
   EXPECT_THAT(
       group.output,
       HasSubstr("bench: error: there is no group 'tpu' (groups: bounds bundle busy conflicts cpu "
-                "decompositions defaults dots fusion gpu pinned pytorch search service spaces teml "
-                "tuning)"));
+                "decompositions defaults dots fleet fusion gpu pinned portability pytorch search "
+                "service spaces teml tuners tuning)"));
   EXPECT_THAT(RunScript("bench cpu --family gram").output,
               HasSubstr("bench: error: --family needs --sample"));
   EXPECT_THAT(RunScript("bench cpu --sample 2 --family dots").output,

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "tests/core/pipeline/row_pipelines.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/error_message.h"
+#include "tests/source_path.h"
 
 namespace mdh::joint_stage_test {
 namespace {
@@ -135,11 +138,13 @@ JointGroup StreamedGroupOf(const Pipeline& pipeline, int64_t points, int64_t chu
 TEST(JointStage, ChunksOfAStreamedDimension) {
   const Pipeline pipeline = *ParsePipeline(kCausal);
   const Kernel cuda = *KernelOf(pipeline, StreamedGroupOf(pipeline, 64, 32), CudaModel(), Gpu());
-  // The scores of a chunk, over which weights are written; parts with more keys begin first.
+  // Parts with more keys begin first. Scores and what is carried are in registers, only the weights
+  // go through shared memory, whose copies begin ahead.
   EXPECT_THAT(cuda.source,
               AllOf(HasSubstr("const int joint_origin0 = (3 - joint_part) * 64;"),
-                    HasSubstr("joint_chunk < joint_end; joint_chunk++"), HasSubstr("[2300]"),
-                    HasSubstr("o_after"), Not(HasSubstr("float p["))));
+                    HasSubstr("joint_chunk < joint_end; joint_chunk++"), HasSubstr("float s_own["),
+                    HasSubstr("float o_after_own["), HasSubstr("float p[2300]"),
+                    Not(HasSubstr("float s[")), HasSubstr("mdh_wait_for_copies_but_0();")));
   EXPECT_EQ(cuda.launches.size(), 1u);
   EXPECT_EQ(cuda.scratch_bytes, 0);
   // Tiles of results in registers, rows of keys as vectors from shared memory.
@@ -210,6 +215,25 @@ TEST(JointStage, RulesStreamWhereRowsAreTooLong) {
   for (const PipelineParameters& exact : JointCandidates(PlanPartitions(longer).back(), CudaModel(),
                                                          Gpu(), NumericsPolicy::kExactOrder)) {
     EXPECT_FALSE(exact.groups.at(0).is_streamed());
+  }
+}
+
+// Parts of streamed steps of which shared memory holds nothing are not worth it, and no rules leave
+// blocks of one thread.
+TEST(JointStage, RulesGiveBlocksOfManyThreads) {
+  for (const char* name : {"attention", "causal_attention", "interp", "inverse_helmholtz",
+                           "jacobi3d_4", "layer_norm", "log_softmax", "rms_norm", "softmax"}) {
+    std::stringstream text;
+    text << std::ifstream(SourcePath("client/expressions/pipelines/") + name + ".mdh").rdbuf();
+    const Pipeline pipeline = *ParsePipeline(text.str());
+    const std::vector<JointGroup> groups = DefaultJointGroups(pipeline, Gpu());
+    ASSERT_FALSE(groups.empty()) << name;
+    const auto parameters = DefaultParameters(pipeline, groups, CudaModel(), Gpu());
+    ASSERT_TRUE(parameters.ok()) << name << parameters.status();
+    const auto kernel = GeneratePipelineKernel(pipeline, CudaModel(), Gpu(), *parameters, groups);
+    ASSERT_TRUE(kernel.ok()) << name << kernel.status();
+    EXPECT_GE(kernel->launches[0].geometry.threads_per_block(), 32) << name;
+    EXPECT_EQ(kernel->scratch_bytes, 0) << name;
   }
 }
 

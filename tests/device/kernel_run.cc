@@ -58,7 +58,8 @@ Status KernelRun::Poison() {
   for (size_t n = input_sums_.size(); n < buffers_.size(); ++n) {
     MDH_RETURN_IF_ERROR(buffers_[n]->Fill(options_.poison));
   }
-  return absl::OkStatus();
+  // Kernels that begin early wait for the kernels in front of them only.
+  return device_->Finish();
 }
 
 Status KernelRun::Run() {

@@ -51,6 +51,7 @@ TEST_F(CareTest, AKernelComesAtOnceAndTuningGoesOn) {
 
 TEST_F(CareTest, ADatabaseThatIsDeletedIsSavedAndCanBePutBack) {
   ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
+  EXPECT_EQ(Mdh({"admin", "health", "TuningService"}).out, "SERVING\n");
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database_ + suffix);
   const std::string recovered = database_ + ".recovered";
   EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(recovered); }));
@@ -60,6 +61,11 @@ TEST_F(CareTest, ADatabaseThatIsDeletedIsSavedAndCanBePutBack) {
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, HasSubstr("was moved or deleted while the daemon used it"));
   EXPECT_THAT(refused.err, HasSubstr("all that is stored is in " + recovered));
+  // Who balances the load sends lookups here, and nothing that has to be written.
+  EXPECT_EQ(Mdh({"admin", "health", "KernelService"}).code, 0);
+  const Ended health = Mdh({"admin", "health", "TuningService"});
+  EXPECT_EQ(health.code, 1);
+  EXPECT_EQ(health.out, "NOT_SERVING\n");
   StopDaemon();
   std::filesystem::rename(recovered, database_);
   SetUp();
@@ -95,6 +101,9 @@ TEST_F(CareTest, ADaemonIsLookedAfter) {
   EXPECT_THAT(Mdh({"admin", "check"}).out, HasSubstr("all is well"));
   EXPECT_THAT(Mdh({"admin", "stats"}).out, HasSubstr("records "));
   EXPECT_THAT(Mdh({"admin", "capabilities"}).out, HasSubstr("max_queued_jobs: 256"));
+  EXPECT_EQ(MdhJson({"admin", "health"})["status"], "SERVING");
+  EXPECT_EQ(Mdh({"admin", "health", "mdh.v1.StudyService"}).code, 0);
+  EXPECT_EQ(Mdh({"admin", "health", "BreadService"}).code, 4);
   EXPECT_EQ(Mdh({"admin", "gc"}).code, 0);
   EXPECT_EQ(Mdh({"admin", "gc", "--check"}).code, 0);
   EXPECT_EQ(Mdh({"admin"}).code, 2);

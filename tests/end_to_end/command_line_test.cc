@@ -39,6 +39,7 @@ TEST_F(CommandLineTest, WrongUsageIsOneLine) {
                                                 {"tune", "a.mdh", "--trials", "0"},
                                                 {"tune", "a.mdh", "--decide", "copy_A"},
                                                 {"explore", "a.mdh", "--forbid", "=1"},
+                                                {"explore", "a.mdh", "--bounds", "soon"},
                                                 {"explore", "a.mdh", "--finish", "soon"}}) {
     const Ended ended = Mdh(words);
     EXPECT_EQ(ended.code, 2) << ended.err;

@@ -96,8 +96,13 @@ TEST_F(DaemonStartTest, ADiskThatIsFullFromTheStartIsRefused) {
 
 TEST_F(DaemonStartTest, AFullDiskRefusesJobsAndLosesNothing) {
   StartDaemon({"--max-database-bytes", "200000"});
-  ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
-  const nlohmann::json before = MdhJson(OnMatMul("lookup", 32));
+  // What was measured on a disturbed machine would be searched again by each request.
+  nlohmann::json before;
+  for (int n = 0; n < 10; ++n) {
+    ASSERT_EQ(Mdh(OnMatMul("tune", 32, kFewTrials)).code, 0);
+    before = MdhJson(OnMatMul("lookup", 32));
+    if (!before.at("record").value("is_disturbed", false)) break;
+  }
   const std::unique_ptr<Client> client = *Client::Connect(address_);
   const Expression matmul = *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
                                              {{"I", "32"}, {"J", "32"}, {"K", "32"}});

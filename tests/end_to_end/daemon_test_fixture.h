@@ -18,9 +18,11 @@ class DaemonTest : public ::testing::Test {
   }
 
   std::vector<std::string> DaemonWords(std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {ProgramPath("mdhd"),    "--listen", address_,
-                                      "--database",           database_,  "--work-directory",
+    std::vector<std::string> words = {ProgramPath("mdhd"), "--listen", address_, "--work-directory",
                                       directory_.File("work")};
+    if (std::find(more.begin(), more.end(), "--database") == more.end()) {
+      words.insert(words.end(), {"--database", database_});
+    }
     if (std::find(more.begin(), more.end(), "--devices") == more.end()) {
       words.insert(words.end(), devices_.begin(), devices_.end());
     }

@@ -2,6 +2,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/programs.h"
+#include "tests/server/store/postgres_server.h"
 #include "tests/source_path.h"
 
 namespace mdh::service_benchmark_test {
@@ -24,6 +25,18 @@ TEST(ServiceBenchmark, MeasuresEveryCase) {
     EXPECT_THAT(ReadFile(directory.File("service.md")), HasSubstr(name));
   }
   EXPECT_THAT(ReadFile(directory.File("service.md")), HasSubstr("- cpu: any"));
+}
+
+TEST(ServiceBenchmark, MeasuresDaemonsThatShareAServer) {
+  const Result<PostgresServer*> server = PostgresServer::Shared();
+  if (absl::IsNotFound(server.status())) GTEST_SKIP() << server.status().message();
+  const Ended ended = RunProgram({ProgramPath("fleet_benchmark"), "--programs", ProgramPath(""),
+                                  "--expressions", SourcePath("client/expressions"), "--quick"});
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  for (const char* name : {"lookup, p50", "another daemon's lookup shows it, p99",
+                           "1000 records, start", "claims, 16 daemons", "cancel of another"}) {
+    EXPECT_THAT(ended.out, HasSubstr(name));
+  }
 }
 
 TEST(ServiceBenchmark, SaysWhatIsWrong) {

@@ -8,7 +8,7 @@
 #include "proto/bundle_file.h"
 #include "server/lookup/record_check.h"
 #include "server/store/bundle.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/fuzz/message_mutator.h"
 #include "tests/server/old_bundle.h"
 #include "tests/server/temporary_directory.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/decomposition/constraints.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/decomposition/nest_shape.h"
 #include "core/decomposition/unit_plan.h"
@@ -86,6 +87,8 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
   add(expression.store() != nullptr, "store functions");
   add(shape.SharedReductionThreads() > 1, "shared reduction");
+  add(shape.NeedsPresence(), "results of no point");
+  add(HasSeparateCopies(shape), "separate copies");
   add(shape.ShuffledThreads() > 1, "shuffles");
   add(shape.AccumulatorPlace() < shape.count(), "accumulators");
   add(shape.AccumulatesInSharedMemory(), "accumulators in shared memory");

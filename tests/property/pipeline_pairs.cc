@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
@@ -72,8 +73,9 @@ std::vector<int> AllAccesses(const Buffer& buffer) {
 PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
   const bool has_special_values = HasSpecialInputs(seed);
   if (HasScaledSums(seed)) {
-    const Pipeline pipeline =
-        WithNamesOfSteps(names, RandomScaledPipeline(rng, /*may_mask=*/!has_special_values));
+    const int64_t points = Below(rng, 3) == 0 ? 1 : 0;  // enough for threads to share, or few
+    const Pipeline pipeline = WithNamesOfSteps(
+        names, RandomScaledPipeline(rng, /*may_mask=*/!has_special_values, points));
     return {pipeline,
             AnyOf(rng, PlanPartitions(pipeline, {.max_partitions = 8, .may_reassociate = false}))};
   }
@@ -179,6 +181,36 @@ Result<bool> FindJointParameters(Rng& rng, bool by_clang, PipelinePair* pair) {
   return suit();
 }
 
+// A streamed group whose steps have threads in the same order, if one of some random ones can be.
+bool FindAlignedGroup(Rng& rng, PipelinePair* pair) {
+  constexpr int kTries = 40;
+  constexpr int64_t kThreads[] = {32, 64, 128, 256};
+  const std::vector<JointGroup> before = pair->groups;
+  for (int n = 0; n < kTries; ++n) {
+    pair->groups = RandomJointGroups(rng, pair->partition);
+    const int64_t threads = kThreads[Below(rng, std::size(kThreads))];
+    const bool is_streamed =
+        pair->groups.size() == 1 && pair->groups[0].is_streamed() &&
+        pair->groups[0].last - pair->groups[0].first + 1 == std::ssize(pair->partition.steps());
+    if (!is_streamed) continue;
+    const auto computed = ComputedPipelineOf(pair->partition, pair->groups);
+    if (!computed.ok()) continue;
+    const JointSteps& joint = computed->groups[0];
+    const auto aligned = AlignParts(joint, pair->model, pair->device, threads);
+    if (!aligned) continue;
+    pair->parameters.resize(pair->partition.steps().size());
+    for (int s = 0; s < joint.body; ++s) {
+      pair->parameters[computed->given[joint.group.first + s]] = (*aligned)[s];
+    }
+    const bool has_code = PipelineProgramOf(pair->partition, pair->model, pair->device,
+                                            pair->parameters, ProgramForm::kOptimized, pair->groups)
+                              .ok();
+    if (has_code) return true;
+  }
+  pair->groups = before;
+  return false;
+}
+
 // Most groups whose parts can be rows are computed so.
 void ChooseRows(Rng& rng, PipelinePair* pair) {
   if (pair->model.memory != MemoryKind::kExplicit) return;
@@ -222,9 +254,12 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
                     .inputs = {}};
   if (Below(rng, 4) != 0) pair.groups = RandomJointGroups(rng, pair.partition);
   ChooseRows(rng, &pair);
+  pair.is_aligned = HasScaledSums(seed) && FindAlignedGroup(rng, &pair);
   MDH_ASSIGN_OR_RETURN(pair.computed, ComputedExpressions(pair.partition, pair.groups));
-  MDH_ASSIGN_OR_RETURN(const bool found, FindJointParameters(rng, by_clang, &pair));
-  if (!found) return std::nullopt;
+  if (!pair.is_aligned) {
+    MDH_ASSIGN_OR_RETURN(const bool found, FindJointParameters(rng, by_clang, &pair));
+    if (!found) return std::nullopt;
+  }
   pair.inputs = pair.has_special_values ? RandomSpecialInputs(rng, pair.given)
                                         : RandomInputs(rng, pair.given);
   return pair;
@@ -328,6 +363,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
   }
   add(steps.size() < pair.given.steps().size(), "steps fused");
   add(pair.has_special_values, "special values");
+  add(pair.is_aligned, "streamed groups with threads in one order");
   features.insert(absl::StrCat(steps.size(), " steps"));
   int64_t temporary_bytes = 0;
   for (size_t b = 0; b < pair.partition.buffers().size(); ++b) {

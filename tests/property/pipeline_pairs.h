@@ -27,6 +27,7 @@ struct PipelinePair {
   std::vector<Expression> computed;          // what these compute: in groups, parts
   std::vector<TuningParameters> parameters;  // of these
   bool has_special_values = false;           // whether inputs have
+  bool is_aligned = false;                   // whether AlignParts has made the parameters
   std::vector<BufferBytes> inputs;
   Result<Kernel> kernel = absl::InternalError("not generated");
 };

@@ -28,6 +28,10 @@ def test_the_daemon_describes_and_finishes(client):
     left = client.describe(candidate)
     assert 0 < left.count <= parts.remaining["4"] and left.decisions["parts_L2_k"].is_restricted
     assert "L2: parts k=4" in left.schedule and "configurations" in repr(left)
+    bounds = client.describe(candidate, compared=mdh.ComparedBounds(time_ns=1, most_configurations=50)).bounds
+    assert (bounds.configurations, bounds.left, bounds.counts) == (50, 0, (0, 0, 0, 0, 0, 50))
+    assert bounds.left_share[0] == 0 and not bounds.is_exact
+    assert left.bounds is None
     for by in ("rules", "sample"):
         finished = client.finish(candidate, by, seed=3)
         assert "tile=" in finished.parameters and finished.configuration["parts_L2_k"] == "4"

@@ -74,6 +74,9 @@ def test_names_are_those_of_the_command_line():
     assert calls.device_name("cpu@0-3") == "devices/cpu@0-3"
     assert calls.device_name("h100") == "knownDevices/h100"
     assert calls.device_name("devices/cuda") == "devices/cuda"
+    assert calls.device_name("nodes/w1/devices/cuda0") == "nodes/w1/devices/cuda0"
+    fingerprint = "cpu 'AMD EPYC'; cores 2; compiler unknown"
+    assert calls.device_name(fingerprint) == fingerprint
     assert calls.policy("exact") == calls.policy("exact_order")
     assert calls.policy("tree") == calls.policy("fixed_tree")
     with pytest.raises(mdh.ExpressionError, match="reassociate, exact, tree, tf32, bf16x3, bf16x6 and fp8"):

@@ -21,7 +21,7 @@ RUN = ["README.md", "client/examples/README.md", "core/c_loops/README.md", "core
        "tuner/README.md",
        *(f"deploy/docs/{name}.md" for name in (
            "tutorial", "gallery", "limits", "front-ends", "language", "teml", "schedules", "schedule-gallery", "tuning",
-           "bounds", "programs", "builds", "service", "operating", "how-it-works", "glossary", "benchmarks", "development"))]
+           "bounds", "programs", "builds", "service", "operating", "placement", "fleet", "how-it-works", "glossary", "benchmarks", "development"))]
 # What is not run here, and where it is looked at.
 OTHERS = {
     "client/python/README.md": "test_package.py, test_tuner.py",
@@ -199,7 +199,7 @@ def test_options_that_the_text_names_are_there(daemon_program):
                      *(help_of(mdh, "schedule", command) for command in ("show", "check", "count")),
                      *(path.read_text() for path in (SOURCE / "deploy").iterdir() if path.is_file()),
                      *(path.read_text() for path in (SOURCE / "tests" / "benchmarks" / "gpu").glob("*.py"))])
-    others = {"--gtest_filter", "--backend", "--pipelines", "--gpu-architecture"}  # of tests, and of NVRTC
+    others = {"--exclusive", "--gtest_filter", "--backend", "--pipelines", "--gpu-architecture", "--climbs", "--seconds"}  # of tests, NVRTC, Slurm
     for name in RUN:
         for option in re.findall(r"(--[a-z][a-z_-]+)", "".join(re.findall("`[^`]+`", prose((SOURCE / name).read_text())))):
             assert option in others or re.search(rf"{option}\b", known), f"{name}: {option}"

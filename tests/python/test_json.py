@@ -61,7 +61,7 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
     assert run(["version"])["version"]
     subprocess.run([mdh, "--server", daemon.address, "admin", "export", "bundle"], check=True, cwd=short_folder)
     run(["admin", "import", "bundle", "--check"])
-    for command in ("stats", "capabilities", "check"):
+    for command in ("stats", "capabilities", "check", "health"):
         run(["admin", command])
     run(["admin", "gc", "--check"])
     ended = subprocess.run([mdh, "--server", daemon.address, "--json", "admin", "backup"], capture_output=True)

@@ -9,8 +9,8 @@ import pytest
 
 import mdh
 from mdh.tuner import (
-    TP, AUCBandit, Bool, Cost, CostFunctionError, Duration, Evaluations, Exhaustive, Fraction,
-    Interval, NoConfigurationError, Outcome, Permutation, Random, Set, SpaceWarning, Specification,
+    TP, AUCBandit, BestFirst, Bool, Cost, CostFunctionError, Duration, Evaluations, Exhaustive,
+    Fraction, Interval, NoConfigurationError, Outcome, Permutation, Random, Set, SpaceWarning, Specification,
     Speedup, Tuner, ValidEvaluations, command, opencl,
 )
 from mdh.tuner.search_techniques import SEARCH_TECHNIQUES
@@ -232,6 +232,25 @@ def test_decisions(tuner):
         lambda configuration: configuration["A"] * configuration["B"], Evaluations(20))
     assert {one.configuration["A"] for one in result.history} <= {2, 4, 8}
     assert 4 not in {one.configuration["B"] for one in result.history}
+
+
+def test_lower_bounds(tuner):
+    tuner.tuning_parameters(*SQUARE).search_technique(BestFirst())
+    result = tuner.lower_bound("abs(A - 8)").tune(
+        lambda configuration: abs(configuration["A"] - 8) + 0.5)
+    assert result["A"] == 8 and result.status.left_out + result.evaluations <= result.space_count
+    assert result.evaluations < result.space_count / 4
+    assert "as the lower bound shows" in result.status.state_reason
+    assert not result.status.lower_bound_violation
+
+
+def test_lower_bounds_that_are_wrong(tuner):
+    tuner.tuning_parameters(*SQUARE).lower_bound(3, gap=0.25)
+    with pytest.warns(SpaceWarning, match="less than its lower bound of 3"):
+        result = tuner.tune(lambda configuration: 2.0, Evaluations(5))
+    assert result.status.lower_bound_violation.startswith("trial 1 cost 2, ")
+    with pytest.raises(mdh.ExpressionError, match="no parameter or definition 'C'"):
+        tuner.lower_bound("C").check()
 
 
 def test_start(tuner):

@@ -79,6 +79,8 @@ def test_ranges_of_numpy():
     (lambda: Specification(["A"]), "'A' is no tuning parameter"),
     (lambda: Specification([TP("A", Bool()), TP("A", Bool())]), "two tuning parameters 'A'"),
     (lambda: Specification([TP("A", Bool())], seed=-1), "a seed is a whole number, not -1"),
+    (lambda: Specification([TP("A", Bool())], lower_bound=None), "text of a formula, not None"),
+    (lambda: Specification([TP("A", Bool())], lower_bound="1", gap=1), "less than 1, not 1"),
     (lambda: Specification([TP("A", Bool())], definitions={"N": None}), "not None"),
     (lambda: Specification([TP("A", Bool())], start=[{"B": True}]), "parameter 'B', but 'A'"),
     (lambda: Specification([TP("A", Bool())], start=[{}]), "no value of 'A'"),

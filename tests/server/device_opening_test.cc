@@ -8,7 +8,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/records/lookup_table.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -118,7 +118,7 @@ TEST_F(DeviceOpening, ADeviceThatIsUnknownCanBeNamedByItsFingerprintOnly) {
 TEST_F(DeviceOpening, JobsAreToldOfAndCreatedWhenTheDevicesAreOpen) {
   v1::TuningJob ended;
   ended.set_state(v1::TUNING_JOB_STATE_SUCCEEDED);
-  const int64_t number = *store_->InsertJob(ended);
+  const int64_t number = store_->InsertJob(ended)->claim.number;
   FakeTune tune;
   JobQueueOptions options;
   options.tune = [&](const auto&... arguments) { return tune(arguments...); };

@@ -5,7 +5,7 @@
 #include "server/jobs/remeasurer.h"
 #include "server/operate/file_watch.h"
 #include "server/services/housekeeper.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/core/base/without_threads.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/service_fixture.h"

@@ -29,7 +29,7 @@
 #include "server/services/study_service.h"
 #include "server/services/tuning_service.h"
 #include "server/services/watch_streams.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "server/studies/study_catalogue.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"

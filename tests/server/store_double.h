@@ -29,6 +29,10 @@ class StoreDouble final : public Store {
   void FailWrites(Status failure) {
     Set([&] { failure_ = std::move(failure); });
   }
+  // It was not heard of for so long.
+  void SetAge(absl::Duration age) {
+    Set([&] { age_ = age; });
+  }
   // Calls that hang.
   int hanging() const {
     absl::ReaderMutexLock lock(&mutex_);
@@ -82,7 +86,11 @@ class StoreDouble final : public Store {
     MDH_RETURN_IF_ERROR(Write());
     return store_.SetCertificate(id, certificate);
   }
+  void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
+    store_.SetOnWish(owner, std::move(on_wish));
+  }
   void SetListener(OnChange on_change) override { store_.SetListener(std::move(on_change)); }
+  std::string incarnation() override { return store_.incarnation(); }
   int64_t LatestChange() override { return store_.LatestChange(); }
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {
     Read();
@@ -91,13 +99,15 @@ class StoreDouble final : public Store {
   bool WaitForChange(int64_t after, absl::Duration timeout) override {
     return store_.WaitForChange(after, timeout);
   }
-  Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim) override {
+  Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease,
+                                std::string_view twin_id) override {
     MDH_RETURN_IF_ERROR(Write());
-    return store_.InsertJob(job, claim);
+    return store_.InsertJob(job, lease, twin_id);
   }
-  Status UpdateJob(int64_t number, const v1::TuningJob& job) override {
+  Status UpdateJob(const JobClaim& claim, const v1::TuningJob& job, JobWish heard,
+                   std::string_view twin_id) override {
     MDH_RETURN_IF_ERROR(Write());
-    return store_.UpdateJob(number, job);
+    return store_.UpdateJob(claim, job, heard, twin_id);
   }
   Result<v1::TuningJob> GetJob(int64_t number) override {
     Read();
@@ -112,18 +122,26 @@ class StoreDouble final : public Store {
     Read();
     return store_.ListJobs(before, limit, filter);
   }
-  Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override {
+  Result<std::vector<v1::TuningJob>> UnfinishedJobs() override {
     Read();
-    return store_.UnfinishedJobs(owner);
+    return store_.UnfinishedJobs();
   }
-  Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
-                            const std::vector<std::string>& devices) override {
+  Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,
+                                            const ClaimRequest& request) override {
     MDH_RETURN_IF_ERROR(Write());
-    return store_.ClaimJobs(claim, now, devices);
+    return store_.ClaimJobs(lease, request);
   }
-  Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override {
+  Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override {
     MDH_RETURN_IF_ERROR(Write());
-    return store_.PutTrials(job, trials);
+    return store_.RenewLeases(lease);
+  }
+  Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.WishOfJob(number, wish);
+  }
+  Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.PutTrials(claim, trials);
   }
   Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override {
     Read();
@@ -133,9 +151,26 @@ class StoreDouble final : public Store {
     Read();
     return store_.GetPeaks(fingerprint);
   }
-  Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) override {
+  Result<v1::MachinePeaks> ChangePeaks(std::string_view fingerprint,
+                                       const ChangeOfPeaks& change) override {
     MDH_RETURN_IF_ERROR(Write());
-    return store_.PutPeaks(fingerprint, peaks);
+    return store_.ChangePeaks(fingerprint, change);
+  }
+  Status AnnounceNode(const v1::Node& node, absl::Duration lease) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.AnnounceNode(node, lease);
+  }
+  Status RemoveNode(std::string_view name) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.RemoveNode(name);
+  }
+  Result<std::vector<v1::Node>> ListNodes() override {
+    Read();
+    return store_.ListNodes();
+  }
+  absl::Duration age() const override {
+    absl::ReaderMutexLock lock(&mutex_);
+    return age_;
   }
   Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override {
     MDH_RETURN_IF_ERROR(Write());
@@ -156,6 +191,7 @@ class StoreDouble final : public Store {
     return store_.Count(statistics);
   }
   Result<std::unique_ptr<StudyStore>> OpenStudies() override { return store_.OpenStudies(); }
+  Result<std::shared_ptr<TrialBoard>> OpenTrialBoard() override { return store_.OpenTrialBoard(); }
   int64_t schema_version() const override { return store_.schema_version(); }
 
  private:
@@ -185,6 +221,7 @@ class StoreDouble final : public Store {
   bool hangs_ = false;
   int hanging_ = 0;
   Status failure_;
+  absl::Duration age_;
 };
 
 }  // namespace mdh

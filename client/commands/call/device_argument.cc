@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/device/backends.h"
+#include "core/device/fingerprint.h"
 #include "proto/device_conversion.h"
 
 namespace mdh {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr const char* kDevices = "devices/";
 constexpr const char* kKnownDevices = "knownDevices/";
+constexpr const char* kNodes = "nodes/";
 
 bool IsAttachedName(const std::string& text) {
   static const auto* pattern = new std::regex([] {
@@ -25,7 +27,8 @@ bool IsAttachedName(const std::string& text) {
     }
     return absl::StrCat("(", kinds, ")[0-9]*(@.*)?");
   }());
-  return text.starts_with(kDevices) || std::regex_match(text, *pattern);
+  if (text.starts_with(kDevices) || text.starts_with(kNodes) || IsFingerprint(text)) return true;
+  return std::regex_match(text, *pattern);
 }
 
 Result<v1::DeviceDescription> ReadDescription(const std::string& path) {
@@ -48,7 +51,8 @@ Result<v1::DeviceDescription> ReadDescription(const std::string& path) {
 }  // namespace
 
 std::string DeviceNameFromArgument(const std::string& text) {
-  return text.find('/') == std::string::npos ? kDevices + text : text;
+  const bool is_whole = text.find('/') != std::string::npos || IsFingerprint(text);
+  return is_whole ? text : kDevices + text;
 }
 
 Result<DeviceArgument> ParseDeviceArgument(const std::string& text) {
@@ -78,7 +82,8 @@ void AddDeviceOption(CLI::App& command, DeviceArgument& argument) {
             }
             argument = *std::move(parsed);
           },
-          "what it is for [cpu]: an attached device (mdh devices), e.g. cuda0; a known one (mdh "
+          "what it is for [cpu]: an attached device (mdh devices), e.g. cuda0, or "
+          "nodes/w1/devices/cuda0 of another daemon, or its fingerprint; a known one (mdh "
           "devices --known), e.g. h100; or a file that describes one, as mdh devices --known "
           "--json prints them")
       ->type_name("DEVICE");

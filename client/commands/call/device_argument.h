@@ -9,7 +9,7 @@
 
 namespace mdh {
 
-// "cuda0" -> "devices/cuda0"; names with a '/' stay as they are.
+// "cuda0" -> "devices/cuda0"; names with a '/' stay as they are, and fingerprints.
 std::string DeviceNameFromArgument(const std::string& text);
 
 struct DeviceArgument {
@@ -18,7 +18,8 @@ struct DeviceArgument {
   bool is_attached = true;        // or known by its description only
 };
 
-// What `text` means: a name as "cuda0" or "devices/cuda0" an attached device, another name as
+// What `text` means: a name as "cuda0", "devices/cuda0" or "nodes/w1/devices/cuda0", or a
+// fingerprint, an attached device, another name as
 // "h100" or "knownDevices/h100" one that is known, a file with a description in JSON that one.
 // Errors: InvalidArgument, naming the file, if it is none.
 Result<DeviceArgument> ParseDeviceArgument(const std::string& text);

@@ -1,5 +1,7 @@
 #include "client/commands/format/device_format.h"
 
+#include <google/protobuf/util/time_util.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -75,6 +77,7 @@ std::string FormatLoad(const v1::DeviceLoad& load) {
 std::string FormatDevice(const v1::Device& device) {
   const v1::DeviceDescription& description = device.description();
   std::string text = absl::StrCat(device.name(), ": ", description.model(), "\n");
+  if (!device.node().empty()) absl::StrAppend(&text, Line("daemon", device.node()));
   if (!device.platform().empty()) {
     absl::StrAppend(&text,
                     Line("platform", absl::StrCat(device.platform(), ", ", device.driver())));
@@ -94,6 +97,16 @@ std::string FormatDevice(const v1::Device& device) {
                   Line("health", FormatHealth(device)), Line("load", FormatLoad(device.load())),
                   Line("fingerprint", device.fingerprint()));
   return text;
+}
+
+std::string FormatNode(const v1::Node& node) {
+  std::string text = absl::StrCat(node.name(), ": mdhd ", node.server_version(), ", generator ",
+                                  node.generator_version());
+  if (node.is_gone()) {
+    absl::StrAppend(&text, ", gone: last heard of at ",
+                    google::protobuf::util::TimeUtil::ToString(node.seen_time()));
+  }
+  return text + "\n";
 }
 
 std::string FormatKnownDevice(const v1::KnownDevice& device) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/text/formatting.h"
+#include "core/device/fingerprint.h"
 
 namespace mdh {
 
@@ -36,11 +37,24 @@ std::string JobNumber(const v1::TuningJob& job) {
 }
 
 std::string JobDeviceNames(const v1::TuningJob& job) {
-  constexpr absl::string_view kDevices = "devices/";
   const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
   return absl::StrJoin(names, ",", [&](std::string* out, const std::string& name) {
-    absl::StrAppend(out, absl::StripPrefix(name, kDevices));
+    absl::StrAppend(out, ShortDeviceName(name));
   });
+}
+
+std::string ShortDeviceName(const std::string& name) {
+  constexpr absl::string_view kDevices = "devices/";
+  // Of a fingerprint what it begins with: the kind and the model.
+  if (IsFingerprint(name)) return name.substr(0, name.find(';'));
+  const size_t of_node = name.rfind(absl::StrCat("/", kDevices));
+  if (of_node == std::string::npos) return std::string(absl::StripPrefix(name, kDevices));
+  return absl::StrCat(NodeLabel(name.substr(0, of_node)), ":",
+                      name.substr(of_node + 1 + kDevices.size()));
+}
+
+std::string NodeLabel(const std::string& node) {
+  return std::string(absl::StripPrefix(node, "nodes/"));
 }
 
 const std::vector<TextColumn>& JobTable() {

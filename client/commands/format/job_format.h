@@ -19,6 +19,10 @@ std::string JobPhaseName(v1::TuningPhase phase);
 std::string JobNumber(const v1::TuningJob& job);
 // "cuda0,cuda1": what it runs on, or may run on.
 std::string JobDeviceNames(const v1::TuningJob& job);
+// "cuda0" of "devices/cuda0", "w1:cuda0" of "nodes/w1/devices/cuda0"; of a fingerprint the model.
+std::string ShortDeviceName(const std::string& name);
+// "w1" of "nodes/w1".
+std::string NodeLabel(const std::string& node);
 
 // A table of jobs, and a row of it.
 const std::vector<TextColumn>& JobTable();

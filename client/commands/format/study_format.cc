@@ -93,6 +93,10 @@ std::string FormatStudy(const v1::Study& study) {
   absl::StrAppend(&text, "  technique    ", spec.technique(), ", seed ", spec.seed(),
                   ", lookahead ", spec.lookahead(), "\n");
   if (!spec.abort().empty()) absl::StrAppend(&text, "  ends         ", spec.abort(), "\n");
+  if (!spec.lower_bound().empty()) {
+    absl::StrAppend(&text, "  lower bound  ", spec.lower_bound(), ", which left out ",
+                    study.left_out(), "\n");
+  }
   absl::StrAppend(&text, "  evaluations  ", study.evaluations(), ", ", study.valid_evaluations(),
                   " valid, ", study.outstanding(), " outstanding, in ",
                   FormatTime(study.active_ns()), "\n");
@@ -103,6 +107,9 @@ std::string FormatStudy(const v1::Study& study) {
       absl::StrAppend(&text, "    ", parameter.name(), " = ",
                       ValueOf(study.best().configuration(), parameter.name()).dump(), "\n");
     }
+  }
+  if (!study.lower_bound_violation().empty()) {
+    absl::StrAppend(&text, "  wrong bound  ", study.lower_bound_violation(), "\n");
   }
   for (const std::string& notice : study.notices()) {
     absl::StrAppend(&text, "  notice       ", notice, "\n");

@@ -52,6 +52,20 @@ class Screen {
   std::vector<std::string> lines_;
 };
 
+// Of several daemons the jobs of all of them, which are listed.
+std::string JobsText(const DaemonState& state) {
+  const v1::Statistics& statistics = state.statistics;
+  const auto count = [&](v1::TuningJobState of_state, int64_t of_daemon) {
+    if (state.nodes.empty()) return of_daemon;
+    return static_cast<int64_t>(
+        std::count_if(state.jobs.begin(), state.jobs.end(),
+                      [&](const v1::TuningJob& job) { return job.state() == of_state; }));
+  };
+  return absl::StrCat(count(v1::TUNING_JOB_STATE_RUNNING, statistics.running_jobs()), " running, ",
+                      count(v1::TUNING_JOB_STATE_QUEUED, statistics.queued_jobs()), " queued, ",
+                      count(v1::TUNING_JOB_STATE_PAUSED, statistics.paused_jobs()), " paused");
+}
+
 std::string LookupsText(const DaemonState& state) {
   const int64_t found = state.statistics.lookup_hits();
   const int64_t all = found + state.statistics.lookup_misses();
@@ -99,6 +113,16 @@ void AddDevices(const std::vector<v1::Device>& devices, Screen& screen) {
   }
 }
 
+// Of several daemons: how many there are, and who is gone.
+void AddNodes(const std::vector<v1::Node>& nodes, Screen& screen) {
+  if (nodes.size() < 2) return;
+  std::vector<std::string> items = {absl::StrCat(nodes.size(), " daemons on the database")};
+  for (const v1::Node& node : nodes) {
+    if (node.is_gone()) items.push_back(absl::StrCat(NodeLabel(node.name()), " is gone"));
+  }
+  screen.AddItems(items);
+}
+
 // "########----" of so many characters.
 std::string Bar(const v1::TuningProgress& progress, int characters) {
   const auto elapsed = static_cast<double>(progress.elapsed_ns());
@@ -108,24 +132,30 @@ std::string Bar(const v1::TuningProgress& progress, int characters) {
   return std::string(filled, '#') + std::string(characters - filled, '.');
 }
 
-std::vector<std::string> JobCells(const v1::TuningJob& job) {
+// `has_nodes`: several daemons have jobs, and the cells say whose this one is.
+std::vector<std::string> JobCells(const v1::TuningJob& job, bool has_nodes) {
   const v1::TuningProgress& progress = job.progress();
   const bool runs = job.state() == v1::TUNING_JOB_STATE_RUNNING;
-  return {JobNumber(job),
-          JobActivity(job),
-          absl::StrCat("[", Bar(progress, 10), "]"),
-          absl::StrCat(progress.trials()),
-          absl::StrCat(progress.failed_trials()),
-          progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : "-",
-          runs ? absl::StrFormat("%.0f s",
-                                 std::max(1.0, static_cast<double>(progress.remaining_ns()) / 1e9))
-               : "-",
-          JobDeviceNames(job),
-          job.expression_name()};
+  std::vector<std::string> cells = {
+      JobNumber(job),
+      JobActivity(job),
+      absl::StrCat("[", Bar(progress, 10), "]"),
+      absl::StrCat(progress.trials()),
+      absl::StrCat(progress.failed_trials()),
+      progress.best_time_ns() > 0 ? FormatTime(progress.best_time_ns()) : "-",
+      runs ? absl::StrFormat("%.0f s",
+                             std::max(1.0, static_cast<double>(progress.remaining_ns()) / 1e9))
+           : "-",
+      JobDeviceNames(job),
+      job.expression_name()};
+  if (has_nodes) {
+    cells.insert(cells.end() - 2, job.node().empty() ? "-" : NodeLabel(job.node()));
+  }
+  return cells;
 }
 
-void AddJobs(const std::vector<v1::TuningJob>& jobs, Screen& screen) {
-  static const auto* table = new std::vector<TextColumn>{
+void AddJobs(const std::vector<v1::TuningJob>& jobs, bool has_nodes, Screen& screen) {
+  std::vector<TextColumn> table = {
       {.heading = "JOB", .is_number = true},
       {.heading = "STATE", .usual = 9},
       {.heading = "PROGRESS", .dispensable = 3},
@@ -135,9 +165,10 @@ void AddJobs(const std::vector<v1::TuningJob>& jobs, Screen& screen) {
       {.heading = "LEFT", .is_number = true, .dispensable = 4, .usual = 5},
       {.heading = "DEVICE", .least = 6, .dispensable = 1},
       {.heading = "EXPRESSION", .least = 16}};
+  if (has_nodes) table.insert(table.end() - 2, {.heading = "NODE", .least = 4, .dispensable = 2});
   std::vector<std::vector<std::string>> rows;
-  for (const v1::TuningJob& job : jobs) rows.push_back(JobCells(job));
-  const std::vector<std::string> lines = LayOutTable(*table, rows, screen.columns());
+  for (const v1::TuningJob& job : jobs) rows.push_back(JobCells(job, has_nodes));
+  const std::vector<std::string> lines = LayOutTable(table, rows, screen.columns());
   screen.AddHeading(lines[0]);
   if (jobs.empty()) screen.Add("no jobs run or wait");
   for (size_t n = 0; n < jobs.size(); ++n) {
@@ -163,17 +194,17 @@ std::vector<std::string> FormatTop(const DaemonState& state, TerminalSize size, 
   }
   const v1::Statistics& statistics = state.statistics;
   screen.AddItems(
-      {absl::StrCat(statistics.running_jobs(), " running, ", statistics.queued_jobs(), " queued, ",
-                    statistics.paused_jobs(), " paused"),
+      {JobsText(state),
        absl::StrCat(statistics.records(), " records, ", FormatBytes(statistics.database_bytes())),
        LookupsText(state)});
   if (!statistics.storage_problem().empty()) {
     screen.AddProblem(absl::StrCat("storage: ", statistics.storage_problem()));
   }
+  AddNodes(state.nodes, screen);
   screen.Add("");
   AddDevices(state.devices, screen);
   screen.Add("");
-  AddJobs(state.jobs, screen);
+  AddJobs(state.jobs, !state.nodes.empty(), screen);
   return std::move(screen).Take();
 }
 

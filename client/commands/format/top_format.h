@@ -18,7 +18,8 @@ struct DaemonState {
   v1::Statistics statistics;
   double lookups_per_s = -1;  // since the state before; negative: not known
   std::vector<v1::Device> devices;
-  std::vector<v1::TuningJob> jobs;  // running, then queued and paused ones
+  std::vector<v1::TuningJob> jobs;   // running, then queued and paused ones
+  std::vector<v1::Node> nodes = {};  // the daemons that share its database
 };
 
 enum class Styling { kPlain, kAnsi };

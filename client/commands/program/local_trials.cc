@@ -35,6 +35,8 @@ class LocalTrials final : public TrialSource {
     study.set_valid_evaluations(study_.valid_evaluations());
     study.set_outstanding(study_.outstanding());
     study.set_active_ns(study_.active_ns());
+    study.set_left_out(study_.left_out());
+    study.set_lower_bound_violation(study_.lower_bound_violation());
     if (const auto& best = study_.best()) {
       study.mutable_best()->set_number(best->number);
       study.mutable_best()->set_cost(*best->cost);

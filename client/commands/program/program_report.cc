@@ -119,6 +119,12 @@ std::string FormatReport(const ProgramReport& report) {
   if (!study.state_reason().empty()) {
     absl::StrAppend(&text, "  ended      ", study.state_reason(), "\n");
   }
+  if (study.left_out() > 0) {
+    absl::StrAppend(&text, "  left out   ", study.left_out(), " by the lower bound\n");
+  }
+  if (!study.lower_bound_violation().empty()) {
+    absl::StrAppend(&text, "  wrong      ", study.lower_bound_violation(), "\n");
+  }
   for (const std::string& notice : study.notices()) {
     absl::StrAppend(&text, "  note       ", notice, "\n");
   }
@@ -132,6 +138,8 @@ nlohmann::ordered_json ReportJson(const ProgramReport& report) {
   json["display_name"] = study.spec().display_name();
   json["state"] = FormatStudyState(study.state());
   json["state_reason"] = study.state_reason();
+  json["left_out"] = study.left_out();
+  json["lower_bound_violation"] = study.lower_bound_violation();
   json["configuration"] = ConfigurationJson(study);
   json["cost"] = study.has_best() ? nlohmann::ordered_json(study.best().cost()) : nullptr;
   json["cost_unit"] = CostUnit(report.is_time);

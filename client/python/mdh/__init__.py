@@ -20,7 +20,8 @@ from typing import cast as _cast
 from .aio import AsyncClient
 from .bundle import Bundle, BundleEntry, BundleError, BundleQuery
 from .callable_package import CallablePackage as _CallablePackage
-from .candidate import Candidate, CandidateDecision, DescribedCandidate, FinishedCandidate
+from .candidate import (
+    BoundHistogram, Candidate, CandidateDecision, ComparedBounds, DescribedCandidate, FinishedCandidate)
 from .client import Client, default_address
 from .kernels.cpu_kernel import CpuKernel
 from .kernels.cuda_driver import CudaDriver, CudaError
@@ -65,10 +66,10 @@ from .views import Boundary, Buffer, clamp, constant, inp_view, out_view
 __all__ = [
     "AbortedError", "add", "AlreadyExistsError", "and_", "ArgumentTypeError",
     "ArgumentValueError", "AsyncClient", "atan2", "BasicType", "BestKernel", "bf16", "bit_and",
-    "bit_or", "bit_xor", "bool_", "Bound", "Boundary", "Buffer", "Bundle", "BundleEntry",
+    "bit_or", "bit_xor", "bool_", "Bound", "Boundary", "BoundHistogram", "Buffer", "Bundle", "BundleEntry",
     "BundleError", "BundleQuery", "CancelledError", "Candidate", "CandidateDecision", "cbrt",
     "CC", "cc", "ceil", "CheckedExpression", "CheckedSchedule", "clamp",
-    "Client", "combine_operator", "combine_ops", "CombineOperator", "constant", "copysign",
+    "Client", "combine_operator", "combine_ops", "CombineOperator", "ComparedBounds", "constant", "copysign",
     "cos", "CpuKernel", "CudaDriver", "CudaError", "CudaKernel", "DeadlineExceededError",
     "default_address", "DescribedCandidate", "einsum", "erf", "exp", "exp2", "expm1", "Expression", "ExpressionError",
     "FailedPreconditionError", "FinishedCandidate", "floor", "fmax", "fmin", "fmod", "fp16", "fp32", "fp64",

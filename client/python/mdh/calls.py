@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Generic, Optional, Sequence, TypeVar, Un
 
 import grpc
 
-from .candidate import Candidate, DescribedCandidate, FinishedCandidate, finish_rule
+from .candidate import Candidate, ComparedBounds, DescribedCandidate, FinishedCandidate, finish_rule
 from .errors import MdhError, SourceLocation, UnavailableError, from_code, wrong
 from .expression import Expression, TextExpression
 from .pipeline import Pipeline
@@ -83,9 +83,11 @@ def _candidate(candidate: Candidate) -> candidate_pb2.Candidate:
         restrictions=candidate.restriction_messages())
 
 
-def describe(candidate: Candidate) -> Call[DescribedCandidate]:
-    return Call("CandidateService/DescribeCandidate",
-                candidate_pb2.DescribeCandidateRequest(candidate=_candidate(candidate)),
+def describe(candidate: Candidate, compared: Optional[ComparedBounds]) -> Call[DescribedCandidate]:
+    request = candidate_pb2.DescribeCandidateRequest(candidate=_candidate(candidate))
+    if compared is not None:
+        request.comparison.CopyFrom(compared.to_proto())
+    return Call("CandidateService/DescribeCandidate", request,
                 candidate_pb2.DescribeCandidateResponse, DescribedCandidate.from_proto)
 
 
@@ -180,8 +182,8 @@ def selection(device: Device) -> Optional[device_pb2.DeviceSelection]:
 
 def device_name(device: str) -> str:
     """As the command line's names of devices: "cuda0" is attached, "h100" a known one; names with a
-    "/" stay as they are."""
-    if "/" in device:
+    "/" ("nodes/w1/devices/cuda0") and fingerprints stay as they are."""
+    if "/" in device or re.match(r"(cpu|opencl|cuda|hip) '", device):
         return device
     is_attached = re.fullmatch(r"cpu(@.*)?|(opencl|cuda)([0-9]+(@.*)?)?", device)
     return ("devices/" if is_attached else "knownDevices/") + device

@@ -80,6 +80,37 @@ class CandidateDecision:
     is_restricted: bool
     remaining: Dict[str, Optional[int]]  # configurations by value; None: it is possible, but not counted
     remaining_values: int  # all, of which `remaining` has the first 1,000
+    bounds_ns: Dict[str, float]  # by value: what no configuration with it takes less than; 0: nothing is known
+
+
+@dataclass(frozen=True)
+class ComparedBounds:
+    """What the bounds of a candidate's configurations are compared with."""
+
+    time_ns: float = 0  # 0: the time of the record of the expression on the device
+    most_configurations: int = 0  # so many are looked at, or all if there are no more; 0: 10,000
+    seed: int = 0
+
+    def to_proto(self) -> candidate_pb2.BoundComparison:
+        return candidate_pb2.BoundComparison(time_ns=self.time_ns, seed=self.seed,
+                                             most_configurations=self.most_configurations)
+
+
+@dataclass(frozen=True)
+class BoundHistogram:
+    """How many configurations are shown to take longer than a time."""
+
+    time_ns: float
+    configurations: int  # that were looked at
+    is_exact: bool  # these are all; else they were drawn
+    left: int  # of them, those that may be faster
+    left_share: Tuple[float, float]  # of the candidate: limits, with 95 % confidence unless exact
+    counts: Tuple[int, ...]  # by bound / time: below 1/16, 1/8, 1/4, 1/2, below 1, from 1 on
+
+    @staticmethod
+    def from_proto(proto: candidate_pb2.BoundHistogram) -> "BoundHistogram":
+        return BoundHistogram(proto.time_ns, proto.configurations, proto.is_exact, proto.left,
+                              (proto.left_share_low, proto.left_share_high), tuple(proto.counts))
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,13 +122,18 @@ class DescribedCandidate(Shown):
     decisions: Dict[str, CandidateDecision]  # by parameter
     schedule: str  # what is decided, as a schedule
     is_exact: bool  # whether all configurations keep to the candidate's schedule
+    bound_ns: float = 0  # no configuration takes less; 0: nothing is known
+    binding_floor: str = ""  # why
+    bound_assumption: str = ""  # of the device; empty: none
+    bounds: Optional[BoundHistogram] = None  # if they were compared
 
     def _title(self) -> str:
         return "not counted" if self.count is None else f"{self.count} configurations"
 
     def _facts(self) -> Facts:
         open_ = [name for name, one in self.decisions.items() if one.remaining_values > 1]
-        return [("open", ", ".join(open_)), ("schedule", self.schedule)]
+        bound = f"{self.bound_ns / 1e3:.4g} us ({self.binding_floor})" if self.bound_ns else ""
+        return [("open", ", ".join(open_)), ("at least", bound), ("schedule", self.schedule)]
 
     @staticmethod
     def from_proto(proto: candidate_pb2.DescribeCandidateResponse) -> "DescribedCandidate":
@@ -106,11 +142,13 @@ class DescribedCandidate(Shown):
                 one.parameter, one.meaning, one.layer, one.dimension, one.buffer, one.schedule,
                 one.is_restricted,
                 {value.value: int(value.count) if value.count else None for value in one.remaining},
-                one.remaining_values)
+                one.remaining_values, {value.value: value.bound_ns for value in one.remaining})
             for one in proto.decisions}
         return DescribedCandidate(int(proto.count) if proto.count else None,
                                   int(proto.space_count) if proto.space_count else None,
-                                  decisions, proto.schedule, proto.is_exact)
+                                  decisions, proto.schedule, proto.is_exact, proto.bound_ns,
+                                  proto.binding_floor, proto.bound_assumption,
+                                  BoundHistogram.from_proto(proto.bounds) if proto.HasField("bounds") else None)
 
 
 @dataclass(frozen=True, repr=False)

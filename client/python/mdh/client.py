@@ -12,7 +12,7 @@ import grpc
 
 from . import calls
 from .calls import Device, Source
-from .candidate import Candidate, DescribedCandidate, FinishedCandidate
+from .candidate import Candidate, ComparedBounds, DescribedCandidate, FinishedCandidate
 from .connection import Connection
 from .errors import MdhError, SourceLocation
 from .following import STREAM_SECONDS, Following
@@ -117,11 +117,13 @@ class Client:
         schedule."""
         return self._run(calls.check_schedule(expression, schedule, device, numerics, vary))
 
-    def describe(self, candidate: Candidate) -> DescribedCandidate:
-        """What remains of a candidate: how many configurations, and with which values. Errors:
-        ExpressionError for names and values that there are not, with those that there are;
-        FailedPreconditionError if nothing remains, with the decision that emptied it."""
-        return self._run(calls.describe(candidate))
+    def describe(self, candidate: Candidate, *,
+                 compared: Optional[ComparedBounds] = None) -> DescribedCandidate:
+        """What remains of a candidate: how many configurations, and with which values. `compared`: also
+        how many of them are shown to take longer than a time. Errors: ExpressionError for names and
+        values that there are not, with those that there are; FailedPreconditionError if nothing
+        remains, with the decision that emptied it; NotFoundError if there is no record to compare with."""
+        return self._run(calls.describe(candidate, compared))
 
     def finish(self, candidate: Candidate, by: str = "rules", *, seed: int = 1) -> FinishedCandidate:
         """Takes one of the configurations of a candidate: the one nearest to the "rules" or to a
@@ -165,7 +167,7 @@ class Client:
         to, which gives a record of its own. `candidate`: whose decisions hold: only what
         they leave is searched, anew, and replaces a record only if it is faster. `gap`: the search ends once
         its best is proven to be within this share of the best possible (0.05: 5 %). `without_cut`: try also what a
-        bound shows to be slower than the best so far; so always on GPUs without a gap. `force`: search even if there is
+        bound shows to be slower than the best so far. `force`: search even if there is
         a record. `devices`: names of equal devices, e.g. "cuda0", or "cuda" for all of a kind, as the
         command line has them; default: the daemon's CPU. `source`: who asks, to take turns with others. `on_progress` and
         `on_note` are called from this thread; the latter once, if there was something before: with a

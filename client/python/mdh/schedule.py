@@ -165,13 +165,15 @@ class CheckedSchedule(Shown):
     """What a schedule leaves open for an expression on a device."""
 
     canonical: str  # equal for equal schedules; empty: it is free
-    count: int  # configurations that are left; 0: lines contradict each other
+    count: int  # configurations that are left; 0: lines contradict each other, or, if not exact, it is not known
     is_exact: bool  # else some of them are not in the schedule, and searches leave them out
     example: str  # tuning parameters of one of them
     conflicts: Tuple[str, ...]  # lines that contradict each other
     alternatives: Dict[str, int]  # of the decision that is varied: configurations by value
 
     def _title(self) -> str:
+        if self.count == 0 and not self.is_exact:
+            return "an unknown number of configurations"
         return f"{self.count} configurations"
 
     def _facts(self) -> Facts:

@@ -45,7 +45,11 @@ class ForwardingStore : public Store {
                                           const v1::Certificate& certificate) override {
     return store_->SetCertificate(id, certificate);
   }
+  void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
+    store_->SetOnWish(owner, std::move(on_wish));
+  }
   void SetListener(OnChange on_change) override { store_->SetListener(std::move(on_change)); }
+  std::string incarnation() override { return store_->incarnation(); }
   int64_t LatestChange() override { return store_->LatestChange(); }
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {
     return store_->ChangesAfter(after, limit);
@@ -53,11 +57,13 @@ class ForwardingStore : public Store {
   bool WaitForChange(int64_t after, absl::Duration timeout) override {
     return store_->WaitForChange(after, timeout);
   }
-  Result<int64_t> InsertJob(const v1::TuningJob& job, const JobClaim& claim) override {
-    return store_->InsertJob(job, claim);
+  Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease,
+                                std::string_view twin_id) override {
+    return store_->InsertJob(job, lease, twin_id);
   }
-  Status UpdateJob(int64_t number, const v1::TuningJob& job) override {
-    return store_->UpdateJob(number, job);
+  Status UpdateJob(const JobClaim& claim, const v1::TuningJob& job, JobWish heard,
+                   std::string_view twin_id) override {
+    return store_->UpdateJob(claim, job, heard, twin_id);
   }
   Result<v1::TuningJob> GetJob(int64_t number) override { return store_->GetJob(number); }
   Result<std::optional<v1::TuningJob>> FindJobByRequest(std::string_view request_id) override {
@@ -67,15 +73,19 @@ class ForwardingStore : public Store {
                                               const JobFilter& filter) override {
     return store_->ListJobs(before, limit, filter);
   }
-  Result<std::vector<v1::TuningJob>> UnfinishedJobs(const std::string& owner) override {
-    return store_->UnfinishedJobs(owner);
+  Result<std::vector<v1::TuningJob>> UnfinishedJobs() override { return store_->UnfinishedJobs(); }
+  Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,
+                                            const ClaimRequest& request) override {
+    return store_->ClaimJobs(lease, request);
   }
-  Result<int64_t> ClaimJobs(const JobClaim& claim, absl::Time now,
-                            const std::vector<std::string>& devices) override {
-    return store_->ClaimJobs(claim, now, devices);
+  Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override {
+    return store_->RenewLeases(lease);
   }
-  Status PutTrials(int64_t job, absl::Span<const v1::TuningTrial> trials) override {
-    return store_->PutTrials(job, trials);
+  Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override {
+    return store_->WishOfJob(number, wish);
+  }
+  Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override {
+    return store_->PutTrials(claim, trials);
   }
   Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override {
     return store_->ListTrials(job, after, limit);
@@ -83,9 +93,16 @@ class ForwardingStore : public Store {
   Result<std::optional<v1::MachinePeaks>> GetPeaks(std::string_view fingerprint) override {
     return store_->GetPeaks(fingerprint);
   }
-  Status PutPeaks(std::string_view fingerprint, const v1::MachinePeaks& peaks) override {
-    return store_->PutPeaks(fingerprint, peaks);
+  Result<v1::MachinePeaks> ChangePeaks(std::string_view fingerprint,
+                                       const ChangeOfPeaks& change) override {
+    return store_->ChangePeaks(fingerprint, change);
   }
+  Status AnnounceNode(const v1::Node& node, absl::Duration lease) override {
+    return store_->AnnounceNode(node, lease);
+  }
+  Status RemoveNode(std::string_view name) override { return store_->RemoveNode(name); }
+  Result<std::vector<v1::Node>> ListNodes() override { return store_->ListNodes(); }
+  absl::Duration age() const override { return store_->age(); }
   Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override {
     return store_->Forget(retention);
   }
@@ -95,6 +112,7 @@ class ForwardingStore : public Store {
   void LookAfter() override { store_->LookAfter(); }
   Status Count(v1::Statistics& statistics) override { return store_->Count(statistics); }
   Result<std::unique_ptr<StudyStore>> OpenStudies() override { return store_->OpenStudies(); }
+  Result<std::shared_ptr<TrialBoard>> OpenTrialBoard() override { return store_->OpenTrialBoard(); }
   int64_t schema_version() const override { return store_->schema_version(); }
 
  protected:

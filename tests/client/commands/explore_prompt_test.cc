@@ -33,6 +33,20 @@ class FakeDaemon {
   std::string Run(const std::string& commands) {
     const ExploreCalls calls = {
         .describe = [this](const v1::Candidate& candidate) { return Describe(candidate); },
+        .compare = [this](const v1::Candidate& candidate, const v1::BoundComparison& comparison)
+            -> Result<v1::DescribeCandidateResponse> {
+          asked_.push_back("compare " + std::to_string(comparison.time_ns()));
+          MDH_ASSIGN_OR_RETURN(v1::DescribeCandidateResponse described, Describe(candidate));
+          v1::BoundHistogram& bounds = *described.mutable_bounds();
+          bounds.set_time_ns(2e6);
+          bounds.set_configurations(40);
+          bounds.set_is_exact(is_exact);
+          bounds.set_left(30);
+          bounds.set_left_share_low(is_exact ? 0.75 : 0.6);
+          bounds.set_left_share_high(is_exact ? 0.75 : 0.9);
+          for (const int count : {0, 0, 5, 5, 20, 10}) bounds.add_counts(count);
+          return described;
+        },
         .finish = [this](const v1::Candidate& candidate, v1::FinishRule by,
                          uint64_t seed) -> Result<v1::FinishCandidateResponse> {
           asked_.push_back("finish " + std::to_string(by) + " " + std::to_string(seed) + " " +
@@ -66,6 +80,9 @@ class FakeDaemon {
     described.set_count(is_lazy ? "" : "12345678901");
     described.set_space_count(is_lazy ? "" : "20");
     described.set_schedule("L2: parts k=4\n");
+    described.set_bound_ns(2'500);
+    described.set_binding_floor("the busiest core: whole parts");
+    described.set_bound_assumption("no core is clocked above 4 GHz");
     v1::CandidateDecision* const decision = described.add_decisions();
     decision->set_parameter("parts_L2_k");
     decision->set_meaning("into how many parts layer L2 cuts dimension k");
@@ -74,12 +91,14 @@ class FakeDaemon {
       v1::RemainingValue* const remaining = decision->add_remaining();
       remaining->set_value(std::to_string(value));
       remaining->set_count(is_lazy ? "" : "5");
+      remaining->set_bound_ns(value == 12 ? 8'500 : 0);
     }
     decision->set_remaining_values(14);
     return described;
   }
 
   bool is_lazy = false;
+  bool is_exact = false;
   std::vector<std::string> asked_;
   Status status_;
 };
@@ -94,6 +113,20 @@ TEST(ExplorePromptTest, TakesAndUndoesDecisions) {
   EXPECT_THAT(out, HasSubstr("nothing was decided of 'c'"));
   EXPECT_THAT(out, HasSubstr("nothing was decided\n"));
   EXPECT_TRUE(daemon.status_.ok());
+}
+
+TEST(ExplorePromptTest, ComparesBounds) {
+  FakeDaemon daemon;
+  const std::string drawn = daemon.Run("bounds\nbounds 1.5ms\nbounds soon\n");
+  EXPECT_THAT(daemon.asked_, ElementsAre("", "compare 0.000000", "", "compare 1500000.000000", ""));
+  EXPECT_THAT(drawn, HasSubstr("compared with 2.00 ms, a sample of 40 configurations"));
+  EXPECT_THAT(drawn, HasSubstr("not shown to take longer: 60 % to 90 %, with 95 % confidence\n"));
+  EXPECT_THAT(drawn, HasSubstr("1/2 to 1"));
+  EXPECT_THAT(drawn, HasSubstr("'soon'"));
+  daemon.is_exact = true;
+  const std::string all = daemon.Run("bounds record\n");
+  EXPECT_THAT(all, HasSubstr("all 40 configurations"));
+  EXPECT_THAT(all, HasSubstr("not shown to take longer: 75 %\n"));
 }
 
 TEST(ExplorePromptTest, KeepsWhatItHadWhenNothingWouldRemain) {
@@ -116,6 +149,10 @@ TEST(ExplorePromptTest, ExplainsParametersAndValues) {
   EXPECT_THAT(out, HasSubstr("parts_L2_k: into how many parts layer L2 cuts dimension k\n"));
   EXPECT_THAT(out, HasSubstr("in schedules: L2: parts k\n"));
   EXPECT_THAT(out, HasSubstr("and 2 more\n"));
+  EXPECT_THAT(out, HasSubstr("AT LEAST"));
+  EXPECT_THAT(out, HasSubstr("8.50 us"));
+  EXPECT_THAT(out, HasSubstr("none of them takes less than 2.50 us (the busiest core: whole parts; "
+                             "assumed: no core is clocked above 4 GHz)\n"));
   EXPECT_THAT(out, HasSubstr("1.2e10 configurations have it\n"));
   EXPECT_THAT(out, HasSubstr("no parameter is named 'b'; show lists them\n"));
   // What was asked about was not decided.
@@ -149,7 +186,7 @@ TEST(ExplorePromptTest, ShowsWhatIsPossibleWhereNothingIsCounted) {
   daemon.is_lazy = true;
   const std::string out = daemon.Run("why parts_L2_k\ntake a=1\n");
   EXPECT_THAT(out, HasSubstr("too large to be counted: values are possible"));
-  EXPECT_THAT(out, HasSubstr("possible\n"));
+  EXPECT_THAT(out, HasSubstr("possible"));
   EXPECT_THAT(out, HasSubstr("an unknown number of configurations remain"));
   EXPECT_THAT(out, HasSubstr("1, 2, 3, 4, 5, 6, 7, .., 12"));
 }

@@ -178,7 +178,14 @@ TEST(GeneratedSourceTest, JacobiLoadsEachElementOnce) {
   ExpectGolden("jacobi1d.c", DefaultSource(kJacobi));
 }
 TEST(GeneratedSourceTest, CustomOperatorWithoutIdentity) {
-  ExpectGolden("larger.c", DefaultSource(kCustom));
+  ExpectGolden("larger.c",
+               Source(kCustom,
+                      "model=OpenMP+SIMD+RM; tile=8,100|8,100|8,100|8,4|8,1|1,1; "
+                      "order=0,1|0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1|in_place:0:-1; "
+                      "accumulate=registers; chains=one; compiler=gcc; threads=1"));
+}
+TEST(GeneratedSourceTest, LanesOfAnOperatorWithoutIdentitySayWhetherTheyHaveAnyPoint) {
+  ExpectGolden("larger_lanes.c", DefaultSource(kCustom));
 }
 
 TEST(GeneratedSourceTest, PackedTilesOfBothInputs) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/bounds/pipeline_work.h"
 #include "core/pipeline/split_contraction.h"
 #include "core/text/pipeline_parser.h"
@@ -81,6 +82,21 @@ TEST(CertainWork, WhatIsOutsideOfABufferIsNoWork) {
   EXPECT_EQ(Vector(padded).multiplications, 98 - 3 - 2);
 }
 
+TEST(CertainWork, InputsOfTheStoreFunctionHaveBoundariesToo) {
+  const auto padded = [](const std::string& boundary) {
+    return Vector(
+        Parsed(absl::StrCat("e<| I = 100> := out_view<fp32>( y: (i) -> (i) ) o md_hom<I>( f, (++), "
+                            "store s<fp32>( bias[97] else ",
+                            boundary,
+                            ": (i) -> (i) ) ) o inp_view<fp32>( a: (i) -> (i) ) "
+                            "where f(a) -> r { r = a }, s(r, bias) -> y { y = sqrt(bias) + r }")));
+  };
+  // Elements that a clamped index reaches again have one root; so has a constant none.
+  EXPECT_EQ(padded("clamp").special, 97);
+  EXPECT_EQ(padded("0").special, 97);
+  EXPECT_LE(padded("clamp").additions, 100);
+}
+
 TEST(CertainWork, AnEmptyComputationDoesNothing) {
   EXPECT_EQ(
       CertainWorkOf(Shipped("matmul.mdh", {{"I", "10"}, {"J", "0"}, {"K", "30"}})).operations(), 0);
@@ -112,6 +128,19 @@ double Multiplications(const Expression& e) {
   return sum;
 }
 
+TEST(CertainWork, QuotientsInSumsAreNoMultiplications) {
+  const auto summed = [](const std::string& value) {
+    return Multiplications(Parsed(absl::StrCat(R"(
+    e<| I = 31, J = 3> := out_view<fp32>( y: (i,j) -> (j) ) o md_hom<I,J>( f, (+, ++) ) o
+      inp_view<fp32,fp32,fp32>( a: (i,j) -> (i), b: (i,j) -> (i), c: (i,j) -> (i) )
+    where f(a, b, c) -> y { y = )",
+                                               value, " }")));
+  };
+  EXPECT_EQ(summed("a / b"), 0);
+  EXPECT_EQ(summed("a * b / c"), 0);
+  EXPECT_GE(summed("a * b * c"), 31);
+}
+
 TEST(CertainWork, NoSplitOfASumHasLess) {
   const Expression whole = Shipped("mttkrp.mdh", {{"I", "5"}, {"J", "7"}, {"K", "9"}, {"L", "3"}});
   const Result<Pipeline> split = SplitContraction(Pipeline::Of(whole), 0);
@@ -130,7 +159,7 @@ TEST(CertainWork, IsNeverMoreThanTheMostCarefulProgramDoes) {
   RandomExpressionOptions options;
   options.max_points = 100;
   options.exact = false;
-  double certain_sum = 0, counted_sum = 0;
+  int with_certain = 0, with_counted = 0;
   for (int n = 0; n < 100; ++n) {
     const Expression e = RandomExpression(rng, options);
     const CertainWork counted = CountWork(e, RandomInputs(rng, e));
@@ -144,12 +173,12 @@ TEST(CertainWork, IsNeverMoreThanTheMostCarefulProgramDoes) {
       EXPECT_LE(work.others, done.others) << ToText(e);
       EXPECT_LE(work.special, done.special) << ToText(e);
     }
-    certain_sum += certain.operations();
-    counted_sum += counted.operations();
+    with_certain += certain.operations() > 0 ? 1 : 0;
+    with_counted += counted.operations() > 0 ? 1 : 0;
     if (::testing::Test::HasFailure()) return;
   }
   // It is not sound by counting nothing.
-  EXPECT_GT(certain_sum, 0.1 * counted_sum);
+  EXPECT_GT(with_certain, 0.25 * with_counted);
 }
 
 // ---- Pipelines ----

@@ -223,9 +223,10 @@ class Counter {
           }
           case Expression::StoreParameter::kAccess: {
             const Expression::AccessRef ref = e_.store_access(p);
-            sources.insert(absl::StrCat("bs", ref.buffer, ".", ref.field, "[",
-                                        e_.store()->inputs[ref.buffer].ElementAt(ref.access, point),
-                                        "]@", p));
+            const int64_t element = e_.store()->inputs[ref.buffer].ElementAt(ref.access, point);
+            sources.insert(element < 0 ? "constant"
+                                       : absl::StrCat("bs", ref.buffer, ".", ref.field, "[",
+                                                      element, "]@", p));
             break;
           }
           case Expression::StoreParameter::kIndex:

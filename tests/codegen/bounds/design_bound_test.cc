@@ -83,10 +83,74 @@ TEST(DesignBound, ThreadsReadWhatTheyCompute) {
   EXPECT_NEAR(loads(8, 8), 2 * 2 * (8 + 8) * 256.0 * kNs, 1e-3);
 }
 
-TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {
+DeviceDescription Host() {
   DeviceDescription host;
   host.cores = 8;
   host.isa = "x86-64 avx2 fma";
+  host.limits.clock_hz = 2e9;
+  return host;
+}
+
+DesignBound OnHost(const Expression& expression) {
+  return DesignBound(expression, Host(), RatesOf(Host(), {}), NumericsPolicy::kReassociate);
+}
+
+TEST(DesignBound, VectorsOfHostsHaveLanes) {
+  const DesignBound bound = OnHost(Product("64", "100", "1024"));
+  const auto cycles = [&](int d, int64_t lanes) {
+    return 2 * TimeOf(bound.Floors({.part = Box({8, 100, 1024}),
+                                    .vectors_along = DimensionSet{1} << d,
+                                    .most_lanes = lanes}),
+                      "vectors of a core");
+  };
+  // Two instructions a cycle; those of 16 lanes are two of 8.
+  EXPECT_NEAR(cycles(1, 4), 8 * 100.0 * 1024 / (2 * 4), 1e-3);
+  EXPECT_NEAR(cycles(0, 8), 8 * 100.0 * 1024 / (2 * 8), 1e-3);
+  EXPECT_NEAR(cycles(0, 16), 4 * 100.0 * 1024 / (2 * 8), 1e-3);
+  // Of 100 points 96 are in vectors of 8.
+  EXPECT_NEAR(cycles(1, 8), 8 * 96.0 * 1024 / (2 * 8), 1e-3);
+  // More lanes than any program has.
+  EXPECT_EQ(cycles(1, 256), 0);
+  // Several dimensions may have them: the least counts; or none, and compilers may make vectors.
+  const auto along = [&](DimensionSet dimensions) {
+    return TimeOf(
+        bound.Floors({.part = Box({8, 100, 1024}), .vectors_along = dimensions, .most_lanes = 8}),
+        "vectors of a core");
+  };
+  EXPECT_EQ(2 * along(0b11), cycles(1, 8));
+  EXPECT_EQ(along(0), 0);
+}
+
+TEST(DesignBound, ProcessorsWithoutWideVectorsHaveMoreUnits) {
+  DeviceDescription arm = Host();
+  arm.isa = "aarch64 neon";
+  const DesignBound bound(Product("64", "64", "64"), arm, RatesOf(arm, {}),
+                          NumericsPolicy::kReassociate);
+  // Vectors of 16 bytes are as wide as they are.
+  const DesignRanges ranges = {.part = Box({8, 64, 64}), .vectors_along = 0b10, .most_lanes = 4};
+  EXPECT_EQ(TimeOf(bound.Floors(ranges), "vectors of a core"),
+            TimeOf(bound.Floors(ranges), "the busiest core"));
+}
+
+TEST(DesignBound, CoresOfHostsLoadWhatTheirPartsRead) {
+  const DesignBound bound = OnHost(Product("64", "1024", "1024"));
+  const auto cycles = [&](int64_t i, int64_t j) {
+    return 2 * TimeOf(bound.Floors({.part = Box({i, j, 1024})}), "loads of a core");
+  };
+  // A row and all columns, but for what registers may have; 8 such parts on each core.
+  EXPECT_NEAR(cycles(1, 1024), 8 * (4.0 * 1024 * (1 + 1024) - 4096) / 128, 1e-2);
+  // 8 * 16 parts that read two rows and 64 columns each, on 8 cores.
+  EXPECT_NEAR(cycles(8, 64), 16 * (4.0 * 1024 * (8 + 64) - 4096) / 128, 1e-2);
+  const DesignBound small = OnHost(Product("8", "8", "8"));
+  EXPECT_EQ(TimeOf(small.Floors({.part = Box({8, 8, 8})}), "loads of a core"), 0);
+  EXPECT_EQ(TimeOf(OnH100(Product("64", "1024", "1024")).Floors({.part = Box({1, 1024, 1024})}),
+                   "loads of a core"),
+            0);
+}
+
+TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {
+  DeviceDescription host = Host();
+  host.limits.clock_hz = 0;
   host.clock_hz = 2e9;
   const DesignBound bound(Product("1024", "1024", "1024"), host, RatesOf(host, {}),
                           NumericsPolicy::kReassociate);
@@ -96,7 +160,8 @@ TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {
   EXPECT_GT(bound.TimeNs(ranges), 0);
   EXPECT_DOUBLE_EQ(bound.TimeNs(on_two), 4 * bound.TimeNs(ranges));
   const std::vector<Floor> floors = bound.Floors(ranges);
-  ASSERT_EQ(floors.size(), 1u);
+  ASSERT_EQ(floors.size(), 2u);
+  EXPECT_EQ(floors[1].resource, "loads of a core");
   EXPECT_THAT(floors[0].reason, HasSubstr("whole parts that one of them has"));
   EXPECT_EQ(floors[0].time_ns, bound.TimeNs(ranges));
   EXPECT_THAT(floors[0].assumption, HasSubstr("no core is clocked above"));
@@ -113,6 +178,46 @@ TEST(DesignBound, KnowsNothingOfOtherPrograms) {
   parameters.unit.rows = 0;
   parameters.tile = LevelTable<int64_t>(CudaWarpModel().layers.size(), {1, 1, 1});
   EXPECT_TRUE(RangesOf(parameters, CudaWarpModel(), 3)->thread.empty());
+}
+
+// Of the lanes that parameters say.
+TEST(DesignBound, VectorsAreThoseOfTheParameters) {
+  const SystemModel model = OpenMpSimdRegistersModel();
+  TuningParameters parameters;
+  parameters.lowering = Lowering::kTiles;
+  parameters.tile = LevelTable<int64_t>(model.layers.size(), {1, 8, 1});
+  const std::optional<DesignRanges> ranges = RangesOf(parameters, model, 3);
+  ASSERT_TRUE(ranges.has_value());
+  EXPECT_EQ(ranges->vectors_along, 0b10u);
+  EXPECT_EQ(ranges->most_lanes, 8);
+  // Instructions for products of vectors have rates of their own.
+  parameters.dot = 3;
+  EXPECT_EQ(RangesOf(parameters, model, 3)->vectors_along, 0u);
+  parameters.dot = 0;
+  parameters.tile = LevelTable<int64_t>(model.layers.size(), {1, 1, 1});
+  EXPECT_EQ(RangesOf(parameters, model, 3)->vectors_along, 0u);
+}
+
+// Ranges that hold others have the smaller bound; so do more lanes, and more dimensions with them.
+TEST(DesignBound, OfVectorsFallsWithWhatIsOpen) {
+  const DesignBound bound = OnHost(Product("40", "77", "33"));
+  const auto of = [&](int64_t low, int64_t high, int64_t lanes, DimensionSet along) {
+    return TimeOf(
+        bound.Floors(
+            {.part = {{low, high}, {7, 7}, {33, 33}}, .vectors_along = along, .most_lanes = lanes}),
+        "vectors of a core");
+  };
+  for (const int64_t lanes : {2, 4, 8, 16}) {
+    for (int64_t low = 1; low <= 40; ++low) {
+      for (int64_t high = std::max<int64_t>(low, 2); high <= 40; ++high) {
+        ASSERT_LE(of(low, high, lanes, 0b111), of(low, high, lanes, 0b1));
+        ASSERT_LE(of(low, high, lanes, 0b1), of(low, high, lanes / 2, 0b1));
+        ASSERT_LE(of(low, high, lanes, 0b1), of(high, high, lanes, 0b1));
+        const int64_t least = std::max<int64_t>(low, 2);  // of a part that has a vector
+        ASSERT_LE(of(low, high, lanes, 0b1), of(least, least, lanes, 0b1));
+      }
+    }
+  }
 }
 
 // Ranges that hold others have the smaller bound.

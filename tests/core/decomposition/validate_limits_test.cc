@@ -149,15 +149,27 @@ TEST_F(ModelTest, DevicesCombineInHostMemory) {
             "k combine in DM");
 }
 
-TEST_F(ModelTest, EmptyPartsNeedAnIdentity) {
+TEST_F(ModelTest, EmptyPartsNeedAnIdentityOrSayThatTheyAre) {
   expression_ = *ParseExpression(
       "last := out_view<int32>( C: (i,k) -> (i) ) o md_hom<16,10>( f, (++, keep) ) o "
       "inp_view<int32>( A: (i,k) -> (i,k) ) where f(a) -> c { c = a }, "
       "keep(l, r) -> c { c = l < r ? r : l }");
-  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1|1,1|16,4|1,1|1,3; order=0,1|0,1|0,1|0,1|0,1; "
-                    "inputs=in_place:0,1:-1; results=0,0|0,0|0,1|1,1|1,1"),
-            "parallel parts of level (3,2) along dimension k may be empty, which needs an operator "
-            "with an identity; keep has none");
+  const auto needs_presence = [&](const std::string& parts, const std::string& results) {
+    const std::string text =
+        "model=CUDA; parts=" + parts +
+        "; order=0,1|0,1|0,1|0,1|0,1; inputs=in_place:0,1:-1; results=" + results;
+    EXPECT_EQ(ErrorOf(text), "no error") << parts;
+    const SystemModel model = CudaModel();
+    return NestShape(expression_, model, parameters_).NeedsPresence();
+  };
+  const std::string inside = "0,0|0,0|0,1|1,1|1,1", outside = "0,0|1,1|1,1|1,1|1,1";
+  // Threads of 3 points each, of which the last one begins at 9.
+  EXPECT_FALSE(needs_presence("1,1|1,1|16,4|1,1|1,3", inside));
+  // Of the last block, which begins at 8, the last two begin beyond the end.
+  EXPECT_TRUE(needs_presence("1,3|1,1|16,4|1,1|1,1", inside));
+  // The same in the last iteration of a loop, unless all iterations have results in common.
+  EXPECT_TRUE(needs_presence("1,1|1,3|16,4|1,1|1,1", inside));
+  EXPECT_FALSE(needs_presence("1,1|1,3|16,4|1,1|1,1", outside));
 }
 
 TEST_F(ModelTest, ModelsNeedCores) {

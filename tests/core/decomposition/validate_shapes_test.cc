@@ -129,14 +129,23 @@ TEST_F(CopiesTest, ResultsOfAllOutputsAreTogether) {
             "together");
 }
 
-TEST_F(CopiesTest, CopiesNeedAccessesThatMoveAlike) {
-  expression_ = *ParseExpression(
-      "d := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<8,8>( f, (++, +) ) o "
-      "inp_view<fp32>( A: (i,k) -> (i,k), (i,k) -> (k,i) ) where f(a, b) -> c { c = a * b }");
-  EXPECT_EQ(ErrorOf("model=CUDA; parts=1,1|1,1|8,1|1,1|1,8; order=0,1|0,1|0,1|0,1|0,1; "
-                    "inputs=in_place:0,1:-1; memory=0,0|0,0|0,0|1,1|1,1"),
-            "copy of A (D3): its accesses differ in more than constants, run backwards or are of "
-            "records");
+TEST_F(CopiesTest, AccessesThatMoveOtherwiseHaveCopiesOfTheirOwn) {
+  const auto error = [&](const std::string& extent, const std::string& second) {
+    expression_ =
+        *ParseExpression("d := out_view<fp32>( C: (i,k) -> (i) ) o md_hom<" + extent +
+                         ">( f, (++, +) ) o " + "inp_view<fp32>( A: (i,k) -> (i,k), (i,k) -> " +
+                         second + " ) where f(a, b) -> c { c = a * b }");
+    return ErrorOf(
+        "model=CUDA; parts=1,1|1,1|8,1|1,1|1,8; order=0,1|0,1|0,1|0,1|0,1; "
+        "inputs=in_place:0,1:-1; memory=0,0|0,0|0,0|1,1|1,1");
+  };
+  EXPECT_EQ(error("8,8", "(k,i)"), "no error");
+  EXPECT_EQ(error("8,8", "(7 - i,k)"),
+            "copy of A (D3): its accesses run backwards or are of records");
+  // Each of them has room in shared memory, but both have not.
+  device_.blocks.shared_bytes_per_block = 64 * 4;
+  EXPECT_EQ(error("8,8", "(i,k)"), "no error");
+  EXPECT_EQ(error("8,8", "(k,i)"), "bytes of shared memory of a block (D3, R3): 512 > 256");
 }
 
 TEST_F(CopiesTest, ParametersOfCopies) {

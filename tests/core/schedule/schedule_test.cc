@@ -178,6 +178,16 @@ TEST(ScheduleTest, FoundParametersAreCompleteSchedules) {
   EXPECT_FALSE(CompleteParameters(Parsed(part), DeviceDescription{}).has_value());
 }
 
+// What is excluded names no value: a schedule of such lines does not say all.
+TEST(ScheduleTest, ExcludedValuesNameNone) {
+  for (const std::string text :
+       {"output C: in DM; across BLK.k in !DM", "BLK: tile i=!4; on i=!x", "THR: lanes i=!2",
+        "input A: stages=!2; width=!4; padding=!1; mode=!async", "unroll=!1; swizzle=!1"}) {
+    const Schedule schedule = Parsed(text, CudaModel());
+    EXPECT_FALSE(CompleteParameters(schedule, DeviceDescription{}).has_value()) << text;
+  }
+}
+
 std::string Figure(const std::string& name) {
   std::stringstream text;
   text << std::ifstream(SourcePath("tests/core/decomposition/figures/") + name + ".txt").rdbuf();

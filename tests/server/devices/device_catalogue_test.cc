@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "proto/device_conversion.h"
 #include "server/devices/known_devices.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/temporary_directory.h"
 
@@ -111,7 +111,8 @@ TEST_F(DeviceCatalogueTest, ADeviceInUseHasThePeaksOfEarlierProcesses) {
   EXPECT_EQ(without.load().running_job(), "tuningJobs/1");
   v1::MachinePeaks peaks;
   peaks.set_fp32_flops_per_s(7);
-  ASSERT_TRUE(store_->PutPeaks(device(0).fingerprint(), peaks).ok());
+  ASSERT_TRUE(
+      store_->ChangePeaks(device(0).fingerprint(), [&](const auto&) { return peaks; }).ok());
   EXPECT_EQ(catalogue_.Describe(device(0)).peaks().fp32_flops_per_s(), 7);
 }
 
@@ -120,7 +121,8 @@ TEST_F(DeviceCatalogueTest, TheBetterPeakIsKept) {
   peaks.set_fp32_flops_per_s(9e12);
   peaks.set_fp64_flops_per_s(1);
   peaks.set_launch_overhead_ns(3000);
-  ASSERT_TRUE(store_->PutPeaks(device(0).fingerprint(), peaks).ok());
+  ASSERT_TRUE(
+      store_->ChangePeaks(device(0).fingerprint(), [&](const auto&) { return peaks; }).ok());
   const v1::MachinePeaks better = catalogue_.Describe(device(0)).peaks();
   EXPECT_EQ(better.fp32_flops_per_s(), 9e12);
   EXPECT_EQ(better.fp64_flops_per_s(), 5e11);

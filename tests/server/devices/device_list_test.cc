@@ -26,6 +26,15 @@ TEST(DeviceList, NamesDevicesAndCores) {
   EXPECT_EQ(list->at(3).name, "devices/cuda11");
 }
 
+TEST(DeviceList, NoneIsNoDeviceAndStandsAlone) {
+  EXPECT_THAT(*ParseDeviceList("none"), IsEmpty());
+  for (const char* list : {"none,cpu", "cpu,none", "none,none", "none@0"}) {
+    const Status status = ParseDeviceList(list).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << list;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("stands alone")) << list;
+  }
+}
+
 TEST(DeviceList, WhatIsWrongIsNamed) {
   for (const char* entry : {"", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:01", "cuda:0:1", "cpu:0",
                             "opencl:x", " cpu"}) {

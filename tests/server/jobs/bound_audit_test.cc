@@ -10,7 +10,7 @@
 #include "server/records/certificate.h"
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

@@ -6,7 +6,7 @@
 #include "server/devices/device_keeper.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/tuning_request.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"

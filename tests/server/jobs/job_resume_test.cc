@@ -9,10 +9,11 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/tuning_request.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
+#include "tests/server/overwrite.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh::job_resume_test {
@@ -66,7 +67,7 @@ class JobResumeTest : public ::testing::Test {
     cpu.Release();
     v1::TuningJob job = *store_->GetJob(number);
     job.set_state(state);
-    EXPECT_TRUE(store_->UpdateJob(number, job).ok());
+    EXPECT_TRUE(WriteJob(*store_, number, job).ok());
     return number;
   }
   bool HasState(int64_t number, v1::TuningJobState state) {
@@ -136,7 +137,7 @@ TEST_F(JobResumeTest, WhatTheJournalHasIsKnownAndPaidFor) {
   const int64_t number = Abandoned(v1::TUNING_JOB_STATE_RUNNING);
   v1::TuningJob job = *store_->GetJob(number);
   // A trial of an earlier run: found in the journal by the digest that a running one would have.
-  TrialJournal journal(*store_, number, job.key(), {}, absl::Now);
+  TrialJournal journal(*store_, {number, 1}, job.key(), {}, absl::Now);
   Trial trial{
       1,
       DefaultParameters(MatMulExpression(64, 64, 64), OpenMpSimdRegistersModel(), FakeCpu()),
@@ -179,7 +180,7 @@ TEST_F(JobResumeTest, AJobWhoseDeviceIsNotAttachedWaits) {
   const int64_t number = Abandoned(v1::TUNING_JOB_STATE_RUNNING);
   v1::TuningJob job = *store_->GetJob(number);
   job.set_devices(0, "devices/gone");
-  ASSERT_TRUE(store_->UpdateJob(number, job).ok());
+  ASSERT_TRUE(WriteJob(*store_, number, job).ok());
   StartQueue();
   EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_QUEUED);
   EXPECT_THAT(queue_->Get(number)->progress().latest_reason(),
@@ -196,7 +197,7 @@ TEST_F(JobResumeTest, AJobThatNobodyHasTakenIsLeftToWhoHasItsDevices) {
   v1::TuningJob job = *store_->GetJob(own);
   job.set_devices(0, "devices/gone");
   job.clear_name();
-  const int64_t number = *store_->InsertJob(job);
+  const int64_t number = store_->InsertJob(job)->claim.number;
   StartQueue();
   const JobQueue::Counts counts = queue_->CountJobs();
   EXPECT_EQ(counts.queued + counts.running, 1);
@@ -218,7 +219,7 @@ TEST_F(JobResumeTest, AJobWithWhichTwoDaemonsDiedIsSetAside) {
   EXPECT_EQ(running.state(), v1::TUNING_JOB_STATE_RUNNING);
   EXPECT_EQ(running.deaths(), 1);
   queue_.reset();
-  ASSERT_TRUE(store_->UpdateJob(number, running).ok());
+  ASSERT_TRUE(WriteJob(*store_, number, running).ok());
   // One trial is in the journal since: the second death is the first one after it.
   StartQueue();
   ASSERT_TRUE(HasState(number, v1::TUNING_JOB_STATE_RUNNING));
@@ -227,7 +228,7 @@ TEST_F(JobResumeTest, AJobWithWhichTwoDaemonsDiedIsSetAside) {
   queue_.reset();
   v1::TuningJob without_trial = *store_->GetJob(number);
   without_trial.set_state(v1::TUNING_JOB_STATE_RUNNING);
-  ASSERT_TRUE(store_->UpdateJob(number, without_trial).ok());
+  ASSERT_TRUE(WriteJob(*store_, number, without_trial).ok());
   StartQueue();
   EXPECT_EQ(queue_->Get(number)->state(), v1::TUNING_JOB_STATE_PAUSED);
   EXPECT_THAT(queue_->Get(number)->progress().latest_reason(),
@@ -246,7 +247,7 @@ TEST_F(JobResumeTest, AJobThatCannotGoOnFailsAndSaysWhy) {
   unreadable.set_state(v1::TUNING_JOB_STATE_RUNNING);
   unreadable.add_devices("devices/cpu");
   unreadable.mutable_progress()->set_sequence(5);
-  const int64_t second = *store_->InsertJob(unreadable);
+  const int64_t second = store_->InsertJob(unreadable)->claim.number;
   StartQueue();
   EXPECT_EQ(queue_->Get(second)->state(), v1::TUNING_JOB_STATE_FAILED);
   EXPECT_THAT(queue_->Get(second)->error().message(),

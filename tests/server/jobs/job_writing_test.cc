@@ -7,7 +7,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
@@ -180,8 +180,9 @@ TEST_F(JobWritingTest, WhatASearchHasFoundIsStoredWhenThereIsRoom) {
 }
 
 TEST_F(JobWritingTest, TrialsThatCouldNotBeStoredAreStoredLater) {
-  const int64_t number = *disk_->InsertJob(v1::TuningJob());
-  TrialJournal journal(store_, number, v1::KernelKey(), {}, absl::Now);
+  const JobClaim claim = disk_->InsertJob(v1::TuningJob())->claim;
+  const int64_t number = claim.number;
+  TrialJournal journal(store_, claim, v1::KernelKey(), {}, absl::Now);
   const auto make = [&](const std::string& identity) {
     const Expression expression = MatMulExpression(64, 64, 64);
     Trial trial{
@@ -201,7 +202,7 @@ TEST_F(JobWritingTest, TrialsThatCouldNotBeStoredAreStoredLater) {
   store_.FailWrites(kFull);
   make("the third");
   UnsavedWork unsaved(table_);
-  unsaved.Put(number, journal.TakeUnwritten());
+  unsaved.Put(claim, journal.TakeUnwritten());
   EXPECT_EQ(unsaved.Save(store_), kFull);
   store_.FailWrites(absl::OkStatus());
   EXPECT_TRUE(unsaved.Save(store_).ok());

@@ -14,7 +14,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/pipeline_record.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/jobs/job_request.h"
 #include "server/jobs/tuning_request.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

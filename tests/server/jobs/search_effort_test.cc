@@ -6,7 +6,7 @@
 #include "server/jobs/job_queue.h"
 #include "server/jobs/tuning_request.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/eventually.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
@@ -133,7 +133,7 @@ TEST_F(SearchEffortTest, LessReturnsAtOnceAndSaysWhatIsThere) {
 TEST_F(SearchEffortTest, MoreGoesOnFromThereWithWhatEarlierTrialsHaveShown) {
   Tune(Limits(1));
   // A trial of the first job, which the second one need not make again.
-  TrialJournal journal(*store_, 1, queue_->Get(1)->key(), JournalSummary(), absl::Now);
+  TrialJournal journal(*store_, {1, 1}, queue_->Get(1)->key(), JournalSummary(), absl::Now);
   Trial trial{
       1,
       DefaultParameters(MatMulExpression(64, 64, 64), OpenMpSimdRegistersModel(), FakeCpu()),

@@ -6,7 +6,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"
@@ -96,7 +96,7 @@ TEST(TrialJournalTest, ASearchThatGoesOnMeasuresNothingTwice) {
   std::set<std::string> earlier;
   for (int run = 0; run < 2; ++run) {
     const std::vector<v1::TuningTrial> trials = *store->ListTrials(1, 0, 0);
-    TrialJournal journal(*store, 1, key, SummarizeTrials(trials), absl::Now);
+    TrialJournal journal(*store, {1, 1}, key, SummarizeTrials(trials), absl::Now);
     CountingRunner runner;
     TuningOptions options;
     options.lookahead = 1;

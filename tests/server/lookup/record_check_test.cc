@@ -6,7 +6,7 @@
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
 #include "server/records/kernel_prediction.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/fake_devices.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/server/temporary_directory.h"

@@ -64,12 +64,13 @@ TEST_F(MetricsTest, SayWhatHappened) {
   const std::string text = Text();
   for (const char* line :
        {"mdhd_info{version=\"1.2.3\"} 1\n", "mdhd_records 1\n", "mdhd_store_problem 0\n",
-        "mdhd_lookups_total{outcome=\"found\"} 1\n", "mdhd_lookups_total{outcome=\"missed\"} 1\n",
-        "mdhd_lookup_latency_seconds_count 2\n",
+        "mdhd_store_age_seconds 0\n", "mdhd_lookups_total{outcome=\"found\"} 1\n",
+        "mdhd_lookups_total{outcome=\"missed\"} 1\n", "mdhd_lookup_latency_seconds_count 2\n",
         "mdhd_lookup_latency_seconds_bucket{le=\"+Inf\"} 2\n",
         "mdhd_trials_total{outcome=\"wrong result\"} 1\n", "mdhd_measuring_seconds_total 2\n",
-        "mdhd_bound_violations_total 0\n", "mdhd_jobs{state=\"queued\"} 0\n",
-        "mdhd_jobs_ended_total{state=\"succeeded\"} 0\n",
+        "mdhd_helped_trials_total{help=\"got\"} 0\n",
+        "mdhd_helped_trials_total{help=\"given\"} 0\n", "mdhd_bound_violations_total 0\n",
+        "mdhd_jobs{state=\"queued\"} 0\n", "mdhd_jobs_ended_total{state=\"succeeded\"} 0\n",
         "mdhd_device_healthy{device=\"devices/cpu\"", "process_start_time_seconds 1000000\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }

@@ -56,6 +56,51 @@ TEST_F(LookupTableTest, FindsTheRecordOfThisDevice) {
   EXPECT_EQ(found.record().time_ns(), 100);
 }
 
+TEST_F(LookupTableTest, OnlyRecordsOfDevicesThatAreServedAreKept) {
+  LookupTable table({KeyEnvironment{"cpu B", "gcc 12"}});
+  table.ServeOnly({"cpu A", "cpu C"});
+  v1::KernelKey other = key_;
+  other.set_device_fingerprint("cpu B");
+  table.Put(RecordOf(key_, 100));
+  table.Put(RecordOf(other, 50));
+  table.Apply(v1::KERNEL_CHANGE_KIND_REMOVED, RecordOf(other, 50));
+  EXPECT_EQ(Parse(table.Find(key_, v1::MATCH_KIND_EXACT)).record().time_ns(), 100);
+  EXPECT_FALSE(table.FindRecord(other).ok());
+  // Whether it is named, or the default.
+  for (const v1::KernelKey& key : {other, Asked(other)}) {
+    const Status status = table.Find(key, v1::MATCH_KIND_EXACT).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(),
+              "this daemon does not serve device cpu B, only (--serve-devices) cpu A, cpu C: ask "
+              "another one");
+    EXPECT_EQ(DetailOf<google::rpc::ErrorInfo>(status)->reason(), "DEVICE_NOT_SERVED");
+  }
+}
+
+TEST_F(LookupTableTest, WithoutADefaultRequestsMustNameADevice) {
+  LookupTable table({KeyEnvironment(), Here()});
+  table.Put(RecordOf(key_, 100));
+  EXPECT_EQ(table.Find(Asked(key_), v1::MATCH_KIND_EXACT).status().code(),
+            absl::StatusCode::kUnavailable);
+  const int64_t version = table.version();
+  table.SetNoDefault(absl::InvalidArgumentError("name one"));
+  EXPECT_GT(table.version(), version);
+  EXPECT_EQ(table.Find(Asked(key_), v1::MATCH_KIND_EXACT).status(),
+            absl::InvalidArgumentError("name one"));
+  // The compiler of a device that is named is known.
+  v1::KernelKey named = Asked(key_);
+  named.set_device_fingerprint("cpu A");
+  EXPECT_EQ(Parse(table.Find(named, v1::MATCH_KIND_EXACT)).match(), v1::MATCH_KIND_EXACT);
+}
+
+TEST_F(LookupTableTest, TheSameEnvironmentsAreNoChange) {
+  const int64_t version = table_.version();
+  table_.SetEnvironments({Here()});
+  EXPECT_EQ(table_.version(), version);
+  table_.SetEnvironments({Here(), KeyEnvironment{"cpu B", ""}});
+  EXPECT_GT(table_.version(), version);
+}
+
 TEST_F(LookupTableTest, ANewRecordReplacesTheOldOne) {
   table_.Put(RecordOf(key_, 100));
   table_.Put(RecordOf(key_, 90));

@@ -1,9 +1,12 @@
 // Candidates on the wire: what remains of them, how they are finished, and jobs that keep to them.
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/device_conversion.h"
 #include "proto/pipeline_conversion.h"
 #include "tests/server/service_fixture.h"
 
@@ -32,6 +35,14 @@ class CandidateServiceTest : public ServiceTest {
     candidate.mutable_restrictions()->Add(restrictions.begin(), restrictions.end());
     return candidate;
   }
+  // On a CPU of which it is known how it is clocked.
+  static v1::Candidate Clocked(const std::vector<v1::Restriction>& restrictions = {}) {
+    DeviceDescription cpu = FakeCpu();
+    cpu.clock_hz = 3e9;
+    v1::Candidate candidate = CandidateOf(restrictions, 512);
+    *candidate.mutable_device()->mutable_description() = ToProto(cpu);
+    return candidate;
+  }
   static const v1::CandidateDecision& DecisionOn(const v1::DescribeCandidateResponse& described,
                                                  const std::string& parameter) {
     for (const v1::CandidateDecision& decision : described.decisions()) {
@@ -47,6 +58,44 @@ class CandidateServiceTest : public ServiceTest {
     return "0";
   }
 };
+
+TEST_F(CandidateServiceTest, ComparesBoundsWithATime) {
+  v1::BoundComparison comparison;
+  EXPECT_TRUE(absl::IsNotFound(client_->DescribeCandidate(CandidateOf(), comparison).status()));
+  Put(64, 5'000);
+  EXPECT_EQ(client_->DescribeCandidate(CandidateOf(), comparison)->bounds().time_ns(), 5'000);
+  comparison.set_time_ns(1e12);
+  comparison.set_most_configurations(500);
+  const auto slow = client_->DescribeCandidate(Clocked(), comparison);
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  const v1::BoundHistogram& bounds = slow->bounds();
+  EXPECT_FALSE(bounds.is_exact());
+  EXPECT_EQ(bounds.configurations(), 500);
+  EXPECT_EQ(bounds.left(), 500);
+  EXPECT_EQ(bounds.counts(0), 500);
+  EXPECT_EQ(bounds.left_share_high(), 1);
+  EXPECT_GT(bounds.left_share_low(), 0.99);
+  // Nothing is faster than a nanosecond.
+  comparison.set_time_ns(1);
+  const auto fast = client_->DescribeCandidate(Clocked(), comparison);
+  ASSERT_TRUE(fast.ok()) << fast.status();
+  EXPECT_EQ(fast->bounds().left(), 0);
+  EXPECT_EQ(fast->bounds().counts(5), 500);
+  EXPECT_FALSE(client_->DescribeCandidate(CandidateOf())->has_bounds());
+}
+
+TEST_F(CandidateServiceTest, ComparesOnlyWithWhatIsInRange) {
+  for (const auto& [time, most] :
+       {std::pair(-1.0, 10), {std::nan(""), 10}, {HUGE_VAL, 10}, {1.0, -1}, {1.0, 100'001}}) {
+    v1::BoundComparison comparison;
+    comparison.set_time_ns(time);
+    comparison.set_most_configurations(most);
+    const auto refused = client_->DescribeCandidate(CandidateOf(), comparison);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+    EXPECT_EQ(FieldOf(refused.status()),
+              most == 10 ? "comparison.time_ns" : "comparison.most_configurations");
+  }
+}
 
 TEST_F(CandidateServiceTest, DescribesWhatRemains) {
   const auto open = client_->DescribeCandidate(CandidateOf());
@@ -70,6 +119,30 @@ TEST_F(CandidateServiceTest, DescribesWhatRemains) {
   EXPECT_TRUE(DecisionOn(*decided, "parts_L2_k").is_restricted());
   EXPECT_EQ(DecisionOn(*decided, "parts_L2_k").remaining_values(), 1);
   EXPECT_THAT(decided->schedule(), HasSubstr("L2: parts k=4"));
+}
+
+// That bounds hold of what is measured, bound_campaign judges.
+TEST_F(CandidateServiceTest, SaysWhatNothingCanBeFasterThan) {
+  const auto unknown = client_->DescribeCandidate(CandidateOf({}, 512));  // how it is clocked
+  ASSERT_TRUE(unknown.ok()) << unknown.status();
+  EXPECT_EQ(unknown->bound_ns(), 0);
+  const auto open = client_->DescribeCandidate(Clocked());
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_GT(open->bound_ns(), 0);
+  EXPECT_THAT(open->binding_floor(), Not(IsEmpty()));
+  EXPECT_THAT(open->bound_assumption(), HasSubstr("no core is clocked above"));
+  bool rises = false;
+  for (const v1::CandidateDecision& decision : open->decisions()) {
+    for (const v1::RemainingValue& value : decision.remaining()) {
+      EXPECT_GE(value.bound_ns(), open->bound_ns()) << decision.parameter();
+      if (value.bound_ns() <= open->bound_ns() || rises) continue;
+      rises = true;  // whoever decides so has the bound that was said
+      const auto decided =
+          client_->DescribeCandidate(Clocked({Restricted(decision.parameter(), value.value())}));
+      ASSERT_TRUE(decided.ok()) << decided.status();
+      EXPECT_GE(decided->bound_ns(), value.bound_ns()) << decision.parameter();
+    }
+  }
 }
 
 TEST_F(CandidateServiceTest, OrderMeansNothing) {

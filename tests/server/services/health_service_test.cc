@@ -32,7 +32,9 @@ class HealthServiceTest : public ::testing::Test {
 
   TemporaryDirectory directory_;
   std::atomic<bool> can_write_ = true;
-  HealthServiceImpl service_{[this] { return can_write_.load(); }};
+  std::atomic<bool> is_fresh_ = true;
+  HealthServiceImpl service_{[this] { return can_write_.load(); },
+                             [this] { return is_fresh_.load(); }};
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Health::Stub> stub_;
 };
@@ -68,6 +70,20 @@ TEST_F(HealthServiceTest, ServicesThatWriteServeNobodyWhileNothingCanBeWritten) 
   }
   context.TryCancel();
   reader->Finish();
+}
+
+TEST_F(HealthServiceTest, LookupsFromOldMemoryAreNothingToSendClientsTo) {
+  is_fresh_ = false;
+  HealthCheckResponse response;
+  ASSERT_TRUE(Check("mdh.v1.KernelService", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
+  for (const char* name : {"", "mdh.v1.TuningService", "mdh.v1.AdminService"}) {
+    ASSERT_TRUE(Check(name, response).ok()) << name;
+    EXPECT_EQ(response.status(), HealthCheckResponse::SERVING) << name;
+  }
+  is_fresh_ = true;
+  ASSERT_TRUE(Check("mdh.v1.KernelService", response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
 }
 
 TEST_F(HealthServiceTest, WhoWatchesIsToldOfTheEnd) {

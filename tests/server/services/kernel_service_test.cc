@@ -347,6 +347,19 @@ TEST_F(KernelServiceTest, AWatcherWithAnotherCursorStartsOver) {
   const Status expired = client_->WatchKernels("1000", ignore);
   EXPECT_EQ(expired.code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(ReasonOf(expired), "CURSOR_EXPIRED");
+  // As the database had before it was restored from a backup.
+  const Status restored = client_->WatchKernels("0123456789abcdef.0", ignore);
+  EXPECT_EQ(ReasonOf(restored), "CURSOR_EXPIRED");
+  EXPECT_THAT(std::string(restored.message()), ::testing::HasSubstr("a backup was restored"));
+  // As daemons gave it that knew of no incarnations; and as they do now.
+  std::string given;
+  const auto note = [&](const v1::WatchKernelsResponse& response) {
+    given = response.cursor();
+    return false;
+  };
+  EXPECT_TRUE(client_->WatchKernels("0", note).ok());
+  EXPECT_EQ(given, store_->incarnation() + ".0");
+  EXPECT_TRUE(client_->WatchKernels(given, note).ok());
   const Status wrong = client_->WatchKernels("nonsense", ignore);
   EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(FieldOf(wrong), "cursor");

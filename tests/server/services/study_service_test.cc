@@ -2,7 +2,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/server/overwrite.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
@@ -241,7 +242,7 @@ TEST_F(StudyServiceTest, PagesOfLongTrialsAreSmaller) {
     trial.trial.set_failure(std::string(4'000, 'x'));
     journal.push_back(std::move(trial));
   }
-  ASSERT_TRUE(studies_->PutTrials(1, *studies_->GetStudy(1), journal).ok());
+  ASSERT_TRUE(WriteTrials(*studies_, 1, studies_->GetStudy(1)->study, journal).ok());
   ASSERT_TRUE(Trials("studies/1", 2'000, "").ok());
   EXPECT_LT(trials_.trials_size(), 2'000);
   EXPECT_LT(trials_.ByteSizeLong(), 3u << 20);

@@ -184,13 +184,25 @@ TEST_F(TuningServiceTest, TheJournalIsListedInPages) {
   EXPECT_EQ(trial.device_time_ns(), 1000);
   std::vector<v1::TuningTrial> more(4);
   for (int n = 0; n < 4; ++n) more[static_cast<size_t>(n)].set_number(n + 2);
-  ASSERT_TRUE(store_->PutTrials(1, more).ok());
+  ASSERT_TRUE(store_->PutTrials({.number = 1, .epoch = 1}, more).ok());
   const auto first = client_->ListTuningTrials("tuningJobs/1", 3, "");
   EXPECT_EQ(first->trials_size(), 3);
   const auto rest = client_->ListTuningTrials("tuningJobs/1", 3, first->next_page_token());
   EXPECT_EQ(rest->trials_size(), 2);
   EXPECT_EQ(rest->trials(0).number(), 4);
   EXPECT_EQ(rest->next_page_token(), "");
+  // Those with one number, of several owners, are on one page.
+  for (const int64_t epoch : {2, 3}) {
+    ASSERT_TRUE(store_->PutTrials({.number = 1, .epoch = epoch}, {more[1]}).ok());
+  }
+  std::vector<int64_t> sizes;
+  std::string token;
+  do {
+    const auto page = client_->ListTuningTrials("tuningJobs/1", 2, token);
+    sizes.push_back(page->trials_size());
+    token = page->next_page_token();
+  } while (!token.empty() && sizes.size() < 10);
+  EXPECT_THAT(sizes, ::testing::ElementsAre(2, 3, 2));
   EXPECT_EQ(client_->ListTuningTrials("tuningJobs/9", 0, "").status().code(),
             absl::StatusCode::kNotFound);
 }

@@ -8,8 +8,9 @@
 #include "gtest/gtest.h"
 #include "proto/error_details.h"
 #include "server/records/resource_names.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/error_message.h"
+#include "tests/server/overwrite.h"
 #include "tests/server/study_specs.h"
 #include "tests/server/temporary_directory.h"
 
@@ -32,7 +33,7 @@ class FaultyStore : public StudyStore {
     MDH_RETURN_IF_ERROR(status);
     return store_.InsertStudy(study);
   }
-  Result<v1::Study> GetStudy(int64_t number) override { return store_.GetStudy(number); }
+  Result<StoredStudy> GetStudy(int64_t number) override { return store_.GetStudy(number); }
   Result<std::optional<v1::Study>> FindStudyByRequest(std::string_view request_id) override {
     return store_.FindStudyByRequest(request_id);
   }
@@ -46,13 +47,13 @@ class FaultyStore : public StudyStore {
     MDH_RETURN_IF_ERROR(status);
     return store_.DeleteStudy(number);
   }
-  Status PutTrials(int64_t number, const v1::Study& study,
-                   absl::Span<const JournalTrial> trials) override {
+  Result<int64_t> PutTrials(int64_t number, int64_t version, const v1::Study& study,
+                            absl::Span<const JournalTrial> trials) override {
     MDH_RETURN_IF_ERROR(status);
-    return store_.PutTrials(number, study, trials);
+    return store_.PutTrials(number, version, study, trials);
   }
-  Result<std::vector<JournalTrial>> AllTrials(int64_t number) override {
-    return store_.AllTrials(number);
+  Result<std::vector<JournalTrial>> AllTrials(int64_t number, int64_t version) override {
+    return store_.AllTrials(number, version);
   }
   Result<std::vector<v1::StudyTrial>> ToldTrials(int64_t number, int64_t after, int limit,
                                                  int64_t max_bytes) override {
@@ -133,7 +134,7 @@ class StudyCatalogueTest : public ::testing::Test {
 TEST_F(StudyCatalogueTest, SearchesUntilTheSpaceIsUsedUp) {
   const int64_t number = Create();
   Finish(number);
-  const Result<v1::Study> study = studies_->GetStudy(number);
+  const Result<v1::Study> study = studies_->GetStudy(number)->study;
   EXPECT_EQ(study->state(), v1::STUDY_STATE_FINISHED);
   EXPECT_EQ(study->state_reason(), "every configuration was evaluated");
   EXPECT_EQ(study->space_count(), std::to_string(study->evaluations()));
@@ -147,6 +148,37 @@ TEST_F(StudyCatalogueTest, SearchesUntilTheSpaceIsUsedUp) {
   EXPECT_EQ(study->spec().technique(), "auc_bandit") << "defaults are filled in";
   EXPECT_EQ(study->update_time().seconds(), 1'000'000 + study->evaluations());
   EXPECT_EQ(study->create_time().seconds(), 1'000'000);
+}
+
+TEST_F(StudyCatalogueTest, LowerBoundsLeaveOut) {
+  v1::StudySpec spec = ProductSpec();
+  spec.set_lower_bound("(a - 3) ** 2 + (b - 7) ** 2");
+  const int64_t number = Create(spec);
+  TellCost(number, Ask(number)[0]);
+  Restart();
+  Finish(number);
+  const Result<StoredStudy> stored = studies_->GetStudy(number);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const v1::Study& study = stored->study;
+  EXPECT_EQ(study.state_reason(),
+            "no configuration is better than the best, as the lower bound shows");
+  EXPECT_GT(study.left_out(), 0);
+  EXPECT_LT(study.evaluations(), 100);
+  EXPECT_EQ(study.best().cost(), 0.5);
+  EXPECT_EQ(study.lower_bound_violation(), "");
+}
+
+TEST_F(StudyCatalogueTest, LowerBoundsThatAreWrongAreNamed) {
+  v1::StudySpec spec = ProductSpec();
+  spec.set_lower_bound("1000");
+  const int64_t number = Create(spec);
+  Finish(number);
+  const Result<StoredStudy> stored = studies_->GetStudy(number);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const v1::Study& study = stored->study;
+  EXPECT_EQ(study.evaluations(), 144);
+  EXPECT_EQ(study.left_out(), 0);
+  EXPECT_THAT(study.lower_bound_violation(), HasSubstr("less than its lower bound of 1000, so "));
 }
 
 TEST_F(StudyCatalogueTest, GoesOnAfterARestartAtAnyPoint) {
@@ -234,12 +266,12 @@ TEST_F(StudyCatalogueTest, WhatCannotBeStoredHasNotHappened) {
   EXPECT_EQ(catalogue_->Delete(number), faulty_->status);
   EXPECT_EQ(catalogue_->Create(ProductSpec(), "").status(), faulty_->status);
   faulty_->status = absl::OkStatus();
-  EXPECT_EQ(studies_->GetStudy(number)->evaluations(), 0);
+  EXPECT_EQ(studies_->GetStudy(number)->study.evaluations(), 0);
   const std::vector<v1::StudyTrial> next = Ask(number);
   ASSERT_THAT(next, SizeIs(1));
   EXPECT_EQ(next[0].number(), 3) << "the number that was not acknowledged";
   TellCost(number, given[0]);
-  EXPECT_EQ(studies_->GetStudy(number)->evaluations(), 1);
+  EXPECT_EQ(studies_->GetStudy(number)->study.evaluations(), 1);
 }
 
 TEST_F(StudyCatalogueTest, ManyClientsGetEachConfigurationOnce) {
@@ -257,10 +289,10 @@ TEST_F(StudyCatalogueTest, ManyClientsGetEachConfigurationOnce) {
     });
   }
   for (std::thread& client : clients) client.join();
-  EXPECT_EQ(studies_->GetStudy(numbers[0])->state(), v1::STUDY_STATE_FINISHED);
+  EXPECT_EQ(studies_->GetStudy(numbers[0])->study.state(), v1::STUDY_STATE_FINISHED);
   EXPECT_EQ(Trace(numbers[0]), Trace(numbers[1]));
   EXPECT_EQ(std::to_string(Trace(numbers[0]).size()),
-            studies_->GetStudy(numbers[0])->space_count());
+            studies_->GetStudy(numbers[0])->study.space_count());
 }
 
 TEST_F(StudyCatalogueTest, ARequestIdGivesTheSameStudy) {
@@ -327,12 +359,53 @@ TEST_F(StudyCatalogueTest, BoundsTheSizeOfSpecifications) {
   EXPECT_THAT(ErrorMessage(catalogue_->Check(ProductSpec())), HasSubstr("more than 20"));
 }
 
+// Whoever was overtaken goes on from what the other process wrote.
+TEST_F(StudyCatalogueTest, ProcessesThatShareAStoreGiveEachConfigurationOnce) {
+  options_.is_shared = true;
+  Restart();
+  const int64_t number = Create();
+  StudyCatalogue other(*studies_, options_);
+  const std::vector<v1::StudyTrial> first = Ask(number);
+  const v1::StudyTrial second = other.Ask(number, 1, kLease)->trials(0);
+  EXPECT_EQ(second.number(), 2);
+  // Each may tell what the other has given out.
+  TellCost(number, second);
+  v1::TellTrialsRequest request;
+  *request.add_trials() = Outcome(first[0]);
+  EXPECT_EQ(other.Tell(number, request)->evaluations(), 2);
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 4; ++client) {
+    clients.emplace_back([&, &catalogue = client % 2 == 0 ? *catalogue_ : other] {
+      while (true) {
+        const Result<v1::AskTrialsResponse> response = catalogue.Ask(number, 1, kLease);
+        if (absl::IsAborted(response.status())) continue;
+        ASSERT_TRUE(response.ok()) << response.status();
+        if (response->state() != v1::STUDY_STATE_ACTIVE) break;
+        v1::TellTrialsRequest outcomes;
+        for (const v1::StudyTrial& trial : response->trials()) {
+          *outcomes.add_trials() = Outcome(trial);
+        }
+        if (outcomes.trials().empty()) continue;
+        Status told = absl::AbortedError("");
+        while (absl::IsAborted(told)) told = catalogue.Tell(number, outcomes).status();
+        EXPECT_TRUE(told.ok()) << told;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  const v1::Study study = studies_->GetStudy(number)->study;
+  EXPECT_EQ(study.state(), v1::STUDY_STATE_FINISHED);
+  EXPECT_EQ(std::to_string(Trace(number).size()), study.space_count());
+  ASSERT_TRUE(catalogue_->Delete(number).ok());
+  EXPECT_EQ(other.Ask(number, 1, kLease).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(StudyCatalogueTest, StudiesOfAnotherVersionCanBeReadAndEndedOnly) {
   const int64_t number = Create();
   for (int n = 0; n < 3; ++n) TellCost(number, Ask(number)[0]);
-  std::vector<JournalTrial> trials = *studies_->AllTrials(number);
+  std::vector<JournalTrial> trials = *ReadTrials(*studies_, number);
   trials[1].trial.mutable_configuration()->CopyFrom(trials[0].trial.configuration());
-  ASSERT_TRUE(studies_->PutTrials(number, *studies_->GetStudy(number), trials).ok());
+  ASSERT_TRUE(WriteTrials(*studies_, number, studies_->GetStudy(number)->study, trials).ok());
   Restart();
   const Status refusal = catalogue_->Ask(number, 1, kLease).status();
   EXPECT_EQ(refusal.code(), absl::StatusCode::kFailedPrecondition);

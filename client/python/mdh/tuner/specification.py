@@ -35,16 +35,21 @@ class Specification:
         decide: Optional[Mapping[str, Values]] = None,
         forbid: Optional[Mapping[str, Values]] = None,
         display_name: str = "",
+        lower_bound: Any = "",
+        gap: float = 0.0,
     ):
         """Zero and empty stand for the daemon's defaults. `constraints`: functions, texts of
         formulas or Constraints, besides those of the parameters. `definitions`: names for numbers
         or formulas, which formulas given as text may use. `abort`: an abort condition, or its text;
         default: when the space is used up. `decide`, `forbid`: values of parameters that are the only
-        ones to be searched, or that are not searched. Errors: ExpressionError."""
+        ones to be searched, or that are not searched. `lower_bound`: what no configuration costs less
+        than, a number or the text of a formula; `gap`: the share of the best cost by which better
+        ones do not matter then. Errors: ExpressionError."""
         self.proto = study_pb2.StudySpec(
             display_name=display_name, abort=abort_text(abort), seed=_whole("a seed", seed),
             lookahead=_whole("a lookahead", lookahead),
-            technique=technique_name(technique) if technique else "")
+            technique=technique_name(technique) if technique else "",
+            lower_bound=_bound_text(lower_bound), gap=_share("a gap", gap))
         self._places: List[Tuple[str, SourceLocation]] = []
         self._add_parameters(parameters)
         for name, definition in (definitions or {}).items():
@@ -99,6 +104,20 @@ def _whole(what: str, value: Any) -> int:
     if number < 0:
         raise wrong(f"{what} is a whole number, not {value!r}")
     return number
+
+
+def _bound_text(bound: Any) -> str:
+    if isinstance(bound, str):
+        return bound
+    if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+        raise wrong(f"a lower bound is a number or the text of a formula, not {bound!r}")
+    return repr(bound)
+
+
+def _share(what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise wrong(f"{what} is at least 0 and less than 1, not {value!r}")
+    return float(value)
 
 
 def _plain(value: Any) -> Any:

@@ -50,6 +50,8 @@ class StudyStatus:
     outstanding: int  # given out and not told
     best: Optional[Trial]
     active_seconds: float
+    left_out: int  # proposals, as the lower bound shows that they are no better than the best
+    lower_bound_violation: str  # how a trial contradicted it; empty if none did
     proto: study_pb2.Study  # everything
 
     @staticmethod
@@ -61,7 +63,7 @@ class StudyStatus:
             proto.name, state_name(proto.state), proto.state_reason,
             int(proto.space_count) if proto.space_count else None, tuple(proto.notices),
             proto.evaluations, proto.valid_evaluations, proto.outstanding, best,
-            proto.active_ns / 1e9, proto)
+            proto.active_ns / 1e9, proto.left_out, proto.lower_bound_violation, proto)
 
 
 def state_name(state: int) -> str:

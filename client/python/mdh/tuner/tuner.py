@@ -26,7 +26,8 @@ _DEFAULT_LOOKAHEAD = 4
 
 
 class SpaceWarning(UserWarning):
-    """What the daemon says about a search space, e.g. that a constraint divides by zero."""
+    """What the daemon says about a search space, e.g. that a constraint divides by zero, or that a cost
+    was less than its lower bound."""
 
 
 class Tuner:
@@ -45,6 +46,8 @@ class Tuner:
         self._technique: Technique = ""
         self._seed = 0
         self._lookahead = 0
+        self._lower_bound: Any = ""
+        self._gap = 0.0
         self._name = ""
         self._threads = 1
         self._lease_seconds = 60.0
@@ -99,6 +102,13 @@ class Tuner:
         """How many configurations may be evaluated at once, by any number of threads and clients;
         changes which are proposed. Default: 4, and at least the number of threads."""
         self._lookahead = lookahead
+        return self
+
+    def lower_bound(self, formula: Any, gap: float = 0.0) -> "Tuner":
+        """A number or the text of a formula over parameters and definitions: no configuration costs
+        less. What it shows to be no better than the best, or better by less than the share `gap`, is
+        not evaluated. If a cost is less, it counts no more (StudyStatus.lower_bound_violation)."""
+        self._lower_bound, self._gap = formula, gap
         return self
 
     def parallel(self, threads: int) -> "Tuner":
@@ -174,7 +184,10 @@ class Tuner:
             _LOG.info("%s: %s", study.name, study.spec.display_name or "tuning")
             Worker(study, cost_function, threads=self._threads, lease_seconds=self._lease_seconds,
                    reconnect_seconds=self._reconnect_seconds, on_progress=self._on_progress).run()
-            result = TuningResult(study.status(), study.trials())
+            status = study.status()
+            if status.lower_bound_violation:
+                warnings.warn(status.lower_bound_violation, SpaceWarning, stacklevel=2)
+            result = TuningResult(status, study.trials())
             if result.evaluations > 0 and not result:
                 raise NoConfigurationError(result)
             return result
@@ -217,7 +230,7 @@ class Tuner:
             self._parameters, self._constraints, definitions=self._definitions,
             technique=self._technique, seed=self._seed, lookahead=lookahead, abort=abort,
             start=self._start, decide=self._decide, forbid=self._forbid,
-            display_name=self._name)
+            display_name=self._name, lower_bound=self._lower_bound, gap=self._gap)
 
     @staticmethod
     def _check_same(study: Study, specification: Specification) -> None:
@@ -226,7 +239,8 @@ class Tuner:
         for known, given in zip(study.spec.tables, wanted.tables):
             given.text = known.text  # lines of Python change
         for field, what in (("parameters", "tuning parameters"), ("constraints", "constraints"),
-                            ("tables", "constraints"), ("abort", "an abort condition")):
+                            ("tables", "constraints"), ("abort", "an abort condition"),
+                            ("lower_bound", "bounds"), ("gap", "a gap")):
             if getattr(study.spec, field) != getattr(wanted, field):
                 raise wrong(f"{study.name} was created with other {what}".replace(
-                    "other an", "another"))
+                    "other an", "another").replace("other a ", "another "))

@@ -23,6 +23,17 @@ TEST(DeviceArgument, AttachedDevicesHaveTheNamesOfTheirKinds) {
   }
 }
 
+TEST(DeviceArgument, DevicesOfOtherDaemonsAndFingerprintsAreAttached) {
+  for (const char* text :
+       {"nodes/w1/devices/cuda0", "cuda 'NVIDIA H100 80GB HBM3/PCIe'; sm_90; compiler unknown"}) {
+    const auto device = ParseDeviceArgument(text);
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_TRUE(device->is_attached);
+    EXPECT_EQ(device->selection.name(), text);
+    EXPECT_EQ(DeviceNameFromArgument(text), text);
+  }
+}
+
 TEST(DeviceArgument, OtherNamesAreKnownDevices) {
   for (const char* text : {"h100", "knownDevices/h100"}) {
     const auto device = ParseDeviceArgument(text);

@@ -42,6 +42,21 @@ TEST(DeviceFormat, ShowsLimitsPeaksHealthAndLoad) {
   }
 }
 
+TEST(DeviceFormat, SaysWhoseADeviceIsAndWhoIsGone) {
+  v1::Device device = Gpu();
+  EXPECT_THAT(FormatDevice(device), Not(HasSubstr("daemon")));
+  device.set_node("nodes/w1");
+  EXPECT_THAT(FormatDevice(device), HasSubstr("daemon       nodes/w1\n"));
+  v1::Node node;
+  node.set_name("nodes/w1");
+  node.set_server_version("0.1.0");
+  node.set_generator_version(16);
+  EXPECT_EQ(FormatNode(node), "nodes/w1: mdhd 0.1.0, generator 16\n");
+  node.set_is_gone(true);
+  node.mutable_seen_time()->set_seconds(1'000'000'000);
+  EXPECT_THAT(FormatNode(node), HasSubstr("gone: last heard of at 2001-09-09T01:46:40Z\n"));
+}
+
 TEST(DeviceFormat, SaysWhatIsWrong) {
   v1::Device device = Gpu();
   device.clear_peaks();

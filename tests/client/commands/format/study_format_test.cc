@@ -96,6 +96,11 @@ TEST(StudyFormatTest, AStudyInWords) {
   EXPECT_EQ(StudyRow(study), (std::vector<std::string>{"studies/3", "finished", "24", "0", "0.1",
                                                        "1970-01-01 00:00", "saxpy"}));
   EXPECT_EQ(StudyTable().size(), StudyRow(study).size());
+  study.mutable_spec()->set_lower_bound("8 / WPT");
+  study.set_left_out(7);
+  study.set_lower_bound_violation("trial 3 cost 1");
+  EXPECT_THAT(FormatStudy(study), HasSubstr("  lower bound  8 / WPT, which left out 7\n"));
+  EXPECT_THAT(FormatStudy(study), HasSubstr("  wrong bound  trial 3 cost 1\n"));
   study.clear_space_count();
   EXPECT_THAT(FormatStudy(study), HasSubstr("  space        too large to be counted of 1"));
 }

@@ -9,8 +9,10 @@ namespace mdh::top_format_test {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -57,6 +59,27 @@ TEST(TopFormatTest, ShowsDevicesAndJobs) {
   EXPECT_THAT(lines, Contains(HasSubstr("tuningJobs/1, 1 waiting")));
   EXPECT_THAT(lines, Contains(HasSubstr("[#####.....]      40       0  79.1 us    5 s")));
   EXPECT_THAT(lines, Contains(HasSubstr("unhealthy: it fell off [2J the bus")));
+}
+
+TEST(TopFormatTest, ShowsWhoseDevicesAndJobsAre) {
+  DaemonState state = Sample(2);
+  EXPECT_THAT(FormatTop(state, {.columns = 140, .rows = 24}, Styling::kPlain),
+              Not(Contains(HasSubstr("NODE"))));
+  for (const char* name : {"nodes/front", "nodes/w1", "nodes/w2"}) {
+    state.nodes.emplace_back().set_name(name);
+  }
+  state.nodes[2].set_is_gone(true);
+  state.devices[0].set_name("nodes/w1/devices/cpu");
+  state.jobs[0].set_node("nodes/w1");
+  state.jobs[0].set_devices(0, "nodes/w1/devices/cpu");
+  state.jobs[1].set_devices(0, "cpu 'AMD EPYC'; cores 2; compiler unknown");
+  const auto lines = FormatTop(state, {.columns = 140, .rows = 24}, Styling::kPlain);
+  EXPECT_THAT(lines[1], StartsWith("1 running, 1 queued, 0 paused"));
+  EXPECT_EQ(lines[2], "3 daemons on the database; w2 is gone");
+  EXPECT_THAT(lines, Contains(StartsWith("nodes/w1/devices/cpu")));
+  EXPECT_THAT(lines, Contains(HasSubstr("NODE")));
+  EXPECT_THAT(lines, Contains(ContainsRegex("w1 +w1:cpu +matmul")));
+  EXPECT_THAT(lines, Contains(ContainsRegex("- +cpu 'AMD EPYC' +matmul")));
 }
 
 TEST(TopFormatTest, FitsIntoAnyTerminal) {

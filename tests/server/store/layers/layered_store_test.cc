@@ -10,7 +10,7 @@
 #include "proto/bundle_writer.h"
 #include "server/records/resource_names.h"
 #include "server/store/bundle.h"
-#include "server/store/sqlite_store.h"
+#include "server/store/sqlite/sqlite_store.h"
 #include "tests/server/temporary_directory.h"
 
 namespace mdh::layered_store_test {

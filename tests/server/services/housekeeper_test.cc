@@ -1,0 +1,69 @@
+#include "server/services/housekeeper.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "server/store/layers/forwarding_store.h"
+#include "server/store/sqlite/sqlite_store.h"
+#include "tests/server/eventually.h"
+#include "tests/server/temporary_directory.h"
+
+namespace mdh::housekeeper_test {
+namespace {
+
+// Has very much to forget, and others who want something of jobs.
+class BusyStore : public ForwardingStore {
+ public:
+  explicit BusyStore(std::unique_ptr<Store> store) : ForwardingStore(std::move(store)) {}
+  Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override {
+    may_forget.WaitForNotification();
+    return ForwardingStore::Forget(retention);
+  }
+  void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
+    wished_of = owner;
+    wish = std::move(on_wish);
+  }
+
+  absl::Notification may_forget;
+  std::string wished_of;
+  std::function<void()> wish;
+};
+
+class HousekeeperTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Housekeeper> Start(absl::Duration renew) {
+    HousekeeperOptions options;
+    options.renew = renew;
+    options.owner = "one";
+    options.renew_leases = [this] { ++renewals_; };
+    return *Housekeeper::Start(store_, AdminOptions(), std::move(options));
+  }
+
+  const TemporaryDirectory directory_;
+  BusyStore store_{*OpenSqliteStore({.path = directory_.File("mdhd.sqlite")})};
+  std::atomic<int> renewals_ = 0;
+};
+
+TEST_F(HousekeeperTest, LeasesAreRenewedWhileMuchIsForgotten) {
+  const auto keeper = Start(absl::Milliseconds(1));
+  EXPECT_TRUE(Eventually([&] { return renewals_ > 3; }));
+  store_.may_forget.Notify();
+}
+
+TEST_F(HousekeeperTest, WhatOthersWantOfJobsIsHeardAtOnce) {
+  store_.may_forget.Notify();
+  auto keeper = Start(absl::Hours(1));
+  EXPECT_EQ(store_.wished_of, "one");
+  EXPECT_TRUE(Eventually([&] { return renewals_ == 1; }));
+  store_.wish();
+  EXPECT_TRUE(Eventually([&] { return renewals_ == 2; }));
+  keeper.reset();
+  EXPECT_FALSE(store_.wish);
+}
+
+}  // namespace
+}  // namespace mdh::housekeeper_test

@@ -1,6 +1,7 @@
 // Daemons that are cut off from the PostgreSQL server that they share, each in another way: others
 // take their jobs over, and nobody works on a job that is another's.
 #include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
 #include "client/client.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/cut_network.h"
@@ -91,15 +92,45 @@ class PartitionTest : public ::testing::Test {
     return audit_->Number(absl::StrCat("SELECT count(*) FROM mdhd.jobs WHERE owner = 'daemon",
                                        kCutOff, "' AND epoch > 1"));
   }
+  // When the daemon stopped the job because it did not hear of the database, by its log.
+  static absl::Time StoppedAt(FleetMember& member, const std::string& job) {
+    const std::string number = job.substr(job.find('/') + 1);
+    const std::string log = member.program().err();
+    const size_t found = log.find(
+        absl::StrCat("job=", number, " stops: the database was not heard of for the time of"));
+    if (found == std::string::npos) return absl::InfiniteFuture();
+    const size_t begin = log.rfind('\n', found) + 1;
+    absl::Time time = absl::InfiniteFuture();
+    std::string error;
+    EXPECT_TRUE(absl::ParseTime("%Y-%m-%dT%H:%M:%E*S",
+                                log.substr(begin, log.find(' ', begin) - begin),
+                                absl::LocalTimeZone(), &time, &error))
+        << error;
+    return time;
+  }
+  static bool IsIdle(const FleetMember& member) {
+    const Result<v1::Device> device =
+        (*Client::Connect(member.address()))->GetDevice("devices/cpu");
+    EXPECT_TRUE(device.ok()) << device.status();
+    return device.ok() && device->load().running_job().empty();
+  }
   // Those that are cut off work on nothing any more.
   void ExpectNoTrials(const std::vector<std::string>& jobs, absl::Time cut) {
-    // The last lease was granted at most when the last link was cut. A trial that had begun may
-    // end, and counts when its writes were given up, which wait two seconds each for the server.
-    absl::SleepFor(cut + absl::Seconds(kLeaseS + 8) - absl::Now());
+    for (int n = 0; n < kCutOff; ++n) {
+      FleetMember& member = members_[n];
+      SCOPED_TRACE(kCuts[n].what);
+      EXPECT_TRUE(Eventually([&] { return StoppedAt(member, jobs[n]) < absl::InfiniteFuture(); }));
+      // The last lease was granted at most when the last link was cut.
+      EXPECT_LE(StoppedAt(member, jobs[n]) - cut, absl::Seconds(kLeaseS + 1));
+      // Trials that had begun end, and count when their writes were given up, which wait for the
+      // server, one after the other.
+      EXPECT_TRUE(Eventually([&] { return IsIdle(member); })) << member.program().err();
+    }
     std::vector<int64_t> trials;
     for (int n = 0; n < kCutOff; ++n) trials.push_back(TrialsAt(members_[n], jobs[n]));
     absl::SleepFor(absl::Milliseconds(1'500));
     for (int n = 0; n < kCutOff; ++n) {
+      EXPECT_TRUE(IsIdle(members_[n])) << kCuts[n].what;
       EXPECT_LE(TrialsAt(members_[n], jobs[n]), trials[n]) << kCuts[n].what << "\n"
                                                            << members_[n].program().err();
     }

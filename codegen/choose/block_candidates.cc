@@ -68,6 +68,8 @@ class Climber {
       add(Start(lane));
       if (!e_.has_reduction()) continue;
       add(WithCopies(Start(lane)));
+      add(WithTiles(WithCopies(Start(lane)), &Cut::strided));
+      add(WithTiles(WithCopies(Start(lane)), &Cut::vector));
       if (HasFewResults()) add(WithReducingThreads(Start(lane)));
     }
     return starts;
@@ -127,6 +129,15 @@ class Climber {
         cut.threads = 8;
         threads *= 8;
       }
+    }
+    return design;
+  }
+
+  // Threads have tiles of results: of neighbours, or of points as far apart as there are threads,
+  // whose rows in copies can stay as they are in memory.
+  BlockDesign WithTiles(BlockDesign design, int64_t Cut::*points) const {
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (IsKept(d) && design.cuts[d].threads > 1) design.cuts[d].*points = 4;
     }
     return design;
   }

@@ -29,7 +29,8 @@ constexpr double kNextLaunch = 3500;    // of the stage that combines partial re
 constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
 constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
 constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
-constexpr double kSameElement = 4;      // between two additions to it
+constexpr double kAtomicsPerCycle = 128;  // of all multiprocessors, wherever they add
+constexpr double kSameElement = 4;        // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
 constexpr double kMostUnrolledPoints = 1024;  // of a thread's loops: more never paid
@@ -38,11 +39,28 @@ constexpr double kMostOverestimated = 1.2;  // registers, over what the compiler
 constexpr double kBeside = 10, kMostBeside = 0.6;
 // Farther apart makes no difference; the threads of a warp may be many times that apart.
 constexpr int64_t kLongestStride = int64_t{1} << 32;
+constexpr int64_t kMostAligned = 16;     // elements that are copied or loaded at once
 constexpr double kMostIndependent = 64;  // results of a thread that hide waiting
 
 double CeilQuotient(double a, double b) { return std::ceil(a / b); }
 
 using Copy = BlockDesign::Copy;
+
+// Of every access but for what moves along rows in steps of one: neighbours can be loaded at once
+// where they begin at multiples.
+int64_t AlignmentOf(const Buffer& buffer) {
+  int64_t alignment = kMostAligned;
+  if (buffer.extents.empty()) return alignment;
+  const int along_rows = OnlyDimension(buffer, static_cast<int>(buffer.extents.size()) - 1);
+  for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+    const AffineIndex offset = buffer.Linearized(static_cast<int>(a));
+    alignment = std::gcd(alignment, offset.constant);
+    for (int d = 0; d < std::ssize(offset.coefficients); ++d) {
+      if (d != along_rows) alignment = std::gcd(alignment, offset.coefficients[d]);
+    }
+  }
+  return alignment;
+}
 
 }  // namespace
 
@@ -53,6 +71,7 @@ BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const B
   m.accesses = static_cast<double>(buffer.accesses.size());
   m.bytes = static_cast<double>(buffer.type.size_bytes());
   m.total = static_cast<double>(buffer.elements());
+  m.alignment = AlignmentOf(buffer);
   const std::vector<int64_t> strides = buffer.strides();
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
@@ -155,6 +174,7 @@ void BlockCostModel::AddAtomics(Shape& s) const {
     s.store_bytes += output.total * output.bytes;
   }
   s.instructions += additions / Owners(s) * 2;
+  s.atomics = s.blocks * warps * kWarp * additions;
 }
 
 bool BlockCostModel::CombinesByShuffles(const Shape& s) const {
@@ -215,6 +235,14 @@ void BlockCostModel::AddWaiting(Shape& s) const {
         warps * std::max(s.instructions / kIssueWidth, s.local_cycles) / std::max(1.0, steps);
     waiting += latency_ + steps * std::max(0.0, latency_ - s.parts_ahead * each);
   }
+  // Barriers between copies keep the warps of a block together, which then wait at the same time
+  // for what they load themselves, while other blocks compute.
+  if (s.parts_ahead > 0 && s.direct_waits > 0) {
+    const double each = std::ceil(s.threads / kWarp) *
+                        std::max(s.instructions / kIssueWidth, s.local_cycles) / s.direct_waits;
+    s.exposed = s.direct_waits * std::max(0.0, latency_ - (s.at_once - 1) * each) *
+                std::ceil(s.busiest / s.at_once);
+  }
   const double chain =
       s.points / std::max(1.0, s.results) * kOperationLatency + steps * kLocalLatency;
   s.cost.latency = (waiting + std::max(chain, s.instructions)) * std::ceil(s.busiest / s.at_once);
@@ -244,8 +272,9 @@ void BlockCostModel::Finish(Shape& s) const {
   const double warps = std::ceil(s.threads / kWarp);
   const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;
   const double shared = static_cast<double>(limits_.shared_bytes_per_block);
+  // As many as the compiler is told to leave registers for, where that is more.
   const double resident = std::max(
-      1.0,
+      std::max(1.0, static_cast<double>(asked)),
       std::floor(std::min({kMostThreads / (warps * kWarp), kMostBlocks, per_block / allocated,
                            s.shared_bytes > 0 ? shared / (s.shared_bytes + 1024) : kMostBlocks})));
   // Blocks that the busiest multiprocessor computes.
@@ -270,6 +299,8 @@ void BlockCostModel::Finish(Shape& s) const {
   for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);
+  // Blocks that began together add at the same time, the last ones beside nothing else.
+  s.exposed += s.atomics / kAtomicsPerCycle / std::ceil(s.busiest / s.at_once);
   cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
                   (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
                    : s.combines(CombineBlocks::kPartials)              ? kNextLaunch
@@ -284,7 +315,7 @@ void BlockCostModel::Finish(Shape& s) const {
   const double beside =
       std::min(kMostBeside,
                kBeside / (s.at_once * warps * std::sqrt(std::min(s.results, kMostIndependent))));
-  cost.total = most + beside * (sum - most) + cost.launches;
+  cost.total = most + beside * (sum - most) + s.exposed + cost.launches;
 }
 
 // Whether a block may have so many threads along each of its dimensions; from the third one on they

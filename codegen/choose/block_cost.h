@@ -53,6 +53,7 @@ class BlockCostModel {
     std::vector<int> used;          // MDA dimensions
     std::vector<int64_t> strides;   // elements per step in each MDA dimension
     double accesses, bytes, total;  // bytes of an element, elements
+    int64_t alignment;              // elements that divide the distances of rows and accesses
   };
   struct Shape;  // of one design
   struct CopyLayout {

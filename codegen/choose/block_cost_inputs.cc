@@ -10,6 +10,7 @@ namespace {
 using Copy = BlockDesign::Copy;
 
 constexpr double kFewestAsyncBytes = 4;
+constexpr double kDivision = 5;  // instructions of a division by a constant, and what is left
 
 }  // namespace
 
@@ -68,9 +69,10 @@ double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s,
 void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& designed,
                                Shape& s) const {
   const double fragment = Fragment(buffer, s, s.fragment);
-  const double loads = std::ceil(fragment / designed.vector) * s.rolled * s.iterations * s.tiles;
-  s.local_cycles += loads * WarpLines<kLine>(buffer, s, designed.vector);
-  s.instructions += loads * 1.3;
+  const auto vector = static_cast<int>(std::gcd(int64_t{designed.vector}, buffer.alignment));
+  const double loads = std::ceil(fragment / vector) * s.rolled * s.iterations * s.tiles;
+  s.local_cycles += loads * WarpLines<kLine>(buffer, s, vector);
+  s.instructions += loads * 3;
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
@@ -81,7 +83,8 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   const double distinct =
       Elements(buffer, s.chunk) / (s.threads * std::max(1.0, fragment * s.rolled));
   s.traffic.push_back({bytes, at_once * buffer.bytes * std::min(1.0, distinct)});
-  s.waits += s.iterations * s.tiles * s.rolled;
+  s.direct_waits = s.iterations * s.tiles * s.rolled;
+  s.waits += s.direct_waits;
 }
 
 // How the elements of a copy in shared memory lie there.
@@ -98,7 +101,7 @@ BlockCostModel::CopyLayout BlockCostModel::LayOut(const BufferModel& buffer,
     layout.extents.push_back(extent);
   }
   const int innermost = layout.is_permuted ? designed.innermost : last;
-  int64_t stride = layout.extents[innermost] + (layout.is_permuted ? BlockDesign::kPadding : 0);
+  int64_t stride = layout.extents[innermost] + designed.padding;
   layout.strides[innermost] = 1;
   for (int x = last; x >= 0; --x) {
     if (x == innermost) continue;
@@ -125,7 +128,8 @@ void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInp
   const WarpThreads warp = s.FirstWarp([&](int d) { return steps[d]; });
   s.local_cycles += loads * warp.BankCycles(designed.vector * words);
   s.instructions += loads;
-  s.registers += Fragment(buffer, s, s.fragment_of_one) * words;
+  s.registers += Fragment(buffer, s, s.fragment_of_one) * words *
+                 (designed.is_along_reduction ? designed.vector : 1);
 }
 
 // Cycles in which a warp stores `width` neighbours of the source per thread.
@@ -157,17 +161,28 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   const double run = Run(buffer, box);
   const bool is_split = copy == Copy::kChunk && s.iterations > 1;  // from the computation of a part
   const bool is_async = is_split && async_stages > 0;
-  const bool is_wide = layout.extents.back() % 4 == 0 && run >= 4 && buffer.bytes == 4;
+  const bool is_wide =
+      layout.extents.back() % 4 == 0 && run >= 4 && buffer.bytes == 4 && buffer.alignment % 4 == 0;
   double width = is_wide ? 4 : 1;
   if (is_async) {
-    const int64_t row = layout.is_permuted ? 1 : std::gcd(layout.extents.back(), int64_t{16});
+    const int64_t row = layout.is_permuted ? 1 : std::gcd(layout.extents.back(), buffer.alignment);
     width = static_cast<double>(AsyncWidth(static_cast<int64_t>(buffer.bytes), row));
     s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes;
   }
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
+  // Where an element is in the box, by shifts or by divisions.
+  double divisions = 0;
+  for (size_t x = 1; x < layout.extents.size(); ++x) {
+    const int64_t extent = layout.extents[x];
+    divisions += (extent & (extent - 1)) == 0 ? 0 : 1;
+  }
   // Addresses and a load; stores, which asynchronous copies do not need.
-  s.instructions += times * rounds * (6 + (is_async ? 0 : layout.is_permuted ? width : 1));
+  s.instructions += times * rounds *
+                    (6 + kDivision * divisions +
+                     (is_async             ? 0
+                      : layout.is_permuted ? width
+                                           : 1));
   s.local_cycles +=
       times * rounds * (width * sectors + StoreCycles(buffer, layout, static_cast<int64_t>(width)));
   s.shared_bytes += layout.elements * buffer.bytes * (is_async ? async_stages : is_split ? 2 : 1);

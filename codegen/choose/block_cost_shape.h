@@ -37,7 +37,10 @@ struct BlockCostModel::Shape {
   double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device
   double waits = 0, barriers = 0;            // one after the other
-  double busiest = 1, at_once = 1;           // blocks of a multiprocessor
+  double direct_waits = 0;  // those of them that are for inputs that are read where they are
+  double atomics = 0;       // additions of all blocks to memory
+  double exposed = 0;       // cycles in which nothing else is done
+  double busiest = 1, at_once = 1;  // blocks of a multiprocessor
   // Bytes of an input, and of those that a thread waits for at once.
   absl::InlinedVector<std::pair<double, double>, 8> traffic;
   BlockCost cost;

@@ -18,18 +18,6 @@ constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the
 
 using Copy = BlockDesign::Copy;
 
-// The only dimension that moves in dimension x of the buffer, in steps of one; -1: not so.
-int OnlyDimension(const Buffer& buffer, int x) {
-  int only = -1;
-  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
-  for (size_t d = 0; d < coefficients.size(); ++d) {
-    if (coefficients[d] == 0) continue;
-    if (coefficients[d] != 1 || only >= 0) return -1;
-    only = static_cast<int>(d);
-  }
-  return only;
-}
-
 bool UsesDimension(const Buffer& buffer, int d) {
   return std::any_of(buffer.accesses.begin(), buffer.accesses.end(), [&](const IndexFunction& a) {
     return std::any_of(a.indices.begin(), a.indices.end(),
@@ -157,8 +145,8 @@ class Translator {
         std::vector<std::vector<int>>& layouts = input.memory.layouts.emplace_back();
         for (const int region : regions) layouts.push_back(region > 0 ? layout : input.layout);
       }
-      input.padding = BlockDesign::kPadding;
     }
+    input.padding = designed.padding;
     p_.inputs.push_back(std::move(input));
   }
 
@@ -212,6 +200,17 @@ class Translator {
 };
 
 }  // namespace
+
+int OnlyDimension(const Buffer& buffer, int x) {
+  int only = -1;
+  const std::vector<int64_t>& coefficients = buffer.accesses[0].indices[x].coefficients;
+  for (size_t d = 0; d < coefficients.size(); ++d) {
+    if (coefficients[d] == 0) continue;
+    if (coefficients[d] != 1 || only >= 0) return -1;
+    only = static_cast<int>(d);
+  }
+  return only;
+}
 
 std::vector<int> ReductionOrder(const Expression& e) {
   std::vector<int> order;
@@ -329,11 +328,16 @@ DesignedInput InputDesigner::Copied(const BlockDesign& design) const {
   }
   if (best >= 0) {
     input.innermost = best == last_ ? -1 : best;
+    input.padding = best == last_ ? 0 : BlockDesign::kPadding;
     return input;
   }
   if (along_last_ >= 0 && IsUnrolled(design, along_last_)) {
     input.vector = VectorOf(design.cuts[along_last_].vector);
   }
+  // Rows stay as they are in memory, so that they are copied as they are, and are read along a
+  // reduction; each begins where wide copies and loads can.
+  input.is_along_reduction = input.vector > 1;
+  if (input.is_along_reduction && used_.size() > 1) input.padding = most_lanes_;
   return input;
 }
 

@@ -35,7 +35,7 @@ struct BlockDesign : BlockChoices {
   // Where an input is copied to shared memory: nowhere, or what a block needs for the next points
   // of the reductions, for a tile, or for all of its tiles.
   enum class Copy : uint8_t { kNone, kChunk, kTile, kBlock };
-  // Of rows in shared memory that are written by columns.
+  // Elements, of rows in shared memory that are written by columns.
   static constexpr int kPadding = 4;
 
   // Designs are copied by the thousand, most of them without allocating.
@@ -86,6 +86,9 @@ void SetLaneTile(const Expression& expression, int64_t x, int64_t y, BlockDesign
 // Reduced dimensions in the order of their loops, the outermost first.
 std::vector<int> ReductionOrder(const Expression& expression);
 
+// The only dimension that moves in dimension x of the buffer, in steps of one; -1: not so.
+int OnlyDimension(const Buffer& buffer, int x);
+
 // What follows from the design for an input.
 struct DesignedInput {
   // The buffer's dimension that is innermost in the copy in shared memory, where it is not the
@@ -94,6 +97,11 @@ struct DesignedInput {
   // Elements that one instruction loads into registers: from shared memory where it is copied
   // there, else from device memory.
   int vector = 1;
+  // Whether these are neighbours along a reduction: a thread keeps them until it comes to them.
+  bool is_along_reduction = false;
+  // Elements that rows of the copy are longer than needed, so that threads of a warp that read or
+  // write different rows meet in no bank.
+  int padding = 0;
 };
 DesignedInput DesignInput(const Expression& expression, const BlockDesign& design, int input);
 

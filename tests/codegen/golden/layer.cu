@@ -25,30 +25,31 @@
 //   C: (i,j,k) -> (i, j)   h[i * 96 + j]
 //
 // Configuration:
-//   model=CUDA; tile=4,8,32|4,8,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=2
+//   model=CUDA; tile=4,32,32|2,32,32|2,1,1|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,3)(2,1)(2,2)|(3,3)(3,1)(3,2)|(4,3)(4,1)(4,2)|(5,3)(5,1)(5,2); results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unroll=4
 //
 // Schedule:
-//   BLK: tile i=4, j=8; on i=x, j=y
-//   DEV: tile i=4, j=8, k=whole
-//   THR: tile i=2, j=1, k=1; on i=y, j=x, k=z; lanes i=2, j=8, k=32
+//   BLK: tile i=4, j=32; on i=x, j=y
+//   DEV: tile i=2, j=32, k=whole
+//   THR: tile i=2, j=1, k=1; on j=x, k=y; lanes j=32, k=32
 //   SHR: tile i=1
+//   order DEV.i, SHR.i
 //   input A: in DM
 //   input B: in DM
-//   output C: in RM from SHR.i; across THR.k in SM
-//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=2; warps=0:0:0:0:4:1:0:0
+//   output C: in RM from DEV.i; across THR.k in SM
+//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
-//   BLK i 16 j 12 | THR i 2 j 8 k 32 | SHR i 2
+//   BLK i 16 j 3 | THR j 32 k 32 | DEV i 2 | SHR i 2
 //
 // (De/re)-composition of matmul (i = 64, j = 96, k = 32) for CUDA
 // 0  | D1     D2     D3 A,B  D4 A,B | S1     S2     S3 A,B  S4 A,B  S5 C  S6 C  | R1     R2     R3 C  R4 C
 // --------------------------------------------------------------------------------------------------------
 // 16 | (1,1)  BLK,x  DM DM   [1,2]  | (1,1)  BLK,x  RM RM   [1,2]   RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 12 | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
-// 2  | (2,1)  THR,y  DM DM   [1,2]  | (2,1)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,1)  THR,y  SM    [1,2]
-// 8  | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
-// 32 | (2,3)  THR,z  DM DM   [1,2]  | (2,3)  THR,z  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,z  SM    [1,2]
-// 2  | (4,2)  SHR,y  DM DM   [1,2]  | (4,2)  SHR,y  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,y  RM    [1,2]
+// 3  | (1,2)  BLK,y  DM DM   [1,2]  | (1,2)  BLK,y  RM RM   [1,2]   RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
+// 2  | (3,3)  DEV,z  DM DM   [1,2]  | (3,3)  DEV,z  RM RM   [1,2]   RM    [1,2] | (3,3)  DEV,z  RM    [1,2]
+// 32 | (2,2)  THR,x  DM DM   [1,2]  | (2,2)  THR,x  RM RM   [1,2]   RM    [1,2] | (2,2)  THR,x  SM    [1,2]
+// 32 | (2,3)  THR,y  DM DM   [1,2]  | (2,3)  THR,y  RM RM   [1,2]   RM    [1,2] | (2,3)  THR,y  SM    [1,2]
+// 2  | (4,2)  SHR,z  DM DM   [1,2]  | (4,2)  SHR,z  RM RM   [1,2]   RM    [1,2] | (4,2)  SHR,z  RM    [1,2]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
 // place in the order of all levels, as (layer,dimension). 2: layer and
 // dimension of the machine that a part is assigned to. D3, S3: memory of each
@@ -122,54 +123,61 @@ static __device__ inline const void* mdh_written_by_others(const void* p) {
 }
 
 // Of step 1, matmul: Every block computes its part.
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(1024)
 mdh_layer_0(const float* __restrict__ x, const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ y, char* __restrict__ scratch) {
   mdh_admit_next_stage();
   float* __restrict__ h = (float*)(scratch + 0);
-  __shared__ __align__(16) float C_exchange[1024];
+  __shared__ __align__(16) float C_exchange[4096];
   const int i_blk = blockIdx.x;
   const int j_blk = blockIdx.y;
   const int j_thr = threadIdx.x;
-  const int i_thr = threadIdx.y;
-  const int k_thr = threadIdx.z;
-  // Re-composition: 2 results of every thread.
-  float C_acc[2];
+  const int k_thr = threadIdx.y;
+  // Re-composition: 4 results of every thread.
+  float C_acc[4];
   #pragma unroll
-  for (int i_shr = 0; i_shr < 2; i_shr++) {
-    C_acc[i_shr] = 0.0f;
+  for (int i_dev = 0; i_dev < 2; i_dev++) {
+    #pragma unroll
+    for (int i_shr = 0; i_shr < 2; i_shr++) {
+      C_acc[i_dev * 2 + i_shr] = 0.0f;
+    }
   }
-  // i on SHR: 2 parts of 1 point.
+  // i on DEV: 2 parts of 2 points.
   #pragma unroll
-  for (int i_shr = 0; i_shr < 2; i_shr++) {
-    C_acc[i_shr] += x[i_blk * 128 + i_thr * 64 + k_thr + i_shr * 32] * w[j_blk * 8 + j_thr + k_thr * 96];
+  for (int i_dev = 0; i_dev < 2; i_dev++) {
+    // i on SHR: 2 parts of 1 point.
+    #pragma unroll
+    for (int i_shr = 0; i_shr < 2; i_shr++) {
+      C_acc[i_dev * 2 + i_shr] += x[i_blk * 128 + k_thr + i_dev * 64 + i_shr * 32] * w[j_blk * 32 + j_thr + k_thr * 96];
+    }
   }
-  // Re-composition: 32 threads, through shared memory, by one.
+  // Re-composition: 32 threads, through shared memory, by 2.
   #pragma unroll
-  for (int result = 0; result < 2; result++) {
-    C_exchange[k_thr * 16 + i_thr * 8 + j_thr + result * 512] = C_acc[result];
+  for (int result = 0; result < 4; result++) {
+    C_exchange[k_thr * 32 + j_thr + result * 1024] = C_acc[result];
   }
   __syncthreads();
-  if (k_thr < 1) {
+  if (k_thr < 2) {
     #pragma unroll
     for (int result = 0; result < 2; result++) {
-      C_acc[result] = C_exchange[i_thr * 8 + j_thr + result * 512];
+      C_acc[result] = C_exchange[j_thr + (k_thr * 2 + result) * 1024];
     }
-    const int C_exchange_at = i_thr * 8 + j_thr;
+    const int C_exchange_at = j_thr + k_thr * 2048;
     #pragma unroll 8
     for (int other = 1; other < 32; other++) {
       #pragma unroll
       for (int result = 0; result < 2; result++) {
         const float here = C_acc[result];
-        const float there = C_exchange[C_exchange_at + other * 16 + result * 512];
+        const float there = C_exchange[C_exchange_at + other * 32 + result * 1024];
         C_acc[result] = here + there;
       }
     }
   }
   // Re-composition: to the outputs.
-  if (k_thr < 1) {
+  if (k_thr < 2) {
+    const int i_dev = k_thr & 1;
     #pragma unroll
     for (int i_shr = 0; i_shr < 2; i_shr++) {
-      h[i_blk * 384 + j_blk * 8 + i_thr * 192 + j_thr + i_shr * 96] = C_acc[i_shr];
+      h[i_blk * 384 + j_blk * 32 + j_thr + i_dev * 192 + i_shr * 96] = C_acc[i_shr];
     }
   }
 }

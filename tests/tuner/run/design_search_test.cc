@@ -20,11 +20,11 @@ where f(A, B) -> C { C = A * B }
 class DesignSearchTest : public ::testing::Test {
  protected:
   // What a device might take that has a mind of its own: large blocks take much longer than the
-  // model says, and so does reading B where it is.
+  // model says, and so does reading A where it is.
   double Measured(const BlockCandidate& candidate) const {
     double cost = candidate.cost.total;
-    if (candidate.cost.threads >= 512) cost *= 1.6;
-    if (candidate.design.copies[1] == BlockDesign::Copy::kNone) cost *= 1.3;
+    if (candidate.cost.threads >= 256) cost *= 1.6;
+    if (candidate.design.copies[0] == BlockDesign::Copy::kNone) cost *= 1.3;
     return cost;
   }
 

@@ -10,7 +10,8 @@ namespace {
 using Copy = BlockDesign::Copy;
 
 constexpr double kFewestAsyncBytes = 4;
-constexpr double kDivision = 5;  // instructions of a division by a constant, and what is left
+constexpr double kDirectLoad = 3;  // instructions of a load and its address
+constexpr double kDivision = 3;    // instructions of a division by a constant, and what is left
 
 }  // namespace
 
@@ -72,7 +73,7 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   const auto vector = static_cast<int>(std::gcd(int64_t{designed.vector}, buffer.alignment));
   const double loads = std::ceil(fragment / vector) * s.rolled * s.iterations * s.tiles;
   s.local_cycles += loads * WarpLines<kLine>(buffer, s, vector);
-  s.instructions += loads * 3;
+  s.instructions += loads * kDirectLoad;
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);

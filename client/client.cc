@@ -351,7 +351,8 @@ Status Client::DeleteStudy(const std::string& name) {
 
 std::vector<std::string> JobsOf(const v1::CreateTuningJobResponse& created) {
   std::vector<std::string> names;
-  if (created.has_job()) names.push_back(created.job().name());
+  // Of an expression that is searched in steps it is the whole job.
+  if (created.has_job() && !created.has_whole_job()) names.push_back(created.job().name());
   for (const v1::PipelineStepJob& step : created.step_jobs()) names.push_back(step.job().name());
   // Daemons of earlier versions measure no whole kernels.
   if (created.has_whole_job()) names.push_back(created.whole_job().job().name());

@@ -109,6 +109,13 @@ Result<Computation> ReadComputation(const v1::ExpressionSource& source,
   return ToComputation(std::move(pipeline));
 }
 
+Result<Computation> ReadPrinted(const std::string& text, const ExpressionLimits& limits) {
+  v1::ExpressionSource source;
+  source.mutable_text()->set_text(text);
+  if (!HoldsPipeline(text)) return FromProto(source, limits);
+  return FromProto(source, PipelineLimits::Of(limits));
+}
+
 Result<Pipeline> FromProto(const v1::ExpressionSource& source, const PipelineLimits& limits) {
   switch (source.source_case()) {
     case v1::ExpressionSource::kText:

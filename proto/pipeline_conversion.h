@@ -31,6 +31,9 @@ struct PipelineLimits {
 Result<Computation> ReadComputation(const v1::ExpressionSource& source,
                                     const ExpressionLimits& limits);
 
+// The same of a text that was printed here (ParsePrinted): a pipeline of one step stays one.
+Result<Computation> ReadPrinted(const std::string& text, const ExpressionLimits& limits);
+
 // Whether a source has, or names, a pipeline, of one step, too; at next to no cost.
 bool HoldsPipeline(const v1::ExpressionSource& source);
 

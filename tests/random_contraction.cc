@@ -1,11 +1,17 @@
 #include "tests/random_contraction.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/text/pipeline_parser.h"
 #include "tests/random_type.h"
 #include "tests/random_view.h"
 
@@ -252,6 +258,60 @@ Result<Expression> TryContraction(Rng& rng, const RandomContractionOptions& opti
   return Expression::Create(std::move(spec));
 }
 
+std::string ProductText(Rng& rng, const RandomProductOptions& options) {
+  constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 11, 13, 17};
+  const int rank = 2 + static_cast<int>(Below(rng, 4));
+  std::vector<std::string> names, sizes, combine, kept;
+  int64_t points = 1;
+  for (int d = 0; d < rank; ++d) {
+    int64_t size = kSizes[Below(rng, std::size(kSizes))];
+    while (points * size > options.most_points) size = (size + 1) / 2;
+    points *= size;
+    names.push_back(absl::StrCat("i", d));
+    sizes.push_back(absl::StrCat(size));
+    const bool is_kept = Below(rng, 2) == 0;
+    combine.push_back(is_kept ? "++" : "+");
+    if (is_kept) kept.push_back(names.back());
+  }
+  const auto random_index = [&] {
+    std::vector<std::string> index;
+    for (const std::string& name : names) {
+      if (Below(rng, 2) == 0) index.push_back(name);
+    }
+    if (Below(rng, 4) == 0)
+      index.push_back(absl::StrCat(AnyOf(rng, names), "+", AnyOf(rng, names)));
+    return absl::StrCat("(", absl::StrJoin(index, ", "), ")");
+  };
+  const std::string dimensions = absl::StrCat("(", absl::StrJoin(names, ","), ") -> ");
+  std::vector<std::string> inputs, types, parameters, factors;
+  const int64_t count = 3 + Below(rng, options.most_factors - 2);
+  for (int64_t f = 0; f < count; ++f) {
+    const std::string name = absl::StrCat("x", f);
+    std::string access = random_index();
+    // The next factor is of the same buffer: its dimensions in another order.
+    const bool is_twice = access.find(',') != std::string::npos && Below(rng, 3) == 0;
+    parameters.push_back(name);
+    if (is_twice && f + 1 < count) {
+      const std::string inside = access.substr(1, access.size() - 2);
+      std::vector<std::string> index = absl::StrSplit(inside, ", ");
+      std::swap(index.front(), index.back());
+      absl::StrAppend(&access, ", (", absl::StrJoin(index, ", "), ")");
+      parameters.push_back(absl::StrCat("x", ++f));
+    }
+    inputs.push_back(absl::StrCat(name, ": ", dimensions, access));
+    types.emplace_back(options.type);
+  }
+  for (const std::string& name : parameters) {
+    factors.push_back(Below(rng, 4) == 0 ? absl::StrCat("(", name, " - 3)") : name);
+  }
+  return absl::StrCat("s := out_view<", options.type, ">( y: ", dimensions, "(",
+                      absl::StrJoin(kept, ", "), ") ) o md_hom<", absl::StrJoin(sizes, ","),
+                      ">( f, (", absl::StrJoin(combine, ","), ") ) o inp_view<",
+                      absl::StrJoin(types, ","), ">( ", absl::StrJoin(inputs, ", "), " ) where f(",
+                      absl::StrJoin(parameters, ", "), ") -> y { y = 3 * ",
+                      absl::StrJoin(factors, " * "), " }");
+}
+
 }  // namespace
 
 Expression RandomContraction(Rng& rng, const RandomContractionOptions& options) {
@@ -259,6 +319,14 @@ Expression RandomContraction(Rng& rng, const RandomContractionOptions& options) 
     Result<Expression> expression = TryContraction(rng, options);
     if (expression.ok()) return *std::move(expression);
   }
+}
+
+Pipeline RandomProduct(Rng& rng, const RandomProductOptions& options) {
+  const std::string text = ProductText(rng, options);
+  Result<Pipeline> pipeline = ParsePipeline(text);
+  if (pipeline.ok()) return *std::move(pipeline);
+  std::fprintf(stderr, "%s\n%s\n", text.c_str(), std::string(pipeline.status().message()).c_str());
+  std::abort();
 }
 
 }  // namespace mdh

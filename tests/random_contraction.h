@@ -1,7 +1,9 @@
-// Random contractions (core/expression/contraction_form.h), and computations that nearly are some.
+// Random contractions (core/expression/contraction_form.h), computations that nearly are some, and
+// sums of products of more factors.
 #pragma once
 
 #include "core/expression/expression.h"
+#include "core/pipeline/pipeline.h"
 #include "tests/random_expression.h"
 
 namespace mdh {
@@ -32,5 +34,18 @@ struct RandomContractionOptions {
 // not, eight-bit floating-point numbers and integers that are. All values are exact with the inputs
 // of RandomInputs, whatever the order. FindContractionForm accepts it, or, with a defect, does not.
 Expression RandomContraction(Rng& rng, const RandomContractionOptions& options = {});
+
+struct RandomProductOptions {
+  int most_factors = 6;
+  int64_t most_points = 3125;
+  // Of all buffers; up to three factors and 4096 points are exact in fp32 with the inputs of
+  // RandomInputs, others in fp64 and, as they wrap, in integers.
+  const char* type = "int32";
+};
+
+// Three factors or more over two to five dimensions of few points, which are kept or summed over:
+// vectors, matrices, tensors and scalars, some with two dimensions in an index, some batched, some
+// two accesses of one buffer, some computed of what is read. The only step of the pipeline.
+Pipeline RandomProduct(Rng& rng, const RandomProductOptions& options = {});
 
 }  // namespace mdh

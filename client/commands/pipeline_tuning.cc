@@ -183,7 +183,8 @@ Status WaitForPipeline(const GlobalOptions& options, Client& client, const Pipel
   } else {
     if (!ends->steps.empty()) PrintSteps(tuning.created, ends->steps);
     if (ends->whole && ends->whole->has_record()) PrintTurns(ends->whole->record().pipeline());
-    if (best.ok()) {
+    // Of an expression that is fastest as it stands there is nothing more to say.
+    if (best.ok() && best->has_pipeline()) {
       std::printf("%s", FormatPipelineKernel(tuning.pipeline.name(), best->pipeline()).c_str());
     }
     if (best.ok() && !tuning.kernel_command.empty()) {

@@ -168,10 +168,13 @@ Status Tune(const GlobalOptions& options, TuneArguments arguments) {
     });
     return absl::OkStatus();
   }
-  if (const auto* const pipeline = std::get_if<Pipeline>(&computation)) {
+  const auto* const expression = std::get_if<Expression>(&computation);
+  // The daemon searches some expressions in steps.
+  if (expression == nullptr || created.has_whole_job()) {
     return WaitForPipeline(
         options, *client,
-        {.pipeline = *pipeline,
+        {.pipeline =
+             expression == nullptr ? std::get<Pipeline>(computation) : Pipeline::Of(*expression),
          .options = arguments.options,
          .created = created,
          .kernel_command = KernelCommand(

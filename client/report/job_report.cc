@@ -282,7 +282,7 @@ json TurnsData(const JobReport& report) {
 nlohmann::json JobReportData(const JobReport& report) {
   const v1::TuningJob& job = report.runs[0].job;
   std::optional<Expression> expression;
-  const Result<Computation> parsed = ParseComputation(job.expression_text());
+  const Result<Computation> parsed = ParsePrinted(job.expression_text());
   if (parsed.ok() && std::holds_alternative<Expression>(*parsed)) {
     expression = std::get<Expression>(*parsed);
   }

@@ -20,4 +20,9 @@ Result<Computation> ParseComputation(std::string_view text, const Bindings& bind
   return ToComputation(std::move(pipeline));
 }
 
+Result<Computation> ParsePrinted(std::string_view text) {
+  if (!HoldsPipeline(text)) return ParseExpression(text);
+  return ParsePipeline(text);
+}
+
 }  // namespace mdh

@@ -28,7 +28,7 @@ Result<OfferedKernels> OfferedKernels::Create(const std::string& problem,
   if (!read.ParseFromString(problem)) {
     return absl::InvalidArgumentError("what is offered is no problem of a search");
   }
-  MDH_ASSIGN_OR_RETURN(Computation computation, ParseComputation(read.expression()));
+  MDH_ASSIGN_OR_RETURN(Computation computation, ParsePrinted(read.expression()));
   auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) {
     return absl::InvalidArgumentError("trials of pipelines are not offered");

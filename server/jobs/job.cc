@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/text/pipeline_parser.h"
 #include "server/records/kernel_key.h"
 
 namespace mdh {
@@ -34,6 +35,8 @@ void Job::Publish(v1::TuningProgress step, int max_steps) {
 
 std::string TwinIdOf(const v1::TuningJob& job) {
   std::string id = KernelId(job.key());
+  // The whole of a planned expression (AsPlanned) may await a search of it as it stands.
+  if (HoldsPipeline(job.expression_text())) absl::StrAppend(&id, " whole");
   for (const v1::Restriction& restriction : job.options().restrictions()) {
     absl::StrAppend(&id, " ", restriction.ByteSizeLong(), ":", restriction.SerializeAsString());
   }

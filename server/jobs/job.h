@@ -50,7 +50,8 @@ struct CreateJob {
 // Of the devices that the request is for, of which it has some.
 const DeviceDescription& DeviceOf(const CreateJob& request);
 
-// What identical requests share: the key, and what is decided for this job alone.
+// What identical requests share: the key, whether whole kernels are measured, and what is decided
+// for this job alone.
 std::string TwinIdOf(const v1::TuningJob& job);
 
 // Why a running job is asked to stop.

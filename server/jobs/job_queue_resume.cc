@@ -23,13 +23,6 @@ Status EndedError(const v1::TuningJob& job) {
                     "JOB_ENDED");
 }
 
-// What the job has kept in the text form.
-Result<Computation> KeptComputation(const v1::TuningJob& job) {
-  v1::ExpressionSource source;
-  source.mutable_text()->set_text(job.expression_text());
-  return ReadComputation(source, ExpressionLimits::None());
-}
-
 }  // namespace
 
 Status JobQueue::TakeUpUnfinishedJobs(std::vector<HeldJob>& wished) {
@@ -94,7 +87,8 @@ Status JobQueue::TakeUp(const std::vector<ClaimedJob>& claimed) {
 Result<std::shared_ptr<Job>> JobQueue::Restore(ClaimedJob claimed) {
   v1::TuningJob& proto = claimed.job;
   const int64_t number = claimed.claim.number;
-  MDH_ASSIGN_OR_RETURN(Computation computation, KeptComputation(proto));
+  MDH_ASSIGN_OR_RETURN(Computation computation,
+                       ReadPrinted(proto.expression_text(), ExpressionLimits::None()));
   std::vector<TuningDevice*> devices = DevicesFor(proto);
   if (!devices.empty()) {
     // After another compiler or generator was installed the job goes on under the new key.

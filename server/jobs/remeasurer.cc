@@ -147,7 +147,7 @@ void Remeasurer::MeasureOneRecord() {
   const Result<v1::TuningRecord> record = lookup_table_.FindRecord(*key);
   TuningDevice* const device = FreeDeviceFor(*key);
   if (!record.ok() || device == nullptr) return;
-  Result<Computation> computation = ParseComputation(record->expression_text());
+  Result<Computation> computation = ParsePrinted(record->expression_text());
   v1::TuningOptions options;
   options.set_budget_ns(kBudget);
   options.set_max_trials(kTrials);

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "core/pipeline/plan/planned_expression.h"
+#include "core/text/pipeline_parser.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
@@ -176,7 +178,7 @@ Result<SerializedReply> KernelFinder::LookupAndTune(const Query& query,
                        .schedule = ""};
   MDH_ASSIGN_OR_RETURN(const v1::LookupKernelResponse best,
                        query.pipeline ? Best(*query.pipeline, asked, requester)
-                                      : Best(*query.computation, asked, requester));
+                                      : BestPlanned(*query.computation, asked, requester));
   return SerializedReply(best);
 }
 
@@ -200,7 +202,7 @@ Result<v1::GetKernelResponse> KernelFinder::GetBest(const v1::GetKernelRequest& 
     MDH_ASSIGN_OR_RETURN(
         const Computation computation,
         ComputationOf(std::get<Expression>(given), request, MayBeMade(asked.weakest)));
-    return Best(computation, asked, requester);
+    return BestPlanned(computation, asked, requester);
   };
   MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best, answer());
   v1::GetKernelResponse response;
@@ -225,6 +227,26 @@ Result<KernelFinder::Wanted> KernelFinder::On(const Computation& computation,
   v1::KernelKey key = CompleteKey(computation.key, {KeyEnvironment::Of(device)});
   return Wanted{computation.expression, std::move(device), std::move(key),
                 asked.has_measured_kernel};
+}
+
+Result<v1::LookupKernelResponse> KernelFinder::BestPlanned(const Computation& computation,
+                                                           const Asked& asked,
+                                                           const Requester& requester) const {
+  if (!MayBeMade(asked.weakest)) return Best(computation, asked, requester);
+  const mdh::Computation planned =
+      AsPlanned(computation.expression, static_cast<NumericsPolicy>(asked.numerics));
+  const auto* const pipeline = std::get_if<Pipeline>(&planned);
+  if (pipeline == nullptr) return Best(computation, asked, requester);
+  Asked measured = asked;
+  measured.weakest = v1::MATCH_KIND_EXACT;
+  measured.tuning = nullptr;
+  Result<v1::LookupKernelResponse> found = Best(computation, measured, requester);
+  if (found.ok() && !found->record().is_provisional()) return found;
+  MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse best, Best(*pipeline, asked, requester));
+  // The job of the whole, which awaits the others.
+  const auto& jobs = best.pipeline().tuning_jobs();
+  if (!jobs.empty()) best.set_tuning_job(*jobs.rbegin());
+  return best;
 }
 
 Result<v1::LookupKernelResponse> KernelFinder::Best(const Computation& computation,
@@ -258,6 +280,9 @@ Result<v1::LookupKernelResponse> KernelFinder::Measured(const Wanted& wanted,
                                                         v1::MatchKind weakest) const {
   MDH_ASSIGN_OR_RETURN(v1::LookupKernelResponse response,
                        Parsed(lookup_table_.Find(wanted.key, weakest)));
+  if (HoldsPipeline(response.record().expression_text())) {
+    MDH_ASSIGN_OR_RETURN(*response.mutable_pipeline(), ExplainPipelineRecord(response.record()));
+  }
   if (!wanted.has_measured_kernel) return response;
   MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordName(response.record().name()));
   MDH_ASSIGN_OR_RETURN(*response.mutable_kernel(), FindKernel(id));

@@ -84,6 +84,9 @@ class KernelFinder {
   // Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Computation& computation, const Asked& asked,
                                         const Requester& requester) const;
+  // The same, and of an expression that is planned (AsPlanned) what is made is made of steps.
+  Result<v1::LookupKernelResponse> BestPlanned(const Computation& computation, const Asked& asked,
+                                               const Requester& requester) const;
   // The kernel of all steps: one that was measured as a whole, else one made from the records of
   // the steps. Errors: see KernelService.GetKernel.
   Result<v1::LookupKernelResponse> Best(const Pipeline& pipeline, const Asked& asked,

@@ -18,6 +18,7 @@
 #include "core/expression/progression.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "core/pipeline/schedule/pipeline_schedule.h"
+#include "core/text/pipeline_parser.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/records/kernel_key.h"
@@ -102,8 +103,11 @@ class PipelineChoice {
         }
         const Result<v1::LookupKernelResponse>& step_found = known->second;
         if (!step_found.ok() && !absl::IsNotFound(step_found.status())) return step_found.status();
-        is_complete = is_complete && step_found.ok();
-        if (!step_found.ok()) {
+        // Of a step that was searched in steps itself (AsPlanned) there are no parameters.
+        const bool has_parameters =
+            step_found.ok() && !HoldsPipeline(step_found->record().expression_text());
+        is_complete = is_complete && has_parameters;
+        if (!has_parameters) {
           missing_.insert(expression.name());
           continue;
         }

@@ -45,9 +45,7 @@ constexpr int64_t kMaxTimeNs = 24 * 3600 * int64_t{1'000'000'000};
 
 Result<Computation> GivenComputation(const v1::TuningRecord& given,
                                      const ExpressionLimits& limits) {
-  v1::ExpressionSource source;
-  source.mutable_text()->set_text(given.expression_text());
-  return InField("record.expression_text", ReadComputation(source, limits));
+  return InField("record.expression_text", ReadPrinted(given.expression_text(), limits));
 }
 
 // Without name and times. Errors: InvalidArgument for parameters that are none; what the generator

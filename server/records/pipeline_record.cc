@@ -48,6 +48,11 @@ v1::PipelineTurn TurnOf(const Pipeline& pipeline, const MeasuredPipeline& measur
   return proto;
 }
 
+// Other orders of contractions than the pipeline's have less.
+void TakeOperations(const Partition& partition, v1::TuningRecord& record) {
+  record.set_flops(std::min(record.flops(), partition.pipeline.FloatingPointOperations()));
+}
+
 }  // namespace
 
 v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKey& key,
@@ -73,6 +78,7 @@ v1::TuningRecord MakePipelineRecord(const Pipeline& pipeline, const v1::KernelKe
   v1::TuningRecord record = MakePipelineRecord(pipeline, key, device);
   const Measurement& best = turns.best().measurement;
   const PipelineCandidate& found = turns.best().candidate;
+  TakeOperations(found.partition, record);
   record.set_parameters(ToText(found.parameters));
   record.set_schedule(PipelineSchedule::TextOf(pipeline, found.partition, found.parameters,
                                                TuningModel(device.kind)));
@@ -107,6 +113,7 @@ Result<PredictedKernel> PipelineKernelWithParameters(const Pipeline& pipeline,
   PredictedKernel made;
   made.record = MakePipelineRecord(pipeline, key, device);
   made.record.clear_name();
+  TakeOperations(configured.partition, made.record);
   made.record.set_parameters(ToText(parsed));
   made.kernel = MakeKernel(key, configured.kernel, device);
   made.kernel.clear_name();

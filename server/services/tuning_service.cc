@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/expression/numerics.h"
+#include "core/pipeline/plan/planned_expression.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
 #include "server/jobs/job_request.h"
@@ -90,9 +92,19 @@ Result<v1::CreateTuningJobResponse> TuningServiceImpl::Create(
                       .request_id = request.request_id(),
                       .priority = request.priority(),
                       .requester = requester};
+  const bool is_expression = std::holds_alternative<Expression>(given);
+  // Schedules and restrictions are about its loops.
+  if (asked.options.schedule().empty() && asked.options.restrictions().empty()) {
+    const auto policy = static_cast<NumericsPolicy>(asked.options.numerics_policy());
+    given = AsPlanned(std::move(given), policy);
+  }
   if (const auto* const pipeline = std::get_if<Pipeline>(&given)) {
-    return request.validate_only() ? ValidatePipelineJobs(*pipeline, asked, catalogue_, jobs_)
-                                   : CreatePipelineJobs(*pipeline, asked, catalogue_, jobs_);
+    MDH_ASSIGN_OR_RETURN(v1::CreateTuningJobResponse created,
+                         request.validate_only()
+                             ? ValidatePipelineJobs(*pipeline, asked, catalogue_, jobs_)
+                             : CreatePipelineJobs(*pipeline, asked, catalogue_, jobs_));
+    if (is_expression) *created.mutable_job() = created.whole_job().job();
+    return created;
   }
   MDH_ASSIGN_OR_RETURN(CreateJob create, CheckJobRequest(std::get<Expression>(std::move(given)),
                                                          std::move(asked), catalogue_));

@@ -129,6 +129,28 @@ TEST_F(CInterfaceTest, APipelineIsOneKernel) {
   EXPECT_EQ(z, std::vector<float>(kSize, 6 * kSize));
 }
 
+TEST_F(CInterfaceTest, AProductOfManyFactorsIsOneKernelAndOneRecord) {
+  const CClient client = Connect();
+  mdh_einsum_options with = {};
+  with.struct_bytes = sizeof(with);
+  with.sizes = "i=48,j=48,k=48,l=48";
+  const CQuery query =
+      MakeHandle<CQuery, mdh_query>(mdh_query_create_einsum_with, "ij,jk,kl->il", &with, nullptr);
+  const CJob job = StartJob(client, query, 12'000'000'000, 3);
+  EXPECT_THAT(mdh_job_note(job.get()), HasSubstr("two factors at a time"));
+  mdh_progress progress = {};
+  ASSERT_EQ(Ask(mdh_job_wait, job.get(), int64_t{0}, &progress).code, MDH_OK);
+  EXPECT_EQ(progress.state, MDH_JOB_SUCCEEDED);
+  const CKernel kernel = MakeHandle<CKernel, mdh_kernel>(mdh_client_kernel, client.get(),
+                                                         query.get(), MDH_MATCH_EXACT);
+  ASSERT_EQ(mdh_kernel_argument_count(kernel.get()), 4u);
+  const CFunction function = Load(kernel);
+  std::vector<float> a(kSize * kSize, 2), b(kSize * kSize, 3), c(kSize * kSize, 1), d(a.size());
+  void* const arguments[] = {a.data(), b.data(), c.data(), d.data()};
+  EXPECT_EQ(mdh_function_run(function.get(), arguments, 4, nullptr), MDH_OK);
+  EXPECT_EQ(d, std::vector<float>(d.size(), 6 * kSize * kSize));
+}
+
 TEST_F(CInterfaceTest, WhatSearchThereWasIsTold) {
   const CClient client = Connect();
   const CQuery query = MatMulQuery(kSize);

@@ -21,6 +21,7 @@
 #include "core/pipeline/plan/row_groups.h"
 #include "core/text/pipeline_printer.h"
 #include "tests/property/pair_parameters.h"
+#include "tests/random_contraction.h"
 #include "tests/random_joint.h"
 #include "tests/random_pipeline.h"
 #include "tests/random_rows.h"
@@ -85,6 +86,15 @@ PartitionedPipeline RandomPartition(Rng& rng, Rng& names, uint64_t seed) {
   options.expression.max_points = 1024;
   options.expression.max_rank = 4;
   options.expression.empty_one_in = 40;
+  if (!has_special_values && Below(rng, 6) == 0) {
+    // Of one step, in the orders that a plan has.
+    constexpr RandomProductOptions kProducts[] = {{.most_factors = 3, .type = "fp32"},
+                                                  {.most_factors = 5, .type = "fp64"},
+                                                  {.most_factors = 5, .type = "int32"}};
+    const Pipeline product =
+        WithNamesOfSteps(names, RandomProduct(rng, kProducts[Below(rng, std::size(kProducts))]));
+    return {product, AnyOf(rng, PlanPartitions(product, {.max_partitions = 8}))};
+  }
   if (const int64_t kind = Below(rng, 8); kind < 3) {
     Pipeline special =
         WithNamesOfSteps(names, kind == 0 ? RandomStencilChain(rng) : RandomRowPipeline(rng));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/expression/canonical.h"
+#include "core/pipeline/plan/planned_expression.h"
 #include "core/pipeline/plan/step_cost.h"
 
 namespace mdh {
@@ -80,9 +81,17 @@ bool HasPoints(const Expression& expression) {
                      [](const Dimension& dimension) { return dimension.size > 0; });
 }
 
-// Leaves the costliest ones, in their order.
-void KeepCostliest(int most_steps, SearchPlan& plan) {
+// Leaves the costliest ones, in their order; of a single step rather what it is in several.
+void KeepCostliest(int most_steps, bool is_single, SearchPlan& plan) {
   const int left_out = static_cast<int>(plan.steps.size()) - most_steps;
+  const auto as_it_stands =
+      std::find_if(plan.steps.begin(), plan.steps.end(), [&](const SearchedStep& step) {
+        return is_single && plan.partitions[step.partitions[0]].is_unfused();
+      });
+  if (left_out > 0 && as_it_stands != plan.steps.end()) {
+    plan.steps.erase(as_it_stands);
+    ++plan.left_out;
+  }
   for (; plan.left_out < left_out; ++plan.left_out) {
     // Of equal ones the last.
     plan.steps.erase(std::prev(std::min_element(plan.steps.rbegin(), plan.steps.rend(),
@@ -108,9 +117,14 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
   SearchPlan plan;
   std::vector<Partition> partitions = PlanPartitions(pipeline, options.plan);
   if (options.is_wanted) std::erase_if(partitions, std::not_fn(options.is_wanted));
+  DropHopeless(pipeline, options.plan.operations_per_byte, partitions);
   plan.partitions = Chosen(std::move(partitions), options.fused_partitions);
   std::map<std::pair<std::string, std::string>, size_t> numbers;  // by form and what is said
   for (int p = 0; p < std::ssize(plan.partitions); ++p) {
+    if (!IsSearchedAsItStands(pipeline, options.plan.operations_per_byte, plan.partitions,
+                              plan.partitions[p])) {
+      continue;
+    }
     for (int s = 0; s < std::ssize(plan.partitions[p].pipeline.steps()); ++s) {
       const Expression& step = plan.partitions[p].pipeline.steps()[s].expression;
       const std::optional<std::string> said =
@@ -125,7 +139,7 @@ SearchPlan PlanSearch(const Pipeline& pipeline, const SearchPlanOptions& options
       if (of_step.empty() || of_step.back() != p) of_step.push_back(p);
     }
   }
-  KeepCostliest(options.most_steps, plan);
+  KeepCostliest(options.most_steps, pipeline.steps().size() == 1, plan);
   return plan;
 }
 

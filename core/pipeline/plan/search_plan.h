@@ -23,7 +23,8 @@ struct SearchedStep {
 };
 
 struct SearchPlan {
-  // The cheapest ones and the unfused one, the cheapest first. Of the fused ones one keeps the
+  // The cheapest ones and the unfused one (but for a single step that is hopeless as it stands,
+  // core/pipeline/plan/planned_expression.h), the cheapest first. Of the fused ones one keeps the
   // steps (Partition::keeps_steps), if there is such a one: by how much the others are better, the
   // plan knows least. If there is place for three, one is the cheapest where operations cost a
   // quarter of what the plan counts.
@@ -31,7 +32,8 @@ struct SearchPlan {
   // With different canonical forms, or what is said of them, and with points. In the order in which
   // partitions have them.
   std::vector<SearchedStep> steps;
-  int left_out = 0;  // such steps that cost less than all of `steps`
+  // Such steps that cost less than all of `steps`, and the only one of the pipeline.
+  int left_out = 0;
 };
 
 struct SearchPlanOptions {

@@ -22,6 +22,7 @@
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/error_message.h"
 #include "tests/fresh_seed.h"
+#include "tests/random_contraction.h"
 #include "tests/random_pipeline.h"
 #include "tests/sanitized.h"
 
@@ -374,35 +375,7 @@ TEST(SplitContraction, RandomProducts) {
   Rng rng(FreshSeed());
   int split = 0;
   for (int n = 0; n < TriedCases(200); ++n) {
-    const int rank = 2 + static_cast<int>(Below(rng, 4));
-    std::vector<std::string> names, sizes, combine, kept, inputs, types, factors;
-    for (int d = 0; d < rank; ++d) {
-      names.push_back(absl::StrCat("i", d));
-      sizes.push_back(absl::StrCat(1 + Below(rng, 5)));
-      const bool is_kept = Below(rng, 2) == 0;
-      combine.push_back(is_kept ? "++" : "+");
-      if (is_kept) kept.push_back(names.back());
-    }
-    const std::string dimensions = absl::StrCat("(", absl::StrJoin(names, ","), ") -> (");
-    const int64_t count = 3 + Below(rng, 4);
-    for (int64_t f = 0; f < count; ++f) {
-      std::vector<std::string> index;
-      for (const std::string& name : names) {
-        if (Below(rng, 2) == 0) index.push_back(name);
-      }
-      if (Below(rng, 4) == 0)
-        index.push_back(absl::StrCat(AnyOf(rng, names), "+", AnyOf(rng, names)));
-      inputs.push_back(absl::StrCat("x", f, ": ", dimensions, absl::StrJoin(index, ", "), ")"));
-      types.push_back("int32");
-      factors.push_back(Below(rng, 4) == 0 ? absl::StrCat("(x", f, " - 3)") : absl::StrCat("x", f));
-    }
-    std::vector<std::string> parameters;
-    for (int64_t f = 0; f < count; ++f) parameters.push_back(absl::StrCat("x", f));
-    const Pipeline pipeline = Parsed(absl::StrCat(
-        "s := out_view<int32>( y: ", dimensions, absl::StrJoin(kept, ", "), ") ) o md_hom<",
-        absl::StrJoin(sizes, ","), ">( f, (", absl::StrJoin(combine, ","), ") ) o inp_view<",
-        absl::StrJoin(types, ","), ">( ", absl::StrJoin(inputs, ", "), " ) where f(",
-        absl::StrJoin(parameters, ", "), ") -> y { y = 3 * ", absl::StrJoin(factors, " * "), " }"));
+    const Pipeline pipeline = RandomProduct(rng);
     const Result<Pipeline> rewritten = SplitContraction(pipeline, 0);
     if (!rewritten.ok()) continue;
     ++split;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/pipeline/plan/search_plan.h"
+#include "core/text/parser.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,6 +28,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+constexpr char kChain[] =
+    "chain := out_view<fp32>( y: (i,j,k,l) -> (i,l) ) o md_hom<48,48,48,48>( f, (++, +, +, ++) ) o "
+    "inp_view<fp32,fp32,fp32>( a: (i,j,k,l) -> (i,j), b: (i,j,k,l) -> (j,k), c: (i,j,k,l) -> (k,l) "
+    ") where f(a, b, c) -> y { y = a * b * c }";
 
 class PipelineWholeTest : public ::testing::Test {
  protected:
@@ -184,6 +190,28 @@ TEST_F(PipelineWholeTest, ARestartedDaemonGoesOn) {
   EXPECT_TRUE(HasState(4, v1::TUNING_JOB_STATE_SUCCEEDED));
   EXPECT_EQ(queue_->Get(4)->restarts(), 2);
   EXPECT_TRUE(Record().ok());
+}
+
+// The whole of an expression that is planned, and the search of it as it stands, have one key.
+TEST_F(PipelineWholeTest, ARestartedDaemonKnowsTheWholeOfAnExpression) {
+  const Pipeline chain = Pipeline::Of(*ParseExpression(kChain));
+  const auto created = CreatePipelineJobs(chain, JobRequest(), catalogue_, *queue_);
+  ASSERT_TRUE(created.ok()) << created.status();
+  ASSERT_THAT(created->step_jobs(), SizeIs(2));
+  const v1::TuningJob& whole = created->whole_job().job();
+  EXPECT_FALSE(created->whole_job().joined());
+  EXPECT_EQ(whole.name(), "tuningJobs/3");
+  EXPECT_EQ(created->step_jobs(1).job().key().SerializeAsString(), whole.key().SerializeAsString());
+  tune_.Release();
+  ASSERT_TRUE(HasState(1, v1::TUNING_JOB_STATE_SUCCEEDED));
+  StartQueue();
+  tune_.Release();
+  tune_.Release();
+  ASSERT_TRUE(HasState(3, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(turns_.runs, 1);
+  const Result<v1::TuningRecord> record = table_.FindRecord(whole.key());
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_THAT(record->device_names(), SizeIs(1));
 }
 
 TEST_F(PipelineWholeTest, IsCancelledWhileItWaitsOrRuns) {

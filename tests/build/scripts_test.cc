@@ -34,6 +34,10 @@ TEST(Scripts, PackagesListsAndNamesAnUnknownSet) {
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_THAT(list.output, HasSubstr("libgrpc++-dev\n"));
   EXPECT_THAT(list.output, HasSubstr("libdnnl-dev\n"));
+  const ScriptEnd failover = RunScript("packages --list fleet failover");
+  EXPECT_THAT(failover.output, HasSubstr("postgresql\n"));
+  EXPECT_THAT(failover.output, HasSubstr("patroni\n"));
+  EXPECT_THAT(failover.output, HasSubstr("etcd-server\n"));
   const ScriptEnd unknown = RunScript("packages nothing");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.output, HasSubstr("packages: error: there is no set 'nothing'"));
@@ -132,7 +136,7 @@ TEST(Scripts, HelpShowsTheOptions) {
   EXPECT_THAT(RunScript("quickstart --help").output, HasSubstr("--budget SECONDS"));
   EXPECT_THAT(RunScript("bench --help").output, HasSubstr("--cases PATTERN"));
   EXPECT_THAT(RunScript("test --help").output, HasSubstr("--everything"));
-  EXPECT_THAT(RunScript("packages --help").output, HasSubstr("benchmarks"));
+  EXPECT_THAT(RunScript("packages --help").output, HasSubstr("skipped without it"));
   EXPECT_THAT(RunScript("package --help").output, HasSubstr("--build FOLDER"));
   EXPECT_THAT(RunScript("gpu-check --help").output, HasSubstr("--budget SECONDS"));
   EXPECT_THAT(RunScript("fuzz --help").output, HasSubstr("fuzz [SECONDS]"));

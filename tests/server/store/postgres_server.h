@@ -26,6 +26,7 @@
 #include "core/base/status.h"
 #include "server/store/postgres/postgres_connection.h"
 #include "tests/server/temporary_directory.h"
+#include "tests/server/test_certificates.h"
 
 namespace mdh {
 
@@ -44,7 +45,11 @@ class PostgresServer {
   struct Options {
     std::string settings = "";  // further lines of postgresql.conf
     std::string access = "";    // and of pg_hba.conf
-    std::string network = "";   // "/proc/PID/ns/net" of the one it is in; empty: this one
+    // Where it listens at 127.0.0.1, with that certificate of "localhost", and nothing else
+    // than TLS; 0: nowhere but at its socket.
+    int port = 0;
+    TestCertificate certificate = {};
+    std::string network = "";  // "/proc/PID/ns/net" of the one it is in; empty: this one
   };
   // One of its own.
   static Result<std::unique_ptr<PostgresServer>> Start() { return Start(Options()); }
@@ -65,7 +70,8 @@ class PostgresServer {
     return Address(name);
   }
   std::string Address(const std::string& database, const std::string& user = "mdhd") const {
-    return absl::StrCat("postgresql://", user, "@/", database, "?host=", Folder("run"));
+    return absl::StrCat("postgresql://", user, "@/", database, "?host=", Folder("run"),
+                        options_.port == 0 ? "" : absl::StrCat("&port=", options_.port));
   }
   // Runs statements that give no rows.
   Status Sql(const std::string& database, const std::string& statements) const {
@@ -196,6 +202,23 @@ class PostgresServer {
     std::ofstream(Folder("data/pg_hba.conf"))
         << "local all stranger scram-sha-256\nlocal all all trust\n"
         << options_.access;
+    return options_.port == 0 ? absl::OkStatus() : SetUpTls();
+  }
+
+  Status SetUpTls() const {
+    std::ofstream(Folder("data/server.crt")) << options_.certificate.certificate;
+    const std::string key = Folder("data/server.key");
+    std::ofstream(key) << options_.certificate.key;
+    chmod(key.c_str(), 0600);
+    for (const std::string& file : {key, Folder("data/server.crt")}) {
+      if (geteuid() == 0 && chown(file.c_str(), user_, group_) != 0) {
+        return absl::InternalError("certificates cannot be given to postgres");
+      }
+    }
+    std::ofstream(Folder("data/postgresql.conf"), std::ios::app)
+        << "\nlisten_addresses = '127.0.0.1'\nssl = on\nport = " << options_.port << "\n";
+    std::ofstream(Folder("data/pg_hba.conf"), std::ios::app)
+        << "\nhostssl all all 127.0.0.1/32 trust\n";
     return absl::OkStatus();
   }
 

@@ -240,6 +240,19 @@ TEST_F(FleetTest, AServerThatIsAwayAtTheStartIsWaitedFor) {
   EXPECT_EQ(early.Wait(), 0) << early.err();
 }
 
+TEST_F(FleetTest, WhoWaitsForTheServerAtTheStartEndsWhenToldTo) {
+  server_->End(SIGINT);
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Program early(DaemonWords({"--database", database_of_both_}));
+    EXPECT_TRUE(Eventually([&] {
+      return early.HasEnded() || early.err().find("it is waited for") != std::string::npos;
+    }));
+    ASSERT_FALSE(early.HasEnded()) << early.err();
+    early.Signal(signal);
+    EXPECT_EQ(early.Wait(), 0) << early.err();  // 4: when it has waited for as long as it does
+  }
+}
+
 TEST_F(FleetTest, PasswordsAreNotLogged) {
   const std::string secret =
       absl::StrReplaceAll(database_of_both_, {{"//mdhd@", "//stranger:a%20secret@"}});

@@ -26,11 +26,16 @@ Result<std::unique_ptr<Housekeeper>> Housekeeper::Start(Store& store, AdminOptio
     absl::MutexLock lock(&keeper->mutex_);
     keeper->is_wanted_ = true;
   });
+  store.SetOnNewJobs([keeper = keeper.get()] {
+    absl::MutexLock lock(&keeper->mutex_);
+    keeper->is_look_wanted_ = true;
+  });
   return keeper;
 }
 
 Housekeeper::~Housekeeper() {
   store_.SetOnWish("", {});
+  store_.SetOnNewJobs({});
   {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
@@ -45,8 +50,18 @@ bool Housekeeper::Wait(absl::Duration time) {
   return !mutex_.AwaitWithTimeout(absl::Condition(&is_stopping_), time);
 }
 
+bool Housekeeper::WaitUnless(bool Housekeeper::*is_wanted, absl::Duration time) {
+  absl::MutexLock lock(&mutex_);
+  const auto goes_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return is_stopping_ || this->*is_wanted;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&goes_on), time);
+  this->*is_wanted = false;
+  return !is_stopping_;
+}
+
 void Housekeeper::Look() {
-  while (Wait(options_.look)) {
+  while (WaitUnless(&Housekeeper::is_look_wanted_, options_.look)) {
     for (const std::function<void()>& look : options_.looks) look();
   }
 }
@@ -77,16 +92,9 @@ void Housekeeper::KeepForgetting() {
 }
 
 void Housekeeper::KeepLeases() {
-  while (true) {
+  do {
     options_.renew_leases();
-    absl::MutexLock lock(&mutex_);
-    const auto goes_on = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return is_stopping_ || is_wanted_;
-    };
-    mutex_.AwaitWithTimeout(absl::Condition(&goes_on), options_.renew);
-    if (is_stopping_) return;
-    is_wanted_ = false;
-  }
+  } while (WaitUnless(&Housekeeper::is_wanted_, options_.renew));
 }
 
 }  // namespace mdh

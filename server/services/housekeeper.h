@@ -24,7 +24,8 @@ struct HousekeeperOptions {
   std::string owner = "";
   absl::Duration forget = absl::Hours(1);  // the first time at once, and that in any case
   std::function<absl::Time()> now = absl::Now;
-  // Called so often, also while the store does not answer the rest.
+  // Called so often, and when there are new jobs that nobody has; also while the store does not
+  // answer the rest.
   absl::Duration look = absl::Seconds(1);
   std::vector<std::function<void()>> looks = {};
 };
@@ -46,6 +47,8 @@ class Housekeeper {
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if this is to end.
   bool Wait(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, but that it returns when that becomes true, and makes it false.
+  bool WaitUnless(bool Housekeeper::*is_wanted, absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
 
   Store& store_;
   const AdminOptions admin_;
@@ -55,6 +58,7 @@ class Housekeeper {
   absl::Mutex mutex_;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;  // a renewal, now
+  bool is_look_wanted_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread renewing_;
   std::thread forgetting_;
   std::thread looking_;

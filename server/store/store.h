@@ -226,6 +226,10 @@ class Store {
   // It must not call the store. It is not called any more when the next call of this returns.
   virtual void SetOnWish(const std::string& /*owner*/, std::function<void()> /*on_wish*/) {}
 
+  // The same for jobs that nobody has: `on_new_jobs` is called soon after there are some more. It
+  // is a hint, which may come for nothing; who works on jobs looks for them from time to time, too.
+  virtual void SetOnNewJobs(std::function<void()> /*on_new_jobs*/) {}
+
   // ---- Journals of trials ----
 
   // Writes trials of a job down. Those with the same numbers that were written in the same epoch

@@ -48,6 +48,9 @@ class ForwardingStore : public Store {
   void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
     store_->SetOnWish(owner, std::move(on_wish));
   }
+  void SetOnNewJobs(std::function<void()> on_new_jobs) override {
+    store_->SetOnNewJobs(std::move(on_new_jobs));
+  }
   void SetListener(OnChange on_change) override { store_->SetListener(std::move(on_change)); }
   std::string incarnation() override { return store_->incarnation(); }
   int64_t LatestChange() override { return store_->LatestChange(); }

@@ -86,6 +86,11 @@ void ChangeFollower::ListenForWishes(const std::string& owner, std::function<voi
   on_wish_ = std::move(on_wish);
 }
 
+void ChangeFollower::ListenForNewJobs(std::function<void()> on_new_jobs) {
+  absl::MutexLock lock(&mutex_);
+  on_new_jobs_ = std::move(on_new_jobs);
+}
+
 int64_t ChangeFollower::latest() const {
   absl::MutexLock lock(&mutex_);
   return latest_;
@@ -154,7 +159,8 @@ Status ChangeFollower::Connect() {
   MDH_RETURN_IF_ERROR(TakeName(*connection));
   connection_ = std::move(connection);
   // Before what there is is read: nothing falls between the two.
-  MDH_RETURN_IF_ERROR(connection_->RunScript("LISTEN mdhd_changes; LISTEN mdhd_wishes"));
+  MDH_RETURN_IF_ERROR(
+      connection_->RunScript("LISTEN mdhd_changes; LISTEN mdhd_wishes; LISTEN mdhd_jobs"));
   MDH_ASSIGN_OR_RETURN(const PostgresIdentity identity, ReadIdentity(*connection_));
   const std::string shown = WithoutSecrets(pool_.options().address);
   if (identity.incarnation != options_.identity.incarnation) {
@@ -173,6 +179,7 @@ Status ChangeFollower::Connect() {
   // What was said meanwhile was not heard.
   absl::MutexLock lock(&mutex_);
   if (on_wish_) on_wish_();
+  if (on_new_jobs_) on_new_jobs_();
   return absl::OkStatus();
 }
 
@@ -206,6 +213,10 @@ void ChangeFollower::Hear(const std::vector<PgNotice>& notices) {
     return notice.channel == "mdhd_wishes" && notice.payload == owner_;
   });
   if (is_for_us && on_wish_) on_wish_();
+  const bool has_new_jobs = std::any_of(notices.begin(), notices.end(), [](const PgNotice& notice) {
+    return notice.channel == "mdhd_jobs";
+  });
+  if (has_new_jobs && on_new_jobs_) on_new_jobs_();
 }
 
 Result<bool> ChangeFollower::ReadMore(int64_t after) {

@@ -35,7 +35,8 @@ struct ChangeFollowerOptions {
 
 // Thread-safe. It listens to the channel mdhd_changes, which says that there is something to read,
 // and reads once a second anyway, and after each reconnection. While it is connected, its daemon's
-// name is taken. It listens for wishes of jobs, too: there the owner is said whom they are for.
+// name is taken. It listens for wishes of jobs, too: there the owner is said whom they are for; and
+// for jobs that nobody has.
 class ChangeFollower {
  public:
   // `pool` must outlive it. Errors: FailedPrecondition if the name is taken; ResourceExhausted; as
@@ -50,6 +51,8 @@ class ChangeFollower {
   // Store::SetOnWish.
   void ListenForWishes(const std::string& owner, std::function<void()> on_wish)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Store::SetOnNewJobs.
+  void ListenForNewJobs(std::function<void()> on_new_jobs) ABSL_LOCKS_EXCLUDED(mutex_);
   // Number of the latest change that was read.
   int64_t latest() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until the listener knows all changes up to that one. False if the time was over before,
@@ -84,6 +87,7 @@ class ChangeFollower {
   Store::OnChange on_change_ ABSL_GUARDED_BY(mutex_);
   std::string owner_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> on_wish_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> on_new_jobs_ ABSL_GUARDED_BY(mutex_);
   int64_t told_ ABSL_GUARDED_BY(mutex_);    // the listener knows it
   int64_t latest_ ABSL_GUARDED_BY(mutex_);  // never goes back
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

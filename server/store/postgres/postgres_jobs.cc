@@ -89,10 +89,13 @@ Result<std::optional<InsertedJob>> InsertUnlessTwin(PostgresConnection& connecti
   MDH_ASSIGN_OR_RETURN(
       const PgRows inserted,
       connection.Run(
-          "INSERT INTO mdhd.jobs (request_id, twin_id, is_finished, ended_ns, fingerprint, devices,"
+          "WITH inserted AS (INSERT INTO mdhd.jobs (request_id, twin_id, is_finished, ended_ns, "
+          "fingerprint, devices,"
           " priority, owner, epoch, lease_until, job, crc32) VALUES ($1, $2, $3, $4, $5, $6, $7,"
           " $8, $9, clock_timestamp() + $10::bigint * interval '1 microsecond', $11, $12)"
-          " ON CONFLICT (twin_id) WHERE NOT is_finished DO NOTHING RETURNING number",
+          " ON CONFLICT (twin_id) WHERE NOT is_finished DO NOTHING"
+          " RETURNING number, owner) SELECT number, CASE owner WHEN '' THEN"
+          " pg_notify('mdhd_jobs', '')::text END FROM inserted",
           PgValue::TextOrNull(job.request_id()), PgValue::TextOrNull(twin_id), HasEnded(job),
           EndedNs(job), job.key().device_fingerprint(), DevicesOf(job), job.priority(), lease.owner,
           epoch, MicrosOf(lease), PgValue::Bytes(stored.bytes), stored.crc32));
@@ -252,7 +255,10 @@ Result<std::vector<ClaimedJob>> ClaimJobs(PostgresConnection& connection, const 
       taken.push_back({{held, *std::move(job)}, rows[n].Integer(5) != 0});
     }
     if (left_alone.size() > readable) continue;  // without these, which this undoes
-    MDH_RETURN_IF_ERROR(transaction->Commit());
+    // Who gives jobs away tells those who may want them.
+    std::vector<PgStatement> last;
+    if (lease.owner.empty() && !taken.empty()) last = {{"SELECT pg_notify('mdhd_jobs', '')", {}}};
+    MDH_RETURN_IF_ERROR(transaction->Commit(last));
     std::sort(taken.begin(), taken.end());
     std::vector<ClaimedJob> claimed;
     for (Taken& one : taken) claimed.push_back(std::move(one.claimed));

@@ -83,6 +83,9 @@ class PostgresStore : public Store {
   void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
     follower_->ListenForWishes(owner, std::move(on_wish));
   }
+  void SetOnNewJobs(std::function<void()> on_new_jobs) override {
+    follower_->ListenForNewJobs(std::move(on_new_jobs));
+  }
   Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override;
   Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,
                                             const ClaimRequest& request) override;

@@ -27,10 +27,14 @@ class BusyStore : public ForwardingStore {
     wished_of = owner;
     wish = std::move(on_wish);
   }
+  void SetOnNewJobs(std::function<void()> on_new_jobs) override {
+    new_jobs = std::move(on_new_jobs);
+  }
 
   absl::Notification may_forget;
   std::string wished_of;
   std::function<void()> wish;
+  std::function<void()> new_jobs;
 };
 
 class HousekeeperTest : public ::testing::Test {
@@ -63,6 +67,23 @@ TEST_F(HousekeeperTest, WhatOthersWantOfJobsIsHeardAtOnce) {
   EXPECT_TRUE(Eventually([&] { return renewals_ == 2; }));
   keeper.reset();
   EXPECT_FALSE(store_.wish);
+}
+
+TEST_F(HousekeeperTest, NewJobsAreLookedForAtOnceAndAgainIfMoreComeMeanwhile) {
+  store_.may_forget.Notify();
+  std::atomic<int> looks = 0;
+  HousekeeperOptions options;
+  options.look = absl::Hours(1);
+  options.looks = {[&] {
+    if (++looks == 1) store_.new_jobs();
+  }};
+  auto keeper = *Housekeeper::Start(store_, AdminOptions(), std::move(options));
+  ASSERT_TRUE(store_.new_jobs);
+  store_.new_jobs();
+  EXPECT_TRUE(Eventually([&] { return looks == 2; }));
+  keeper.reset();
+  EXPECT_FALSE(store_.new_jobs);
+  EXPECT_EQ(looks, 2);
 }
 
 }  // namespace

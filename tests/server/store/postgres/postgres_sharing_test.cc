@@ -259,6 +259,31 @@ TEST_F(PostgresSharingTest, AnOwnerHearsAtOnceThatOthersWantSomething) {
   EXPECT_EQ(heard, 2);
 }
 
+TEST_F(PostgresSharingTest, WhoWantsJobsHearsOfThoseThatNobodyHas) {
+  std::atomic<int> heard = 0;
+  one_->SetOnNewJobs([&] { ++heard; });
+  ASSERT_TRUE(other_->InsertJob(Waiting("gpu"), {"other", absl::Seconds(45)}).ok());
+  const auto free = other_->InsertJob(Waiting("gpu"), {}, "a key");
+  ASSERT_TRUE(free.ok());
+  EXPECT_TRUE(Eventually([&] { return heard == 1; }));
+  ASSERT_TRUE(other_->InsertJob(Waiting("gpu"), {}, "a key")->is_twin);
+  // Who has taken one and gives it away again says so.
+  const int64_t number = free->claim.number;
+  ASSERT_THAT(*other_->ClaimJobs({"other"}, {.number = number}), SizeIs(1));
+  ASSERT_THAT(*other_->ClaimJobs({}, {.number = number}), SizeIs(1));
+  EXPECT_TRUE(Eventually([&] { return heard == 2; }));
+  // What was said while its connection was broken is not lost.
+  RunSql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%mdhd.changes%'"
+      " AND pid <> pg_backend_pid()");
+  EXPECT_TRUE(Eventually([&] { return heard >= 3; }));
+  one_->SetOnNewJobs({});
+  const int before = heard;
+  ASSERT_TRUE(other_->InsertJob(Waiting("gpu")).ok());
+  ASSERT_TRUE(Put(*one_, "a", 100).ok());  // which it hears of after that
+  EXPECT_EQ(heard, before);
+}
+
 TEST_F(PostgresSharingTest, TwinsOfSeveralDaemonsAreOneJob) {
   std::atomic<int> inserted = 0;
   std::vector<std::thread> daemons;

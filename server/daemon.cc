@@ -244,7 +244,7 @@ Status RunningDaemon::ReadRecords() {
   lookup_table_->ServeOnly(options_.serve_devices);
   std::atomic<int64_t> records = 0;
   absl::Mutex mutex;
-  MDH_RETURN_IF_ERROR(store_->ForEachRecord([&](std::string_view record) {
+  MDH_RETURN_IF_ERROR(store_->ForEachRecord(options_.serve_devices, [&](std::string_view record) {
     thread_local SliceSlab slab;  // of each of the threads that read
     lookup_table_->PutSerialized(record, &slab);
     ++records;

@@ -117,19 +117,23 @@ void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
   Shard& shard = ShardOf(ready->key().expression_digest);
   {
     absl::MutexLock lock(&shard.mutex);
-    Records records;
-    if (auto old = shard.records.extract(ready->key().expression_digest)) {
-      records = std::move(old.mapped());
+    const auto [place, is_new] =
+        shard.records.try_emplace(ready->key().expression_digest, Records{ready});
+    if (!is_new) {
+      // Anew: the key is of the first record, which may be replaced.
+      Records records = std::move(place->second);
+      shard.records.erase(place);
+      const auto same = std::find_if(
+          records.begin(), records.end(),
+          [&](const SerializedRecordPtr& other) { return other->key() == ready->key(); });
+      if (same == records.end()) {
+        records.push_back(ready);
+      } else {
+        replaced = std::exchange(*same, ready);
+      }
+      const std::string_view digest = records.front()->key().expression_digest;
+      shard.records.emplace(digest, std::move(records));
     }
-    const auto same = std::find_if(records.begin(), records.end(),
-                                   [&](const auto& other) { return other->key() == ready->key(); });
-    if (same == records.end()) {
-      records.push_back(ready);
-    } else {
-      replaced = std::exchange(*same, ready);
-    }
-    const std::string_view digest = records.front()->key().expression_digest;
-    shard.records.emplace(digest, std::move(records));
   }
   if (replaced != nullptr) structures_.Remove(replaced);
   version_.fetch_add(1, std::memory_order_release);

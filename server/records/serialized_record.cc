@@ -21,21 +21,42 @@ std::string ResponseWithoutRecord() {
   return response.SerializeAsString();
 }
 
-bool IsProvisional(std::string_view record) {
-  WireReader fields(record);
+// What lookups need to know of a serialised record.
+struct RecordFields {
+  std::string_view name;
+  std::string_view key;
+  int64_t time_ns = 0;
   bool is_provisional = false;
-  while (fields.Next()) {
-    if (fields.number() == v1::TuningRecord::kIsProvisionalFieldNumber) {
-      is_provisional = fields.varint() != 0;
+};
+
+RecordFields FieldsIn(std::string_view record) {
+  RecordFields found;
+  for (WireReader fields(record); fields.Next();) {
+    switch (fields.number()) {
+      case v1::TuningRecord::kNameFieldNumber:
+        found.name = fields.bytes();
+        break;
+      case v1::TuningRecord::kKeyFieldNumber:
+        found.key = fields.bytes();
+        break;
+      case v1::TuningRecord::kTimeNsFieldNumber:
+        found.time_ns = static_cast<int64_t>(fields.varint());
+        break;
+      case v1::TuningRecord::kIsProvisionalFieldNumber:
+        found.is_provisional = fields.varint() != 0;
+        break;
+      default:
+        break;
     }
   }
-  return is_provisional;
+  return found;
 }
 
 }  // namespace
 
 SerializedRecord::SerializedRecord(std::string_view record, SliceSlab* slab) {
   static const std::string* const without_record = new std::string(ResponseWithoutRecord());
+  const RecordFields fields = FieldsIn(record);
   char header[kMaxFieldHeader];
   const int header_bytes =
       WriteFieldHeader(v1::LookupKernelResponse::kRecordFieldNumber, record.size(), header);
@@ -45,20 +66,17 @@ SerializedRecord::SerializedRecord(std::string_view record, SliceSlab* slab) {
     std::copy(record.begin(), record.end(), to);
   };
   exact_reply_ = SerializedReply(without_record->size() + header_bytes + record.size(),
-                                 IsProvisional(record), write, slab);
+                                 fields.is_provisional, write, slab);
   const grpc::Slice& bytes = exact_reply_.batch_result();
   record_ =
       std::string_view(reinterpret_cast<const char*>(bytes.end()) - record.size(), record.size());
-  WireReader fields(record_);
-  while (fields.Next()) {
-    if (fields.number() == v1::TuningRecord::kNameFieldNumber) name_ = fields.bytes();
-    if (fields.number() == v1::TuningRecord::kKeyFieldNumber) {
-      key_ = KernelKeyView::Parse(fields.bytes()).value_or(KernelKeyView());
-    }
-    if (fields.number() == v1::TuningRecord::kTimeNsFieldNumber) {
-      time_ns_ = static_cast<int64_t>(fields.varint());
-    }
-  }
+  // The same bytes of the copy.
+  const auto own = [&](std::string_view view) {
+    return view.empty() ? view : record_.substr(view.data() - record.data(), view.size());
+  };
+  name_ = own(fields.name);
+  key_ = KernelKeyView::Parse(own(fields.key)).value_or(KernelKeyView());
+  time_ns_ = fields.time_ns;
   const std::optional<ExpressionShape> shape = ExpressionShape::Of(key_.canonical_form);
   if (!shape) return;
   structure_ = HashOfStructure(shape->structure);

@@ -26,7 +26,7 @@ SerializedReply::SerializedReply(const v1::LookupKernelResponse& response)
                       [&](uint8_t* to) { response.SerializeWithCachedSizesToArray(to); }) {}
 
 SerializedReply::SerializedReply(size_t response_bytes, bool is_provisional,
-                                 const std::function<void(uint8_t*)>& write, SliceSlab* slab)
+                                 absl::FunctionRef<void(uint8_t*)> write, SliceSlab* slab)
     : is_provisional_(is_provisional) {
   char header[2 * kMaxFieldHeader];
   header_bytes_ =

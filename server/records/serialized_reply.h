@@ -4,8 +4,8 @@
 #include <grpcpp/support/slice.h>
 
 #include <cstddef>
-#include <functional>
 
+#include "absl/functional/function_ref.h"
 #include "mdh/v1/kernel.pb.h"
 #include "server/records/slice_slab.h"
 
@@ -19,7 +19,7 @@ class SerializedReply {
   // Of so many bytes, which `write` writes, cut from `slab` if there is one. `is_provisional`: as
   // in its record.
   SerializedReply(size_t response_bytes, bool is_provisional,
-                  const std::function<void(uint8_t*)>& write, SliceSlab* slab = nullptr);
+                  absl::FunctionRef<void(uint8_t*)> write, SliceSlab* slab = nullptr);
 
   grpc::Slice response() const;
   // The same as an entry of a BatchLookupKernelsResponse.

@@ -14,7 +14,7 @@ constexpr size_t kLargest = SliceSlab::kChunkBytes / 16;
 
 SliceSlab::~SliceSlab() { grpc_slice_unref(chunk_); }
 
-grpc::Slice SliceSlab::Make(size_t size, const std::function<void(uint8_t*)>& write) {
+grpc::Slice SliceSlab::Make(size_t size, absl::FunctionRef<void(uint8_t*)> write) {
   if (size > kLargest) {
     grpc::Slice own(size);
     write(const_cast<uint8_t*>(own.begin()));  // nobody else has it yet

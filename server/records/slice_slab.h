@@ -7,9 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
+
+#include "absl/functional/function_ref.h"
 
 namespace mdh {
 
@@ -28,7 +29,7 @@ class SliceSlab {
 
   // A slice of so many bytes, which `write` writes. Those that would waste much of a chunk get
   // memory of their own.
-  grpc::Slice Make(size_t size, const std::function<void(uint8_t*)>& write);
+  grpc::Slice Make(size_t size, absl::FunctionRef<void(uint8_t*)> write);
 
   template <typename T, typename... Arguments>
   std::shared_ptr<T> MakeShared(Arguments&&... arguments) {

@@ -1,5 +1,7 @@
 #include "server/services/watch_streams.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/start_thread.h"
 #include "proto/error_details.h"
@@ -12,9 +14,13 @@ using Event = WatchStream::Event;
 
 // Calls of one method that may come at the same time; others wait in gRPC.
 constexpr int kWaiting = 16;
-// Between looks at all streams: when nothing wakes them, and when something does all the time.
+// Between looks at all streams: when nothing wakes them, and when something does all the time. Then
+// it is so many times as long as a look takes, between these: a client that is told of one change
+// hears of the next one soon, and many clients do not take a core.
 constexpr absl::Duration kLongest = absl::Seconds(1);
-constexpr absl::Duration kShortest = absl::Milliseconds(10);
+constexpr absl::Duration kLeastPause = absl::Milliseconds(1);
+constexpr absl::Duration kMostPause = absl::Milliseconds(10);
+constexpr int kLooksInPause = 10;
 
 }  // namespace
 
@@ -101,7 +107,7 @@ void WatchStreams::Handle(const Happened& happened, const Status& end) {
   stream->Pump(refusal, end);
 }
 
-void WatchStreams::AwaitWork(absl::Time last) {
+void WatchStreams::AwaitWork(absl::Time last, absl::Duration pause) {
   const auto has_events = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return is_joining_ || !events_.empty();
   };
@@ -109,25 +115,26 @@ void WatchStreams::AwaitWork(absl::Time last) {
     return is_joining_ || !events_.empty() || is_woken_;
   };
   mutex_.AwaitWithTimeout(absl::Condition(&has_work), last + kLongest - SteadyTime());
-  mutex_.AwaitWithTimeout(absl::Condition(&has_events), last + kShortest - SteadyTime());
+  mutex_.AwaitWithTimeout(absl::Condition(&has_events), last + pause - SteadyTime());
 }
 
 void WatchStreams::Work() {
   const Status stopping =
       WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5));
   absl::Time last = absl::InfinitePast();
+  absl::Duration pause = kMostPause;
   while (true) {
     std::vector<Happened> events;
     bool looks_at_all = false;
     Status end;
     {
       absl::MutexLock lock(&mutex_);
-      AwaitWork(last);
+      AwaitWork(last, pause);
       if (is_joining_) return;
       events.swap(events_);
       if (is_stopping_) end = stopping;
       const absl::Time now = SteadyTime();
-      looks_at_all = now >= last + (is_woken_ ? kShortest : kLongest);
+      looks_at_all = now >= last + (is_woken_ ? pause : kLongest);
       if (looks_at_all) {
         is_woken_ = false;
         last = now;
@@ -137,6 +144,7 @@ void WatchStreams::Work() {
     size_ = served_.size();
     if (!looks_at_all) continue;
     for (WatchStream* stream : served_) stream->Pump(absl::OkStatus(), end);
+    pause = std::clamp(kLooksInPause * (SteadyTime() - last), kLeastPause, kMostPause);
   }
 }
 

@@ -40,8 +40,8 @@ class WatchStreams final : private WatchStream::Owner {
   // As soon as the server is built. `queue`: its tags are QueueEvents. Errors: ResourceExhausted if
   // there is no thread.
   Status Start(grpc::ServerCompletionQueue& queue);
-  // Something may have changed: all streams look for it, at most 100 times a second. Without this
-  // they look once a second.
+  // Something may have changed: all streams look for it, after a pause of 1 to 10 ms since the
+  // last time, the longer the more there are. Without this they look once a second.
   void Wake() ABSL_LOCKS_EXCLUDED(mutex_);
   // From now on streams are sent what there is left, and end with UNAVAILABLE. Does not wait.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -73,8 +73,9 @@ class WatchStreams final : private WatchStream::Owner {
   void Handle(const Happened& happened, const Status& end) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why a new call is not served; Ok: it is.
   Status Refusal(const Status& end) const;
-  // Waits until there is something to do. `last`: when all streams were looked at.
-  void AwaitWork(absl::Time last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until there is something to do. `last`: when all streams were looked at; `pause`: until
+  // that is done again.
+  void AwaitWork(absl::Time last, absl::Duration pause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_streams_;
   std::vector<Make> makers_;

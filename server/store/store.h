@@ -139,12 +139,15 @@ class Store {
       absl::Span<const StoredResult> results) = 0;
   // A record that cannot be read is set aside, with its kernel, as if it had never been there.
   virtual Result<std::vector<v1::TuningRecord>> AllRecords() = 0;
-  // Calls `take` for each of these, serialised, in no order, from several threads at once. The
-  // bytes are the callee's for the time of the call. What is changed meanwhile, by this process or
-  // another one, is given as it was before or after, or not at all: who wants to miss nothing notes
-  // LatestChange before, and follows the changes from there; meeting one twice does no harm.
+  // Calls `take` for each of these, serialised, in no order, from several threads at once;
+  // `devices`: only for those of devices with these fingerprints, which have no line breaks; none:
+  // for all. The bytes are the callee's for the time of the call. What is changed meanwhile, by
+  // this process or another one, is given as it was before or after, or not at all: who wants to
+  // miss nothing notes LatestChange before, and follows the changes from there; meeting one twice
+  // does no harm.
   using TakeRecord = std::function<void(std::string_view)>;
-  virtual Status ForEachRecord(const TakeRecord& take) = 0;
+  using Fingerprints = std::vector<std::string>;
+  virtual Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) = 0;
   // Up to `limit` records after the place `after` (0: from the first). Those that cannot be read
   // are left out.
   virtual Result<RecordPage> ListRecords(int64_t after, int limit) = 0;

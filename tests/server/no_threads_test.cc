@@ -72,7 +72,7 @@ TEST_F(NoThreadsTest, ADatabaseIsUsedThoughItsPagesCannotBeChecked) {
   ASSERT_TRUE(store->Count(statistics).ok());
   EXPECT_EQ(statistics.page_check().state(), v1::PAGE_CHECK_STATE_STOPPED);
   EXPECT_THAT(statistics.page_check().problem(), HasSubstr("no thread can be started"));
-  EXPECT_TRUE(store->ForEachRecord([](std::string_view) {}).ok());
+  EXPECT_TRUE(store->ForEachRecord({}, [](std::string_view) {}).ok());
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ class StoreDouble final : public Store {
     Read();
     return store_.AllRecords();
   }
-  Status ForEachRecord(const TakeRecord& take) override {
+  Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) override {
     Read();
-    return store_.ForEachRecord(take);
+    return store_.ForEachRecord(devices, take);
   }
   Result<RecordPage> ListRecords(int64_t after, int limit) override {
     Read();

@@ -26,7 +26,9 @@ class ForwardingStore : public Store {
     return store_->PutResults(results);
   }
   Result<std::vector<v1::TuningRecord>> AllRecords() override { return store_->AllRecords(); }
-  Status ForEachRecord(const TakeRecord& take) override { return store_->ForEachRecord(take); }
+  Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) override {
+    return store_->ForEachRecord(devices, take);
+  }
   Result<RecordPage> ListRecords(int64_t after, int limit) override {
     return store_->ListRecords(after, limit);
   }

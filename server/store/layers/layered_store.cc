@@ -134,9 +134,14 @@ class LayeredStore final : public ForwardingStore {
     MDH_RETURN_IF_ERROR(ForEachVisible([&](const v1::TuningRecord& r) { records.push_back(r); }));
     return records;
   }
-  Status ForEachRecord(const TakeRecord& take) override {
-    MDH_RETURN_IF_ERROR(store().ForEachRecord(take));
-    return ForEachVisible([&](const v1::TuningRecord& r) { take(r.SerializeAsString()); });
+  Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) override {
+    MDH_RETURN_IF_ERROR(store().ForEachRecord(devices, take));
+    return ForEachVisible([&](const v1::TuningRecord& record) {
+      const std::string& device = record.key().device_fingerprint();
+      const bool is_wanted =
+          devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+      if (is_wanted) take(record.SerializeAsString());
+    });
   }
   // Those of the bundles come after those of the store.
   Result<RecordPage> ListRecords(int64_t after, int limit) override {

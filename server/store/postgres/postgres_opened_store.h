@@ -35,7 +35,7 @@ class PostgresStore : public Store {
 
   // ---- What reads ----
 
-  Status ForEachRecord(const TakeRecord& take) override;
+  Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) override;
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
   Result<v1::TuningRecord> GetRecord(std::string_view id) override;
   Result<RecordPage> ListRecords(int64_t after, int limit) override;

@@ -160,6 +160,11 @@ constexpr const char* kMigrations[] = {
       PRIMARY KEY (job, seat, number)
     ) WITH (fillfactor = 50);
     )sql",
+    // Null in rows that an earlier version wrote.
+    R"sql(
+    ALTER TABLE mdhd.records ADD COLUMN device_fingerprint text;
+    CREATE INDEX records_device ON mdhd.records (device_fingerprint);
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

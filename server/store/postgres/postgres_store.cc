@@ -106,7 +106,7 @@ Result<std::vector<v1::TuningRecord>> PostgresStore::PutResults(
 Result<std::vector<v1::TuningRecord>> PostgresStore::AllRecords() {
   absl::Mutex mutex;
   std::vector<v1::TuningRecord> records;
-  MDH_RETURN_IF_ERROR(ForEachRecord([&](std::string_view bytes) {
+  MDH_RETURN_IF_ERROR(ForEachRecord({}, [&](std::string_view bytes) {
     v1::TuningRecord record;
     record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
     absl::MutexLock lock(&mutex);
@@ -115,14 +115,14 @@ Result<std::vector<v1::TuningRecord>> PostgresStore::AllRecords() {
   return records;
 }
 
-Status PostgresStore::ForEachRecord(const TakeRecord& take) {
+Status PostgresStore::ForEachRecord(const Fingerprints& devices, const TakeRecord& take) {
   const int64_t latest = LatestChange();
   // From the beginning, if the server goes away meanwhile.
   const int64_t deadline_ns = NowNs() + absl::ToInt64Nanoseconds(kPatienceOfCopies);
-  Result<std::vector<std::string>> copied = CopyRecords(pool_, take);
+  Result<std::vector<std::string>> copied = CopyRecords(pool_, devices, take);
   while (absl::IsUnavailable(copied.status()) && NowNs() < deadline_ns) {
     absl::SleepFor(absl::Milliseconds(200));
-    copied = CopyRecords(pool_, take);
+    copied = CopyRecords(pool_, devices, take);
   }
   MDH_RETURN_IF_ERROR(copied.status());
   const std::vector<std::string> damaged = *std::move(copied);

@@ -87,12 +87,15 @@ void RecordChanges::Put(const std::string& id, const v1::TuningRecord& record,
   AddChange(id, v1::KERNEL_CHANGE_KIND_PUT, record);
   writes_.push_back(
       {"INSERT INTO mdhd.records (id, place, family, generator_version, is_provisional, record,"
-       " crc32) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET"
+       " crc32, device_fingerprint) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO "
+       "UPDATE SET"
        " place = excluded.place, family = excluded.family,"
        " generator_version = excluded.generator_version, is_provisional = excluded.is_provisional,"
-       " is_pinned = false, record = excluded.record, crc32 = excluded.crc32",
+       " is_pinned = false, record = excluded.record, crc32 = excluded.crc32,"
+       " device_fingerprint = excluded.device_fingerprint",
        {id, last_, FamilyOf(record.key()), record.key().generator_version(),
-        record.is_provisional(), PgValue::Bytes(stored.bytes), stored.crc32}});
+        record.is_provisional(), PgValue::Bytes(stored.bytes), stored.crc32,
+        record.key().device_fingerprint()}});
   writes_.push_back(
       {"INSERT INTO mdhd.kernels VALUES ($1, $2, $3) ON CONFLICT (id) DO UPDATE SET"
        " kernel = excluded.kernel, crc32 = excluded.crc32",

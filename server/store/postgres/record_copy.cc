@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
 #include "server/store/postgres/postgres_rows.h"
@@ -93,7 +94,23 @@ Status TakeRow(CopiedRow row, const Store::TakeRecord& take, std::vector<std::st
   return absl::OkStatus();
 }
 
-Status CopyPart(const PostgresPool& pool, const Store::TakeRecord& take, Part& part) {
+// Of records of all devices, or of these. What an earlier version wrote does not say its device,
+// and of its schema, which a daemon that only reads leaves as it is, no record does.
+Result<std::string> ConditionOf(PostgresConnection& connection,
+                                const Store::Fingerprints& devices) {
+  if (devices.empty()) return "true";
+  MDH_ASSIGN_OR_RETURN(
+      const PgRows columns,
+      connection.Run("SELECT 1 FROM pg_attribute WHERE attrelid = 'mdhd.records'::regclass AND"
+                     " attname = 'device_fingerprint' AND NOT attisdropped"));
+  if (columns.empty()) return "true";
+  const std::string array = *PgValue::Texts(devices).data();
+  return absl::StrCat("(device_fingerprint IS NULL OR device_fingerprint = ANY (E'",
+                      absl::StrReplaceAll(array, {{"\\", "\\\\"}, {"'", "''"}}), "'::text[]))");
+}
+
+Status CopyPart(const PostgresPool& pool, const std::string& condition,
+                const Store::TakeRecord& take, Part& part) {
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresConnection> connection, pool.Connect());
   bool is_first = true;
   const auto take_piece = [&](std::string_view piece) -> Status {
@@ -104,15 +121,14 @@ Status CopyPart(const PostgresPool& pool, const Store::TakeRecord& take, Part& p
   };
   return connection->CopyOut(
       absl::StrCat("COPY (SELECT id, record, crc32, is_pinned FROM mdhd.records WHERE ctid >= '(",
-                   part.first, ",0)' AND ctid < '(", part.end, ",0)') TO STDOUT (FORMAT binary)"),
+                   part.first, ",0)' AND ctid < '(", part.end, ",0)' AND ", condition,
+                   ") TO STDOUT (FORMAT binary)"),
       take_piece);
 }
 
-Result<std::vector<Part>> PartsOfTable(const PostgresPool& pool) {
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresConnection> connection, pool.Connect());
-  MDH_ASSIGN_OR_RETURN(const PgRows rows,
-                       connection->Run("SELECT pg_relation_size('mdhd.records') /"
-                                       " current_setting('block_size')::bigint"));
+Result<std::vector<Part>> PartsOfTable(PostgresConnection& connection) {
+  MDH_ASSIGN_OR_RETURN(const PgRows rows, connection.Run("SELECT pg_relation_size('mdhd.records') /"
+                                                         " current_setting('block_size')::bigint"));
   const int64_t blocks = rows[0].Integer(0);
   const int64_t most = std::min<int64_t>(2 * std::thread::hardware_concurrency(), kMostParts);
   const int64_t count = std::clamp<int64_t>(blocks / kLeastBlocks, 1, std::max<int64_t>(most, 1));
@@ -129,11 +145,15 @@ Result<std::vector<Part>> PartsOfTable(const PostgresPool& pool) {
 }  // namespace
 
 Result<std::vector<std::string>> CopyRecords(const PostgresPool& pool,
+                                             const Store::Fingerprints& devices,
                                              const Store::TakeRecord& take) {
-  MDH_ASSIGN_OR_RETURN(std::vector<Part> parts, PartsOfTable(pool));
+  MDH_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection, pool.Connect());
+  MDH_ASSIGN_OR_RETURN(std::vector<Part> parts, PartsOfTable(*connection));
+  MDH_ASSIGN_OR_RETURN(const std::string condition, ConditionOf(*connection, devices));
+  connection.reset();
   std::vector<std::thread> threads;
   for (Part& part : parts) {
-    const auto copy = [&] { part.status = CopyPart(pool, take, part); };
+    const auto copy = [&] { part.status = CopyPart(pool, condition, take, part); };
     Result<std::thread> thread = StartThread(copy);
     if (thread.ok()) {
       threads.push_back(*std::move(thread));

@@ -13,6 +13,7 @@ namespace mdh {
 // As Store::ForEachRecord, over connections of its own, several parts of the table at once. Gives
 // the ids of those that cannot be read.
 Result<std::vector<std::string>> CopyRecords(const PostgresPool& pool,
+                                             const Store::Fingerprints& devices,
                                              const Store::TakeRecord& take);
 
 }  // namespace mdh

@@ -163,13 +163,13 @@ Result<std::vector<v1::TuningRecord>> SqliteStore::AllRecords() {
     const auto parse = [&](std::string_view record) {
       records.emplace_back().ParseFromArray(record.data(), static_cast<int>(record.size()));
     };
-    return ReadRecords(database, all, parse, damaged);
+    return ReadRecords(database, all, {}, parse, damaged);
   }));
   MDH_RETURN_IF_ERROR(Quarantine(damaged));
   return records;
 }
 
-Status SqliteStore::ForEachRecord(const TakeRecord& take) {
+Status SqliteStore::ForEachRecord(const Fingerprints& devices, const TakeRecord& take) {
   struct Part {
     RecordRows rows;
     std::vector<std::string> damaged;
@@ -183,10 +183,10 @@ Status SqliteStore::ForEachRecord(const TakeRecord& take) {
   std::vector<std::thread> threads;
   for (int64_t n = 0; n < count; ++n) {
     parts[n].rows = {all.first + n * rows, std::min(all.first + (n + 1) * rows - 1, all.last)};
-    const auto read = [this, &take, &part = parts[n]] {
+    const auto read = [this, &devices, &take, &part = parts[n]] {
       // A connection of its own: one connection reads one row at a time.
       const Result<std::unique_ptr<SqliteDatabase>> database = OpenAnotherReader();
-      part.status = database.ok() ? ReadRecords(**database, part.rows, take, part.damaged)
+      part.status = database.ok() ? ReadRecords(**database, part.rows, devices, take, part.damaged)
                                   : database.status();
     };
     Result<std::thread> thread = StartThread(read);

@@ -53,7 +53,7 @@ class SqliteStore : public Store {
                                      const v1::Kernel& kernel) override;
   Result<std::vector<v1::TuningRecord>> PutResults(absl::Span<const StoredResult> results) override;
   Result<std::vector<v1::TuningRecord>> AllRecords() override;
-  Status ForEachRecord(const TakeRecord& take) override;
+  Status ForEachRecord(const Fingerprints& devices, const TakeRecord& take) override;
   Result<RecordPage> ListRecords(int64_t after, int limit) override;
   Result<v1::TuningRecord> GetRecord(std::string_view id) override;
   Result<v1::Kernel> GetKernel(std::string_view id) override;

@@ -189,14 +189,20 @@ Result<RecordRows> AllRecordRows(SqliteDatabase& database) {
   return RecordRows{first, last};
 }
 
-Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
+Status ReadRecords(SqliteDatabase& database, const RecordRows& rows,
+                   const Store::Fingerprints& devices, const Store::TakeRecord& take,
                    std::vector<std::string>& damaged) {
+  // Each between two line breaks; empty: all.
+  std::string lines;
+  for (const std::string& device : devices) absl::StrAppend(&lines, device, "\n");
+  if (!lines.empty()) lines.insert(0, "\n");
   MDH_ASSIGN_OR_RETURN(SqliteUse read,
                        SqliteUse::Of(database,
                                      "SELECT " MDH_RECORD_COLUMNS
                                      ", records.id FROM records LEFT JOIN pins USING (id)"
-                                     " WHERE records.rowid BETWEEN ?1 AND ?2",
-                                     rows.first, rows.last));
+                                     " WHERE records.rowid BETWEEN ?1 AND ?2 AND (?3 = '' OR"
+                                     " instr(?3, char(10) || device_fingerprint || char(10)) > 0)",
+                                     rows.first, rows.last, lines));
   return ForEachRow(*read, [&](const SqliteStatement& row) {
     const std::string id = row.Bytes(3);
     const std::string_view record = row.View(0);

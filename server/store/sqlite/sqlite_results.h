@@ -46,7 +46,8 @@ struct RecordRows {
 Result<RecordRows> AllRecordRows(SqliteDatabase& database);
 // Gives every record in these rows to `take`. Ids of those that cannot be read are added to
 // `damaged`.
-Status ReadRecords(SqliteDatabase& database, const RecordRows& rows, const Store::TakeRecord& take,
+Status ReadRecords(SqliteDatabase& database, const RecordRows& rows,
+                   const Store::Fingerprints& devices, const Store::TakeRecord& take,
                    std::vector<std::string>& damaged);
 // As Store::ListRecords.
 Result<RecordPage> ReadRecordPage(SqliteDatabase& database, int64_t after, int limit);

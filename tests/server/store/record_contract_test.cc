@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 StoredResult ResultOfVersion(const std::string& id, int64_t time_ns, int generator_version = 1) {
   StoredResult result;
@@ -126,14 +127,41 @@ TEST_P(RecordContract, EachRecordIsReadOnceByAnyNumberOfThreads) {
     absl::MutexLock lock(&mutex);
     ++seen[record.name()];
   };
-  ASSERT_TRUE(store_->ForEachRecord(take).ok());
+  ASSERT_TRUE(store_->ForEachRecord({}, take).ok());
   EXPECT_THAT(seen, SizeIs(0));
   for (const char* id : {"a", "b", "c", "d", "e", "f", "g"}) {
     ASSERT_TRUE(store_->PutResult(SampleRecord(id, 100), KernelWithSource("")).ok());
   }
-  ASSERT_TRUE(store_->ForEachRecord(take).ok());
+  ASSERT_TRUE(store_->ForEachRecord({}, take).ok());
   EXPECT_THAT(seen, SizeIs(7));
   for (const auto& [name, times] : seen) EXPECT_EQ(times, 1) << name;
+}
+
+TEST_P(RecordContract, OfSomeDevicesOnlyTheirRecordsAreRead) {
+  const std::string odd = "opencl \"it's\" {5%, x\\'y}";
+  const std::pair<const char*, std::string> records[] = {
+      {"a", "cpu A"}, {"b", "cpu A2"}, {"c", odd}, {"d", ""}, {"e", "cpu A"}};
+  for (const auto& [id, device] : records) {
+    StoredResult result = SampleResult(id, 100);
+    result.record.mutable_key()->set_device_fingerprint(device);
+    ASSERT_TRUE(store_->PutResult(result.record, result.kernel).ok());
+  }
+  const auto read = [&](const Store::Fingerprints& devices) {
+    absl::Mutex mutex;
+    std::vector<std::string> names;
+    const Status status = store_->ForEachRecord(devices, [&](std::string_view bytes) {
+      v1::TuningRecord record;
+      EXPECT_TRUE(record.ParseFromString(std::string(bytes)));
+      absl::MutexLock lock(&mutex);
+      names.push_back(record.name());
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return names;
+  };
+  EXPECT_THAT(read({}), SizeIs(5));
+  EXPECT_THAT(read({"cpu A"}), UnorderedElementsAre("records/a", "records/e"));
+  EXPECT_THAT(read({"cpu A2", odd}), UnorderedElementsAre("records/b", "records/c"));
+  EXPECT_THAT(read({"cpu"}), SizeIs(0));
 }
 
 TEST_P(RecordContract, RecordsOfSchedulesAreBesideTheFreeOne) {

@@ -78,11 +78,12 @@ TEST_F(LayeredStoreTest, WhatIsAboveHidesWhatIsBelow) {
   EXPECT_TRUE(absl::IsNotFound(store->GetKernel("e").status()));
   std::vector<std::string> each;
   ASSERT_TRUE(store
-                  ->ForEachRecord([&](std::string_view bytes) {
-                    v1::TuningRecord record;
-                    record.ParseFromString(std::string(bytes));
-                    each.push_back(Summaries({record})[0]);
-                  })
+                  ->ForEachRecord({},
+                                  [&](std::string_view bytes) {
+                                    v1::TuningRecord record;
+                                    record.ParseFromString(std::string(bytes));
+                                    each.push_back(Summaries({record})[0]);
+                                  })
                   .ok());
   EXPECT_THAT(each, UnorderedElementsAre("a:10", "b:10", "c:5", "d:7"));
 }

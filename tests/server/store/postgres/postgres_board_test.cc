@@ -103,7 +103,8 @@ TEST_F(PostgresBoardTest, ADatabaseOfBeforeGetsIt) {
   Open().reset();
   RunSql(
       "DROP TABLE mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials;"
-      "UPDATE mdhd.store SET schema_version = schema_version - 1");
+      "ALTER TABLE mdhd.records DROP COLUMN device_fingerprint;"
+      "UPDATE mdhd.store SET schema_version = 2");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(Number("SELECT schema_version FROM mdhd.store"), PostgresSchemaVersion());

@@ -1,6 +1,7 @@
 // Which databases of a PostgreSQL server are opened.
 #include "server/store/postgres/postgres_schema.h"
 
+#include <atomic>
 #include <thread>
 
 #include "absl/strings/str_replace.h"
@@ -69,13 +70,34 @@ TEST_F(PostgresSchemaTest, ANewerSchemaIsRefusedUnlessItSaysThatThisOneCanUseIt)
 TEST_F(PostgresSchemaTest, AnOlderSchemaIsBroughtUpToDateAndOlderDaemonsGoOn) {
   Open();
   RunSql(
-      "DROP TABLE mdhd.nodes, mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials; UPDATE "
-      "mdhd.store SET schema_version = 1");
+      "DROP TABLE mdhd.nodes, mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials;"
+      "ALTER TABLE mdhd.records DROP COLUMN device_fingerprint;"
+      "UPDATE mdhd.store SET schema_version = 1");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(*store->ListNodes(), SizeIs(0));
   EXPECT_EQ(Number("SELECT schema_version FROM mdhd.store"), PostgresSchemaVersion());
   EXPECT_EQ(Number("SELECT readable_from FROM mdhd.store"), 1);
+}
+
+// Which device a record is of is a column that it may lack.
+TEST_F(PostgresSchemaTest, RecordsThatDoNotSayTheirDeviceAreReadWithThoseOfAnyDevice) {
+  StoredResult result = SampleResult("a", 100);
+  result.record.mutable_key()->set_device_fingerprint("cpu A");
+  std::unique_ptr<Store> store = Open();
+  ASSERT_TRUE(store->PutResult(result.record, result.kernel).ok());
+  const auto count = [&] {
+    std::atomic<int> records = 0;
+    const auto take = [&](std::string_view) { ++records; };
+    const Status read = store->ForEachRecord({"cpu B"}, take);
+    EXPECT_TRUE(read.ok()) << read;
+    return records.load();
+  };
+  EXPECT_EQ(count(), 0);
+  RunSql("UPDATE mdhd.records SET device_fingerprint = NULL");
+  EXPECT_EQ(count(), 1);
+  RunSql("ALTER TABLE mdhd.records DROP COLUMN device_fingerprint");
+  EXPECT_EQ(count(), 1);
 }
 
 TEST_F(PostgresSchemaTest, AnOlderSchemaThanAnyIsRefused) {

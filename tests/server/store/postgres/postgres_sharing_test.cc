@@ -99,7 +99,7 @@ TEST_F(PostgresSharingTest, WhatIsStoredWhileRecordsAreReadIsHeardOfLater) {
   for (const char* id : {"a", "b"}) ASSERT_TRUE(Put(*other_, id, 100).ok());
   ASSERT_TRUE(one_->WaitForChange(1, absl::Seconds(5)));
   int read = 0;
-  ASSERT_TRUE(one_->ForEachRecord([&](std::string_view) { ++read; }).ok());
+  ASSERT_TRUE(one_->ForEachRecord({}, [&](std::string_view) { ++read; }).ok());
   EXPECT_EQ(read, 2);
   // Between that and the listener.
   ASSERT_TRUE(Put(*other_, "c", 100).ok());

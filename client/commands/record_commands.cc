@@ -10,43 +10,14 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_format.h"
 #include "client/commands/call/admin_call.h"
-#include "client/text/formatting.h"
+#include "client/commands/format/record_format.h"
 #include "client/text/text_table.h"
 
 namespace mdh {
 namespace {
 
 constexpr int kRecordsOfPage = 200;
-
-const std::vector<TextColumn>& RecordTable() {
-  static const auto* table =
-      new std::vector<TextColumn>{{.heading = "RECORD"},  // whole, for mdh pin and others
-                                  {.heading = "TIME", .is_number = true},
-                                  {.heading = "BOUND", .is_number = true, .dispensable = 3},
-                                  {.heading = "STATE", .dispensable = 2},
-                                  {.heading = "DEVICE", .least = 12, .dispensable = 1},
-                                  {.heading = "EXPRESSION", .least = 10}};
-  return *table;
-}
-
-// What share of the time no kernel can do without.
-std::string BoundCell(const v1::TuningRecord& record) {
-  const double bound_ns = record.certificate().problem_bound_ns();
-  if (bound_ns <= 0 || record.time_ns() <= 0) return "-";
-  return absl::StrFormat("%.0f %%", bound_ns / static_cast<double>(record.time_ns()) * 100);
-}
-
-std::vector<std::string> RecordRow(const v1::TuningRecord& record) {
-  const char* state = record.is_pinned()                 ? "pinned"
-                      : record.is_provisional()          ? "provisional"
-                      : record.is_disturbed()            ? "disturbed"
-                      : !record.key().schedule().empty() ? "scheduled"
-                                                         : "";
-  return {record.name(), FormatTime(record.time_ns()), BoundCell(record),
-          state,         record.device().model(),      record.expression_name()};
-}
 
 Status ListRecords(const GlobalOptions& options, const std::string& expression, int limit) {
   v1::ListRecordsRequest request;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -81,6 +82,35 @@ std::vector<std::string> JobRow(const v1::TuningJob& job) {
           created,
           JobDeviceNames(job),
           job.expression_name()};
+}
+
+TrialDevices ShownDevices(const v1::ListTuningTrialsResponse& response) {
+  const bool has_help =
+      std::any_of(response.trials().begin(), response.trials().end(),
+                  [](const auto& trial) { return absl::StartsWith(trial.device(), "nodes/"); });
+  return has_help ? TrialDevices::kShown : TrialDevices::kHidden;
+}
+
+std::vector<TextColumn> TrialTable(TrialDevices devices) {
+  std::vector<TextColumn> table = {{.heading = "TRIAL", .is_number = true},
+                                   {.heading = "OUTCOME"},
+                                   {.heading = "TIME", .is_number = true},
+                                   {.heading = "PARAMETERS", .least = 16, .dispensable = 1},
+                                   {.heading = "REASON", .least = 16, .dispensable = 2}};
+  if (devices == TrialDevices::kShown) {
+    table.insert(table.begin() + 3, {.heading = "DEVICE", .least = 6});
+  }
+  return table;
+}
+
+std::vector<std::string> TrialRow(const v1::TuningTrial& trial, TrialDevices devices) {
+  std::vector<std::string> row = {
+      absl::StrCat(trial.number()), trial.outcome().empty() ? "not ended" : trial.outcome(),
+      trial.time_ns() > 0 ? FormatTime(trial.time_ns()) : "-", trial.parameters(),
+      trial.reason().substr(0, trial.reason().find('\n'))};
+  const std::string device = trial.device().empty() ? "-" : ShortDeviceName(trial.device());
+  if (devices == TrialDevices::kShown) row.insert(row.begin() + 3, device);
+  return row;
 }
 
 }  // namespace mdh

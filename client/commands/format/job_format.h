@@ -28,4 +28,12 @@ std::string NodeLabel(const std::string& node);
 const std::vector<TextColumn>& JobTable();
 std::vector<std::string> JobRow(const v1::TuningJob& job);
 
+// Which device measured a trial is worth a column where several daemons took part.
+enum class TrialDevices { kHidden, kShown };
+TrialDevices ShownDevices(const v1::ListTuningTrialsResponse& response);
+
+// A table of trials, and a row of it.
+std::vector<TextColumn> TrialTable(TrialDevices devices);
+std::vector<std::string> TrialRow(const v1::TuningTrial& trial, TrialDevices devices);
+
 }  // namespace mdh

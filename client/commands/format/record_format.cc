@@ -19,6 +19,13 @@ std::string Fact(const char* what, const std::string& text) {
   return absl::StrFormat("  %-12s %s\n", what, text);
 }
 
+// What share of the time no kernel can do without.
+std::string BoundCell(const v1::TuningRecord& record) {
+  const double bound_ns = record.certificate().problem_bound_ns();
+  if (bound_ns <= 0 || record.time_ns() <= 0) return "-";
+  return absl::StrFormat("%.0f %%", bound_ns / static_cast<double>(record.time_ns()) * 100);
+}
+
 std::string SpeedText(const v1::TuningRecord& record, const Bound& bound,
                       const std::optional<UnitUse>& unit) {
   const auto time_ns = static_cast<double>(record.time_ns());
@@ -191,6 +198,27 @@ std::string FormatNextCommands(const std::vector<std::vector<std::string>>& comm
     text.push_back('\n');
   }
   return text;
+}
+
+const std::vector<TextColumn>& RecordTable() {
+  static const auto* table =
+      new std::vector<TextColumn>{{.heading = "RECORD"},  // whole, for mdh pin and others
+                                  {.heading = "TIME", .is_number = true},
+                                  {.heading = "BOUND", .is_number = true, .dispensable = 3},
+                                  {.heading = "STATE", .dispensable = 2},
+                                  {.heading = "DEVICE", .least = 12, .dispensable = 1},
+                                  {.heading = "EXPRESSION", .least = 10}};
+  return *table;
+}
+
+std::vector<std::string> RecordRow(const v1::TuningRecord& record) {
+  const char* state = record.is_pinned()                 ? "pinned"
+                      : record.is_provisional()          ? "provisional"
+                      : record.is_disturbed()            ? "disturbed"
+                      : !record.key().schedule().empty() ? "scheduled"
+                                                         : "";
+  return {record.name(), FormatTime(record.time_ns()), BoundCell(record),
+          state,         record.device().model(),      record.expression_name()};
 }
 
 }  // namespace mdh

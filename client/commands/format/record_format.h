@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/text/text_table.h"
 #include "mdh/v1/record.pb.h"
 
 namespace mdh {
@@ -21,5 +22,9 @@ std::string FormatRecordDetails(const v1::TuningRecord& record, int columns);
 // "next:" and one command per line, with their words, quoted for a shell where they need it, in
 // lines of at most so many characters.
 std::string FormatNextCommands(const std::vector<std::vector<std::string>>& commands, int columns);
+
+// A table of records, and a row of it.
+const std::vector<TextColumn>& RecordTable();
+std::vector<std::string> RecordRow(const v1::TuningRecord& record);
 
 }  // namespace mdh

@@ -280,15 +280,19 @@ Status RunningDaemon::StartJobs() {
   options.on_progress = [watches = watches_.get()] { watches->Wake(); };
   MDH_ASSIGN_OR_RETURN(jobs_,
                        JobQueue::Start(*store_, *lookup_table_, *catalogue_, std::move(options)));
-  if (!store_->CheckWritable().ok()) return absl::OkStatus();
+  // Who cannot write has nothing to look after but what the other daemons say of themselves.
+  const bool is_writable = store_->CheckWritable().ok();
+  if (!is_writable && !is_shared_) return absl::OkStatus();
   HousekeeperOptions housekeeping;
   if (is_shared_) housekeeping.renew = absl::Seconds(options_.job_lease_s) / kRenewals;
   housekeeping.owner = owner_;
-  housekeeping.renew_leases = [this] {
-    jobs_->RenewLeases();
+  housekeeping.renew_leases = [this, is_writable] {
+    if (is_writable) jobs_->RenewLeases();
     RenewFleet();
   };
-  housekeeping.looks = {[this] { store_->LookAfter(); }, [this] { jobs_->LookAfter(); }};
+  if (is_writable) {
+    housekeeping.looks = {[this] { store_->LookAfter(); }, [this] { jobs_->LookAfter(); }};
+  }
   MDH_ASSIGN_OR_RETURN(housekeeper_, Housekeeper::Start(*store_, Admin(), std::move(housekeeping)));
   return absl::OkStatus();
 }

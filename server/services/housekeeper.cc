@@ -67,6 +67,7 @@ void Housekeeper::Look() {
 }
 
 void Housekeeper::Forget() {
+  if (!store_.CheckWritable().ok()) return;
   const absl::Time now = options_.now();
   Retention retention = RetentionOf(admin_, now);
   const Status believed = clock_.ok() ? clock_->Check(now) : clock_.status();

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/store/postgres/postgres_store.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 #include "tests/server/store/postgres_server.h"
 
@@ -251,6 +252,28 @@ TEST_F(FleetTest, WhoWaitsForTheServerAtTheStartEndsWhenToldTo) {
     early.Signal(signal);
     EXPECT_EQ(early.Wait(), 0) << early.err();  // 4: when it has waited for as long as it does
   }
+}
+
+TEST_F(FleetTest, WhoMayOnlyReadSeesOtherDaemonsComeAndGo) {
+  const std::string both = database_of_both_;
+  // Makes the tables.
+  ASSERT_TRUE(OpenPostgresStore({.address = both}).ok());
+  const std::string name = both.substr(both.find("test"), both.find('?') - both.find("test"));
+  ASSERT_TRUE(server_
+                  ->Sql("postgres", absl::StrCat("ALTER DATABASE ", name,
+                                                 " SET default_transaction_read_only = on"))
+                  .ok());
+  StartDaemon({"--database", both, "--devices", "none", "--job-lease", "10"}, {}, "is read-only");
+  const auto sees_other = [&] {
+    return Mdh({"devices"}).out.find("nodes/w1/devices/cpu") != std::string::npos;
+  };
+  EXPECT_TRUE(Eventually([&] { return Mdh({"devices"}).code == 0; }));
+  EXPECT_FALSE(sees_other());
+  database_of_both_ = both + "&options=-cdefault_transaction_read_only%3Doff";
+  StartOther({"--daemon-name", "w1"});
+  EXPECT_TRUE(Eventually(sees_other)) << Mdh({"devices"}).out << daemon_->err();
+  StopOther();
+  EXPECT_TRUE(Eventually([&] { return !sees_other(); }));
 }
 
 TEST_F(FleetTest, PasswordsAreNotLogged) {

@@ -54,6 +54,17 @@ class PostgresPool {
     }
   }
 
+  // Gives what `work` gives with any server of the address, also where none can be written: then
+  // on a connection for this call alone. For what may be as old as a standby has it.
+  template <typename Work>
+  auto RunOnAny(const Work& work) -> decltype(work(std::declval<PostgresConnection&>())) {
+    auto result = Run(PgRepeat::kMayRepeat, work);
+    if (!IsReadOnlyServer(StatusOf(result))) return result;
+    MDH_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresConnection> connection,
+                         PostgresConnection::Open(options_.address, PgAccess::kReadOnly));
+    return work(*connection);
+  }
+
   // Why the latest call found no server; OK if it found one.
   Status health() const ABSL_LOCKS_EXCLUDED(mutex_);
   const PostgresPoolOptions& options() const { return options_; }

@@ -352,7 +352,8 @@ Status PostgresStore::RemoveNode(std::string_view name) {
 }
 
 Result<std::vector<v1::Node>> PostgresStore::ListNodes() {
-  return ReadWith([](PostgresConnection& connection) {
+  // What it says of a daemon is some seconds old anyway.
+  return pool_.RunOnAny([](PostgresConnection& connection) {
     connection.set_patience(kPatienceForNodes);
     return postgres::ListNodes(connection);
   });

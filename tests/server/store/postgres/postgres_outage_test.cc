@@ -107,6 +107,31 @@ TEST_F(PostgresOutageTest, WhatIsAcknowledgedSurvivesCrashesAndChangesHaveNoGaps
   EXPECT_THAT(*store_->CheckIntegrity(), IsEmpty());
 }
 
+// As when it has become a standby of another one.
+TEST_F(PostgresOutageTest, AServerThatIsReadOnlyByNowStillSaysWhichDaemonsThereAre) {
+  v1::Node node;
+  node.set_name("nodes/w1");
+  ASSERT_TRUE(store_->AnnounceNode(node, absl::Hours(1)).ok());
+  const std::string database = address_.substr(address_.find("test"));
+  const std::string name = database.substr(0, database.find('?'));
+  const auto set_read_only = [&](const char* to) {
+    EXPECT_TRUE(own_->Sql("postgres", absl::StrCat("ALTER DATABASE ", name,
+                                                   " SET default_transaction_read_only = ", to))
+                    .ok());
+  };
+  set_read_only("on");
+  own_->End(SIGINT);
+  ASSERT_TRUE(own_->Resume().ok());
+  EXPECT_THAT(*store_->ListNodes(), SizeIs(1));
+  EXPECT_EQ(store_->AnnounceNode(node, absl::Hours(1)).code(), absl::StatusCode::kUnavailable);
+  // What others write where they can is seen.
+  const std::string writable = address_ + "&options=-cdefault_transaction_read_only%3Doff";
+  ASSERT_TRUE(PostgresServer::SqlAt(writable, "DELETE FROM mdhd.nodes").ok());
+  EXPECT_THAT(*store_->ListNodes(), IsEmpty());
+  set_read_only("off");
+  EXPECT_TRUE(Eventually([&] { return store_->AnnounceNode(node, absl::Hours(1)).ok(); }));
+}
+
 TEST_F(PostgresOutageTest, AFollowerGoesOnWhereItWas) {
   const std::unique_ptr<Store> other = Open();
   std::atomic<int> heard = 0;

@@ -1,5 +1,8 @@
 // Two daemons on one PostgreSQL server.
 #include <grpcpp/grpcpp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <array>
 #include <csignal>
@@ -252,6 +255,41 @@ TEST_F(FleetTest, WhoWaitsForTheServerAtTheStartEndsWhenToldTo) {
     early.Signal(signal);
     EXPECT_EQ(early.Wait(), 0) << early.err();  // 4: when it has waited for as long as it does
   }
+}
+
+// Takes connections at the address of a PostgreSQL server, and says nothing.
+class SilentServer {
+ public:
+  explicit SilentServer(const std::string& folder) : descriptor_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    absl::StrCat(folder, "/.s.PGSQL.5432").copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(listen(descriptor_, 8), 0);
+  }
+  ~SilentServer() { close(descriptor_); }
+  bool HasClient() const {
+    pollfd readable = {.fd = descriptor_, .events = POLLIN, .revents = 0};
+    return poll(&readable, 1, 0) == 1;
+  }
+
+ private:
+  const int descriptor_;
+};
+
+// As when it is stopped, or packets to it are lost.
+TEST_F(FleetTest, WhoWaitsForAServerThatDoesNotAnswerEndsWhenToldTo) {
+  const std::string folder = directory_.File("silent");
+  std::filesystem::create_directory(folder);
+  const SilentServer silent(folder);
+  // One attempt lasts for an hour.
+  Program daemon(
+      DaemonWords({"--database", "postgresql://mdhd@/mdhd?connect_timeout=3600&host=" + folder}));
+  ASSERT_TRUE(Eventually([&] { return silent.HasClient(); })) << daemon.err();
+  daemon.Signal(SIGTERM);
+  ASSERT_TRUE(Eventually([&] { return daemon.HasEnded(); })) << "mdhd did not stop";
+  EXPECT_EQ(daemon.Wait(), 0) << daemon.err();
+  EXPECT_FALSE(std::filesystem::exists(socket_));
 }
 
 TEST_F(FleetTest, WhoMayOnlyReadSeesOtherDaemonsComeAndGo) {

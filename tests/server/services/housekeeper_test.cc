@@ -21,6 +21,7 @@ class BusyStore : public ForwardingStore {
   explicit BusyStore(std::unique_ptr<Store> store) : ForwardingStore(std::move(store)) {}
   Result<v1::CollectGarbageResponse> Forget(const Retention& retention) override {
     may_forget.WaitForNotification();
+    ++forgets;
     return ForwardingStore::Forget(retention);
   }
   void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
@@ -31,7 +32,11 @@ class BusyStore : public ForwardingStore {
     new_jobs = std::move(on_new_jobs);
   }
 
+  Status CheckWritable() const override { return writable; }
+
   absl::Notification may_forget;
+  std::atomic<int> forgets = 0;
+  Status writable;
   std::string wished_of;
   std::function<void()> wish;
   std::function<void()> new_jobs;
@@ -84,6 +89,18 @@ TEST_F(HousekeeperTest, NewJobsAreLookedForAtOnceAndAgainIfMoreComeMeanwhile) {
   keeper.reset();
   EXPECT_FALSE(store_.new_jobs);
   EXPECT_EQ(looks, 2);
+}
+
+TEST_F(HousekeeperTest, OfWhatCannotBeWrittenNothingIsForgotten) {
+  store_.may_forget.Notify();
+  store_.writable = absl::FailedPreconditionError("read-only");
+  auto keeper = Start(absl::Milliseconds(1));
+  EXPECT_TRUE(Eventually([&] { return renewals_ > 3; }));
+  keeper.reset();  // when each of its threads has done its work at least once
+  EXPECT_EQ(store_.forgets, 0);
+  store_.writable = absl::OkStatus();
+  keeper = Start(absl::Hours(1));
+  EXPECT_TRUE(Eventually([&] { return store_.forgets == 1; }));
 }
 
 }  // namespace

@@ -33,6 +33,11 @@ class StoreDouble final : public Store {
   void SetAge(absl::Duration age) {
     Set([&] { age_ = age; });
   }
+  // Leases that were asked for, whether or not there was an answer.
+  int renewals() const {
+    absl::ReaderMutexLock lock(&mutex_);
+    return renewals_;
+  }
   // Calls that hang.
   int hanging() const {
     absl::ReaderMutexLock lock(&mutex_);
@@ -135,6 +140,7 @@ class StoreDouble final : public Store {
     return store_.ClaimJobs(lease, request);
   }
   Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override {
+    Set([this] { ++renewals_; });
     MDH_RETURN_IF_ERROR(Write());
     return store_.RenewLeases(lease);
   }
@@ -222,7 +228,7 @@ class StoreDouble final : public Store {
   Store& store_;
   mutable absl::Mutex mutex_;
   bool hangs_ = false;
-  int hanging_ = 0;
+  int hanging_ = 0, renewals_ = 0;
   Status failure_;
   absl::Duration age_;
 };

@@ -23,6 +23,8 @@ using Role = PipelineBuffer::Role;
 constexpr double kOperationsPerByteOfBlocks = 16;
 // Bytes that caches deliver while memory delivers one.
 constexpr double kCacheFactor = 2;
+// And while a launch begins and ends, or threads of a CPU wait for each other.
+constexpr double kBytesOfLaunch = 8e6, kBytesOfBarrier = 2e5;
 
 double OperationsPerByte(const DeviceDescription& device) {
   return BackendOf(device.kind).has_blocks ? kOperationsPerByteOfBlocks
@@ -69,6 +71,27 @@ double BytesOfOperands(const Pipeline& pipeline, const JointGroup& group) {
   return bytes;
 }
 
+// What the steps of a group take longer as it has fewer parts than the device has multiprocessors
+// or cores, over the launches or barriers that it saves.
+double BytesOfIdleness(const Pipeline& pipeline, const JointGroup& group,
+                       const DeviceDescription& device) {
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  const double processors = has_blocks ? device.blocks.multiprocessors : device.cores;
+  auto parts = static_cast<double>(group.splits);
+  const std::vector<int64_t> extents = CommonExtents(pipeline, group);
+  for (size_t k = 0; k < extents.size(); ++k) {
+    parts *= static_cast<double>(extents[k] / group.part[k]);
+  }
+  const double idle = processors / parts - 1;
+  if (idle <= 0) return 0;
+  double bytes = 0;
+  for (int n = group.first; n <= group.last; ++n) {
+    bytes += CostOf(pipeline.steps()[n].expression, OperationsPerByte(device));
+  }
+  return std::max(0.0, idle * bytes - (group.last - group.first) *
+                                          (has_blocks ? kBytesOfLaunch : kBytesOfBarrier));
+}
+
 struct RankedChoice {
   size_t partition;
   std::vector<JointGroup> groups;
@@ -89,7 +112,8 @@ double CostWithGroups(const Pipeline& pipeline, absl::Span<const JointGroup> gro
                       const DeviceDescription& device) {
   double cost = CostOf(pipeline, OperationsPerByte(device));
   for (const JointGroup& group : groups) {
-    cost += BytesOfOperands(pipeline, group) / kCacheFactor - BytesKept(pipeline, group);
+    cost += BytesOfOperands(pipeline, group) / kCacheFactor - BytesKept(pipeline, group) +
+            BytesOfIdleness(pipeline, group, device);
   }
   return cost;
 }

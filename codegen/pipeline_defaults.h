@@ -16,7 +16,8 @@ namespace mdh {
 // What a partition's steps cost on the device, as PlanPartitions counts it but for what concerns
 // these groups of its steps: what steps of a group pass to each other, or read together, stays on
 // chip or in caches, once it is there. What sums of products read again for every part, as it does
-// not move with the parts, comes from caches.
+// not move with the parts, comes from caches. Where a group has fewer parts than there are
+// multiprocessors or cores, the others wait.
 double CostWithGroups(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
                       const DeviceDescription& device);
 

@@ -93,6 +93,34 @@ where f(y) -> m { m = y }
             CostWithGroups(unfused, {}, Gpu()));
 }
 
+// Four parts of Khatri-Rao products and what is made of them would use four of 132 multiprocessors.
+TEST(PipelineDefaults, FewPartsOfMuchWorkDoNotRunTogether) {
+  const std::string text = R"(
+mttkrp<| I = 250, J = 250, K = 250, L = 250> := pipeline(X, B, C) -> y {
+  p = khatri_rao<| J, K, L>(B, C);
+  y = product<| I, J, K, L>(X, p)
+}
+khatri_rao<| J, K, L> :=
+  out_view<fp32>( p: (j,k,l) -> (j,k,l) ) o md_hom<J,K,L>( f, (++, ++, ++) ) o
+  inp_view<fp32,fp32>( B: (j,k,l) -> (k,j), C: (j,k,l) -> (l,j) )
+where f(B, C) -> p { p = B * C }
+product<| I, J, K, L> :=
+  out_view<fp32>( y: (i,j,k,l) -> (i,j) ) o md_hom<I,J,K,L>( f, (++, ++, +, +) ) o
+  inp_view<fp32,fp32>( X: (i,j,k,l) -> (i,k,l), p: (i,j,k,l) -> (j,k,l) )
+where f(X, p) -> y { y = X * p }
+)";
+  const PipelineDefaults defaults = DefaultsOf(text, {}, CudaModel(), Gpu());
+  for (const JointGroup& group : defaults.parameters.groups) {
+    int64_t parts = group.splits;
+    for (const int64_t points : group.part) parts *= 250 / points;
+    EXPECT_GE(parts, Gpu().blocks.multiprocessors / 2);
+  }
+  // Few rows are little work: launches would take longer.
+  EXPECT_THAT(
+      DefaultsOf(kSoftMax, {{"M", "4"}, {"N", "1024"}}, CudaModel(), Gpu()).parameters.groups,
+      SizeIs(1));
+}
+
 constexpr char kBlurs[] = R"(
 blurs<| N = 4194304> := pipeline(x) -> z { y = blur<| N + 2>(x); z = blur<| N>(y) }
 blur<| I> :=

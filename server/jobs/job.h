@@ -91,6 +91,7 @@ struct Job {
   bool is_running = false;
   // A change of its state is on the way to the disk; nobody else changes it until it is there.
   bool is_being_written = false;
+  int64_t next_progress_ns = 0;  // on the clock of NowNs(): when its progress is stored again
   StopReason stop_reason = StopReason::kNone;  // with `is_stopping`
   TrialPlaces places;                          // of its search; needs no guard
   // While it runs; those at the front never change. Of these, `joining` have not been told to the

@@ -272,6 +272,9 @@ class JobQueue {
   void PublishStep(Job& job, const SearchStep& step) ABSL_LOCKS_EXCLUDED(mutex_);
   void PublishTrial(Job& job, const TuningProgress& progress, TrialJournal& journal)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Where other daemons share the store they show the progress that is there: now and then, as long
+  // as it can be written.
+  void StoreProgress(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a search had published was shown to be wrong.
   void WithdrawProvisional(const v1::KernelKey& key) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lets the job wait again, with what it has found.

@@ -419,6 +419,7 @@ void JobQueue::PublishTrial(Job& job, const TuningProgress& progress, TrialJourn
         absl::Nanoseconds(step.device_time_ns() - job.proto.progress().device_time_ns()));
   }
   Publish(job, std::move(step));
+  if (options_.is_shared) StoreProgress(job);
 }
 
 void JobQueue::Requeue(const std::shared_ptr<Job>& job, const Status& reason,

@@ -6,8 +6,15 @@
 
 #include "server/jobs/job_queue.h"
 #include "server/records/timestamp.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
+namespace {
+
+// Between two times that the progress of a job is stored, and after one that could not be.
+constexpr int64_t kBetweenProgress = 1'000'000'000, kAfterFailure = 10'000'000'000;
+
+}  // namespace
 
 void JobQueue::AwaitWritten(const Job& job) {
   const auto is_written = [&] { return !job.is_being_written; };
@@ -40,6 +47,20 @@ Status JobQueue::Write(Job& job, const v1::TuningJob& proto) {
   has_news_ = true;  // it may begin only now
   if (written.ok()) unsaved_.erase(job.number);
   return written;
+}
+
+void JobQueue::StoreProgress(Job& job) {
+  const bool changes_soon = job.is_being_written || job.is_lost ||
+                            job.stop_reason != StopReason::kNone || unsaved_.contains(job.number);
+  if (changes_soon || NowNs() < job.next_progress_ns) return;
+  const v1::TuningJob proto = job.proto;
+  job.is_being_written = true;
+  mutex_.Unlock();
+  // What was heard is still wanted: that is not what this is about.
+  const Status stored = store_.UpdateJob(job.claim, proto);
+  mutex_.Lock();
+  job.is_being_written = false;
+  job.next_progress_ns = NowNs() + (stored.ok() ? kBetweenProgress : kAfterFailure);
 }
 
 Status JobQueue::ChangeIfWritten(const std::shared_ptr<Job>& job, const Change& change) {

@@ -266,6 +266,22 @@ TEST_F(JobFleetTest, LookupsOfAFrontEndGiveKernelsAndCreateJobs) {
   EXPECT_TRUE(worker.HasState(1, v1::TUNING_JOB_STATE_RUNNING));
 }
 
+// What its owner has measured so far is shown by all, before the job's state changes.
+TEST_F(JobFleetTest, ProgressIsSeenAtOtherDaemons) {
+  FakeMember worker(*store_, "w1", 1), front(*store_, "front", 0);
+  ASSERT_TRUE(front.Create(64, {"nodes/w1/devices/cuda0"}).ok());
+  worker.Look();
+  ASSERT_TRUE(worker.HasState(1, v1::TUNING_JOB_STATE_RUNNING));
+  EXPECT_TRUE(Eventually([&] { return front.queue().Get(1)->progress().trials() == 1; }));
+  const v1::TuningJob seen = *front.queue().Get(1);
+  EXPECT_EQ(seen.state(), v1::TUNING_JOB_STATE_RUNNING);
+  EXPECT_EQ(seen.progress().best_time_ns(), 1'000'000);
+  // A wish of others is still heard.
+  ASSERT_TRUE(front.queue().Cancel(1).ok());
+  worker.queue().RenewLeases();
+  EXPECT_TRUE(front.HasState(1, v1::TUNING_JOB_STATE_CANCELLED));
+}
+
 // ---- A daemon that is cut off ----
 
 class CutOffTest : public JobFleetTest {

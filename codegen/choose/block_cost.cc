@@ -30,6 +30,7 @@ constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside w
 constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
 constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
 constexpr double kAtomicsPerCycle = 128;  // of all multiprocessors, wherever they add
+constexpr double kOfFourAtOnce = 0.5;     // of what an addition takes: each of them is quicker
 constexpr double kSameElement = 4;        // between two additions to it
 constexpr double kInstructionBytes = 16, kFetchedBytes = 16;  // of code that runs first, per cycle
 constexpr double kMostThreads = 2048, kMostBlocks = 32;       // of a multiprocessor
@@ -159,7 +160,9 @@ void BlockCostModel::AddStores(Shape& s) const {
   for (size_t d = 0; d < sizes_.size(); ++d) {
     if (kept_[d]) results *= static_cast<double>(sizes_[d]);
   }
-  s.store_bytes += 2 * results * s.slots * result_bytes_;
+  // The next stage reads them when all are there.
+  s.store_bytes += results * s.slots * result_bytes_;
+  s.later_bytes = results * (s.slots + 1) * result_bytes_;
 }
 
 // The same by atomics; threads that have combined their results add each of them once.
@@ -174,7 +177,7 @@ void BlockCostModel::AddAtomics(Shape& s) const {
     s.store_bytes += output.total * output.bytes;
   }
   s.instructions += additions / Owners(s) * 2;
-  s.atomics = s.blocks * warps * kWarp * additions;
+  s.atomics = s.blocks * warps * kWarp * additions * (lanes == 4 ? kOfFourAtOnce : 1);
 }
 
 bool BlockCostModel::CombinesByShuffles(const Shape& s) const {
@@ -301,6 +304,7 @@ void BlockCostModel::Finish(Shape& s) const {
   AddWaiting(s);
   // Blocks that began together add at the same time, the last ones beside nothing else.
   s.exposed += s.atomics / kAtomicsPerCycle / std::ceil(s.busiest / s.at_once);
+  s.exposed += s.later_bytes / (kLevel2Bytes * processors);
   cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
                   (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
                    : s.combines(CombineBlocks::kPartials)              ? kNextLaunch

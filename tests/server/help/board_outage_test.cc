@@ -27,7 +27,8 @@ TEST_F(BoardOutageTest, WithoutABoardADaemonWorksAlone) {
 }
 
 TEST_F(BoardOutageTest, AfterAnOutageHelpGoesOn) {
-  HelpingDaemon a(store_, {.name = "a"}), b(store_, {.name = "b"});
+  // The search may wait for a trial that the helper has, as long as its seat lasts.
+  HelpingDaemon a(store_, {.name = "a"}), b(store_, {.name = "b", .seat_lease = absl::Seconds(2)});
   const int64_t job = a.Create(64, 100'000);
   ASSERT_TRUE(Eventually([&] { return a.figures().help_got > 3; }));
   store_.board().is_gone = true;

@@ -25,7 +25,7 @@ constexpr double kOperationLatency = 4;
 constexpr double kBarrier = 40;
 constexpr double kClusterBarriers = 8;  // that one of a cluster takes as long as
 constexpr double kLaunch = 3000;        // until the first block runs, and after the last
-constexpr double kNextLaunch = 3500;    // of the stage that combines partial results
+constexpr double kNextLaunch = 5000;    // of the stage that reads partial results and combines them
 constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
 constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
 constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
@@ -160,9 +160,7 @@ void BlockCostModel::AddStores(Shape& s) const {
   for (size_t d = 0; d < sizes_.size(); ++d) {
     if (kept_[d]) results *= static_cast<double>(sizes_[d]);
   }
-  // The next stage reads them when all are there.
-  s.store_bytes += results * s.slots * result_bytes_;
-  s.later_bytes = results * (s.slots + 1) * result_bytes_;
+  s.store_bytes += 2 * results * s.slots * result_bytes_;
 }
 
 // The same by atomics; threads that have combined their results add each of them once.
@@ -304,7 +302,6 @@ void BlockCostModel::Finish(Shape& s) const {
   AddWaiting(s);
   // Blocks that began together add at the same time, the last ones beside nothing else.
   s.exposed += s.atomics / kAtomicsPerCycle / std::ceil(s.busiest / s.at_once);
-  s.exposed += s.later_bytes / (kLevel2Bytes * processors);
   cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +
                   (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
                    : s.combines(CombineBlocks::kPartials)              ? kNextLaunch

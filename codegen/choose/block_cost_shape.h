@@ -39,7 +39,6 @@ struct BlockCostModel::Shape {
   double waits = 0, barriers = 0;            // one after the other
   double direct_waits = 0;  // those of them that are for inputs that are read where they are
   double atomics = 0;       // additions of all blocks to memory
-  double later_bytes = 0;   // that the stage moves that combines partial results
   double exposed = 0;       // cycles in which nothing else is done
   double busiest = 1, at_once = 1;  // blocks of a multiprocessor
   // Bytes of an input, and of those that a thread waits for at once.

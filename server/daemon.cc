@@ -340,7 +340,8 @@ void RunningDaemon::StopRemeasurer() {
 void RunningDaemon::Stop() {
   if (services_ == nullptr || !services_->is_serving()) return;
   spdlog::info("stopping");
-  // First of all, so that nobody waits for devices that hang.
+  jobs_->BeginToDrain();
+  // Before all that waits, so that nobody waits for devices that hang.
   catalogue_->GiveUp(WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5)));
   opening_->Stop();
   metrics_server_.reset();  // it reads what goes away below

@@ -306,20 +306,25 @@ Result<std::vector<v1::TuningProgress>> JobQueue::WaitForProgress(int64_t number
   return news;
 }
 
-void JobQueue::Drain() {
-  std::unique_ptr<TrialHelper> helper;
-  {
-    absl::MutexLock lock(&mutex_);
-    is_draining_ = true;
-    std::swap(helper, helper_);
-  }
-  helper.reset();
+void JobQueue::BeginToDrain() {
   absl::MutexLock lock(&mutex_);
+  is_draining_ = true;
   for (const std::shared_ptr<Job>& job : running_) {
     const bool stops_anyway =
         job->stop_reason == StopReason::kCancel || job->stop_reason == StopReason::kPause;
     if (!stops_anyway) StopRunning(job, StopReason::kDrain);
   }
+}
+
+void JobQueue::Drain() {
+  BeginToDrain();
+  std::unique_ptr<TrialHelper> helper;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::swap(helper, helper_);
+  }
+  helper.reset();
+  absl::MutexLock lock(&mutex_);
   const auto have_ended = [this] { return running_.empty(); };
   mutex_.Await(absl::Condition(&have_ended));
 }

@@ -148,7 +148,11 @@ class JobQueue {
       int64_t number, int64_t after_sequence, absl::Duration timeout,
       size_t most = std::numeric_limits<size_t>::max()) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refuses new jobs and stops the running ones, whose best is stored; the next process goes on.
+  // Refuses new jobs and interrupts the running ones, which wait for the next process then, with
+  // their best stored. Before devices are given up: a search that ends because its device does was
+  // not cancelled.
+  void BeginToDrain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until they have stopped, too.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -153,6 +153,9 @@ class Fleet:
             if os.environ.get("MDH_SLURM_KILLS"):
                 self._lose_a_node()
             eventually(lambda: all(self._state(job) == "TUNING_JOB_STATE_SUCCEEDED" for job in jobs), 180)
+        except AssertionError:
+            print(self._ask("jobs", check=False), self._ask("devices", check=False), *self._logs().values(), sep="\n\n")
+            raise
         finally:
             front.terminate()
             front.wait(30)

@@ -114,6 +114,18 @@ TEST_F(JobResumeTest, AStoppedDaemonLeavesItsJobsToTheNextOne) {
   EXPECT_EQ(queue_->Get(running)->request_id(), "");
 }
 
+TEST_F(JobResumeTest, WhatItsDeviceGivesUpIsNotCancelled) {
+  StartQueue();
+  tune_.Fail(absl::CancelledError("no runner is started any more"));
+  const int64_t job = Create(64);
+  tune_.Release();
+  ASSERT_TRUE(Eventually([&] { return tune_.order().size() == 2; }));
+  tune_.Fail(absl::OkStatus());
+  tune_.Release();
+  EXPECT_TRUE(HasState(job, v1::TUNING_JOB_STATE_SUCCEEDED));
+  EXPECT_EQ(queue_->Get(job)->restarts(), 1);
+}
+
 TEST_F(JobResumeTest, AJobKeepsToItsSchedule) {
   StartQueue();
   const auto created = queue_->Create(*CheckJobRequest(

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,7 +94,7 @@ class BlockMemory {
     Wait();
     if (thread == 0) {
       const std::lock_guard lock(mutex_);
-      if (std::optional<ScalarValue>* element = Find(counter, at); element != nullptr) {
+      if (std::optional<ScalarValue>* element = Find(counter, at).element; element != nullptr) {
         EXPECT_TRUE(element->has_value()) << "nothing was written to " << counter;
         const int64_t count = element->has_value() ? (*element)->as_int64() + 1 : 1;
         *element = ScalarValue::Integer(ScalarType::kInt32, count);
@@ -108,13 +107,11 @@ class BlockMemory {
 
   ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
     const std::lock_guard lock(mutex_);
-    std::optional<ScalarValue>* element = Find(name, at);
-    Access& access = accesses_[{name, at}];
-    access.Enter(epoch);
-    access.readers.insert(thread);
-    Check(access, name, at);
-    CheckArrived(name, at);
-    return element == nullptr ? Unwritten(name, at) : Read(*element, name, at);
+    const Place place = Find(name, at);
+    if (place.element == nullptr) return Unwritten(name, at);
+    place.marks->access.Enter(epoch, thread);
+    Check(*place.marks, name, at);
+    return Read(*place.element, name, at);
   }
   ScalarValue Read(const std::optional<ScalarValue>& element, const std::string& name,
                    int64_t at) const {
@@ -127,21 +124,19 @@ class BlockMemory {
   void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
              int64_t epoch) {
     const std::lock_guard lock(mutex_);
-    CheckArrived(name, at);
     Write(name, at, value, thread, epoch);
   }
   // A copy that has begun may write its element at any time until it arrives.
   void BeginCopy(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
     const std::lock_guard lock(mutex_);
     EXPECT_TRUE(shared_.contains(name)) << name << " is not in shared memory";
-    CheckArrived(name, at);
     Write(name, at, std::nullopt, thread, epoch);
-    on_their_way_.insert({name, at});
+    if (Marks* marks = Find(name, at).marks; marks != nullptr) marks->is_on_its_way = true;
   }
   // What a thread wrote to shared memory is there for the matrix unit from here on.
   void FenceUnit(int64_t thread) {
     const std::lock_guard lock(mutex_);
-    for (const auto& place : written_by_[thread]) unfenced_.erase(place);
+    for (Marks* place : written_by_[thread]) place->is_unfenced = false;
     written_by_[thread].clear();
   }
   // What the unit reads for a thread: all in one step.
@@ -151,7 +146,8 @@ class BlockMemory {
     for (const int64_t at : places) values.push_back(Load(name, at, thread, epoch));
     const std::lock_guard lock(mutex_);
     for (const int64_t at : places) {
-      EXPECT_FALSE(unfenced_.contains({name, at}))
+      const Marks* marks = Find(name, at).marks;
+      EXPECT_FALSE(marks != nullptr && marks->is_unfenced)
           << "the unit reads " << name << "[" << at << "], which nobody has fenced";
     }
     return values;
@@ -173,7 +169,7 @@ class BlockMemory {
   void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
                int64_t epoch) {
     const std::lock_guard lock(mutex_);
-    on_their_way_.erase({name, at});
+    if (Marks* marks = Find(name, at).marks; marks != nullptr) marks->is_on_its_way = false;
     Write(name, at, value, thread, epoch);
   }
   // Additions come into effect when the block has ended, in the order of its threads.
@@ -182,10 +178,10 @@ class BlockMemory {
     additions_[{name, at}].emplace(thread, value);
   }
   void End() {
-    for (const auto& [place, values] : additions_) {
-      std::optional<ScalarValue>* element = Find(place.first, place.second);
+    for (const auto& [where, values] : additions_) {
+      const auto [element, marks] = Find(where.first, where.second);
       if (element == nullptr) continue;
-      EXPECT_FALSE(accesses_.contains(place)) << "others access what is added to";
+      EXPECT_LT(marks->access.epoch, 0) << "others access what is added to";
       EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
       if (!element->has_value()) continue;
       for (const auto& [thread, value] : values) {
@@ -198,43 +194,52 @@ class BlockMemory {
   // Who accesses an element between two barriers.
   struct Access {
     int64_t epoch = -1;
-    std::set<int64_t> readers, writers;
-    void Enter(int64_t at) {
-      if (epoch != at) *this = {at, {}, {}};
+    int64_t thread = -1;  // the first
+    bool has_others = false;
+    bool is_written = false;
+    void Enter(int64_t now, int64_t who) {
+      if (epoch != now) *this = {now, who};
+      has_others = has_others || thread != who;
     }
   };
-  std::optional<ScalarValue>* Find(const std::string& name, int64_t at) {
-    auto* elements = shared_.contains(name)   ? &shared_[name]
-                     : global_.contains(name) ? &global_[name]
-                                              : nullptr;
-    if (elements == nullptr || at < 0 || at >= static_cast<int64_t>(elements->size())) {
+  // What is known of an element besides its value.
+  struct Marks {
+    Access access;
+    bool is_on_its_way = false;  // a copy has not arrived
+    bool is_unfenced = false;    // written, and not yet there for the unit
+  };
+  struct Place {
+    std::optional<ScalarValue>* element = nullptr;
+    Marks* marks = nullptr;
+  };
+  Place Find(const std::string& name, int64_t at) {
+    auto array = shared_.find(name);
+    const bool is_shared = array != shared_.end();
+    if (!is_shared) array = global_.find(name);
+    if ((!is_shared && array == global_.end()) || at < 0 || at >= std::ssize(array->second)) {
       ADD_FAILURE() << "there is no " << name << "[" << at << "]";
-      return nullptr;
+      return {};
     }
-    return &(*elements)[static_cast<size_t>(at)];
+    std::vector<Marks>& marks = marks_[name];
+    if (marks.empty()) marks.resize(array->second.size());
+    return {&array->second[static_cast<size_t>(at)], &marks[static_cast<size_t>(at)]};
   }
   void Write(const std::string& name, int64_t at, const std::optional<ScalarValue>& value,
              int64_t thread, int64_t epoch) {
-    std::optional<ScalarValue>* element = Find(name, at);
+    const auto [element, marks] = Find(name, at);
     if (element == nullptr) return;
-    Access& access = accesses_[{name, at}];
-    access.Enter(epoch);
-    access.writers.insert(thread);
-    Check(access, name, at);
+    marks->access.Enter(epoch, thread);
+    marks->access.is_written = true;
+    Check(*marks, name, at);
     *element = value;
     if (shared_.contains(name)) {
-      unfenced_.insert({name, at});
-      written_by_[thread].push_back({name, at});
+      marks->is_unfenced = true;
+      written_by_[thread].push_back(marks);
     }
   }
-  void CheckArrived(const std::string& name, int64_t at) const {
-    EXPECT_FALSE(on_their_way_.contains({name, at}))
-        << "a copy to " << name << "[" << at << "] is on its way";
-  }
-  static void Check(const Access& access, const std::string& name, int64_t at) {
-    std::set<int64_t> threads = access.readers;
-    threads.insert(access.writers.begin(), access.writers.end());
-    EXPECT_TRUE(access.writers.empty() || threads.size() == 1)
+  static void Check(const Marks& marks, const std::string& name, int64_t at) {
+    EXPECT_FALSE(marks.is_on_its_way) << "a copy to " << name << "[" << at << "] is on its way";
+    EXPECT_FALSE(marks.access.is_written && marks.access.has_others)
         << "threads race for " << name << "[" << at << "]";
   }
 
@@ -245,17 +250,15 @@ class BlockMemory {
   int64_t last_read_ = -1;  // by a block of the cluster
   ProgramMemory shared_;
   std::map<std::string, int64_t> element_bytes_;  // of shared arrays
-  std::map<std::pair<std::string, int64_t>, Access> accesses_;
+  std::map<std::string, std::vector<Marks>> marks_;
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
-  std::set<std::pair<std::string, int64_t>> on_their_way_;  // copies that have not arrived
   static constexpr int64_t kWarp = 32;
   struct Warp {
     std::vector<Shown> shown = std::vector<Shown>(kWarp);
     std::barrier<> barrier{kWarp};
   };
   std::deque<Warp> warps_;
-  std::set<std::pair<std::string, int64_t>> unfenced_;  // written, and not yet there for the unit
-  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> written_by_;
+  std::map<int64_t, std::vector<Marks*>> written_by_;
   std::mutex mutex_;
   std::barrier<> barrier_;
 };

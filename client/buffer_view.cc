@@ -1,7 +1,6 @@
 #include "client/buffer_view.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"

@@ -28,7 +28,6 @@
 #include "codegen/program/loop_program_text.h"
 #include "codegen/said_pipeline.h"
 #include "core/pipeline/plan/computed_pipeline.h"
-#include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/pipeline/schedule/pipeline_schedule.h"

@@ -3,7 +3,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"

@@ -1,7 +1,6 @@
 // mdh explore: decides in the search space of an expression step by step.
 #include <unistd.h>
 
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -15,8 +14,6 @@
 #include "client/commands/call/restriction_arguments.h"
 #include "client/commands/call/schedule_arguments.h"
 #include "client/commands/explore_prompt.h"
-#include "client/commands/format/progress_display.h"
-#include "client/commands/format/record_format.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/tune_command.h"
 #include "client/text/terminal.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <istream>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"

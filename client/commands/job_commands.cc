@@ -1,5 +1,4 @@
 // mdh jobs, mdh cancel, mdh pause, mdh resume.
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>

@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "client/report/decomposition_data.h"
 #include "client/report/parameter_columns.h"
-#include "client/report/parameter_importance.h"
 #include "client/report/report_page.h"
 #include "client/report/trial_data.h"
 #include "client/text/formatting.h"

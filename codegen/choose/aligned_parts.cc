@@ -6,7 +6,6 @@
 
 #include "codegen/choose/block_design.h"
 #include "codegen/choose/part_design.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"

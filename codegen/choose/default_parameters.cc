@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "codegen/choose/default_block_parameters.h"
 #include "codegen/choose/fusion_choice.h"

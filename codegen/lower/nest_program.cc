@@ -17,7 +17,6 @@
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/presence.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 

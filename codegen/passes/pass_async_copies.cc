@@ -12,7 +12,6 @@
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/copy_loop.h"
 #include "codegen/passes/iterations.h"
-#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

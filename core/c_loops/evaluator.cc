@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/c_loops/loop_nest.h"
 #include "core/c_loops/math_functions.h"
 
 namespace mdh {

@@ -4,10 +4,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
 #include "core/decomposition/dot_plan.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"

@@ -4,10 +4,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "core/base/status.h"
-#include "core/device/matrix_instruction.h"
 #include "core/device/matrix_layout.h"
 
 namespace mdh {

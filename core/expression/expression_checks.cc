@@ -1,7 +1,6 @@
 // Expression::Create: every check that makes an expression valid.
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/scalar/value_builder.h"

@@ -1,7 +1,6 @@
 // Scalar operations: their table, their types and their meaning on values.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,5 @@
 #include "core/schedule/names.h"
 
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

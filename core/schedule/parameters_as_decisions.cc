@@ -1,8 +1,6 @@
 #include "core/schedule/parameters_as_decisions.h"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 #include <utility>
 
 #include "core/schedule/facts.h"

@@ -8,8 +8,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "core/decomposition/constraints.h"
 #include "core/schedule/check_decisions.h"
 #include "core/schedule/value_parser.h"
 

@@ -2,12 +2,10 @@
 #include "core/teml/program.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/teml/state.h"

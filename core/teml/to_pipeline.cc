@@ -1,6 +1,5 @@
 // From assignments to steps of a pipeline.
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 

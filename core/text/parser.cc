@@ -13,7 +13,6 @@
 #include "core/text/definition_parser.h"
 #include "core/text/definition_syntax.h"
 #include "core/text/function_typing.h"
-#include "core/text/header_parser.h"
 
 namespace mdh {
 namespace {

@@ -1,9 +1,7 @@
 #include "server/access/access_control.h"
 
-#include <array>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <string_view>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"

@@ -1,7 +1,6 @@
 #include "server/access/method_roles.h"
 
 #include <algorithm>
-#include <array>
 
 namespace mdh {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/base/text_view.h"
 #include "core/device/backends.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "core/base/text_view.h"
 #include "core/device/backends.h"
 #include "core/device/fingerprint.h"

@@ -1,6 +1,5 @@
 #include "server/services/study_service.h"
 
-#include <google/protobuf/util/time_util.h>
 
 #include <utility>
 #include <vector>

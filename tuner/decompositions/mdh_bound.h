@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "absl/types/span.h"
 #include "codegen/bounds/design_bound.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/space/cost_bound.h"

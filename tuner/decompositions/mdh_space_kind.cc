@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/constraints.h"
-#include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/nest_shape.h"
 
 namespace mdh {

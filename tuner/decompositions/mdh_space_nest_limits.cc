@@ -2,7 +2,6 @@
 // core/decomposition/validate_nest.cc has its constraint here, never a weaker one.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,7 +12,6 @@
 #include "core/base/allowed_cores.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"
-#include "tuner/device/cuda/nvcc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compile_worker.h"
 #include "tuner/measure/compile/compilers.h"

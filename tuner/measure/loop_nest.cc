@@ -1,7 +1,6 @@
 #include "tuner/measure/loop_nest.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/backends/loop_nest.h"

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

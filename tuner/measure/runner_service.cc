@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
 #include <mutex>

@@ -1,6 +1,5 @@
 #include "tuner/program/program.h"
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/said_pipeline.h"
 #include "core/expression/canonical.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "tuner/search/technique_comparison.h"

@@ -1,6 +1,5 @@
 #include "tuner/search/range_text.h"
 
-#include <optional>
 #include <vector>
 
 #include "absl/strings/ascii.h"

@@ -1,6 +1,4 @@
 // Neighbours, restrictions, and why a configuration is not in a space.
-#include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/diagram_queries.h"

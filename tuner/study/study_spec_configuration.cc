@@ -1,7 +1,6 @@
 // Configurations by name and as codes.
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"

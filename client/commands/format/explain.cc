@@ -1,6 +1,5 @@
 #include "client/commands/format/explain.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

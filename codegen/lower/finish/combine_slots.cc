@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/digits.h"
 #include "codegen/program/result_tuples.h"

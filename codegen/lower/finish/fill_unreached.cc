@@ -1,7 +1,6 @@
 #include "codegen/lower/finish/fill_unreached.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

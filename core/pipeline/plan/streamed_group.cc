@@ -1,7 +1,6 @@
 #include "core/pipeline/plan/streamed_group.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "core/pipeline/inverse_view.h"

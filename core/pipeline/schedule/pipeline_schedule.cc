@@ -1,13 +1,10 @@
 #include "core/pipeline/schedule/pipeline_schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/base/source.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/schedule/fusion_conflict.h"

@@ -1,7 +1,6 @@
 #include "core/pipeline/schedule/pipeline_schedule_text.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 

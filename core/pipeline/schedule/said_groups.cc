@@ -5,7 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/pipeline/plan/joint_groups.h"

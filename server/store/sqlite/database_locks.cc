@@ -1,7 +1,6 @@
 #include "server/store/sqlite/database_locks.h"
 
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 

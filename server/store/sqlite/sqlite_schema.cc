@@ -1,7 +1,6 @@
 #include "server/store/sqlite/sqlite_schema.h"
 
 #include <iterator>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #include "tuner/device/cuda/cuda_driver.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"

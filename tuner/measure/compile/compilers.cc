@@ -12,7 +12,6 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +19,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "core/base/exhaustion.h"
 #include "core/base/shortened.h"
 #include "core/expression/canonical.h"

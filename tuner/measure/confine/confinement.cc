@@ -14,10 +14,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "tuner/measure/confine/private_root.h"
 #include "tuner/measure/confine/system_call_filter.h"
 #include "tuner/process/file_descriptor.h"

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>

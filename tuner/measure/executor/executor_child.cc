@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/measure/executor/device_buffer.h"
 #include "tuner/measure/executor/device_comparison.h"
 #include "tuner/measure/executor/executor.h"

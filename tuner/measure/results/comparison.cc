@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "codegen/program/contraction_units.h"

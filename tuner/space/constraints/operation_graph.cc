@@ -1,7 +1,6 @@
 #include "tuner/space/constraints/operation_graph.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace mdh {
 

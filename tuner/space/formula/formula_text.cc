@@ -2,7 +2,6 @@
 #include "tuner/space/formula/formula_text.h"
 
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -53,7 +53,7 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
 // Errors: InvalidArgument if it cannot be in a header; FailedPrecondition if others could read it.
 Status CheckToken(const std::string& target, const ClientSecurity& security) {
   const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
-  if (!std::all_of(security.token.begin(), security.token.end(), is_visible)) {
+  if (!std::ranges::all_of(security.token, is_visible)) {
     return absl::InvalidArgumentError("the token has characters that tokens do not have");
   }
   if (security.token.empty() || security.allow_token_in_clear || !security.tls_ca.empty() ||

@@ -13,7 +13,7 @@ namespace mdh {
 namespace {
 
 bool IsInRows(absl::Span<const JointGroup> groups, int step) {
-  return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+  return std::ranges::any_of(groups, [&](const JointGroup& group) {
     return group.rows && step >= group.first && step <= group.last;
   });
 }

@@ -37,7 +37,7 @@ bool IsSum(const Sha256::Sum& sum, const char* stored) {
 }
 
 bool IsZero(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+  return std::ranges::all_of(bytes, [](char byte) { return byte == 0; });
 }
 
 // The sizes of the parts of an entry, as its row has them.
@@ -287,7 +287,7 @@ Result<std::vector<std::string_view>> BundleFile::DeviceFingerprints() const {
     MDH_ASSIGN_OR_RETURN(const BundleEntry entry, Entry(number));
     found.push_back(entry.device_fingerprint);
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

@@ -188,8 +188,8 @@ void RunningDaemon::WhenDevicesAreOpen() {
   RenewFleet();
   for (const std::unique_ptr<TuningDevice>& device : catalogue_->devices()) {
     const std::vector<std::string>& served = options_.serve_devices;
-    const bool is_served = served.empty() || std::find(served.begin(), served.end(),
-                                                       device->fingerprint()) != served.end();
+    const bool is_served =
+        served.empty() || std::ranges::find(served, device->fingerprint()) != served.end();
     if (!is_served) {
       spdlog::warn(
           "device={} is not among those of --serve-devices: what it finds is stored, and"

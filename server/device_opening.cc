@@ -29,7 +29,7 @@ Result<DeviceSearch> SearchDevices(const std::string& runner,
 
 std::optional<DeviceDescription> ExpectedDevice(const std::vector<WantedDevice>& wanted) {
   const bool has_cpu =
-      wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [](const WantedDevice& device) {
+      wanted.empty() || std::ranges::any_of(wanted, [](const WantedDevice& device) {
         return device.selector == "cpu" && device.cores.empty();
       });
   Result<DeviceDescription> cpu = DescribeHostCpu();

@@ -152,9 +152,8 @@ Status WriteReport(const GlobalOptions& options, const ReportArguments& argument
     return WithExitCode(ExitCode::kUsage, "report needs either JOB, studies/NUMBER or --cache");
   }
   if (arguments.cache) return ReportCache(options, arguments);
-  return std::any_of(arguments.jobs.begin(), arguments.jobs.end(), IsStudy)
-             ? ReportStudy(options, arguments)
-             : ReportJob(options, arguments);
+  return std::ranges::any_of(arguments.jobs, IsStudy) ? ReportStudy(options, arguments)
+                                                      : ReportJob(options, arguments);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using nlohmann::json;
 // "TUNING_JOB_STATE_RUNNING" -> "running".
 std::string WordOf(const std::string& enumerator, size_t prefix_bytes) {
   std::string word = enumerator.substr(std::min(prefix_bytes, enumerator.size()));
-  std::replace(word.begin(), word.end(), '_', ' ');
+  std::ranges::replace(word, '_', ' ');
   return absl::AsciiStrToLower(word);
 }
 
@@ -97,7 +97,7 @@ json PeaksData(const JobReport& report, const std::optional<Expression>& express
   bool is_double = report.record.has_value() && report.record->is_double_precision();
   if (!report.record.has_value() && expression.has_value()) {
     const auto& instructions = expression->function().instructions();
-    is_double = std::any_of(instructions.begin(), instructions.end(), [](const auto& one) {
+    is_double = std::ranges::any_of(instructions, [](const auto& one) {
       return one.type == ScalarType::kFloat64 && Info(one.op).flops > 0;
     });
   }

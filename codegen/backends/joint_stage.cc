@@ -251,10 +251,9 @@ class JointStageBuilder {
     }
     std::set<std::string> only_device;
     CollectDeviceOnly(body, &only_device);
-    std::stable_sort(memory_.begin(), memory_.end(),
-                     [](const ScratchBuffer& a, const ScratchBuffer& b) {
-                       return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
-                     });
+    std::ranges::stable_sort(memory_, [](const ScratchBuffer& a, const ScratchBuffer& b) {
+      return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
+    });
     for (ScratchBuffer& buffer : memory_) {
       const int64_t own = RoundedBytes(buffer.elements, buffer.type);
       if (bytes + own > limit || only_device.contains(buffer.name)) {

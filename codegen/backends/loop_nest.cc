@@ -92,7 +92,7 @@ class LoopNestBuilder {
     Block body = row >= 0                      ? BuildRow(row)
                  : expression_.has_reduction() ? BuildReduction()
                                                : BuildPoint();
-    const auto longest = std::max_element(around.begin(), around.end(), [&](int a, int b) {
+    const auto longest = std::ranges::max_element(around, [&](int a, int b) {
       return expression_.dimensions()[a].size < expression_.dimensions()[b].size;
     });
     if (longest == around.end()) return {ByFirstThread(std::move(body))};
@@ -221,9 +221,8 @@ class LoopNestBuilder {
     }
     const int innermost = Dimensions(/*reduced=*/true).back();
     for (const int d : Dimensions(/*reduced=*/false)) {
-      const bool is_row = std::all_of(targets_.begin(), targets_.end(), [d](const auto& target) {
-        return target.offset.coefficients[d] == 1;
-      });
+      const bool is_row = std::ranges::all_of(
+          targets_, [d](const auto& target) { return target.offset.coefficients[d] == 1; });
       if (is_row && FarAccesses(d) < FarAccesses(innermost)) return d;
     }
     return -1;

@@ -65,7 +65,7 @@ class WorkCounter {
   // Whether what is combined may be the neutral element at most points, which can be left out.
   bool MayBeLeftOut() const {
     const std::vector<ScalarInstruction>& all = expression_.function().instructions();
-    return std::any_of(all.begin(), all.end(), [](const ScalarInstruction& instruction) {
+    return std::ranges::any_of(all, [](const ScalarInstruction& instruction) {
       return instruction.op == ScalarOp::kSelect || instruction.op == ScalarOp::kTable;
     });
   }

@@ -56,7 +56,7 @@ class PointCounter {
   // Values that a selection or a table gives may be neutral and left out.
   bool MayBeLeftOut() const {
     const std::vector<ScalarInstruction>& all = expression_.function().instructions();
-    return std::any_of(all.begin(), all.end(), [](const ScalarInstruction& instruction) {
+    return std::ranges::any_of(all, [](const ScalarInstruction& instruction) {
       return instruction.op == ScalarOp::kSelect || instruction.op == ScalarOp::kTable;
     });
   }

@@ -58,7 +58,7 @@ std::vector<TuningParameters> KeyedVariants(const Expression& expression, const 
         variant.early_launches = EarlyLaunches::kCalls;
       }
       if (!Validate(expression, model, device, variant).ok()) continue;
-      if (std::find(variants.begin(), variants.end(), variant) != variants.end()) continue;
+      if (std::ranges::find(variants, variant) != variants.end()) continue;
       variants.push_back(std::move(variant));
     }
   }

@@ -134,8 +134,7 @@ class PhaseSplitter {
 
   Expression PartOf(const Nest& nest) const {
     const Expression& e = expression();
-    const bool computes =
-        std::count(nest.phases.begin(), nest.phases.end(), PhaseKind::kScalar) > 0;
+    const bool computes = std::ranges::count(nest.phases, PhaseKind::kScalar) > 0;
     const PhaseKind first = nest.phases.front(), last = nest.phases.back();
     const bool reads_inputs = first == PhaseKind::kDecomposition;
     const bool combines = last == PhaseKind::kRecomposition;

@@ -81,7 +81,7 @@ class NestProgramBuilder : public LevelWalk {
       return Append(DeclareHardwareParts(context_, NeedsThreadNumber()), block);
     }
     std::vector<int> places = CorePlaces();
-    std::reverse(places.begin(), places.end());
+    std::ranges::reverse(places);
     context_.DeclareParts(places, Index::Variable("part"), block);
   }
 
@@ -89,8 +89,7 @@ class NestProgramBuilder : public LevelWalk {
 
   bool HasSharedCopies() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
-    return std::any_of(copies.begin(), copies.end(),
-                       [](const NestCopy& copy) { return copy.is_shared; });
+    return std::ranges::any_of(copies, [](const NestCopy& copy) { return copy.is_shared; });
   }
 
   bool NeedsThreadNumber() const {

@@ -30,12 +30,12 @@ bool HasValue(const CNode& statement, const CNode& declaration) {
 
 bool Mentions(const CNode& node, const std::string& declaration) {
   return (node.kind == CNode::Kind::kReference && node.declaration == declaration) ||
-         std::any_of(node.children.begin(), node.children.end(),
-                     [&](const CNode& child) { return Mentions(child, declaration); });
+         std::ranges::any_of(node.children,
+                             [&](const CNode& child) { return Mentions(child, declaration); });
 }
 
 bool IsMentionedBehind(const CLoopNest& nest, const CNode& declaration) {
-  return std::any_of(nest.after.begin(), nest.after.end(), [&](const CNode* statement) {
+  return std::ranges::any_of(nest.after, [&](const CNode* statement) {
     return Mentions(*statement, declaration.declaration);
   });
 }
@@ -173,7 +173,7 @@ Status FinishAccumulators(const std::vector<Accumulator>& accumulators,
   ScalarBuilder& builder = evaluator->builder();
   const bool is_custom = combine.kinds()[0] == PointWiseKind::kCustom;
   const auto uses_former = [&](const NestResult& result) {
-    return std::any_of(results.begin(), results.end(), [&](const NestResult& other) {
+    return std::ranges::any_of(results, [&](const NestResult& other) {
       return DependsOn(builder, result.value, other.former);
     });
   };
@@ -188,8 +188,7 @@ Status FinishAccumulators(const std::vector<Accumulator>& accumulators,
                      results.begin() + static_cast<std::ptrdiff_t>(r), uses_former)) {
       continue;
     }
-    if (std::any_of(accumulator.start.begin(), accumulator.start.end(),
-                    [](int start) { return start < 0; })) {
+    if (std::ranges::any_of(accumulator.start, [](int start) { return start < 0; })) {
       return unit->source().ErrorAt(
           accumulator.offset,
           absl::StrCat("'", accumulator.name,

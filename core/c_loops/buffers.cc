@@ -334,8 +334,8 @@ void BufferMemory::FitToIterations(const CBuffer& buffer, Buffer* result) const 
   const std::vector<Loop>& loops = integers_.loops();
   const auto has_guards = [](const Loop& loop) { return !loop.guards.empty(); };
   const auto is_empty = [](const Loop& loop) { return loop.size == 0; };
-  if (buffer.is_output || std::none_of(loops.begin(), loops.end(), has_guards) ||
-      std::any_of(loops.begin(), loops.end(), is_empty)) {
+  if (buffer.is_output || std::ranges::none_of(loops, has_guards) ||
+      std::ranges::any_of(loops, is_empty)) {
     return;
   }
   std::vector<int64_t> extents = result->extents;

@@ -113,9 +113,8 @@ Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const C
     return absl::NotFoundError(absl::StrCat(source_name, ": there are no annotated loops in '",
                                             wanted, "', only in ", names));
   }
-  const bool are_in_one = std::all_of(loops.begin(), loops.end(), [&](const AnnotatedLoop& loop) {
-    return loop.function == loops[0].function;
-  });
+  const bool are_in_one = std::ranges::all_of(
+      loops, [&](const AnnotatedLoop& loop) { return loop.function == loops[0].function; });
   if (!are_in_one) {
     return absl::InvalidArgumentError(
         absl::StrCat(source_name, ": there are ", loops.size(),

@@ -194,9 +194,8 @@ void ClangUnit::ReadTokens() {
     const CXSourceRange extent = clang_getTokenExtent(handles_->unit, tokens[n]);
     clang_getFileLocation(clang_getRangeStart(extent), nullptr, nullptr, nullptr, &begin);
     clang_getFileLocation(clang_getRangeEnd(extent), nullptr, nullptr, nullptr, &end);
-    const bool is_skipped = std::any_of(skipped.begin(), skipped.end(), [&](const Range& range) {
-      return range.begin <= begin && begin < range.end;
-    });
+    const bool is_skipped = std::ranges::any_of(
+        skipped, [&](const Range& range) { return range.begin <= begin && begin < range.end; });
     if (is_skipped) continue;
     tokens_.push_back({TakeString(clang_getTokenSpelling(handles_->unit, tokens[n])), begin, end});
   }

@@ -12,8 +12,7 @@ namespace {
 using Kind = CNode::Kind;
 
 bool HasReturn(const CNode& node) {
-  return node.kind == Kind::kReturn ||
-         std::any_of(node.children.begin(), node.children.end(), HasReturn);
+  return node.kind == Kind::kReturn || std::ranges::any_of(node.children, HasReturn);
 }
 
 // The variable that an lvalue is, or is a field of.
@@ -179,7 +178,7 @@ Result<CValue> Evaluator::Call(const CFunction& function, std::vector<CValue> ar
   const auto error = [&](absl::string_view message) {
     return unit_.source().ErrorAt(offset, absl::StrCat("'", function.name, "' ", message));
   };
-  if (std::find(active_calls_.begin(), active_calls_.end(), function.name) != active_calls_.end()) {
+  if (std::ranges::find(active_calls_, function.name) != active_calls_.end()) {
     return error("calls itself, which is not supported");
   }
   if (arguments.size() != function.parameters.size()) {

@@ -60,9 +60,8 @@ class LoopParser {
   }
 
   bool IsOuterVariable(const CNode& reference) const {
-    return std::any_of(outer_.begin(), outer_.end(), [&](const Loop& outer) {
-      return outer.declaration == reference.declaration;
-    });
+    return std::ranges::any_of(
+        outer_, [&](const Loop& outer) { return outer.declaration == reference.declaration; });
   }
 
   // A start or end: known, or affine in the variables of outer loops. In points of these.
@@ -99,8 +98,8 @@ class LoopParser {
   }
 
   static bool IsConstant(const AffineIndex& bound) {
-    return std::all_of(bound.coefficients.begin(), bound.coefficients.end(),
-                       [](int64_t coefficient) { return coefficient == 0; });
+    return std::ranges::all_of(bound.coefficients,
+                               [](int64_t coefficient) { return coefficient == 0; });
   }
 
   // sign * (variable - bound) + constant, in points of the loops up to this one.
@@ -169,9 +168,8 @@ class LoopParser {
   }
 
   Status AddGuards(const AffineIndex& end) {
-    const bool is_aligned =
-        std::all_of(first_.coefficients.begin(), first_.coefficients.end(),
-                    [&](int64_t coefficient) { return coefficient % loop_.step == 0; });
+    const bool is_aligned = std::ranges::all_of(
+        first_.coefficients, [&](int64_t coefficient) { return coefficient % loop_.step == 0; });
     if (!is_aligned) {
       return source_.ErrorAt(node_.children[2].begin,
                              absl::StrCat("a loop whose start depends on outer loops must step by "
@@ -240,7 +238,7 @@ class InnerLoops {
     const auto is_loop = [](const CNode& statement) { return statement.kind == Kind::kFor; };
     if (only->kind != Kind::kCompound) return false;
     const std::vector<CNode>& statements = only->children;
-    const auto loop = std::find_if(statements.begin(), statements.end(), is_loop);
+    const auto loop = std::ranges::find_if(statements, is_loop);
     if (loop == statements.end()) return false;
     for (auto before = statements.begin(); before != loop; ++before) {
       MDH_RETURN_IF_ERROR(Before(*before));

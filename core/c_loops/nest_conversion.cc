@@ -57,8 +57,8 @@ class NestConversion {
 
  private:
   NestBuffer Named(const std::string& name) const {
-    const auto found = std::find_if(memory_.buffers().begin(), memory_.buffers().end(),
-                                    [&](const CBuffer& buffer) { return buffer.name == name; });
+    const auto found = std::ranges::find_if(
+        memory_.buffers(), [&](const CBuffer& buffer) { return buffer.name == name; });
     return {found->declaration, found->offset};
   }
 
@@ -170,11 +170,10 @@ class NestConversion {
   Status CheckResultsAreUsed(const std::vector<NestResult>& results,
                              const std::set<int>& used) const {
     for (const NestResult& result : results) {
-      const bool is_used =
-          std::any_of(results.begin(), results.end(), [&](const NestResult& field) {
-            return field.buffer == result.buffer && field.offset == result.offset &&
-                   used.count(builder_.at(field.former).parameter) > 0;
-          });
+      const bool is_used = std::ranges::any_of(results, [&](const NestResult& field) {
+        return field.buffer == result.buffer && field.offset == result.offset &&
+               used.count(builder_.at(field.former).parameter) > 0;
+      });
       if (is_used) continue;
       return unit_.source().ErrorAt(
           result.offset,
@@ -218,9 +217,8 @@ class NestConversion {
     MDH_ASSIGN_OR_RETURN(outputs_, Ordered(outputs, annotation_.outputs, "out", "assigned"));
     if (!annotation_.kept.has_value()) return absl::OkStatus();
     for (const AnnotatedName& name : *annotation_.kept) {
-      const bool is_output =
-          std::any_of(outputs_.begin(), outputs_.end(),
-                      [&](const CBuffer* output) { return output->name == name.name; });
+      const bool is_output = std::ranges::any_of(
+          outputs_, [&](const CBuffer* output) { return output->name == name.name; });
       if (is_output) continue;
       return unit_.source().ErrorAt(name.offset,
                                     absl::StrCat("'", name.name, "' is not assigned in the loops"));
@@ -276,8 +274,8 @@ class NestConversion {
 
   bool IsKept(const std::string& output) const {
     if (!annotation_.kept.has_value()) return false;
-    return std::any_of(annotation_.kept->begin(), annotation_.kept->end(),
-                       [&](const AnnotatedName& name) { return name.name == output; });
+    return std::ranges::any_of(*annotation_.kept,
+                               [&](const AnnotatedName& name) { return name.name == output; });
   }
 
   // In the order of the annotation, which must name the same buffers.
@@ -288,9 +286,8 @@ class NestConversion {
     if (!names.has_value()) return buffers;
     std::vector<const CBuffer*> ordered;
     for (const AnnotatedName& name : *names) {
-      const auto buffer =
-          std::find_if(buffers.begin(), buffers.end(),
-                       [&](const CBuffer* candidate) { return candidate->name == name.name; });
+      const auto buffer = std::ranges::find_if(
+          buffers, [&](const CBuffer* candidate) { return candidate->name == name.name; });
       if (buffer == buffers.end()) {
         return unit_.source().ErrorAt(
             name.offset, absl::StrCat("'", name.name, "' is not ", verb, " in the loops"));
@@ -298,7 +295,7 @@ class NestConversion {
       ordered.push_back(*buffer);
     }
     for (const CBuffer* buffer : buffers) {
-      if (std::find(ordered.begin(), ordered.end(), buffer) != ordered.end()) continue;
+      if (std::ranges::find(ordered, buffer) != ordered.end()) continue;
       return unit_.source().ErrorAt(
           buffer->offset,
           absl::StrCat("'", buffer->name, "' is ", verb, ", but is not in ", clause, "(",

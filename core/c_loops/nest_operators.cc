@@ -127,9 +127,9 @@ class OperatorDerivation {
           continue;
         }
         const std::vector<int>& operand = call.arguments[1 - side];
-        const bool is_free = std::none_of(operand.begin(), operand.end(), [&](int value) {
-          return std::any_of(results_.begin(), results_.end(),
-                             [&](const NestResult& result) { return UsesFormer(value, result); });
+        const bool is_free = std::ranges::none_of(operand, [&](int value) {
+          return std::ranges::any_of(
+              results_, [&](const NestResult& result) { return UsesFormer(value, result); });
         });
         if (is_free) return CodeReduction{{}, call.function, operand};
       }
@@ -193,7 +193,7 @@ class OperatorDerivation {
   }
 
   Status NoOperator(const NestResult& result) const {
-    const size_t d = std::find(is_reduced_.begin(), is_reduced_.end(), true) - is_reduced_.begin();
+    const size_t d = std::ranges::find(is_reduced_, true) - is_reduced_.begin();
     return ErrorAt(result.offset,
                    absl::StrCat("'", result.buffer, "' is assigned anew in every iteration of '",
                                 loops_[d].name,
@@ -241,9 +241,9 @@ class OperatorDerivation {
   }
 
   Result<NestOperators> Annotated() const {
-    const AnnotatedOperator& reduces =
-        *std::find_if(annotation_.operators->begin(), annotation_.operators->end(),
-                      [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
+    const AnnotatedOperator& reduces = *std::ranges::find_if(
+        *annotation_.operators,
+        [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
     // What is wrong with the operators themselves is said first.
     MDH_RETURN_IF_ERROR(AnnotatedOperators({}).status());
     MDH_ASSIGN_OR_RETURN(const CodeReduction code, AnnotatedCode(reduces));
@@ -321,8 +321,8 @@ class OperatorDerivation {
 // Values of points that are no iterations become the operator's identity, or zero.
 Status Guarded(const NestGuard& guard, const std::vector<ScalarType>& types, ScalarBuilder* builder,
                const Source& source, NestOperators* made) {
-  const auto combines = std::find_if(made->operators.begin(), made->operators.end(),
-                                     [](const CombineOperator& one) { return !one.is_concat(); });
+  const auto combines = std::ranges::find_if(
+      made->operators, [](const CombineOperator& one) { return !one.is_concat(); });
   for (size_t r = 0; r < types.size(); ++r) {
     ScalarValue outside = ScalarValue::Zero(types[r]);
     if (combines != made->operators.end()) {

@@ -26,7 +26,7 @@ bool IsNest(const CNode& statement) {
 bool IsZero(const CNode& value) {
   const CNode& inner = Unwrapped(value);
   if (inner.kind == Kind::kList) {
-    return std::all_of(inner.children.begin(), inner.children.end(), IsZero);
+    return std::ranges::all_of(inner.children, IsZero);
   }
   return inner.kind == Kind::kLiteral && inner.value.has_value() &&
          *inner.value == ScalarValue::Zero(inner.value->type());
@@ -100,9 +100,8 @@ class PipelineConversion {
                      "this stands between the nests of a pipeline, where only declarations are; "
                      "what is computed stands in a nest, or behind loops in a block with them");
     }
-    const auto inner =
-        std::find_if(annotation_.inner.begin(), annotation_.inner.end(),
-                     [&](const Annotation& one) { return one.loop == statement.begin; });
+    const auto inner = std::ranges::find_if(
+        annotation_.inner, [&](const Annotation& one) { return one.loop == statement.begin; });
     Annotation annotation;
     annotation.offset = annotation_.offset;
     annotation.loop = statement.begin;
@@ -118,7 +117,7 @@ class PipelineConversion {
   // Every inner annotation has a nest behind it.
   Status CheckInnerAnnotations() const {
     for (const Annotation& inner : annotation_.inner) {
-      const bool has_nest = std::count(offsets_.begin(), offsets_.end(), inner.loop) > 0;
+      const bool has_nest = std::ranges::count(offsets_, inner.loop) > 0;
       if (!has_nest)
         return ErrorAt(inner.offset, "no nest of the pipeline follows this annotation");
     }
@@ -202,10 +201,9 @@ class PipelineConversion {
     if (!names.has_value()) return absl::OkStatus();
     std::vector<std::string> ordered;
     for (const AnnotatedName& name : *names) {
-      const auto named = std::find_if(declarations->begin(), declarations->end(),
-                                      [&](const std::string& declaration) {
-                                        return variables.at(declaration).name == name.name;
-                                      });
+      const auto named = std::ranges::find_if(*declarations, [&](const std::string& declaration) {
+        return variables.at(declaration).name == name.name;
+      });
       if (named == declarations->end()) {
         return ErrorAt(name.offset, absl::StrCat("'", name.name, "' is not ", verb,
                                                  " in the nests as a buffer of the function"));
@@ -213,7 +211,7 @@ class PipelineConversion {
       ordered.push_back(*named);
     }
     for (const std::string& declaration : *declarations) {
-      if (std::count(ordered.begin(), ordered.end(), declaration) > 0) continue;
+      if (std::ranges::count(ordered, declaration) > 0) continue;
       const Variable& variable = variables.at(declaration);
       return ErrorAt(
           variable.offset,
@@ -257,8 +255,7 @@ class PipelineConversion {
 }  // namespace
 
 bool IsPipeline(const CNode& block) {
-  return block.kind == Kind::kCompound &&
-         std::count_if(block.children.begin(), block.children.end(), IsNest) > 1;
+  return block.kind == Kind::kCompound && std::ranges::count_if(block.children, IsNest) > 1;
 }
 
 Result<Pipeline> ConvertPipeline(const std::string& name, const CNode& block,

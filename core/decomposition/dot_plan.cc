@@ -33,7 +33,7 @@ Result<DotPlan> PlanDot(const Expression& expression, int d) {
   if (expression.is_empty()) return NotForDots("there are no points");
   MDH_ASSIGN_OR_RETURN(const ContractionForm form, FindContractionForm(expression));
   if (form.factor.has_value()) return NotForDots("sums have a factor");
-  if (std::find(form.k.begin(), form.k.end(), d) == form.k.end()) {
+  if (std::ranges::find(form.k, d) == form.k.end()) {
     return NotForDots(
         d < expression.rank() ? absl::string_view(expression.dimensions()[d].name) : "it",
         " is no dimension that both operands have and that is reduced");
@@ -72,8 +72,8 @@ std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& pla
   const auto depends = [&](const DotOperand& operand) {
     const Expression::AccessRef ref = expression.input_access(operand.parameter);
     const IndexFunction& access = expression.inputs()[ref.buffer].accesses[ref.access];
-    return std::any_of(access.indices.begin(), access.indices.end(),
-                       [v](const AffineIndex& index) { return index.coefficients[v] != 0; });
+    return std::ranges::any_of(
+        access.indices, [v](const AffineIndex& index) { return index.coefficients[v] != 0; });
   };
   if (v < 0 || depends(plan.a) == depends(plan.b)) return std::nullopt;
   DotSides sides = depends(plan.a) ? DotSides{plan.b, plan.a, false, false}

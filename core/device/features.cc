@@ -41,7 +41,7 @@ DeviceFeatures OfLanguage(const DeviceDescription& device) {
 
 bool HasDotInstructions(const DeviceDescription& device) {
   const absl::Span<const MatrixInstruction> rows = MatrixInstructions();
-  return std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction& row) {
+  return std::ranges::any_of(rows, [&](const MatrixInstruction& row) {
     return row.unit == MatrixUnit::kVector && HasInstruction(row, device);
   });
 }

@@ -358,8 +358,8 @@ Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name) {
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device) {
   if (!instruction.isa.empty()) {
     const std::vector<absl::string_view> words = absl::StrSplit(device.isa, ' ');
-    const bool has = device.kind == DeviceKind::kCpu &&
-                     std::find(words.begin(), words.end(), instruction.isa) != words.end();
+    const bool has =
+        device.kind == DeviceKind::kCpu && std::ranges::find(words, instruction.isa) != words.end();
     return has ? instruction.cpu_rate : 0;
   }
   if (device.kind != DeviceKind::kCuda) return 0;  // OpenCL and HIP have no words for them

@@ -74,8 +74,8 @@ std::optional<HeldAt> FragmentLayout::Holding(const MatrixPoint& point) const {
 
 std::vector<LayoutDigit> FragmentLayout::DigitsOf(DigitPlace place) const {
   std::vector<LayoutDigit> of_place;
-  std::copy_if(digits.begin(), digits.end(), std::back_inserter(of_place),
-               [&](const LayoutDigit& digit) { return digit.place == place; });
+  std::ranges::copy_if(digits, std::back_inserter(of_place),
+                       [&](const LayoutDigit& digit) { return digit.place == place; });
   return of_place;
 }
 

@@ -35,9 +35,9 @@ bool IsMatrix(const FragmentLayout& fragment, int bytes, MatrixAxis axis, bool i
     return false;
   }
   if (first.axis == second.axis || first.stride * bytes != kRegisterBytes) return false;
-  const bool are_neighbours = std::all_of(
-      packed.begin(), packed.end(),
-      [&](const LayoutDigit& digit) { return digit.axis == first.axis && digit.stride == 1; });
+  const bool are_neighbours = std::ranges::all_of(packed, [&](const LayoutDigit& digit) {
+    return digit.axis == first.axis && digit.stride == 1;
+  });
   if (!are_neighbours || packed.size() > 1) return false;
   if (is_transposed && bytes != 2) return false;
   return (is_transposed ? second : first).axis == axis;

@@ -65,7 +65,7 @@ std::string SystemModel::DimensionName(int dimension) const {
 }
 
 int SystemModel::num_core_layers() const {
-  return static_cast<int>(std::count_if(layers.begin(), layers.end(), IsCoreLayer));
+  return static_cast<int>(std::ranges::count_if(layers, IsCoreLayer));
 }
 
 int SystemModel::num_memory_layers() const {
@@ -73,14 +73,14 @@ int SystemModel::num_memory_layers() const {
 }
 
 int SystemModel::LayerNamed(std::string_view layer_name) const {
-  const auto it = std::find_if(layers.begin(), layers.end(),
-                               [&](const AsmLayer& layer) { return layer.name == layer_name; });
+  const auto it =
+      std::ranges::find_if(layers, [&](const AsmLayer& layer) { return layer.name == layer_name; });
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 
 int SystemModel::LayerWith(LayerRole role) const {
-  const auto it = std::find_if(layers.begin(), layers.end(),
-                               [&](const AsmLayer& layer) { return layer.role == role; });
+  const auto it =
+      std::ranges::find_if(layers, [&](const AsmLayer& layer) { return layer.role == role; });
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 

@@ -35,8 +35,8 @@ Word DimensionsOf(const EinsumSyntax& syntax) {
     dimensions.push_back({letter.name, first.at(letter.name)});
   }
   const auto is_known = [&](const std::string& name) {
-    return std::any_of(dimensions.begin(), dimensions.end(),
-                       [&](const EinsumLetter& letter) { return letter.name == name; });
+    return std::ranges::any_of(dimensions,
+                               [&](const EinsumLetter& letter) { return letter.name == name; });
   };
   for (const Word& operand : syntax.operands) {
     for (const EinsumLetter& letter : operand) {
@@ -110,9 +110,9 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const EinsumSyntax& sy
     dimensions.push_back({letter.name, size});
   }
   for (const auto& [name, value] : options.sizes) {
-    if (std::any_of(
-            dimensions.begin(), dimensions.end(),
-            [&letter = name](const Dimension& dimension) { return dimension.name == letter; })) {
+    if (std::ranges::any_of(dimensions, [&letter = name](const Dimension& dimension) {
+          return dimension.name == letter;
+        })) {
       continue;
     }
     return source.ErrorAt(0, absl::StrCat("there is a size for '", name,
@@ -142,8 +142,9 @@ std::vector<std::string> BufferNames(size_t count, const Word& dimensions) {
   std::vector<std::string> names;
   for (size_t n = 0; names.size() < count; ++n) {
     const std::string letter(1, static_cast<char>('A' + n % 26));
-    if (n < 26 && std::any_of(dimensions.begin(), dimensions.end(),
-                              [&](const EinsumLetter& other) { return other.name == letter; })) {
+    if (n < 26 && std::ranges::any_of(dimensions, [&](const EinsumLetter& other) {
+          return other.name == letter;
+        })) {
       continue;
     }
     names.push_back(n < 26 ? letter : absl::StrCat(letter, n / 26));

@@ -37,9 +37,8 @@ class EpilogueParser {
     }
     without_accesses.push_back(stream_.Peek());
     for (const Token& name : bare_) {
-      const bool is_buffer = std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-        return input.buffer.name == name.text;
-      });
+      const bool is_buffer = std::ranges::any_of(
+          inputs_, [&](const Input& input) { return input.buffer.name == name.text; });
       if (!is_buffer) continue;
       return stream_.ErrorAt(name, absl::StrCat("'", name.text,
                                                 "' is a buffer, which has indices; a "
@@ -68,7 +67,7 @@ class EpilogueParser {
   }
 
   Status CheckNotReduced(const Token& name) const {
-    const auto d = std::find(dimensions_.begin(), dimensions_.end(), name.text);
+    const auto d = std::ranges::find(dimensions_, name.text);
     if (d == dimensions_.end() || !reduced_[d - dimensions_.begin()]) return absl::OkStatus();
     return stream_.ErrorAt(
         name,
@@ -78,8 +77,7 @@ class EpilogueParser {
 
   // NAME[INDEX,...]: TYPE(PARAMETER) instead.
   Status Access(const Token& name, std::vector<Token>* rest) {
-    const bool is_dimension =
-        std::find(dimensions_.begin(), dimensions_.end(), name.text) != dimensions_.end();
+    const bool is_dimension = std::ranges::find(dimensions_, name.text) != dimensions_.end();
     if (is_dimension || name.Is(kSum)) {
       return stream_.ErrorAt(
           name, absl::StrCat("'", name.text, "' is ", is_dimension ? "an index" : "the sum",
@@ -127,9 +125,8 @@ class EpilogueParser {
   }
 
   Input& InputOf(const Token& name) {
-    const auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-      return input.buffer.name == name.text;
-    });
+    const auto known = std::ranges::find_if(
+        inputs_, [&](const Input& input) { return input.buffer.name == name.text; });
     if (known != inputs_.end()) return *known;
     inputs_.push_back(
         {{.name = std::string(name.text), .type = type_, .extents = {}, .accesses = {}}, {}});
@@ -138,7 +135,7 @@ class EpilogueParser {
 
   Token ParameterOf(const Token& name, IndexFunction function, Input* input) {
     std::vector<IndexFunction>& accesses = input->buffer.accesses;
-    const auto known = std::find(accesses.begin(), accesses.end(), function);
+    const auto known = std::ranges::find(accesses, function);
     if (known != accesses.end()) return input->parameters[known - accesses.begin()];
     std::string unique(name.text);
     for (size_t n = accesses.size() + 1; n > 1 || used_.count(unique) > 0; ++n) {

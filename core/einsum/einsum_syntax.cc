@@ -84,8 +84,8 @@ class EinsumParser {
   }
 
   static bool HasEllipsis(const EinsumWord& word) {
-    return std::any_of(word.begin(), word.end(),
-                       [](const EinsumLetter& letter) { return letter.is_ellipsis(); });
+    return std::ranges::any_of(word,
+                               [](const EinsumLetter& letter) { return letter.is_ellipsis(); });
   }
 
   // Dimensions that "..." of an operand stands for. Errors: InvalidArgument.
@@ -112,7 +112,7 @@ class EinsumParser {
       MDH_ASSIGN_OR_RETURN(const size_t rank, EllipsisRank(syntax.operands[n], n));
       ranks.push_back(rank);
     }
-    ellipsis_rank_ = *std::max_element(ranks.begin(), ranks.end());
+    ellipsis_rank_ = *std::ranges::max_element(ranks);
     if (has_output && !HasEllipsis(syntax.output) && ellipsis_rank_ > 0) {
       return source_.ErrorAt(arrow, absl::StrCat("the output lacks '...', which stands for ",
                                                  ellipsis_rank_, " dimensions of the operands"));
@@ -139,8 +139,8 @@ class EinsumParser {
 
   // "..." becomes the last `rank` dimensions of all those it stands for.
   void Expand(size_t rank, EinsumWord& word) const {
-    const auto place = std::find_if(word.begin(), word.end(),
-                                    [](const EinsumLetter& l) { return l.is_ellipsis(); });
+    const auto place =
+        std::ranges::find_if(word, [](const EinsumLetter& l) { return l.is_ellipsis(); });
     if (place == word.end()) return;
     EinsumWord dimensions;
     for (size_t n = ellipsis_rank_ - rank; n < ellipsis_rank_; ++n) {
@@ -161,8 +161,8 @@ class EinsumParser {
     const auto by_name = [](const EinsumLetter& a, const EinsumLetter& b) {
       return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
     };
-    std::sort(output.begin(), output.end(), by_name);
-    std::sort(dimensions.begin(), dimensions.end(), by_name);
+    std::ranges::sort(output, by_name);
+    std::ranges::sort(dimensions, by_name);
     dimensions.erase(
         std::unique(dimensions.begin(), dimensions.end(),
                     [](const EinsumLetter& a, const EinsumLetter& b) { return a.name == b.name; }),

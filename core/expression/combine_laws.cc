@@ -24,7 +24,7 @@ ScalarValue RoundedNumber(ScalarType type, double value) {
 }
 
 bool IsFinite(const ResultTuple& tuple) {
-  return std::all_of(tuple.begin(), tuple.end(), [](const ScalarValue& value) {
+  return std::ranges::all_of(tuple, [](const ScalarValue& value) {
     return !IsFloatingPoint(value.type()) || std::isfinite(value.as_double());
   });
 }
@@ -57,7 +57,7 @@ bool IsNan(const ScalarValue& value) {
   return IsFloatingPoint(value.type()) && std::isnan(value.as_double());
 }
 
-bool HasNan(const ResultTuple& tuple) { return std::any_of(tuple.begin(), tuple.end(), IsNan); }
+bool HasNan(const ResultTuple& tuple) { return std::ranges::any_of(tuple, IsNan); }
 
 // As Differ, of values that may be nan; infinities prove nothing.
 bool DifferInNan(const ResultTuple& a, const ResultTuple& b) {
@@ -211,7 +211,7 @@ std::vector<ResultTuple> SampleResults(const ScalarFunction& f) {
       arguments.push_back(RoundedNumber(parameter.type, value));
     }
     ResultTuple tuple = f.Evaluate(arguments);
-    if (IsFinite(tuple) && std::find(samples.begin(), samples.end(), tuple) == samples.end()) {
+    if (IsFinite(tuple) && std::ranges::find(samples, tuple) == samples.end()) {
       samples.push_back(std::move(tuple));
     }
   }
@@ -232,22 +232,21 @@ namespace {
 // Whether it compares, or takes one of several values: then nan may be lost on one way and not on
 // another one. Arithmetic alone hands nan on.
 bool Chooses(const ScalarFunction& combine) {
-  return std::any_of(combine.instructions().begin(), combine.instructions().end(),
-                     [](const ScalarInstruction& instruction) {
-                       switch (instruction.op) {
-                         case ScalarOp::kParameter:
-                         case ScalarOp::kConstant:
-                         case ScalarOp::kNeg:
-                         case ScalarOp::kAdd:
-                         case ScalarOp::kSub:
-                         case ScalarOp::kMul:
-                           return false;
-                         case ScalarOp::kCast:
-                           return !IsFloatingPoint(instruction.type);
-                         default:
-                           return true;
-                       }
-                     });
+  return std::ranges::any_of(combine.instructions(), [](const ScalarInstruction& instruction) {
+    switch (instruction.op) {
+      case ScalarOp::kParameter:
+      case ScalarOp::kConstant:
+      case ScalarOp::kNeg:
+      case ScalarOp::kAdd:
+      case ScalarOp::kSub:
+      case ScalarOp::kMul:
+        return false;
+      case ScalarOp::kCast:
+        return !IsFloatingPoint(instruction.type);
+      default:
+        return true;
+    }
+  });
 }
 
 }  // namespace

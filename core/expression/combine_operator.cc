@@ -114,7 +114,7 @@ Result<ScalarFunction> ComponentWise(absl::Span<const PointWiseKind> kinds,
 
 std::string NameOf(absl::Span<const PointWiseKind> kinds) {
   const auto name = [](PointWiseKind kind) { return std::string(Info(OperationOf(kind)).name); };
-  if (std::adjacent_find(kinds.begin(), kinds.end(), std::not_equal_to<>()) == kinds.end()) {
+  if (std::ranges::adjacent_find(kinds, std::not_equal_to<>()) == kinds.end()) {
     return name(kinds[0]);
   }
   return absl::StrCat("(",

@@ -208,7 +208,7 @@ class ContractionFinder {
   // Dimensions by strides, those without one as they are, first.
   static std::vector<int> Descending(std::vector<int> dimensions,
                                      const std::vector<int64_t>& strides) {
-    std::stable_sort(dimensions.begin(), dimensions.end(), [&](int d, int other) {
+    std::ranges::stable_sort(dimensions, [&](int d, int other) {
       return std::abs(strides[d]) > std::abs(strides[other]);
     });
     return dimensions;
@@ -266,7 +266,7 @@ class ContractionFinder {
       if (instruction.op == ScalarOp::kParameter)
         operand.parameters.push_back(instruction.parameter);
     }
-    std::sort(operand.parameters.begin(), operand.parameters.end());
+    std::ranges::sort(operand.parameters);
     const ScalarInstruction& value =
         operand.function.instructions()[operand.function.result_instructions()[0]];
     if (value.op == ScalarOp::kParameter && !e_.is_index(value.parameter)) {
@@ -380,7 +380,7 @@ bool HasAllValues(ScalarType type, const ScalarFunction& function) {
     }
   }
   const std::vector<int>& results = function.result_instructions();
-  return std::all_of(results.begin(), results.end(), [&](int result) { return has[result]; });
+  return std::ranges::all_of(results, [&](int result) { return has[result]; });
 }
 
 std::string ToText(const Expression& expression, const ContractionForm& form) {

@@ -84,8 +84,8 @@ class Search {
         if (!PropagateOne(equation, box, &changed)) return false;
       }
     }
-    return std::all_of(equations_.begin(), equations_.end(),
-                       [&](const LinearEquation& equation) { return IsDivisible(equation, *box); });
+    return std::ranges::all_of(
+        equations_, [&](const LinearEquation& equation) { return IsDivisible(equation, *box); });
   }
 
   static bool PropagateOne(const LinearEquation& equation, Box* box, bool* changed) {

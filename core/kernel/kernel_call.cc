@@ -32,7 +32,7 @@ constexpr char kCallOnThreads[] =
 
 bool IsRuntime(absl::string_view path) {
   const absl::string_view file = path.substr(path.rfind('/') + 1);
-  return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](absl::string_view name) {
+  return std::ranges::any_of(kRuntimes, [&](absl::string_view name) {
     if (!absl::StartsWith(file, name) || file.size() == name.size()) return false;
     return absl::StrContains("-.", file[name.size()]) && absl::StrContains(file, ".so");
   });

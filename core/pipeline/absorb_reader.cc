@@ -103,7 +103,7 @@ class ReaderAbsorber {
   }
 
   const Buffer& Written(int buffer) const {
-    const auto output = std::find(producer_.outputs.begin(), producer_.outputs.end(), buffer);
+    const auto output = std::ranges::find(producer_.outputs, buffer);
     return producer_.expression.outputs()[output - producer_.outputs.begin()];
   }
 
@@ -169,8 +169,8 @@ class ReaderAbsorber {
 Result<Pipeline> AbsorbReader(const Pipeline& pipeline, int producer, int consumer) {
   const PipelineStep& from = pipeline.steps()[producer];
   const PipelineStep& to = pipeline.steps()[consumer];
-  const bool reads = std::any_of(to.inputs.begin(), to.inputs.end(),
-                                 [&](int input) { return pipeline.writer(input) == producer; });
+  const bool reads =
+      std::ranges::any_of(to.inputs, [&](int input) { return pipeline.writer(input) == producer; });
   if (!reads) {
     return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
                                  from.expression.name(), "' writes"));

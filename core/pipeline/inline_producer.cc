@@ -69,8 +69,7 @@ class ProducerInliner {
                                    "' clamped at its border, which is no affine index"));
     }
     const auto output =
-        static_cast<int>(std::find(producer_.outputs.begin(), producer_.outputs.end(), buffer) -
-                         producer_.outputs.begin());
+        static_cast<int>(std::ranges::find(producer_.outputs, buffer) - producer_.outputs.begin());
     const Buffer& written = producer_.expression.outputs()[output];
     for (int w = 0; w < static_cast<int>(written.accesses.size()); ++w) {
       std::optional<std::vector<AffineIndex>> indices =
@@ -167,10 +166,8 @@ Result<PipelineStep> WithOutputs(const Pipeline& pipeline, const PipelineStep& s
 Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int consumer) {
   const PipelineStep& from = pipeline.steps()[producer];
   const PipelineStep& to = pipeline.steps()[consumer];
-  const auto reads = [&](int output) {
-    return std::count(to.inputs.begin(), to.inputs.end(), output) > 0;
-  };
-  if (std::none_of(from.outputs.begin(), from.outputs.end(), reads)) {
+  const auto reads = [&](int output) { return std::ranges::count(to.inputs, output) > 0; };
+  if (std::ranges::none_of(from.outputs, reads)) {
     return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
                                  from.expression.name(), "' writes"));
   }
@@ -189,7 +186,7 @@ Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int cons
   PipelineSpec spec = pipeline.spec();
   std::vector<PipelineStep>& steps = spec.steps;
   steps[consumer] = std::move(inlined);
-  const auto kept = std::count(is_kept.begin(), is_kept.end(), true);
+  const auto kept = std::ranges::count(is_kept, true);
   if (kept == 0) {
     steps.erase(steps.begin() + producer);
   } else if (kept < static_cast<int64_t>(is_kept.size())) {

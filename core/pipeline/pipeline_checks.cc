@@ -222,8 +222,8 @@ class PipelineChecker {
     for (int b = 0; b < BufferCount(); ++b) {
       const Role role = spec_.buffers[b].role;
       has_output = has_output || role == Role::kOutput;
-      const bool is_read = std::any_of(uses_[b].begin(), uses_[b].end(),
-                                       [](const BufferUse& use) { return !use.writes(); });
+      const bool is_read =
+          std::ranges::any_of(uses_[b], [](const BufferUse& use) { return !use.writes(); });
       const PipelinePlace place{StepPlace::kBuffer, b};
       if (role == Role::kTemporary && !is_read) {
         return PipelineError(place, absl::StrCat("no step reads the temporary ", Quoted(b),

@@ -143,10 +143,9 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
 }
 
 bool HasNarrowReals(const Pipeline& pipeline) {
-  return std::any_of(
-      pipeline.steps().begin(), pipeline.steps().end(), [](const PipelineStep& step) {
-        return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
-      });
+  return std::ranges::any_of(pipeline.steps(), [](const PipelineStep& step) {
+    return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
+  });
 }
 
 bool IsRightValue(double got, double rounded, double wide, double tolerance) {

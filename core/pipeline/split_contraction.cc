@@ -208,8 +208,7 @@ class ContractionSplitter {
     std::vector<CombineOperator> operators;
     for (const int d : dimensions) {
       sizes.push_back(expression_.dimensions()[d]);
-      const bool is_kept =
-          is_last ? !expression_.is_reduction(d) : std::count(left.begin(), left.end(), d) > 0;
+      const bool is_kept = is_last ? !expression_.is_reduction(d) : std::ranges::count(left, d) > 0;
       operators.push_back(is_kept ? CombineOperator::Concat()
                                   : *CombineOperator::PointWise(PointWiseKind::kAdd, {type}));
     }

@@ -81,7 +81,7 @@ FusedDimensions FusedBy(const std::vector<Decision>& decisions) {
   FusedDimensions groups;
   for (const Decision& decision : decisions) {
     if (decision.kind != Kind::kFuse) continue;
-    if (std::find(groups.begin(), groups.end(), decision.dimensions) == groups.end()) {
+    if (std::ranges::find(groups, decision.dimensions) == groups.end()) {
       groups.push_back(decision.dimensions);
     }
   }

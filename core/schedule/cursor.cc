@@ -15,7 +15,7 @@ bool IsNamePart(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(
 
 size_t NameLength(absl::string_view text) {
   if (text.empty() || !IsNameStart(text[0])) return 0;
-  return std::find_if_not(text.begin(), text.end(), IsNamePart) - text.begin();
+  return std::ranges::find_if_not(text, IsNamePart) - text.begin();
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool ScheduleCursor::NextLine() {
   }
   const absl::string_view passed = text_.substr(counted_, offset_ - counted_);
   if (line_ == 0) line_ = 1;
-  line_ += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+  line_ += static_cast<int>(std::ranges::count(passed, '\n'));
   counted_ = offset_;
   return true;
 }

@@ -118,8 +118,8 @@ class LimitParser {
       return Limit{.op = Op::kThreads};
     }
     const auto& dimensions = names_.expression().dimensions();
-    const bool is_size = std::any_of(dimensions.begin(), dimensions.end(),
-                                     [&](const Dimension& d) { return d.name == name; });
+    const bool is_size =
+        std::ranges::any_of(dimensions, [&](const Dimension& d) { return d.name == name; });
     if (!is_size) {
       return cursor_->ErrorAt(
           cursor_->offset(),
@@ -236,9 +236,8 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
   if (limit.op == Op::kNot) {
     text = absl::StrCat("not ", Printed(limit.operands[0], names, kNotStrength));
   } else {
-    const auto* const row =
-        std::find_if(std::begin(kOperators), std::end(kOperators),
-                     [&](const Operator& known) { return known.op == limit.op; });
+    const auto* const row = std::ranges::find_if(
+        kOperators, [&](const Operator& known) { return known.op == limit.op; });
     own = row->strength;
     const bool goes_on = own != kComparison;
     text = absl::StrCat(Printed(limit.operands[0], names, goes_on ? own : own + 1), " ", row->text,

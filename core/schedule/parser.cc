@@ -350,7 +350,7 @@ Result<std::vector<int>> ParseGroup(const ScheduleNames& names, ScheduleCursor* 
   do {
     const size_t at = cursor->offset();
     MDH_ASSIGN_OR_RETURN(const int d, names.Dimension(cursor));
-    if (std::find(group.begin(), group.end(), d) != group.end()) {
+    if (std::ranges::find(group, d) != group.end()) {
       return cursor->ErrorAt(at, absl::StrCat(names.DimensionName(d), " is named already"));
     }
     group.push_back(d);

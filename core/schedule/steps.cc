@@ -262,7 +262,7 @@ class StepReader {
   // Along which axes dimensions are that the step certainly cuts: counted among them.
   std::string AxesOf(const Step& step) const {
     const bool is_core_step = is_core(step.layer) && std::ssize(step.tags) == rank();
-    if (!is_core_step || std::count(step.sizes.begin(), step.sizes.end(), "?") > 0) return "";
+    if (!is_core_step || std::ranges::count(step.sizes, "?") > 0) return "";
     std::map<std::string, int> cut;  // by their tags
     for (int d = 0; d < rank(); ++d) {
       if (step.Cuts(d)) cut[step.tags[d]] = d;
@@ -293,7 +293,7 @@ class StepReader {
         loops.push_back({{step.number, tag}, {step.layer, d}});
       }
     }
-    std::sort(loops.begin(), loops.end());
+    std::ranges::sort(loops);
     return loops;
   }
 

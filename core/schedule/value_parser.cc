@@ -95,7 +95,7 @@ Result<ChoiceValue> ValueParser::Layout(int buffer) {
     layout.push_back(x);
   }
   ChoiceValue sorted = layout;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   for (size_t x = 0; x < sorted.size(); ++x) {
     if (sorted[x] != static_cast<int64_t>(x)) sorted.clear();
   }

@@ -85,8 +85,7 @@ class AssignmentMaker {
 
   Status FindIterators() {
     const auto add = [&](const std::string& name) {
-      if (std::find(made_.iterators.begin(), made_.iterators.end(), name) ==
-          made_.iterators.end()) {
+      if (std::ranges::find(made_.iterators, name) == made_.iterators.end()) {
         made_.iterators.push_back(name);
       }
     };
@@ -211,7 +210,7 @@ class AssignmentMaker {
 
 bool TensorAssignment::is_whole() const {
   std::set<std::string> seen;
-  return std::all_of(indices.begin(), indices.end(), [&](const IteratorIndex& index) {
+  return std::ranges::all_of(indices, [&](const IteratorIndex& index) {
     return index.is_plain() && seen.insert(index.terms[0].iterator).second;
   });
 }

@@ -269,9 +269,8 @@ class DependenceCheck {
 
   static bool Conflict(const PlacedLeaf& first, const PlacedLeaf& second) {
     const std::vector<ElementUse> uses = UsesOf(*first.leaf), others = UsesOf(*second.leaf);
-    return std::any_of(uses.begin(), uses.end(), [&](const ElementUse& use) {
-      return std::any_of(others.begin(), others.end(),
-                         [&](const ElementUse& other) { return Meet(use, other); });
+    return std::ranges::any_of(uses, [&](const ElementUse& use) {
+      return std::ranges::any_of(others, [&](const ElementUse& other) { return Meet(use, other); });
     });
   }
 

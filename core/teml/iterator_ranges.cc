@@ -22,11 +22,11 @@ std::string PlaceOfUse(const IteratorUse& use) {
 // Whether a tensor is read with other indices of the iterator in the same dimension.
 bool IsStencil(const std::vector<IteratorUse>& uses, const IteratorUse& use,
                const std::string& iterator) {
-  return std::any_of(uses.begin(), uses.end(), [&](const IteratorUse& other) {
+  return std::ranges::any_of(uses, [&](const IteratorUse& other) {
     return !other.is_target && other.tensor == use.tensor && other.dimension == use.dimension &&
            !other.index->is_plain() &&
-           std::any_of(other.index->terms.begin(), other.index->terms.end(),
-                       [&](const IteratorTerm& term) { return term.iterator == iterator; });
+           std::ranges::any_of(other.index->terms,
+                               [&](const IteratorTerm& term) { return term.iterator == iterator; });
   });
 }
 

@@ -120,7 +120,7 @@ class PathReader {
     }
     if (copies != leaves_.size()) return Irregular();
     // Of several at one place the one whose copies are further apart is around the others.
-    std::sort(unrolled.begin(), unrolled.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(unrolled, [](const auto& a, const auto& b) {
       return std::make_pair(a.outer, b.stride) < std::make_pair(b.outer, a.stride);
     });
     std::vector<PathLoop> path;

@@ -178,7 +178,7 @@ class ProgramEvaluator {
     }
     std::vector<std::pair<size_t, std::string>> by_age;
     for (const auto& [name, token] : last_loops_) by_age.emplace_back(token.offset, name);
-    std::sort(by_age.begin(), by_age.end());
+    std::ranges::sort(by_age);
     std::vector<bool> is_part(assignments_.size(), false);
     for (const auto& [offset, name] : by_age) {
       const auto& trees = std::get<LoopTrees>(state_.at(name));

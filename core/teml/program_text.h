@@ -22,7 +22,7 @@ class ProgramText {
   // "line 12".
   std::string LineOf(const Token& token) const {
     const absl::string_view before = source_.text().substr(0, token.offset);
-    return absl::StrCat("line ", 1 + std::count(before.begin(), before.end(), '\n'));
+    return absl::StrCat("line ", 1 + std::ranges::count(before, '\n'));
   }
 
  private:

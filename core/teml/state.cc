@@ -272,7 +272,7 @@ Result<StateValue> TensorEvaluator::EvaluateTranspose(const TransposeSyntax& tra
   // The same with i1, i2, ... for the iterators of the result.
   Iterators own(shape.size());
   for (size_t d = 0; d < shape.size(); ++d) {
-    const auto from = std::find(iterators.begin(), iterators.end(), swapped[d]);
+    const auto from = std::ranges::find(iterators, swapped[d]);
     own[from - iterators.begin()] = iterators[d];
   }
   MDH_ASSIGN_OR_RETURN(const TensorTree value, WithIterators(transpose.operand, own, rule));

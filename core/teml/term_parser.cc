@@ -95,7 +95,7 @@ Result<std::vector<std::string>> TermParser::NamesInList() {
     const Token& token = stream_.Peek();
     const std::string name(token.text);
     if (token.kind != Token::Kind::kName || sizes_.count(name) > 0) continue;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
     if (names.size() == Expression::kMaxDimensions) {
       return stream_.ErrorAt(
           token, absl::StrCat("more than ", Expression::kMaxDimensions, " iterators in a list"));

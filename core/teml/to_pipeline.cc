@@ -98,17 +98,15 @@ class PipelineMaker {
 
   // Whether no later assignment has the same target, whose name its buffer then has.
   bool IsLast(const TensorAssignment& assignment) const {
-    return std::none_of(program_.assignments.begin(), program_.assignments.end(),
-                        [&](const AssignmentPointer& other) {
-                          return other->number > assignment.number &&
-                                 other->target->name == assignment.target->name;
-                        });
+    return std::ranges::none_of(program_.assignments, [&](const AssignmentPointer& other) {
+      return other->number > assignment.number && other->target->name == assignment.target->name;
+    });
   }
 
   static AffineIndex AffineOf(const IteratorIndex& index, const Iterators& dimensions) {
     AffineIndex affine{std::vector<int64_t>(dimensions.size(), 0), index.constant};
     for (const IteratorTerm& term : index.terms) {
-      const auto at = std::find(dimensions.begin(), dimensions.end(), term.iterator);
+      const auto at = std::ranges::find(dimensions, term.iterator);
       affine.coefficients[at - dimensions.begin()] = term.coefficient;
     }
     return affine;
@@ -254,7 +252,7 @@ class PipelineMaker {
   static Iterators FreeIterators(const TensorNode& sum) {
     Iterators iterators;
     for (const std::string& name : sum.children[0]->dimensions) {
-      if (std::find(sum.bound.begin(), sum.bound.end(), name) == sum.bound.end()) {
+      if (std::ranges::find(sum.bound, name) == sum.bound.end()) {
         iterators.push_back(name);
       }
     }
@@ -267,8 +265,7 @@ class PipelineMaker {
                const Iterators& dimensions, FunctionBuilder* builder) {
     std::vector<std::pair<int, IndexFunction>> reads;
     CollectReads(tree, sums, dimensions, &reads);
-    std::stable_sort(reads.begin(), reads.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(reads, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [buffer, access] : reads) builder->Read(buffer, {}, access);
   }
 

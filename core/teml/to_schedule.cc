@@ -136,9 +136,9 @@ class ScheduleWriter {
   }
 
   bool HasOpenChunk(const Path& group) const {
-    return !group.empty() &&
-           std::any_of(layers_.cores.begin(), layers_.cores.end(),
-                       [&](const PathLoop& l) { return IsOpenChunk(l.iterator); });
+    return !group.empty() && std::ranges::any_of(layers_.cores, [&](const PathLoop& l) {
+      return IsOpenChunk(l.iterator);
+    });
   }
 
   // Of the loops of a group; what a thread has of a parallel loop is around them.
@@ -158,8 +158,8 @@ class ScheduleWriter {
       absl::StrAppend(&text_, "input ", input.name, ": copy never\n");
     }
     const bool has_reduction =
-        std::any_of(step_.combine_operators().begin(), step_.combine_operators().end(),
-                    [](const CombineOperator& combine) { return !combine.is_concat(); });
+        std::ranges::any_of(step_.combine_operators(),
+                            [](const CombineOperator& combine) { return !combine.is_concat(); });
     if (has_reduction) {
       absl::StrAppend(&text_, "accumulate=", KeepsInRegisters() ? "registers" : "output",
                       "\nchains=one\nprefetch=0\n");
@@ -258,13 +258,13 @@ class ScheduleMaker {
   }
 
   const AssignmentPointer& Numbered(int number) const {
-    return *std::find_if(program_.assignments.begin(), program_.assignments.end(),
-                         [&](const AssignmentPointer& a) { return a->number == number; });
+    return *std::ranges::find_if(program_.assignments,
+                                 [&](const AssignmentPointer& a) { return a->number == number; });
   }
 
   const LoopTrees& LoopsOf(int number) const {
-    return *std::find_if(program_.loops.begin(), program_.loops.end(),
-                         [&](const auto& trees) { return AssignmentsOf(trees).count(number) > 0; });
+    return *std::ranges::find_if(
+        program_.loops, [&](const auto& trees) { return AssignmentsOf(trees).count(number) > 0; });
   }
 
   Result<std::string> ScheduleOf(const TensorAssignment& assignment, const Expression& step) {

@@ -78,8 +78,7 @@ class AffineParser {
   }
 
   Result<AffineIndex> Named(const Token& token, AffineIndex value) {
-    const auto dimension =
-        std::find(names_.dimensions.begin(), names_.dimensions.end(), token.text);
+    const auto dimension = std::ranges::find(names_.dimensions, token.text);
     if (dimension != names_.dimensions.end()) {
       value.coefficients[dimension - names_.dimensions.begin()] = 1;
       return value;
@@ -98,8 +97,7 @@ class AffineParser {
   }
 
   static bool IsConstant(const AffineIndex& value) {
-    return std::all_of(value.coefficients.begin(), value.coefficients.end(),
-                       [](int64_t c) { return c == 0; });
+    return std::ranges::all_of(value.coefficients, [](int64_t c) { return c == 0; });
   }
 
   // Applies `op` to all numbers of `value`, which may overflow.

@@ -315,7 +315,7 @@ class FunctionParser {
 
   // A name that the function itself does not give a meaning.
   Result<int> OuterReference(const Token& token) {
-    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), token.text);
+    const auto dimension = std::ranges::find(dimensions_, token.text);
     if (dimension != dimensions_.end()) {
       used_outer_.insert(token.text);
       ScalarNode node{ScalarNode::Kind::kIndex, token};

@@ -149,8 +149,7 @@ class Emission {
   }
 
   Range Index(const ScalarNode& node) {
-    const auto position =
-        std::find(index_dimensions_.begin(), index_dimensions_.end(), node.reference);
+    const auto position = std::ranges::find(index_dimensions_, node.reference);
     const int number = static_cast<int>(position - index_dimensions_.begin());
     return One({ScalarOp::kParameter, ScalarType::kInt64, {}, first_index_ + number});
   }

@@ -102,7 +102,7 @@ Status CheckBindings(const HeaderSyntax& header, const Bindings& bindings,
   std::vector<absl::string_view> names;
   for (const ParameterSyntax& parameter : header.parameters) names.push_back(parameter.name.text);
   for (const auto& [name, value] : bindings) {
-    if (std::count(names.begin(), names.end(), name) > 0) continue;
+    if (std::ranges::count(names, name) > 0) continue;
     return stream.ErrorAt(
         header.name,
         absl::StrCat("'", header.name.text, "' has no parameter '", name, "'; its parameters are ",

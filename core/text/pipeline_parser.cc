@@ -140,7 +140,7 @@ class PipelineInstantiation {
   }
 
   Status AppendStep(const CallSyntax& call) {
-    const auto item = std::find_if(items_.begin(), items_.end(), [&](const TextItem& candidate) {
+    const auto item = std::ranges::find_if(items_, [&](const TextItem& candidate) {
       return candidate.header.name.Is(call.name.text);
     });
     if (item == items_.end()) {
@@ -181,10 +181,10 @@ class PipelineInstantiation {
       const std::vector<const ParameterSyntax*>& candidates = is_type ? types : sizes;
       size_t& next = is_type ? next_type : next_size;
       if (argument.is_named) {
-        next = std::find_if(candidates.begin(), candidates.end(),
-                            [&](const ParameterSyntax* parameter) {
-                              return parameter->name.Is(argument.token.text);
-                            }) -
+        next = std::ranges::find_if(candidates,
+                                    [&](const ParameterSyntax* parameter) {
+                                      return parameter->name.Is(argument.token.text);
+                                    }) -
                candidates.begin();
       }
       const absl::string_view kind = is_type ? "type" : "size";
@@ -218,8 +218,8 @@ class PipelineInstantiation {
 
   // Definitions that the only pipeline does not call are mistakes.
   Status CheckAllCalled() const {
-    const auto pipelines = std::count_if(items_.begin(), items_.end(),
-                                         [](const TextItem& item) { return item.is_pipeline; });
+    const auto pipelines =
+        std::ranges::count_if(items_, [](const TextItem& item) { return item.is_pipeline; });
     for (size_t n = 0; n < items_.size() && pipelines == 1; ++n) {
       if (is_called_[n] || items_[n].is_pipeline) continue;
       return stream_.ErrorAt(items_[n].header.name,
@@ -275,8 +275,8 @@ bool HoldsPipeline(std::string_view text) {
   if (!tokens.ok()) return false;
   TokenStream stream(source, *std::move(tokens));
   const Result<std::vector<TextItem>> items = FindItems(&stream);
-  return items.ok() && std::any_of(items->begin(), items->end(),
-                                   [](const TextItem& item) { return item.is_pipeline; });
+  return items.ok() &&
+         std::ranges::any_of(*items, [](const TextItem& item) { return item.is_pipeline; });
 }
 
 }  // namespace mdh

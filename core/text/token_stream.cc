@@ -84,7 +84,7 @@ Result<std::vector<Token>> Tokenize(const Source& source) {
        offset += SkippedLength(text.substr(offset))) {
     const absl::string_view rest = text.substr(offset);
     if (IsNameStart(rest[0])) {
-      const size_t length = std::find_if_not(rest.begin(), rest.end(), IsNamePart) - rest.begin();
+      const size_t length = std::ranges::find_if_not(rest, IsNamePart) - rest.begin();
       tokens.push_back({Token::Kind::kName, rest.substr(0, length), offset});
     } else if (absl::ascii_isdigit(rest[0])) {
       tokens.push_back(NumberToken(rest, offset));

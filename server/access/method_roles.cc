@@ -55,7 +55,7 @@ constexpr MethodRole kMethodRoles[] = {
 
 constexpr bool IsBefore(const MethodRole& a, const MethodRole& b) { return a.method < b.method; }
 
-static_assert(std::is_sorted(std::begin(kMethodRoles), std::end(kMethodRoles), IsBefore),
+static_assert(std::ranges::is_sorted(kMethodRoles, IsBefore),
               "the methods are looked up by bisection");
 
 }  // namespace

@@ -32,8 +32,7 @@ Status CheckName(std::string_view name) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
            std::string_view(".-_@:/").find(c) != std::string_view::npos;
   };
-  if (name.empty() || name.size() > kMaxPrincipalBytes ||
-      !std::all_of(name.begin(), name.end(), is_allowed)) {
+  if (name.empty() || name.size() > kMaxPrincipalBytes || !std::ranges::all_of(name, is_allowed)) {
     return absl::InvalidArgumentError(absl::StrCat("the name '", std::string(name),
                                                    "' is not one of 1 to ", kMaxPrincipalBytes,
                                                    " letters, digits and .-_@:/"));
@@ -58,9 +57,8 @@ std::string ToText(const TokenDigest& digest) {
 }
 
 Result<TokenDigest> ParseTokenDigest(std::string_view text) {
-  const bool is_hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-  });
+  const bool is_hexadecimal = std::ranges::all_of(
+      text, [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
   TokenDigest digest = {};
   if (text.size() != 2 * digest.size() || !is_hexadecimal) {
     return absl::InvalidArgumentError("the SHA-256 of a token has 64 hexadecimal digits");

@@ -132,8 +132,7 @@ Result<ChosenDevices> DeviceCatalogue::Choose(absl::Span<const std::string> give
     const std::vector<TuningDevice*> own = FindOwn(name);
     for (TuningDevice* device : own) {
       fingerprints.emplace_back(device->fingerprint(), device->name());
-      const bool is_new =
-          std::find(chosen.own.begin(), chosen.own.end(), device) == chosen.own.end();
+      const bool is_new = std::ranges::find(chosen.own, device) == chosen.own.end();
       if (is_new) chosen.own.push_back(device);
     }
     if (!own.empty()) continue;

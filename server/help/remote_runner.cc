@@ -31,9 +31,9 @@ std::optional<Measurement> MeasurementIn(const std::string& bytes) {
                         message.check() <= static_cast<int>(ResultCheck::kNothing);
   if (!is_known || measurement.times_ns.size() > kMostTimes) return std::nullopt;
   const bool is_ok = measurement.outcome == TrialOutcome::kOk;
-  const bool has_times = !measurement.times_ns.empty() &&
-                         std::all_of(measurement.times_ns.begin(), measurement.times_ns.end(),
-                                     [](int64_t time_ns) { return time_ns > 0; });
+  const bool has_times =
+      !measurement.times_ns.empty() &&
+      std::ranges::all_of(measurement.times_ns, [](int64_t time_ns) { return time_ns > 0; });
   if (is_ok != has_times) return std::nullopt;
   return measurement;
 }

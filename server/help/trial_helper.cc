@@ -249,7 +249,7 @@ void TrialHelper::LeaveAlone(const HelpedJob& job, const TuningDevice& device) {
 
 bool TrialHelper::IsLeftAlone(const HelpedJob& job, const TuningDevice& device) const {
   absl::MutexLock lock(&mutex_);
-  return std::any_of(pauses_.begin(), pauses_.end(), [&](const Pause& pause) {
+  return std::ranges::any_of(pauses_, [&](const Pause& pause) {
     return pause.device == &device && pause.job == job.number && pause.epoch == job.epoch &&
            pause.until_ns > NowNs();
   });

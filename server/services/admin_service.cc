@@ -134,8 +134,7 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
       return is_other || record.is_provisional() || !record.key().schedule().empty();
     };
     records.erase(std::remove_if(records.begin(), records.end(), is_left_out), records.end());
-    std::sort(records.begin(), records.end(),
-              [](const auto& a, const auto& b) { return a.name() < b.name(); });
+    std::ranges::sort(records, [](const auto& a, const auto& b) { return a.name() < b.name(); });
     MDH_ASSIGN_OR_RETURN(const std::vector<StoredResult> results,
                          WithKernels(std::move(records), limits_, store_));
     v1::BundleHeader header;

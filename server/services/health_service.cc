@@ -35,8 +35,8 @@ constexpr KnownService kServices[] = {
 };
 
 const KnownService* FindService(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kServices), std::end(kServices),
-                                   [&](const KnownService& known) { return known.name == name; });
+  const auto* found = std::ranges::find_if(
+      kServices, [&](const KnownService& known) { return known.name == name; });
   return found == std::end(kServices) ? nullptr : found;
 }
 

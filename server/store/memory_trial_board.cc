@@ -156,7 +156,7 @@ Result<TrialBoard::News> MemoryTrialBoard::Trade(const JobClaim& claim,
     helper->second.offers.try_emplace(offer.number, Offer{offer});
     Notify({offer.seat, false});
   }
-  std::sort(news.helpers.begin(), news.helpers.end(), [](const HelperSeat& a, const HelperSeat& b) {
+  std::ranges::sort(news.helpers, [](const HelperSeat& a, const HelperSeat& b) {
     return std::tie(a.name, a.seat) < std::tie(b.name, b.seat);
   });
   for (const HelperSeat& seat : news.helpers) {
@@ -237,7 +237,7 @@ Result<std::vector<OfferedTrial>> MemoryTrialBoard::Exchange(
   std::vector<OfferedTrial> taken;
   for (const auto& [number, offer] : helper.offers) {
     if (static_cast<int>(taken.size()) >= room) break;
-    const bool is_in_work = std::find(in_work.begin(), in_work.end(), number) != in_work.end();
+    const bool is_in_work = std::ranges::find(in_work, number) != in_work.end();
     if (offer.measured.empty() && !is_in_work) taken.push_back(offer.trial);
   }
   return taken;

@@ -34,9 +34,9 @@ Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
 }
 
 bool AreDimensions(const FusedDimensions& groups, int rank) {
-  return std::all_of(groups.begin(), groups.end(), [rank](const std::vector<int>& group) {
+  return std::ranges::all_of(groups, [rank](const std::vector<int>& group) {
     return !group.empty() &&
-           std::all_of(group.begin(), group.end(), [rank](int d) { return d >= 0 && d < rank; });
+           std::ranges::all_of(group, [rank](int d) { return d >= 0 && d < rank; });
   });
 }
 

@@ -44,8 +44,8 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
 ExtentRange RegisterDecompositions::TileRange(int layer, int d, OpenCodes open) const {
   ExtentRange lanes;
   const absl::Span<const int64_t> along = open[vector_dimension_], counts = open[lanes_];
-  if (std::find(along.begin(), along.end(), d) != along.end()) {
-    const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  if (std::ranges::find(along, d) != along.end()) {
+    const auto [least, most] = std::ranges::minmax_element(counts);
     lanes = {along.size() == 1 ? *least : 1, *most};
   }
   return dimensions_.at(d).OuterRange(open, lanes, LevelOf(layer) - 1);
@@ -62,7 +62,7 @@ void RegisterDecompositions::SetVectors(OpenCodes open, DesignRanges& ranges) co
     along |= DimensionSet{1} << d;
   }
   ranges.vectors_along = along;
-  ranges.most_lanes = *std::max_element(open[lanes_].begin(), open[lanes_].end());
+  ranges.most_lanes = *std::ranges::max_element(open[lanes_]);
 }
 
 Configuration RegisterDecompositions::Read(const TuningParameters& p) const {

@@ -104,8 +104,7 @@ class ConflictSearch {
   std::vector<int> DecisionsOf(const std::vector<int>& lines) const {
     std::vector<int> decisions;
     for (int n = 0; n < std::ssize(schedule_.decisions()); ++n) {
-      const bool is_there =
-          std::find(lines.begin(), lines.end(), DecisionAt(n).line) != lines.end();
+      const bool is_there = std::ranges::find(lines, DecisionAt(n).line) != lines.end();
       if (is_there) decisions.push_back(n);
     }
     return decisions;

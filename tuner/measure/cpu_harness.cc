@@ -150,11 +150,11 @@ class CpuHarness final : public Harness {
       placement_ = cores;
       if (std::ssize(cores) > threads) placement_.resize(static_cast<size_t>(threads));
     } else {
-      std::reverse(cores.begin(), cores.end());  // the system's own work is on the first ones
+      std::ranges::reverse(cores);  // the system's own work is on the first ones
     }
     if (std::ssize(cores) <= threads) return;
     measured_cores_.assign(cores.begin(), cores.begin() + threads);
-    std::sort(measured_cores_.begin(), measured_cores_.end());
+    std::ranges::sort(measured_cores_);
     // What compilers use of a quota is missing elsewhere.
     const double quota = ReadCgroupLimits().cpus;
     compiles_beside_ = quota <= 0 || quota >= static_cast<double>(cores.size());

@@ -108,7 +108,7 @@ class DeviceHarness final : public Harness {
             absl::StrCat("a microbenchmark of the device failed: ", execution.failure->reason));
       }
       const std::vector<int64_t>& times = execution.record.times_ns;
-      return CallTime{static_cast<double>(*std::min_element(times.begin(), times.end())),
+      return CallTime{static_cast<double>(*std::ranges::min_element(times)),
                       execution.record.is_disturbed};
     });
   }

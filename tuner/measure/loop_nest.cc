@@ -51,7 +51,7 @@ Result<int64_t> LoopNest::Time(const Problem& problem, int64_t run_limit_ns) {
   few.precision = 0;
   MDH_ASSIGN_OR_RETURN(const RunRecord record,
                        Run(problem, GenerateLoopNest(problem.expression()), 1, few));
-  best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
+  best_ns_ = *std::ranges::min_element(record.times_ns);
   return best_ns_;
 }
 

@@ -52,7 +52,7 @@ class PeakMeasuring {
     options.target_time_ns = 20'000'000;
     options.max_time_ns = 100'000'000;
     MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(library, threads_, options));
-    return static_cast<double>(*std::min_element(record.times_ns.begin(), record.times_ns.end()));
+    return static_cast<double>(*std::ranges::min_element(record.times_ns));
   }
 
   // Whether all rates were reached twice.

@@ -167,7 +167,7 @@ std::pair<const Expression*, int> Problem::WriterOf(size_t output) const {
   const auto& pipeline = std::get<Pipeline>(computation_);
   const int b = pipeline.BuffersOf(Role::kOutput)[output];
   const PipelineStep& step = pipeline.steps()[pipeline.writer(b)];
-  const auto place = std::find(step.outputs.begin(), step.outputs.end(), b);
+  const auto place = std::ranges::find(step.outputs, b);
   return {&step.expression, static_cast<int>(place - step.outputs.begin())};
 }
 
@@ -252,7 +252,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
     for (size_t n = 0; n < outputs.size(); ++n) {
       const int writer = pipeline.writer(outputs[n]);
       const PipelineStep& step = pipeline.steps()[writer];
-      const auto place = std::find(step.outputs.begin(), step.outputs.end(), outputs[n]);
+      const auto place = std::ranges::find(step.outputs, outputs[n]);
       const auto position = static_cast<int>(place - step.outputs.begin());
       ReferenceBuffer reference = MakeReference(step.expression, position, std::move(wide[n]));
       reference.name = pipeline.buffers()[outputs[n]].name;

@@ -230,7 +230,7 @@ class Sampling {
   std::pair<int, int> WriterOf(size_t n) const {
     const int writer = pipeline_.writer(outputs_[n]);
     const std::vector<int>& written = pipeline_.steps()[writer].outputs;
-    const auto place = std::find(written.begin(), written.end(), outputs_[n]);
+    const auto place = std::ranges::find(written, outputs_[n]);
     return {writer, static_cast<int>(place - written.begin())};
   }
 
@@ -341,12 +341,11 @@ uint64_t NumberOfErrors(uint64_t seed, int step, int output) {
 
 bool HasTolerance(const ReferencesOfSteps& references) {
   const auto has_tolerance = [](const ReferenceBuffer& one) {
-    return std::any_of(one.fields.begin(), one.fields.end(),
-                       [](const ReferenceField& field) { return field.tolerance > 0; });
+    return std::ranges::any_of(one.fields,
+                               [](const ReferenceField& field) { return field.tolerance > 0; });
   };
-  return std::any_of(references.begin(), references.end(), [&](const auto& of_step) {
-    return std::any_of(of_step.begin(), of_step.end(), has_tolerance);
-  });
+  return std::ranges::any_of(
+      references, [&](const auto& of_step) { return std::ranges::any_of(of_step, has_tolerance); });
 }
 
 Result<std::vector<ReferenceBuffer>> SamplePipeline(const Pipeline& pipeline,

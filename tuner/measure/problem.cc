@@ -256,7 +256,7 @@ bool Problem::IsSmall(const Expression& expression) {
 }
 
 bool Problem::has_samples() const {
-  return std::any_of(references_.begin(), references_.end(), [](const ReferenceBuffer& reference) {
+  return std::ranges::any_of(references_, [](const ReferenceBuffer& reference) {
     return reference.check != ResultCheck::kWhole;
   });
 }

@@ -103,8 +103,7 @@ class RunnerClient final : public Runner {
 
   bool HasNewCompilers() const override {
     absl::MutexLock lock(&mutex_);
-    return compiles_differently_ ||
-           std::any_of(compilers_.begin(), compilers_.end(), [](const auto& compiler) {
+    return compiles_differently_ || std::ranges::any_of(compilers_, [](const auto& compiler) {
              return IdentityOf(compiler.first) != compiler.second;
            });
   }

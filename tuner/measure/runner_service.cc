@@ -97,7 +97,7 @@ Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kin
     }
   }
   // Parents before what is in them.
-  std::sort(confinement.visible.begin(), confinement.visible.end());
+  std::ranges::sort(confinement.visible);
   if (kind != DeviceKind::kCpu) {
     confinement.check = [&] {
       const DriverOptions drivers = {.cuda_root = options_.cuda_root,

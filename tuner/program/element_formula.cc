@@ -48,7 +48,7 @@ size_t ElementFormula::Add(const Formula& formula, const std::vector<std::string
       node.op = FormulaOp::kConstant;
       node.constant = constant->second;
     } else {
-      const auto column = std::find(columns.begin(), columns.end(), formula.parameter());
+      const auto column = std::ranges::find(columns, formula.parameter());
       node.column = static_cast<size_t>(column - columns.begin());
     }
   }

@@ -49,7 +49,7 @@ Result<std::unique_ptr<ComputeDevice>> SelectDevice(Devices devices, const std::
 }
 
 bool IsIntact(absl::Span<const std::byte> zone) {
-  return std::all_of(zone.begin(), zone.end(), [](std::byte b) { return b == kGuard; });
+  return std::ranges::all_of(zone, [](std::byte b) { return b == kGuard; });
 }
 
 std::string Text(const Status& status) { return std::string(status.message()); }
@@ -249,7 +249,7 @@ v1::EvaluateResponse KernelEvaluator::Time(DeviceFunction& function, const Funct
     times_ns.push_back(*time_ns);
     for (size_t b = 0; b < buffers_.size(); ++b) buffers_[b].is_filled = !is_changed[b];
   }
-  std::sort(times_ns.begin(), times_ns.end());
+  std::ranges::sort(times_ns);
   const size_t middle = times_ns.size() / 2;
   return Evaluated(times_ns.size() % 2 == 1 ? times_ns[middle]
                                             : (times_ns[middle - 1] + times_ns[middle]) / 2);

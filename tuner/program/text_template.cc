@@ -52,7 +52,7 @@ class ShellQuotes {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
              std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
     };
-    if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+    if (std::ranges::all_of(text, is_plain)) return text;
     return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
   }
 
@@ -84,7 +84,7 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text,
                        "{{"));
     }
     const std::string name(text.substr(n + 1, end - n - 1));
-    if (std::find(names.begin(), names.end(), name) == names.end()) return UnknownName(name, names);
+    if (std::ranges::find(names, name) == names.end()) return UnknownName(name, names);
     if (!plain.empty()) parsed.parts_.push_back({std::exchange(plain, ""), false});
     parsed.parts_.push_back({name, true});
     n = end;
@@ -94,8 +94,8 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text,
 }
 
 bool TextTemplate::Uses(std::string_view name) const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [&](const Part& part) { return part.is_name && part.text == name; });
+  return std::ranges::any_of(parts_,
+                             [&](const Part& part) { return part.is_name && part.text == name; });
 }
 
 std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) const {

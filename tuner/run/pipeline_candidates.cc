@@ -75,8 +75,8 @@ class Candidates {
       const int64_t time_ns = TimeOf(candidate.second);
       return std::pair(time_ns == 0, time_ns);
     };
-    std::stable_sort(fused.begin(), fused.end(),
-                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(fused,
+                             [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     int taken = 0;
     for (const auto& [partition, steps] : fused) {
       if (taken == options_.most_fused) break;
@@ -171,9 +171,8 @@ class Candidates {
   }
 
   static bool IsIn(const std::vector<JointGroup>& groups, int step) {
-    return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
-      return step >= group.first && step <= group.last;
-    });
+    return std::ranges::any_of(
+        groups, [&](const JointGroup& group) { return step >= group.first && step <= group.last; });
   }
 
   bool AddWithMore(const Partition& partition, const std::vector<KnownStep>& steps) {

@@ -41,8 +41,8 @@ bool NothingWasMeasured(const InterleavedTimes& times) {
 
 Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   const MeasuredPipeline& first = turns.measured.front();
-  if (std::all_of(turns.measured.begin(), turns.measured.end(),
-                  [](const MeasuredPipeline& m) { return WasCancelled(m.measurement); })) {
+  if (std::ranges::all_of(turns.measured,
+                          [](const MeasuredPipeline& m) { return WasCancelled(m.measurement); })) {
     return absl::DeadlineExceededError(absl::StrCat(
         "the budget is too short for '", pipeline.name(), "': no whole kernel was measured"));
   }
@@ -112,13 +112,13 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
     }
     turns.measured.push_back({std::move(candidates[c]), std::move(measurement)});
   }
-  std::stable_sort(turns.measured.begin(), turns.measured.end(),
-                   [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
-                     const auto rank = [](const MeasuredPipeline& m) {
-                       return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
-                     };
-                     return rank(a) < rank(b);
-                   });
+  std::ranges::stable_sort(
+      turns.measured, [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
+        const auto rank = [](const MeasuredPipeline& m) {
+          return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
+        };
+        return rank(a) < rank(b);
+      });
   if (turns.best().measurement.time_ns() == 0) return AllFailed(pipeline, turns);
   turns.measured.front().measurement.is_disturbed |= is_unfused_disturbed;
   return turns;

@@ -55,11 +55,11 @@ TechniqueResult::TechniqueResult(size_t table_position, const RecordedCosts& tab
       traces_(std::move(traces)) {
   const double enough = TargetCost(table);
   for (const std::vector<Cost>& trace : traces_) {
-    const auto reached = std::find_if(
-        trace.begin(), trace.end(), [enough](const Cost& cost) { return cost && *cost <= enough; });
+    const auto reached =
+        std::ranges::find_if(trace, [enough](const Cost& cost) { return cost && *cost <= enough; });
     if (reached != trace.end()) reached_.push_back(reached - trace.begin() + 1);
   }
-  std::sort(reached_.begin(), reached_.end());
+  std::ranges::sort(reached_);
 }
 
 std::optional<int64_t> TechniqueResult::ToTarget(double quantile) const {
@@ -79,7 +79,7 @@ Cost TechniqueResult::BestAfter(int64_t evaluations, double quantile) const {
   }
   const size_t rank = Rank(quantile, traces_.size());
   if (rank >= costs.size()) return std::nullopt;
-  std::sort(costs.begin(), costs.end());
+  std::ranges::sort(costs);
   return costs[rank];
 }
 

@@ -50,7 +50,7 @@ bool IsSpelled(const Value& value, const std::string& text) {
 
 Result<int64_t> CodeNamed(const TuningParameter& parameter, const std::string& text,
                           const ValueNames& names) {
-  const auto named = std::find(names.begin(), names.end(), text);
+  const auto named = std::ranges::find(names, text);
   if (named != names.end()) {
     return parameter.range.CodeAt(static_cast<uint32_t>(named - names.begin()));
   }

@@ -14,7 +14,7 @@ namespace {
 
 bool IsIdentifier(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
-  return std::all_of(name.begin(), name.end(), [](unsigned char character) {
+  return std::ranges::all_of(name, [](unsigned char character) {
     return std::isalnum(character) != 0 || character == '_';
   });
 }

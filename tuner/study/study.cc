@@ -65,8 +65,8 @@ Status Study::Replay(const StudyJournal& journal) {
   }
   std::vector<const ToldTrial*> in_order;
   for (const auto& [number, trial] : told) in_order.push_back(trial);
-  std::sort(in_order.begin(), in_order.end(),
-            [](const ToldTrial* a, const ToldTrial* b) { return a->order < b->order; });
+  std::ranges::sort(in_order,
+                    [](const ToldTrial* a, const ToldTrial* b) { return a->order < b->order; });
   for (const ToldTrial* trial : in_order) CountTold(*trial);
   return absl::OkStatus();
 }

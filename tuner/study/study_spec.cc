@@ -28,9 +28,8 @@ Status CheckAtMost(const char* field, int64_t count, int64_t limit) {
 
 Status CheckSizes(const v1::StudySpec& spec) {
   // Characters, not bytes.
-  const auto length =
-      std::count_if(spec.display_name().begin(), spec.display_name().end(),
-                    [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  const auto length = std::ranges::count_if(
+      spec.display_name(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
   if (length > kMaxStudyNameLength) {
     return Invalid(absl::StrCat("study.display_name: has ", length, " characters, but at most ",
                                 kMaxStudyNameLength, " are allowed"));
@@ -62,9 +61,8 @@ Status CheckSizes(const v1::StudySpec& spec) {
 // The type of a formula, with suggestions for names that are neither parameters nor definitions.
 Result<ValueType> CheckStudyFormula(const Formula& formula, const StudyDefinition& study) {
   for (const std::string& name : formula.Parameters()) {
-    const bool is_known =
-        std::any_of(study.parameters.begin(), study.parameters.end(),
-                    [&](const TuningParameter& parameter) { return parameter.name == name; });
+    const bool is_known = std::ranges::any_of(
+        study.parameters, [&](const TuningParameter& parameter) { return parameter.name == name; });
     if (is_known) continue;
     std::vector<std::string> names;
     for (const TuningParameter& parameter : study.parameters) names.push_back(parameter.name);
@@ -214,7 +212,7 @@ Result<Formula> ReadStudyFormula(std::string_view text, const StudyDefinition& s
                                  absl::Span<const ValueType> types) {
   MDH_ASSIGN_OR_RETURN(Formula formula, ParseFormulaOver(text, study.definitions));
   MDH_ASSIGN_OR_RETURN(const ValueType type, CheckStudyFormula(formula, study));
-  if (std::find(types.begin(), types.end(), type) != types.end()) return formula;
+  if (std::ranges::find(types, type) != types.end()) return formula;
   std::string expected;
   for (const ValueType other : types) {
     absl::StrAppend(&expected, expected.empty() ? "" : " or ", std::string(Name(other)));

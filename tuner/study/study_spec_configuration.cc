@@ -35,7 +35,7 @@ Status CheckNames(const v1::NamedConfiguration& named,
   for (const TuningParameter& parameter : parameters) names.push_back(parameter.name);
   std::optional<std::string> unknown;
   for (const auto& entry : values) {
-    const bool is_known = std::find(names.begin(), names.end(), entry.first) != names.end();
+    const bool is_known = std::ranges::find(names, entry.first) != names.end();
     if (!is_known && (!unknown.has_value() || entry.first < *unknown)) unknown = entry.first;
   }
   return absl::InvalidArgumentError(

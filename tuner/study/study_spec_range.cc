@@ -203,7 +203,7 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
                                 value.number_value() != std::floor(value.number_value()));
   };
   const auto& values = set.values();
-  if (set.real() && !std::all_of(values.begin(), values.end(), is_number)) {
+  if (set.real() && !std::ranges::all_of(values, is_number)) {
     return Invalid("'real' is for numbers, but not all values are");
   }
   switch (values[0].kind_case()) {
@@ -212,9 +212,8 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
     case Proto::kStringValue:
       return ValueType::kString;
     case Proto::kNumberValue:
-      return set.real() || std::any_of(values.begin(), values.end(), is_broken)
-                 ? ValueType::kReal
-                 : ValueType::kInteger;
+      return set.real() || std::ranges::any_of(values, is_broken) ? ValueType::kReal
+                                                                  : ValueType::kInteger;
     default:
       return Invalid(absl::StrCat("values are bools, numbers or strings, but the first is ",
                                   ProtoText(values[0])));

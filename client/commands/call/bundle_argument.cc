@@ -30,8 +30,7 @@ Result<std::string> FingerprintOf(const DeviceArgument& device,
   }
   Result<std::string> host = HostCpuFingerprint();
   if (!device.text.empty()) return host;
-  const bool has_host =
-      host.ok() && std::find(in_bundle.begin(), in_bundle.end(), *host) != in_bundle.end();
+  const bool has_host = host.ok() && std::ranges::find(in_bundle, *host) != in_bundle.end();
   return has_host || in_bundle.size() != 1 ? host : in_bundle.front();
 }
 

@@ -155,9 +155,8 @@ Result<std::optional<ScheduledTeml>> SchedulesOf(const ExpressionArguments& argu
   MDH_ASSIGN_OR_RETURN(ScheduledTeml scheduled,
                        ParseTemlSchedules(text, BindingsOf(arguments), source,
                                           TuningModel(DeviceKind::kCpu), detail));
-  const bool says_nothing =
-      std::all_of(scheduled.schedules.begin(), scheduled.schedules.end(),
-                  [](const std::string& schedule) { return schedule.empty(); });
+  const bool says_nothing = std::ranges::all_of(
+      scheduled.schedules, [](const std::string& schedule) { return schedule.empty(); });
   if (says_nothing) return std::nullopt;
   return scheduled;
 }

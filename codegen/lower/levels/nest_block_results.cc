@@ -129,7 +129,7 @@ Index NestResults::Owner(const Shares& shares) const {
     const bool is_kept = context_.shape().is_thread(n) && !context_.shape().is_reduced(n);
     if (is_kept && context_.level(n).parts > 1) places.push_back(n);
   }
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+  std::ranges::stable_sort(places, [&](int a, int b) {
     return context_.level(a).assigned.dimension > context_.level(b).assigned.dimension;
   });
   Index owner = shares.owners == 1 ? Index(0) : GroupOfThread().rank;

@@ -76,7 +76,7 @@ class TileProgramBuilder : public LevelWalk {
 
   void DeclareParts(Block* block) override {
     std::vector<int> places = CorePlaces();
-    std::sort(places.begin(), places.end(), [&](int a, int b) {
+    std::ranges::sort(places, [&](int a, int b) {
       return shape().levels()[a].level.dimension < shape().levels()[b].level.dimension;
     });
     for (int d = 0; d < plan_.rank(); ++d) {
@@ -240,8 +240,8 @@ class TileProgramBuilder : public LevelWalk {
     std::vector<Condition> conditions;
     const auto require_less = [&](const Index& a, const Index& b) {
       if (a.is_constant() && b.is_constant()) return a.constant() < b.constant();
-      const bool is_known = std::any_of(conditions.begin(), conditions.end(),
-                                        [&](const Condition& c) { return c.a == a && c.b == b; });
+      const bool is_known =
+          std::ranges::any_of(conditions, [&](const Condition& c) { return c.a == a && c.b == b; });
       if (!is_known) conditions.push_back(Less(a, b));
       return true;
     };

@@ -137,9 +137,8 @@ void LoopPlan::PlanWords(StagedCopy* copy) const {
 // Results that several parts contribute to cannot be combined in the outputs: there they would have
 // to be in their final type and place.
 void LoopPlan::PlanResults() {
-  const bool in_outputs =
-      std::any_of(outer_loops_.begin(), outer_loops_.end(),
-                  [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
+  const bool in_outputs = std::ranges::any_of(
+      outer_loops_, [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = UsesResultArrays(expression(), shape().Slots(), in_outputs);
   stores_at_last_ = expression().store() != nullptr && in_outputs &&
                     !expression().has_prefix_sum() && shape().Slots() == 1;
@@ -211,8 +210,7 @@ const PlannedLoop* LoopPlan::LoopAt(int place) const {
 }
 
 bool LoopPlan::is_inner_reduction(int d) const {
-  return std::find(inner_reductions_.begin(), inner_reductions_.end(), d) !=
-         inner_reductions_.end();
+  return std::ranges::find(inner_reductions_, d) != inner_reductions_.end();
 }
 
 std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {

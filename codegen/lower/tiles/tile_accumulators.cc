@@ -325,7 +325,7 @@ bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const 
 // the others alone.
 std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
     std::vector<Partial> partials) const {
-  std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
+  std::ranges::stable_sort(partials, [&](const Partial& a, const Partial& b) {
     const ResultTarget& first = plan_.targets()[0];
     return ConstantOffset(first, a.point) < ConstantOffset(first, b.point);
   });

@@ -37,8 +37,7 @@ struct RewrittenGroup {
       const auto has_name = [&](const PipelineBuffer& buffer) {
         return buffer.name == from.buffers()[b].name;
       };
-      return static_cast<int>(std::find_if(to.buffers().begin(), to.buffers().end(), has_name) -
-                              to.buffers().begin());
+      return static_cast<int>(std::ranges::find_if(to.buffers(), has_name) - to.buffers().begin());
     };
     for (StreamedSteps::Carried& own : streamed->carried) {
       own.before = moved(own.before);

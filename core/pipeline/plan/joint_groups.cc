@@ -97,8 +97,8 @@ class JointChecker {
   // Whether steps of the group alone read what the step writes.
   bool WritesForGroup(int s) const {
     const std::vector<int>& outputs = pipeline_.steps()[s].outputs;
-    return std::all_of(outputs.begin(), outputs.end(),
-                       [&](int buffer) { return IsOfPart(pipeline_, group_, buffer); });
+    return std::ranges::all_of(outputs,
+                               [&](int buffer) { return IsOfPart(pipeline_, group_, buffer); });
   }
 
   // What is computed more than once, or not for every point, only steps of the group may read; and
@@ -225,7 +225,7 @@ class DimensionClasses {
     if (is_guess) {
       const std::set<int> of_a = StepsOf(a), of_b = StepsOf(b);
       const bool has_both =
-          std::any_of(of_a.begin(), of_a.end(), [&](int step) { return of_b.contains(step); });
+          std::ranges::any_of(of_a, [&](int step) { return of_b.contains(step); });
       if (has_both || SizeOf(a) != SizeOf(b)) return;
     }
     parent_[std::max(a, b)] = std::min(a, b);
@@ -307,7 +307,7 @@ std::vector<JointGroup> JointGroups(const Pipeline& pipeline) {
     for (int last = steps - 1; last > first; --last) {
       const auto group = groups.find({first, last});
       if (group == groups.end()) continue;
-      const bool is_contained = std::any_of(groups.begin(), groups.end(), [&](const auto& other) {
+      const bool is_contained = std::ranges::any_of(groups, [&](const auto& other) {
         const auto& [steps_of, longer] = other;
         return steps_of != group->first && steps_of.first <= first && steps_of.second >= last &&
                longer.part.size() >= group->second.part.size();

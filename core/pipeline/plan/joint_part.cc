@@ -48,8 +48,7 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
   for (size_t n = 0; n < moved.size(); ++n) {
     std::string name = absl::StrCat("origin", n);
     const auto is_taken = [&](const std::vector<TypedName>& names) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](const TypedName& other) { return other.name == name; });
+      return std::ranges::any_of(names, [&](const TypedName& other) { return other.name == name; });
     };
     while (is_taken(f.parameters()) || is_taken(f.results())) name += "_";
     parameters.push_back({std::move(name), ScalarType::kInt64});
@@ -63,9 +62,8 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
   std::vector<int> arguments;
   for (int p = 0; p < std::ssize(f.parameters()); ++p) {
     arguments.push_back(parameter(p < indices ? p : p + origins));
-    const auto found = std::find_if(moved.begin(), moved.end(), [&](const MovedIndex& index) {
-      return index.place == p - indices;
-    });
+    const auto found = std::ranges::find_if(
+        moved, [&](const MovedIndex& index) { return index.place == p - indices; });
     if (found == moved.end()) continue;
     const auto add = [&](int value) {
       arguments.back() =
@@ -104,7 +102,7 @@ class PartBuilder {
       const auto are_origins = [](const PartBuffer& input) {
         return input.kind == PartBuffer::Kind::kOrigins;
       };
-      part.has_origins |= std::any_of(step.inputs.begin(), step.inputs.end(), are_origins);
+      part.has_origins |= std::ranges::any_of(step.inputs, are_origins);
       part.steps.push_back(std::move(step));
     }
     return part;
@@ -187,7 +185,7 @@ class PartBuilder {
   // Which common dimension a dimension of the step is; -1: none.
   int NumberOf(int s, int dimension) const {
     const std::vector<int>& own = DimensionsOf(s);
-    const auto found = std::find(own.begin(), own.end(), dimension);
+    const auto found = std::ranges::find(own, dimension);
     return found == own.end() ? -1 : static_cast<int>(found - own.begin());
   }
 
@@ -290,9 +288,8 @@ class PartBuilder {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
     for (Buffer* const input : inputs) {
-      const auto place = std::find_if(passed.begin(), passed.end(), [&](const Buffer& other) {
-        return other.name == input->name;
-      });
+      const auto place = std::ranges::find_if(
+          passed, [&](const Buffer& other) { return other.name == input->name; });
       if (place == passed.end() || IsPart(step.inputs[place - passed.begin()])) continue;
       const auto found = reached.find(input->name);
       if (found == reached.end() || found->second == input->extents) continue;
@@ -305,8 +302,8 @@ class PartBuilder {
   PartBuffer InputNamed(int s, const std::string& name) const {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
-    const auto found = std::find_if(passed.begin(), passed.end(),
-                                    [&](const Buffer& buffer) { return buffer.name == name; });
+    const auto found =
+        std::ranges::find_if(passed, [&](const Buffer& buffer) { return buffer.name == name; });
     const int position = static_cast<int>(found - passed.begin());
     return Place(s, step.inputs[position], position, false);
   }

@@ -167,7 +167,7 @@ class ScaleAnalysis {
       MDH_ASSIGN_OR_RETURN(results.emplace_back(), OfBuffer(s, step.inputs[passed]));
     }
     MDH_ASSIGN_OR_RETURN(results, ResultsOf(s, e.store()->function, results));
-    if (std::any_of(results.begin(), results.end(), [&](const Dependence& result) {
+    if (std::ranges::any_of(results, [&](const Dependence& result) {
           return (result.kind == Kind::kScaled) != is_scaled;
         })) {
       return Obstacle(absl::StrCat(StepText(s), " scales in its store function"));
@@ -199,8 +199,8 @@ class ScaleAnalysis {
                                    const std::vector<Dependence>& values) {
     const ScalarInstruction& instruction = f.instructions()[n];
     const auto has = [&](Kind kind) {
-      return std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                         [&](int operand) { return values[operand].kind == kind; });
+      return std::ranges::any_of(instruction.operands,
+                                 [&](int operand) { return values[operand].kind == kind; });
     };
     if (has(Kind::kScaled)) {
       if (!IsLinear(f, instruction, values)) return Misused(s);
@@ -218,8 +218,8 @@ class ScaleAnalysis {
       own.other = other;
     }
     if (own.other < 0) return own;
-    const auto m = std::find_if(parameters.begin(), parameters.end(),
-                                [](const Dependence& p) { return p.kind == Kind::kOther; });
+    const auto m = std::ranges::find_if(parameters,
+                                        [](const Dependence& p) { return p.kind == Kind::kOther; });
     std::optional<ScalarFunction> phi =
         AsFunction(f, n, own.other, static_cast<int>(m - parameters.begin()));
     const auto& neutral = ExpressionOf(sums_.reference).reduction().identity();
@@ -310,7 +310,7 @@ class ScaleAnalysis {
   int CommonNumber(int s, int d) const {
     const std::vector<int>& own = group_.dimensions[s - group_.first];
     if (d == StreamedOf(s)) return static_cast<int>(own.size());
-    const auto found = std::find(own.begin(), own.end(), d);
+    const auto found = std::ranges::find(own, d);
     return found == own.end() ? -1 : static_cast<int>(found - own.begin());
   }
   // By common dimensions; nullopt: it uses others.

@@ -14,7 +14,7 @@ namespace {
 
 // That have the streamed dimension.
 int64_t StepsOf(const JointGroup& group) {
-  return std::count_if(group.streamed.begin(), group.streamed.end(), [](int d) { return d >= 0; });
+  return std::ranges::count_if(group.streamed, [](int d) { return d >= 0; });
 }
 
 class StreamChecker : public StreamedGroup {
@@ -45,7 +45,7 @@ class StreamChecker : public StreamedGroup {
       const int d = Streamed(s);
       if (d < 0) continue;
       const Expression& e = ExpressionOf(s);
-      if (d >= e.rank() || std::count(Common(s).begin(), Common(s).end(), d) > 0) {
+      if (d >= e.rank() || std::ranges::count(Common(s), d) > 0) {
         return Obstacle(absl::StrCat("the streamed dimension of ", StepText(s),
                                      " is another one than the common ones"));
       }
@@ -212,15 +212,14 @@ std::vector<JointGroup> StreamedGroups(const Pipeline& pipeline, const JointGrou
     for (int d = 0; d < expression(s).rank(); ++d) {
       if (!expression(s).is_reduction(d)) continue;
       JointGroup own = along(s, d);
-      if (std::find(streamed.begin(), streamed.end(), own) != streamed.end()) continue;
+      if (std::ranges::find(streamed, own) != streamed.end()) continue;
       if (StepsOf(own) > 1 && StreamedStepsOf(pipeline, own).ok()) {
         streamed.push_back(std::move(own));
       }
     }
   }
-  std::stable_sort(streamed.begin(), streamed.end(), [](const JointGroup& a, const JointGroup& b) {
-    return StepsOf(a) > StepsOf(b);
-  });
+  std::ranges::stable_sort(
+      streamed, [](const JointGroup& a, const JointGroup& b) { return StepsOf(a) > StepsOf(b); });
   return streamed;
 }
 

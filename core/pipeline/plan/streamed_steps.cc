@@ -116,7 +116,7 @@ class StreamBuilder : public StreamedGroup {
     const ScalarType type = carried(sums_.reference).type;
     const std::vector<int64_t> extents = SizesOf(sums_.reference, Common(sums_.reference));
     base_ = AddBuffer(name + "_base", Role::kTemporary, type, extents);
-    if (std::count(sums_.is_scaled.begin(), sums_.is_scaled.end(), true) > 0 && RescalesAny()) {
+    if (std::ranges::count(sums_.is_scaled, true) > 0 && RescalesAny()) {
       factor_ = AddBuffer(name + "_factor", Role::kTemporary, type, extents);
     }
     if (is_split()) {

@@ -47,7 +47,7 @@ constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr int kMostKeyReadings = 4;
 
 bool IsRows(absl::Span<const JointGroup> groups, int step) {
-  return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+  return std::ranges::any_of(groups, [&](const JointGroup& group) {
     return group.rows && step >= group.first && step <= group.last;
   });
 }
@@ -70,8 +70,8 @@ std::string Only(const std::string& text, const std::vector<std::pair<size_t, si
 }
 
 bool HasPair(const PipelineDecision& decision, const PlannedEdge& edge) {
-  return std::find(decision.pairs.begin(), decision.pairs.end(),
-                   std::pair(edge.producer, edge.consumer)) != decision.pairs.end();
+  return std::ranges::find(decision.pairs, std::pair(edge.producer, edge.consumer)) !=
+         decision.pairs.end();
 }
 
 EdgeKind PairKind(const PipelineDecision& decision) {
@@ -227,7 +227,7 @@ Status PipelineSchedule::AllowsEdges(absl::Span<const PlannedEdge> edges) const 
     }
     for (const auto& [producer, consumer] : decision.pairs) {
       const PlannedEdge must = {producer, consumer, PairKind(decision)};
-      if (std::find(edges.begin(), edges.end(), must) != edges.end()) continue;
+      if (std::ranges::find(edges, must) != edges.end()) continue;
       return refusal(decision, "they are not");
     }
   }
@@ -248,7 +248,7 @@ Result<std::vector<int>> Positions(const PipelineDecision& decision, const StepN
     }
     positions.push_back(at);
   }
-  std::sort(positions.begin(), positions.end());
+  std::ranges::sort(positions);
   if (decision.kind != Kind::kTogether) return positions;
   for (size_t n = 1; n < positions.size(); ++n) {
     if (positions[n] == positions[n - 1] + 1) continue;
@@ -353,8 +353,9 @@ Status PipelineSchedule::Allows(const PipelineParameters& parameters) const {
 
 PlanOptions PipelineSchedule::Under(PlanOptions options) const {
   options.may_have = [i = implementation_](const PlannedEdge& edge) {
-    return std::all_of(i->parsed.decisions.begin(), i->parsed.decisions.end(),
-                       [&](const PipelineDecision& decision) { return MayHave(decision, edge); });
+    return std::ranges::all_of(i->parsed.decisions, [&](const PipelineDecision& decision) {
+      return MayHave(decision, edge);
+    });
   };
   for (const PipelineDecision& decision : decisions()) {
     for (const auto& [producer, consumer] : decision.pairs) {
@@ -372,7 +373,7 @@ SearchPlanOptions PipelineSchedule::Under(SearchPlanOptions options) const {
     for (const PipelineDecision& decision : self.decisions()) {
       if (decision.kind != Kind::kTogether) continue;
       const auto together = Positions(decision, self.implementation_->names, partition.pipeline);
-      const bool is_in = together.ok() && std::count(together->begin(), together->end(), step) > 0;
+      const bool is_in = together.ok() && std::ranges::count(*together, step) > 0;
       if (is_in) return std::nullopt;
     }
     const Result<std::vector<Schedule>> steps = self.OfSteps(partition.pipeline, {});
@@ -422,8 +423,8 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
                      "' cannot be: ", std::string(possible.message())));
   }
   for (std::vector<JointGroup>& way : ways) {
-    std::sort(way.begin(), way.end(),
-              [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
+    std::ranges::sort(way,
+                      [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
   }
   std::erase_if(ways, [&](const std::vector<JointGroup>& way) {
     for (size_t n = 1; n < way.size(); ++n) {
@@ -441,20 +442,20 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
 }
 
 bool PipelineSchedule::names_groups() const {
-  return std::any_of(decisions().begin(), decisions().end(), [](const PipelineDecision& decision) {
+  return std::ranges::any_of(decisions(), [](const PipelineDecision& decision) {
     return decision.kind == Kind::kTogether;
   });
 }
 
 bool PipelineSchedule::SaysEdges() const {
   const auto has = [&](Kind kind) {
-    return std::any_of(decisions().begin(), decisions().end(),
-                       [&](const PipelineDecision& d) { return d.kind == kind && !d.has_others; });
+    return std::ranges::any_of(
+        decisions(), [&](const PipelineDecision& d) { return d.kind == kind && !d.has_others; });
   };
   if (!has(Kind::kSiblings) || !has(Kind::kSplit)) return false;
   const PlanOptions options = Under(PlanOptions());
   const std::vector<PlannedEdge> edges = EdgesOf(pipeline());
-  return std::all_of(edges.begin(), edges.end(), [&](const PlannedEdge& edge) {
+  return std::ranges::all_of(edges, [&](const PlannedEdge& edge) {
     int kinds = 0;
     for (const EdgeKind kind :
          {EdgeKind::kStage, EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction}) {

@@ -152,8 +152,8 @@ class PipelineScheduleParser {
         MDH_ASSIGN_OR_RETURN(steps.emplace_back(), names_.Step(&cursor_));
       } while (cursor_.Accept(","));
       MDH_RETURN_IF_ERROR(cursor_.Expect(")"));
-      std::sort(steps.begin(), steps.end());
-      if (steps.size() < 2 || std::adjacent_find(steps.begin(), steps.end()) != steps.end()) {
+      std::ranges::sort(steps);
+      if (steps.size() < 2 || std::ranges::adjacent_find(steps) != steps.end()) {
         return cursor_.ErrorAt(at, "siblings are two different steps or more");
       }
       for (size_t a = 0; a < steps.size(); ++a) {
@@ -191,7 +191,7 @@ class PipelineScheduleParser {
 
   Status AddPairs(PipelineDecision decision) {
     auto& pairs = decision.pairs;
-    std::sort(pairs.begin(), pairs.end());
+    std::ranges::sort(pairs);
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     if (!pairs.empty() || !decision.has_others) parsed_.decisions.push_back(std::move(decision));
     return absl::OkStatus();
@@ -230,7 +230,7 @@ class PipelineScheduleParser {
       const size_t at = cursor_.offset();
       MDH_ASSIGN_OR_RETURN(const StepName name, names_.Name(&cursor_));
       const auto& steps = decision.steps;
-      if (std::find(steps.begin(), steps.end(), name) != steps.end()) {
+      if (std::ranges::find(steps, name) != steps.end()) {
         return cursor_.ErrorAt(
             at, absl::StrCat(names_.TextOf(name, /*is_key=*/false), " is named already"));
       }

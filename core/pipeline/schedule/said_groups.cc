@@ -103,17 +103,17 @@ std::vector<int64_t> NamedValues(const SaidGroup& said, int row) {
     for (const ChoiceValue& value : values.Named(kMost)) named.push_back(value[0]);
   }
   std::erase_if(named, [&](int64_t value) {
-    return std::any_of(said.numbers.begin(), said.numbers.end(), [&](const auto& other) {
+    return std::ranges::any_of(said.numbers, [&](const auto& other) {
       return other.first == row && !other.second.Contains(value);
     });
   });
-  std::sort(named.begin(), named.end());
+  std::ranges::sort(named);
   named.erase(std::unique(named.begin(), named.end()), named.end());
   return named;
 }
 
 bool SaysRows(const SaidGroup& said) {
-  return std::any_of(said.numbers.begin(), said.numbers.end(), [](const auto& number) {
+  return std::ranges::any_of(said.numbers, [](const auto& number) {
     return kGroupNumbers[number.first].of == GroupNumber::Of::kRows &&
            !(number.first == kGroupRows && number.second.Contains(0));
   });
@@ -156,7 +156,7 @@ Status AllowsGroup(const SaidGroup& said, const JointGroup& group, const Pipelin
   const Expression& last = StepOf(pipeline, group.last);
   for (const auto& [name, values] : said.part) {
     const std::vector<int>& common = group.dimensions.back();
-    const auto found = std::find(common.begin(), common.end(), DimensionNamed(last, name, is_key));
+    const auto found = std::ranges::find(common, DimensionNamed(last, name, is_key));
     if (found == common.end()) {
       return Differs(absl::StrCat("'", name, "' is no common dimension of ", last.name()));
     }
@@ -215,7 +215,7 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
   for (const auto& [name, values] : said.part) {
     const int d = DimensionNamed(StepOf(pipeline, last), name, is_key);
     const std::vector<int>& common = groups[0].dimensions.back();
-    const auto place = std::find(common.begin(), common.end(), d);
+    const auto place = std::ranges::find(common, d);
     if (place == common.end()) {
       return absl::FailedPreconditionError(
           absl::StrCat("'", name, "' is no common dimension of ", StepOf(pipeline, last).name()));
@@ -249,13 +249,12 @@ bool IsWhole(const SaidGroup& said, const JointGroup& group) {
            values.spans()[0].low == values.spans()[0].high;
   };
   if (said.by.empty() || said.part.size() < group.part.size() || !said.streamed) return false;
-  if (!std::all_of(said.part.begin(), said.part.end(),
-                   [&](const auto& part) { return is_one(part.second); })) {
+  if (!std::ranges::all_of(said.part, [&](const auto& part) { return is_one(part.second); })) {
     return false;
   }
   for (int row = 0; row < std::ssize(kGroupNumbers); ++row) {
     if (!HasNumber(group, row)) continue;
-    if (std::none_of(said.numbers.begin(), said.numbers.end(), [&](const auto& number) {
+    if (std::ranges::none_of(said.numbers, [&](const auto& number) {
           return number.first == row && is_one(number.second);
         })) {
       return false;
@@ -302,14 +301,14 @@ std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int fi
     for (std::string& name : by[n]) name = text(first + static_cast<int>(n), name);
   }
   const bool are_same =
-      std::all_of(by.begin(), by.end(), [&](const auto& of_step) { return of_step == by.front(); });
+      std::ranges::all_of(by, [&](const auto& of_step) { return of_step == by.front(); });
   if (are_same && !by.empty()) by.resize(1);
   for (const auto& names : by) lists.push_back(absl::StrCat("(", absl::StrJoin(names, ", "), ")"));
   if (!lists.empty()) clauses.push_back(absl::StrCat("by ", absl::StrJoin(lists, ", ")));
   for (const auto& [name, values] : said.part) {
     parts.push_back(absl::StrCat(text(last, name), "=", ChoiceText(kNoRow, values)));
   }
-  std::sort(parts.begin(), parts.end());
+  std::ranges::sort(parts);
   if (!parts.empty()) clauses.push_back(absl::StrCat("part ", absl::StrJoin(parts, ", ")));
   if (said.streamed) {
     std::vector<std::string> names;
@@ -321,8 +320,7 @@ std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int fi
                           : absl::StrCat("streamed (", absl::StrJoin(names, ", "), ")"));
   }
   std::vector<std::pair<int, ValueSet>> numbers = said.numbers;
-  std::stable_sort(numbers.begin(), numbers.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(numbers, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [row, values] : numbers) {
     clauses.push_back(
         absl::StrCat(std::string(kGroupNumbers[row].name), "=", ChoiceText(row, values)));

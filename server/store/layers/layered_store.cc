@@ -138,8 +138,7 @@ class LayeredStore final : public ForwardingStore {
     MDH_RETURN_IF_ERROR(store().ForEachRecord(devices, take));
     return ForEachVisible([&](const v1::TuningRecord& record) {
       const std::string& device = record.key().device_fingerprint();
-      const bool is_wanted =
-          devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+      const bool is_wanted = devices.empty() || std::ranges::find(devices, device) != devices.end();
       if (is_wanted) take(record.SerializeAsString());
     });
   }

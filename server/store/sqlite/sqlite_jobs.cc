@@ -203,11 +203,10 @@ Result<std::vector<Candidate>> FindCandidates(SqliteDatabase& database, const Jo
 Result<std::vector<ClaimedJob>> ClaimJobRows(SqliteDatabase& database, const JobLease& lease,
                                              const ClaimRequest& request) {
   MDH_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, FindCandidates(database, lease, request));
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     if (a.is_own != b.is_own) return a.is_own;
-                     return a.claimed.job.priority() > b.claimed.job.priority();
-                   });
+  std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) {
+    if (a.is_own != b.is_own) return a.is_own;
+    return a.claimed.job.priority() > b.claimed.job.priority();
+  });
   std::vector<ClaimedJob> claimed;
   for (Candidate& candidate : candidates) {
     if (request.limit > 0 && std::ssize(claimed) == request.limit) break;
@@ -229,8 +228,8 @@ Result<std::vector<HeldJob>> RenewLeaseRows(SqliteDatabase& database, const JobL
                                "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1"
                                " AND owner <> '' RETURNING number, epoch, wanted",
                                lease.owner, EndOf(lease)));
-  std::sort(held.begin(), held.end(),
-            [](const HeldJob& a, const HeldJob& b) { return a.claim.number < b.claim.number; });
+  std::ranges::sort(
+      held, [](const HeldJob& a, const HeldJob& b) { return a.claim.number < b.claim.number; });
   return held;
 }
 

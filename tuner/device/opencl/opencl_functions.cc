@@ -78,8 +78,8 @@ Status LoadOpenClFunctions(const SharedLibrary& library, OpenClFunctions* f) {
 
 Status CheckOpenCl(absl::string_view call, int code) {
   if (code == 0) return absl::OkStatus();
-  const auto* known = std::find_if(std::begin(kErrors), std::end(kErrors),
-                                   [&](const ErrorName& error) { return error.code == code; });
+  const auto* known =
+      std::ranges::find_if(kErrors, [&](const ErrorName& error) { return error.code == code; });
   const std::string message = absl::StrCat(
       call, ": ",
       known != std::end(kErrors) ? std::string(known->name) : absl::StrCat("error ", code));

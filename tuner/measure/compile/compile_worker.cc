@@ -38,7 +38,7 @@ std::string PoclSizes(const Kernel& kernel) {
     const auto& [x, y, z] = launch.geometry.block;
     const auto& grid = launch.geometry.grid;
     absl::StrAppend(out, x, "-", y, "-", z, "-goffs0",
-                    *std::max_element(grid.begin(), grid.end()) <= kSmallGrid ? "-smallgrid" : "");
+                    *std::ranges::max_element(grid) <= kSmallGrid ? "-smallgrid" : "");
   });
 }
 

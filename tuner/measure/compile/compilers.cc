@@ -302,16 +302,16 @@ void Compilers::ForgetOldLibraries() {
   while (recent_.size() > kMostLibraries) {
     const std::string path = recent_.back().path;
     recent_.pop_back();
-    const bool is_needed = std::any_of(recent_.begin(), recent_.end(),
-                                       [&](const Library& other) { return other.path == path; });
+    const bool is_needed =
+        std::ranges::any_of(recent_, [&](const Library& other) { return other.path == path; });
     if (!is_needed) unlink(path.c_str());
   }
 }
 
 bool Compilers::AnswerAtOnce(const Job& job) {
   CompileOutcome outcome;
-  const auto known = std::find_if(recent_.begin(), recent_.end(),
-                                  [&](const Library& library) { return library.key == job.key; });
+  const auto known =
+      std::ranges::find_if(recent_, [&](const Library& library) { return library.key == job.key; });
   if (!program(job.job.compiler)) {
     outcome.reason = absl::StrCat(CommandOf(job.job.compiler), " is not installed");
   } else if (known != recent_.end()) {
@@ -324,11 +324,10 @@ bool Compilers::AnswerAtOnce(const Job& job) {
       other.tickets.push_back(job.tickets[0]);
       return true;
     };
-    return std::any_of(running_.begin(), running_.end(),
-                       [&](Running& running) {
-                         return std::any_of(running.jobs.begin(), running.jobs.end(), join);
-                       }) ||
-           std::any_of(waiting_.begin(), waiting_.end(), join);
+    return std::ranges::any_of(
+               running_,
+               [&](Running& running) { return std::ranges::any_of(running.jobs, join); }) ||
+           std::ranges::any_of(waiting_, join);
   }
   done_[job.tickets[0]] = std::move(outcome);
   return true;

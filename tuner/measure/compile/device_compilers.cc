@@ -27,8 +27,8 @@ void DeviceCompilers::Add(int64_t number, const v1::RunnerKernel& kernel,
                               kernel.language() == Name(Language::kCudaCxx) &&
                               kernel.compiler() != static_cast<int>(Compiler::kNvcc);
   const std::string key = KeyOf(kernel, may_share_unit);
-  const auto found = std::find_if(recent_.begin(), recent_.end(),
-                                  [&](const auto& entry) { return entry.first == key; });
+  const auto found =
+      std::ranges::find_if(recent_, [&](const auto& entry) { return entry.first == key; });
   if (found != recent_.end()) {
     recent_.splice(recent_.begin(), recent_, found);
     DeviceCompileOutcome& outcome = done_[number];

@@ -53,8 +53,8 @@ constexpr std::array<DeviceDriver, 2> kDrivers = {{
 }  // namespace
 
 const DeviceDriver& DriverOf(DeviceKind kind) {
-  return *std::find_if(kDrivers.begin(), kDrivers.end(),
-                       [&](const DeviceDriver& driver) { return driver.kind == kind; });
+  return *std::ranges::find_if(kDrivers,
+                               [&](const DeviceDriver& driver) { return driver.kind == kind; });
 }
 
 }  // namespace mdh

@@ -33,8 +33,7 @@ ChosenResults::ChosenResults(const Pipeline& pipeline, uint64_t seed, int64_t mo
 }
 
 bool ChosenResults::is_empty() const {
-  return std::all_of(outputs_.begin(), outputs_.end(),
-                     [](const Output& output) { return output.points.empty(); });
+  return std::ranges::all_of(outputs_, [](const Output& output) { return output.points.empty(); });
 }
 
 bool ChosenResults::IsOpen(const Output& output) const {

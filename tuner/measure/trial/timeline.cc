@@ -29,7 +29,7 @@ Result<Timeline> Timeline::Create(absl::Span<const int64_t> stamps, int threads)
   for (size_t t = 0; t < static_cast<size_t>(threads); ++t) {
     const absl::Span<const int64_t> own = stamps.subspan(t * each, each);
     const auto falls = [](int64_t a, int64_t b) { return b <= a; };
-    if (std::adjacent_find(own.begin(), own.end(), falls) != own.end()) {
+    if (std::ranges::adjacent_find(own, falls) != own.end()) {
       return absl::InternalError("the times of a thread do not rise");
     }
     by_thread.emplace_back(own.begin(), own.end());

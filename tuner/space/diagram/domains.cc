@@ -7,7 +7,7 @@ namespace mdh {
 namespace {
 
 std::vector<PositionRun> RunsOf(std::vector<uint32_t> positions) {
-  std::sort(positions.begin(), positions.end());
+  std::ranges::sort(positions);
   std::vector<PositionRun> runs;
   for (const uint32_t position : positions) {
     if (!runs.empty() && position <= uint64_t{runs.back().last} + 1) {

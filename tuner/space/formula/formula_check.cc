@@ -98,7 +98,7 @@ Result<Checked> Checker::CheckArithmetic(const Formula& formula,
   const auto is_real = [](const Checked& operand) { return operand.type == ValueType::kReal; };
   const auto not_negative = [](const Checked& operand) { return operand.non_negative; };
   const FormulaOp op = formula.op();
-  if (op == FormulaOp::kDivide || std::any_of(operands.begin(), operands.end(), is_real) ||
+  if (op == FormulaOp::kDivide || std::ranges::any_of(operands, is_real) ||
       (op == FormulaOp::kPower && !operands[1].non_negative)) {
     return Checked{ValueType::kReal};
   }
@@ -111,11 +111,9 @@ Result<Checked> Checker::CheckArithmetic(const Formula& formula,
     case FormulaOp::kRemainder:
       return Checked{ValueType::kInteger, operands[1].non_negative};
     case FormulaOp::kMax:
-      return Checked{ValueType::kInteger,
-                     std::any_of(operands.begin(), operands.end(), not_negative)};
+      return Checked{ValueType::kInteger, std::ranges::any_of(operands, not_negative)};
     default:
-      return Checked{ValueType::kInteger,
-                     std::all_of(operands.begin(), operands.end(), not_negative)};
+      return Checked{ValueType::kInteger, std::ranges::all_of(operands, not_negative)};
   }
 }
 
@@ -171,7 +169,7 @@ Result<Checked> Checker::CheckPosition(const Formula& formula,
       order.op() == FormulaOp::kParameter ? Find(order.parameter())->range.items()
                                           : std::get<std::vector<std::string>>(order.constant());
   const std::string& name = std::get<std::string>(item.constant());
-  if (std::find(items.begin(), items.end(), name) == items.end()) {
+  if (std::ranges::find(items, name) == items.end()) {
     return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": ", ToText(item.constant()),
                                        " is no item of ", QuotedFormula(order),
                                        Suggestion(name, items)));

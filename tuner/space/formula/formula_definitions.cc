@@ -32,8 +32,7 @@ Result<std::vector<const Texts::value_type*>> Uses(const Texts::value_type& defi
     const auto used = definitions.find(std::string(token->text));
     if (used != definitions.end()) uses.push_back(&*used);
   }
-  std::sort(uses.begin(), uses.end(),
-            [](const auto* a, const auto* b) { return a->first < b->first; });
+  std::ranges::sort(uses, [](const auto* a, const auto* b) { return a->first < b->first; });
   uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
   return uses;
 }
@@ -87,9 +86,8 @@ class DefinitionReader {
   }
 
   Status Cycle(const std::string& name) const {
-    const auto first = std::find_if(open_.begin(), open_.end(), [&](const OpenDefinition& open) {
-      return open.definition->first == name;
-    });
+    const auto first = std::ranges::find_if(
+        open_, [&](const OpenDefinition& open) { return open.definition->first == name; });
     std::string cycle;
     for (auto open = first; open != open_.end(); ++open) {
       absl::StrAppend(&cycle, open->definition->first, " -> ");

@@ -132,7 +132,7 @@ Result<Value> Evaluator::EvaluatePosition(const Formula& formula) {
   MDH_ASSIGN_OR_RETURN(const Value order, Evaluate(formula.operands()[0]));
   MDH_ASSIGN_OR_RETURN(const Value item, Evaluate(formula.operands()[1]));
   const auto& items = std::get<std::vector<std::string>>(order);
-  const auto found = std::find(items.begin(), items.end(), std::get<std::string>(item));
+  const auto found = std::ranges::find(items, std::get<std::string>(item));
   return Value(int64_t{found - items.begin()});
 }
 

@@ -36,8 +36,7 @@ size_t NumberLength(std::string_view text) {
 }
 
 bool AllDigits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isdigit(c); });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(c); });
 }
 
 // Digits with a point or an exponent: 1.5, 1., .5, 1e3, 1.5E-3.

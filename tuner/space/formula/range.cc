@@ -41,13 +41,12 @@ Result<uint32_t> IntervalSize(int64_t first, int64_t last, int64_t step, int64_t
 
 // Positions in the order of their codes; empty if codes grow with positions.
 Result<std::vector<uint32_t>> SortedPositions(const std::vector<int64_t>& codes, ValueType type) {
-  if (std::adjacent_find(codes.begin(), codes.end(), std::greater_equal<>()) == codes.end()) {
+  if (std::ranges::adjacent_find(codes, std::greater_equal<>()) == codes.end()) {
     return std::vector<uint32_t>();
   }
   std::vector<uint32_t> positions(codes.size());
   std::iota(positions.begin(), positions.end(), 0);
-  std::sort(positions.begin(), positions.end(),
-            [&](uint32_t a, uint32_t b) { return codes[a] < codes[b]; });
+  std::ranges::sort(positions, [&](uint32_t a, uint32_t b) { return codes[a] < codes[b]; });
   for (size_t i = 1; i < positions.size(); ++i) {
     const int64_t code = codes[positions[i]];
     if (code == codes[positions[i - 1]]) {
@@ -107,7 +106,7 @@ struct Range::Data {
       smallest = first;
       largest = ElementAt(first, step, size - 1);
     } else {
-      const auto [low, high] = std::minmax_element(codes.begin(), codes.end());
+      const auto [low, high] = std::ranges::minmax_element(codes);
       smallest = *low;
       largest = *high;
     }
@@ -120,8 +119,7 @@ bool IsParameterName(std::string_view name) {
                                                        "in",  "True", "False", "true", "false"};
   if (name.empty() || name.size() > kMaxLength || absl::ascii_isdigit(name[0])) return false;
   const auto may_stand = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  return std::all_of(name.begin(), name.end(), may_stand) &&
-         std::find(kWords.begin(), kWords.end(), name) == kWords.end();
+  return std::ranges::all_of(name, may_stand) && std::ranges::find(kWords, name) == kWords.end();
 }
 
 Result<Range> Range::Interval(int64_t first, int64_t last, int64_t step) {
@@ -145,7 +143,7 @@ Result<Range> Range::Generated(int64_t first, int64_t last, int64_t step,
     MDH_ASSIGN_OR_RETURN(values[i], generator(element));
     sources[i] = {values[i], element};
   }
-  std::sort(sources.begin(), sources.end());
+  std::ranges::sort(sources);
   for (uint32_t i = 1; i < size; ++i) {
     if (sources[i].first == sources[i - 1].first) {
       return Invalid(absl::StrCat("the generator gives ", sources[i].first, " for ",
@@ -184,8 +182,7 @@ template <typename T>
 Result<std::vector<uint32_t>> SortedDistinct(const std::vector<T>& values, const char* what) {
   std::vector<uint32_t> positions(values.size());
   std::iota(positions.begin(), positions.end(), 0);
-  std::sort(positions.begin(), positions.end(),
-            [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
+  std::ranges::sort(positions, [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
   for (size_t i = 1; i < positions.size(); ++i) {
     if (values[positions[i]] == values[positions[i - 1]]) {
       return Invalid(
@@ -315,7 +312,7 @@ std::optional<int64_t> RankOfPermutation(const std::vector<std::string>& permuta
   std::vector<std::string> left = items;
   int64_t rank = 0;
   for (const std::string& item : permutation) {
-    const auto found = std::find(left.begin(), left.end(), item);
+    const auto found = std::ranges::find(left, item);
     if (found == left.end()) return std::nullopt;
     rank += (found - left.begin()) * Factorial(left.size() - 1);
     left.erase(found);

@@ -41,7 +41,7 @@ LevelTables::Word LevelTables::GatesOf(int word, uint64_t mask, const std::vecto
   Word gates{.word = word, .stride = 0};
   std::vector<uint64_t> known;
   for (const uint64_t value : values) {
-    const auto kind = std::find(known.begin(), known.end(), value & mask);
+    const auto kind = std::ranges::find(known, value & mask);
     gates.kinds.push_back(static_cast<uint32_t>(kind - known.begin()));
     if (kind == known.end()) known.push_back(value & mask);
   }

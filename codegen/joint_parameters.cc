@@ -265,8 +265,7 @@ std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescri
     chosen.push_back(streamed ? *std::move(streamed)
                               : WithUsualPart(pipeline, std::move(group), device, 1));
   }
-  std::ranges::sort(chosen,
-                    [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
+  std::ranges::sort(chosen, {}, &JointGroup::first);
   return chosen;
 }
 

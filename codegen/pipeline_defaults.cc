@@ -131,8 +131,7 @@ PipelineDefaults DefaultPipelineParameters(absl::Span<const Partition> partition
     const double cost = CostWithGroups(pipeline, groups, device);
     choices.push_back({p, std::move(groups), cost});
   }
-  std::ranges::stable_sort(
-      choices, [](const RankedChoice& a, const RankedChoice& b) { return a.cost < b.cost; });
+  std::ranges::stable_sort(choices, {}, &RankedChoice::cost);
   for (RankedChoice& choice : choices) {
     const auto& [edges, pipeline, bytes, operations] = partitions[choice.partition];
     Result<std::vector<TuningParameters>> steps =

@@ -120,9 +120,7 @@ std::vector<ParameterImportance> RankParameters(const std::vector<ParameterColum
     ranking.push_back({static_cast<int>(c), share, {}});
     for (const Group& group : groups) ranking.back().groups.push_back(Describe(group, times_ns));
   }
-  std::ranges::stable_sort(ranking, [](const ParameterImportance& a, const ParameterImportance& b) {
-    return a.share > b.share;
-  });
+  std::ranges::stable_sort(ranking, std::ranges::greater{}, &ParameterImportance::share);
   return ranking;
 }
 

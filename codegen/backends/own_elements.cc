@@ -107,8 +107,7 @@ class ElementWalk : public Rewriter {
       return OwnPlace{.key = "constant", .place = Index(sum.constant), .elements = 0};
     }
     std::ranges::sort(of_thread);
-    std::ranges::sort(digits,
-                      [](const Digit& a, const Digit& b) { return a.coefficient < b.coefficient; });
+    std::ranges::sort(digits, {}, &Digit::coefficient);
     OwnPlace own{.key = absl::StrCat(absl::StrJoin(of_thread, "+"), "+", sum.constant)};
     int64_t reached = 0;  // by the digits before: places of others are beyond
     for (const Digit& digit : digits) {

@@ -318,8 +318,7 @@ std::vector<Floor> DesignBound::Floors(const DesignRanges& ranges) const {
                       .proof = floor.proof,
                       .assumption = assumption_});
   }
-  std::ranges::stable_sort(floors,
-                           [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+  std::ranges::stable_sort(floors, std::ranges::greater{}, &Floor::time_ns);
   return floors;
 }
 

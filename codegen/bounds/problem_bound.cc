@@ -57,8 +57,7 @@ class BoundMaker {
            .reason = absl::StrFormat("an empty call takes %.3g us", rates_.launch_ns / 1e3),
            .assumption = rates_.launch_assumption});
     }
-    std::ranges::stable_sort(bound_.floors,
-                             [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+    std::ranges::stable_sort(bound_.floors, std::ranges::greater{}, &Floor::time_ns);
     return std::move(bound_);
   }
 

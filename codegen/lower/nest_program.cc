@@ -89,7 +89,7 @@ class NestProgramBuilder : public LevelWalk {
 
   bool HasSharedCopies() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
-    return std::ranges::any_of(copies, [](const NestCopy& copy) { return copy.is_shared; });
+    return std::ranges::any_of(copies, &NestCopy::is_shared);
   }
 
   bool NeedsThreadNumber() const {

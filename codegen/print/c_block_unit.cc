@@ -290,8 +290,7 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     }
     absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
   }
-  const bool has_early = std::ranges::any_of(
-      kernel.launches, [](const KernelLaunch& launch) { return launch.starts_early; });
+  const bool has_early = std::ranges::any_of(kernel.launches, &KernelLaunch::starts_early);
   if (has_early) {
     text +=
         "\nThose that may start early wait for the others themselves: on devices of compute "

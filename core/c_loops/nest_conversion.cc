@@ -57,8 +57,7 @@ class NestConversion {
 
  private:
   NestBuffer Named(const std::string& name) const {
-    const auto found = std::ranges::find_if(
-        memory_.buffers(), [&](const CBuffer& buffer) { return buffer.name == name; });
+    const auto found = std::ranges::find(memory_.buffers(), name, &CBuffer::name);
     return {found->declaration, found->offset};
   }
 

@@ -100,8 +100,7 @@ class PipelineConversion {
                      "this stands between the nests of a pipeline, where only declarations are; "
                      "what is computed stands in a nest, or behind loops in a block with them");
     }
-    const auto inner = std::ranges::find_if(
-        annotation_.inner, [&](const Annotation& one) { return one.loop == statement.begin; });
+    const auto inner = std::ranges::find(annotation_.inner, statement.begin, &Annotation::loop);
     Annotation annotation;
     annotation.offset = annotation_.offset;
     annotation.loop = statement.begin;

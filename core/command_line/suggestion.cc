@@ -84,8 +84,7 @@ std::string ExplainUnknownWord(const CommandEntry& program, const std::vector<st
       continue;
     }
     if (word.starts_with("-") || command->commands.empty()) continue;
-    const auto inner = std::ranges::find_if(
-        command->commands, [&](const CommandEntry& candidate) { return candidate.name == word; });
+    const auto inner = std::ranges::find(command->commands, word, &CommandEntry::name);
     if (inner == command->commands.end()) {
       std::vector<std::string> names;
       for (const CommandEntry& candidate : command->commands) names.push_back(candidate.name);

@@ -479,8 +479,7 @@ LoweringTarget LoweringTargetOf(const SystemModel& model, const TuningParameters
 absl::Span<const Choice> Choices() { return kChoices; }
 
 const Choice& ChoiceOf(absl::string_view key) {
-  const auto* const row =
-      std::ranges::find_if(kChoices, [&](const Choice& choice) { return choice.key == key; });
+  const auto* const row = std::ranges::find(kChoices, key, &Choice::key);
   if (row == std::end(kChoices)) std::abort();  // a bug of the caller
   return *row;
 }

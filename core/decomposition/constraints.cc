@@ -123,10 +123,8 @@ bool HasSeparateCopies(const NestShape& nest) {
 
 int OwnerOf(const Expression& separate, int b) {
   const std::vector<Buffer>& inputs = separate.inputs();
-  return static_cast<int>(
-      std::ranges::find_if(inputs,
-                           [&](const Buffer& input) { return input.name == inputs[b].name; }) -
-      inputs.begin());
+  return static_cast<int>(std::ranges::find(inputs, inputs[b].name, &Buffer::name) -
+                          inputs.begin());
 }
 
 int PlainDimension(const Buffer& buffer, int x) {

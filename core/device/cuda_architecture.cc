@@ -59,9 +59,8 @@ int ComputeCapability(const DeviceDescription& device) {
 }
 
 Result<DeviceDescription> DescribeCudaArchitecture(int compute_capability) {
-  const auto known = std::ranges::find_if(kArchitectures, [&](const Architecture& one) {
-    return one.compute_capability == compute_capability;
-  });
+  const auto known =
+      std::ranges::find(kArchitectures, compute_capability, &Architecture::compute_capability);
   if (known == kArchitectures.end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "compute capability ", compute_capability, " is not known; known are ",

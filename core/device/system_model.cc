@@ -73,14 +73,12 @@ int SystemModel::num_memory_layers() const {
 }
 
 int SystemModel::LayerNamed(std::string_view layer_name) const {
-  const auto it =
-      std::ranges::find_if(layers, [&](const AsmLayer& layer) { return layer.name == layer_name; });
+  const auto it = std::ranges::find(layers, layer_name, &AsmLayer::name);
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 
 int SystemModel::LayerWith(LayerRole role) const {
-  const auto it =
-      std::ranges::find_if(layers, [&](const AsmLayer& layer) { return layer.role == role; });
+  const auto it = std::ranges::find(layers, role, &AsmLayer::role);
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 

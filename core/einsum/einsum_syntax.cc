@@ -84,8 +84,7 @@ class EinsumParser {
   }
 
   static bool HasEllipsis(const EinsumWord& word) {
-    return std::ranges::any_of(word,
-                               [](const EinsumLetter& letter) { return letter.is_ellipsis(); });
+    return std::ranges::any_of(word, &EinsumLetter::is_ellipsis);
   }
 
   // Dimensions that "..." of an operand stands for. Errors: InvalidArgument.
@@ -139,8 +138,7 @@ class EinsumParser {
 
   // "..." becomes the last `rank` dimensions of all those it stands for.
   void Expand(size_t rank, EinsumWord& word) const {
-    const auto place =
-        std::ranges::find_if(word, [](const EinsumLetter& l) { return l.is_ellipsis(); });
+    const auto place = std::ranges::find_if(word, &EinsumLetter::is_ellipsis);
     if (place == word.end()) return;
     EinsumWord dimensions;
     for (size_t n = ellipsis_rank_ - rank; n < ellipsis_rank_; ++n) {

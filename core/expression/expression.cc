@@ -47,8 +47,7 @@ Expression::Expression(ExpressionSpec spec)
   store_accesses_ = AllAccesses(read);
   if (!read.empty()) passed_inputs_ = spec_.inputs;
   for (const Buffer& buffer : read) {
-    const auto known = std::ranges::find_if(
-        passed_inputs_, [&](const Buffer& passed) { return passed.name == buffer.name; });
+    const auto known = std::ranges::find(passed_inputs_, buffer.name, &Buffer::name);
     passed_store_inputs_.push_back(static_cast<int>(known - passed_inputs_.begin()));
     if (known == passed_inputs_.end()) passed_inputs_.push_back(buffer);
   }

@@ -53,8 +53,7 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
 }
 
 Buffer* FindBuffer(std::vector<Buffer>& buffers, absl::string_view name) {
-  const auto found =
-      std::ranges::find_if(buffers, [&](const Buffer& buffer) { return buffer.name == name; });
+  const auto found = std::ranges::find(buffers, name, &Buffer::name);
   return found == buffers.end() ? nullptr : &*found;
 }
 

@@ -72,8 +72,7 @@ class StoreBuilder {
   // Of an access of inp_view, which stands among the inputs of the store function afterwards.
   Read ReadOf(const Expression::AccessRef& ref) {
     const Buffer& read = e_.inputs()[ref.buffer];
-    auto input =
-        std::ranges::find_if(inputs_, [&](const Buffer& known) { return known.name == read.name; });
+    auto input = std::ranges::find(inputs_, read.name, &Buffer::name);
     if (input == inputs_.end()) {
       inputs_.push_back(read);
       input = inputs_.end() - 1;

@@ -54,7 +54,7 @@ AccessPositions AccessPositionsOf(const Expression& expression, const Buffer& bu
     }
     if (level.count > 1) result.levels.push_back(level);
   }
-  std::ranges::sort(result.levels, [](const Level& a, const Level& b) { return a.step > b.step; });
+  std::ranges::sort(result.levels, std::ranges::greater{}, &Level::step);
   Levels merged;
   for (const Level& level : result.levels) {
     if (!merged.empty() && merged.back().step == level.step * level.count) {
@@ -72,9 +72,7 @@ class GapFinder {
  public:
   // All of [0, end) but what the progressions have.
   UnreachedElements Find(std::vector<AccessPositions> progressions, int64_t end) {
-    std::ranges::sort(progressions, [](const AccessPositions& a, const AccessPositions& b) {
-      return a.first < b.first;
-    });
+    std::ranges::sort(progressions, {}, &AccessPositions::first);
     int64_t at = 0;
     for (size_t n = 0; n < progressions.size();) {
       // Those that reach into each other.

@@ -195,8 +195,7 @@ class Completion {
   std::vector<MdhLevel> CacheOrder(const std::vector<MdhLevel>& loops) const {
     std::vector<MdhLevel> order;
     const auto has = [&](MdhLevel level) { return std::ranges::find(order, level) != order.end(); };
-    const bool is_nested = std::ranges::is_sorted(
-        loops, [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
+    const bool is_nested = std::ranges::is_sorted(loops, {}, &MdhLevel::layer);
     for (const int d : Axes(0)) order.push_back({0, d});
     if (!is_nested) order.insert(order.end(), loops.begin(), loops.end());
     for (int l = 0; l < layers(); ++l) {

@@ -37,7 +37,7 @@ void ScheduleFacts::AddLevels(const NestShape& nest) {
     cores_.push_back({level.level, static_cast<int>(axis), nest.is_thread(n) ? nest.Lanes(n) : 1,
                       nest.is_reduced(n) ? region : 0});
   }
-  std::ranges::sort(cores_, [](const Core& a, const Core& b) { return a.level < b.level; });
+  std::ranges::sort(cores_, {}, &Core::level);
 }
 
 void ScheduleFacts::AddCopies(const NestShape& nest) {
@@ -75,8 +75,7 @@ int ScheduleFacts::LoopOf(MdhLevel level) const {
 }
 
 const ScheduleFacts::Core* ScheduleFacts::CoreAt(MdhLevel level) const {
-  const auto at =
-      std::ranges::find_if(cores_, [&](const Core& core) { return core.level == level; });
+  const auto at = std::ranges::find(cores_, level, &Core::level);
   return at == cores_.end() ? nullptr : &*at;
 }
 

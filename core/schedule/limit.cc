@@ -236,8 +236,7 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
   if (limit.op == Op::kNot) {
     text = absl::StrCat("not ", Printed(limit.operands[0], names, kNotStrength));
   } else {
-    const auto* const row = std::ranges::find_if(
-        kOperators, [&](const Operator& known) { return known.op == limit.op; });
+    const auto* const row = std::ranges::find(kOperators, limit.op, &Operator::op);
     own = row->strength;
     const bool goes_on = own != kComparison;
     text = absl::StrCat(Printed(limit.operands[0], names, goes_on ? own : own + 1), " ", row->text,

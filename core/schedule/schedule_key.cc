@@ -21,8 +21,7 @@ Result<Expression> WithNumbers(const Expression& expression) {
   // What the store function reads is an input, or no schedule speaks of it.
   for (size_t s = 0; spec.store && s < spec.store->inputs.size(); ++s) {
     std::string& name = spec.store->inputs[s].name;
-    const auto same =
-        std::ranges::find_if(spec.inputs, [&](const Buffer& input) { return input.name == name; });
+    const auto same = std::ranges::find(spec.inputs, name, &Buffer::name);
     name = same == spec.inputs.end() ? absl::StrCat("store", s + 1)
                                      : absl::StrCat("in", same - spec.inputs.begin() + 1);
   }

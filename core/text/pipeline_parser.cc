@@ -218,8 +218,7 @@ class PipelineInstantiation {
 
   // Definitions that the only pipeline does not call are mistakes.
   Status CheckAllCalled() const {
-    const auto pipelines =
-        std::ranges::count_if(items_, [](const TextItem& item) { return item.is_pipeline; });
+    const auto pipelines = std::ranges::count_if(items_, &TextItem::is_pipeline);
     for (size_t n = 0; n < items_.size() && pipelines == 1; ++n) {
       if (is_called_[n] || items_[n].is_pipeline) continue;
       return stream_.ErrorAt(items_[n].header.name,
@@ -275,8 +274,7 @@ bool HoldsPipeline(std::string_view text) {
   if (!tokens.ok()) return false;
   TokenStream stream(source, *std::move(tokens));
   const Result<std::vector<TextItem>> items = FindItems(&stream);
-  return items.ok() &&
-         std::ranges::any_of(*items, [](const TextItem& item) { return item.is_pipeline; });
+  return items.ok() && std::ranges::any_of(*items, &TextItem::is_pipeline);
 }
 
 }  // namespace mdh

@@ -103,9 +103,7 @@ Result<std::vector<std::unique_ptr<TuningDevice>>> MakeDevices(
     const StartRunner& start) {
   std::vector<std::unique_ptr<TuningDevice>> devices;
   for (const WantedDevice& one : wanted) {
-    const auto attached = std::ranges::find_if(found.devices, [&](const AttachedDevice& device) {
-      return device.selector == one.selector;
-    });
+    const auto attached = std::ranges::find(found.devices, one.selector, &AttachedDevice::selector);
     if (attached == found.devices.end()) return NotAttached(one.selector, found);
     TuningDeviceOptions options = {.name = one.name,
                                    .platform = attached->platform,

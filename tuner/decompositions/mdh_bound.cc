@@ -24,8 +24,7 @@ ProblemBound MdhBound::Explain(OpenCodes open) const {
   for (Floor& floor : design_.Floors(space_.RangesOf(open))) {
     bound.floors.push_back(std::move(floor));
   }
-  std::ranges::stable_sort(bound.floors,
-                           [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+  std::ranges::stable_sort(bound.floors, std::ranges::greater{}, &Floor::time_ns);
   return bound;
 }
 

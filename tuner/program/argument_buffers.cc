@@ -164,8 +164,7 @@ Result<std::map<std::string, Number>> ResultJudge::Constants(
     const ArgumentContents& contents) const {
   std::map<std::string, Number> constants;
   for (const std::string& name : elements.Parameters()) {
-    const auto argument = std::ranges::find_if(
-        plan_.arguments, [&](const PlannedArgument& a) { return a.name == name; });
+    const auto argument = std::ranges::find(plan_.arguments, name, &PlannedArgument::name);
     if (argument != plan_.arguments.end()) {
       if (argument->is_buffer()) continue;
       const auto n = static_cast<size_t>(argument - plan_.arguments.begin());
@@ -190,8 +189,7 @@ Result<std::vector<size_t>> ResultJudge::Columns(const PlannedExpectation& expec
   std::vector<size_t> columns;
   for (const std::string& name : expected.elements->Parameters()) {
     if (constants.contains(name)) continue;
-    const auto argument = std::ranges::find_if(
-        plan_.arguments, [&](const PlannedArgument& a) { return a.name == name; });
+    const auto argument = std::ranges::find(plan_.arguments, name, &PlannedArgument::name);
     columns.push_back(static_cast<size_t>(argument - plan_.arguments.begin()));
     if (Count(columns.back(), contents) < count) {
       return absl::InvalidArgumentError(

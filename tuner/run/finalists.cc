@@ -43,8 +43,7 @@ void Pause(int64_t ns, const std::atomic<bool>& cancelled) {
 
 // What disturbed one kernel of a turn may have disturbed the others unnoticed.
 void SpreadDisturbance(std::vector<Measurement>& turn) {
-  const bool is_disturbed =
-      std::ranges::any_of(turn, [](const Measurement& m) { return m.is_disturbed; });
+  const bool is_disturbed = std::ranges::any_of(turn, &Measurement::is_disturbed);
   for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
 }
 

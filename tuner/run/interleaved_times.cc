@@ -130,8 +130,7 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
   }
   final.times_ns.clear();
   if (agreeing.empty()) {
-    const auto fastest = std::ranges::min_element(
-        timed.rounds, [](const Round& a, const Round& b) { return a.fastest_ns < b.fastest_ns; });
+    const auto fastest = std::ranges::min_element(timed.rounds, {}, &Round::fastest_ns);
     for (const Round& round : timed.rounds) {
       std::ranges::copy_if(round.times_ns, std::back_inserter(final.times_ns),
                            [&](int64_t time_ns) {
@@ -141,8 +140,7 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
     return final;
   }
   // A round in which few calls were undisturbed says less than one in which most were.
-  std::ranges::stable_sort(
-      agreeing, [](const Round& a, const Round& b) { return a.median_ns < b.median_ns; });
+  std::ranges::stable_sort(agreeing, {}, &Round::median_ns);
   agreeing.resize(std::max(std::min(agreeing.size(), kAgreeing), (agreeing.size() + 1) / 2));
   for (const Round& round : agreeing) {
     final.times_ns.insert(final.times_ns.end(), round.times_ns.begin(), round.times_ns.end());

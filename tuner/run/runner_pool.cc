@@ -66,8 +66,7 @@ Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
     }
   }
   for (std::thread& thread : threads) thread.join();
-  const bool is_any_left =
-      std::ranges::any_of(statuses, [](const Status& status) { return status.ok(); });
+  const bool is_any_left = std::ranges::any_of(statuses, &Status::ok);
   // What every runner says is about the problem, not about the runners.
   if (!is_any_left) return statuses.front();
   for (size_t n = 0; n < members_.size(); ++n) {

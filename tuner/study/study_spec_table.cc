@@ -40,8 +40,7 @@ Result<std::vector<Range>> RangesOf(const v1::TableConstraint& table,
     if (std::find(begin, begin + i, name) != begin + i) {
       return Invalid(absl::StrCat("parameters[", i, "]: '", name, "' is given twice"));
     }
-    const auto found =
-        std::ranges::find_if(parameters, [&](const TuningParameter& p) { return p.name == name; });
+    const auto found = std::ranges::find(parameters, name, &TuningParameter::name);
     if (found == parameters.end()) {
       std::vector<std::string> names;
       for (const TuningParameter& parameter : parameters) names.push_back(parameter.name);

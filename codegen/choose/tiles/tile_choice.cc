@@ -44,8 +44,7 @@ class Ranking {
     TryRows(plain);
     for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
     for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
-    std::ranges::stable_sort(
-        found_, [](const TileChoice& a, const TileChoice& b) { return a.cycles < b.cycles; });
+    std::ranges::stable_sort(found_, {}, &TileChoice::cycles);
     std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
     std::map<std::tuple<int, int, int64_t>, size_t> of_width;
     std::vector<TileChoice> best;

@@ -62,8 +62,7 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
   std::vector<int> arguments;
   for (int p = 0; p < std::ssize(f.parameters()); ++p) {
     arguments.push_back(parameter(p < indices ? p : p + origins));
-    const auto found = std::ranges::find_if(
-        moved, [&](const MovedIndex& index) { return index.place == p - indices; });
+    const auto found = std::ranges::find(moved, p - indices, &MovedIndex::place);
     if (found == moved.end()) continue;
     const auto add = [&](int value) {
       arguments.back() =
@@ -288,8 +287,7 @@ class PartBuilder {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
     for (Buffer* const input : inputs) {
-      const auto place = std::ranges::find_if(
-          passed, [&](const Buffer& other) { return other.name == input->name; });
+      const auto place = std::ranges::find(passed, input->name, &Buffer::name);
       if (place == passed.end() || IsPart(step.inputs[place - passed.begin()])) continue;
       const auto found = reached.find(input->name);
       if (found == reached.end() || found->second == input->extents) continue;
@@ -302,8 +300,7 @@ class PartBuilder {
   PartBuffer InputNamed(int s, const std::string& name) const {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
-    const auto found =
-        std::ranges::find_if(passed, [&](const Buffer& buffer) { return buffer.name == name; });
+    const auto found = std::ranges::find(passed, name, &Buffer::name);
     const int position = static_cast<int>(found - passed.begin());
     return Place(s, step.inputs[position], position, false);
   }

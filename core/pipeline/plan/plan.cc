@@ -168,8 +168,7 @@ class Planner {
     if (tried.empty()) return;
     for (PartialPlan& plan : tried) {
       // Other decisions may have made the same.
-      const auto same = std::ranges::find_if(
-          *plans, [&](const PartialPlan& other) { return other.data_flows == plan.data_flows; });
+      const auto same = std::ranges::find(*plans, plan.data_flows, &PartialPlan::data_flows);
       if (same == plans->end()) {
         plans->push_back(std::move(plan));
       } else if (IsBetter(plan, *same, candidates_[candidate].consumer) && !IsUnfused(*same)) {

@@ -218,8 +218,7 @@ class ScaleAnalysis {
       own.other = other;
     }
     if (own.other < 0) return own;
-    const auto m = std::ranges::find_if(parameters,
-                                        [](const Dependence& p) { return p.kind == Kind::kOther; });
+    const auto m = std::ranges::find(parameters, Kind::kOther, &Dependence::kind);
     std::optional<ScalarFunction> phi =
         AsFunction(f, n, own.other, static_cast<int>(m - parameters.begin()));
     const auto& neutral = ExpressionOf(sums_.reference).reduction().identity();

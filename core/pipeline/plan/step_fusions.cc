@@ -153,8 +153,7 @@ Pipeline StepFusions::TwoSteps(PipelineStep producer, PipelineStep consumer,
 }
 
 int StepFusions::NumberOf(const std::string& name) const {
-  const auto found = std::ranges::find_if(
-      pipeline_.buffers(), [&](const PipelineBuffer& buffer) { return buffer.name == name; });
+  const auto found = std::ranges::find(pipeline_.buffers(), name, &PipelineBuffer::name);
   return static_cast<int>(found - pipeline_.buffers().begin());
 }
 

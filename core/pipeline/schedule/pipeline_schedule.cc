@@ -423,8 +423,7 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
                      "' cannot be: ", std::string(possible.message())));
   }
   for (std::vector<JointGroup>& way : ways) {
-    std::ranges::sort(way,
-                      [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
+    std::ranges::sort(way, {}, &JointGroup::first);
   }
   std::erase_if(ways, [&](const std::vector<JointGroup>& way) {
     for (size_t n = 1; n < way.size(); ++n) {

@@ -78,8 +78,7 @@ Status LoadOpenClFunctions(const SharedLibrary& library, OpenClFunctions* f) {
 
 Status CheckOpenCl(absl::string_view call, int code) {
   if (code == 0) return absl::OkStatus();
-  const auto* known =
-      std::ranges::find_if(kErrors, [&](const ErrorName& error) { return error.code == code; });
+  const auto* known = std::ranges::find(kErrors, code, &ErrorName::code);
   const std::string message = absl::StrCat(
       call, ": ",
       known != std::end(kErrors) ? std::string(known->name) : absl::StrCat("error ", code));

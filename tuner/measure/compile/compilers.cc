@@ -310,8 +310,7 @@ void Compilers::ForgetOldLibraries() {
 
 bool Compilers::AnswerAtOnce(const Job& job) {
   CompileOutcome outcome;
-  const auto known =
-      std::ranges::find_if(recent_, [&](const Library& library) { return library.key == job.key; });
+  const auto known = std::ranges::find(recent_, job.key, &Library::key);
   if (!program(job.job.compiler)) {
     outcome.reason = absl::StrCat(CommandOf(job.job.compiler), " is not installed");
   } else if (known != recent_.end()) {

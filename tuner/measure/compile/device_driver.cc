@@ -53,8 +53,7 @@ constexpr std::array<DeviceDriver, 2> kDrivers = {{
 }  // namespace
 
 const DeviceDriver& DriverOf(DeviceKind kind) {
-  return *std::ranges::find_if(kDrivers,
-                               [&](const DeviceDriver& driver) { return driver.kind == kind; });
+  return *std::ranges::find(kDrivers, kind, &DeviceDriver::kind);
 }
 
 }  // namespace mdh

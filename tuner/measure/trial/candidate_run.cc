@@ -116,9 +116,7 @@ std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   const std::string access = control.fault_is_write ? "write to " : "read of ";
   const std::vector<Neighbour> neighbours =
       NeighboursOf(static_cast<int64_t>(control.fault_address), run, control);
-  const auto nearest = std::ranges::min_element(
-      neighbours,
-      [](const Neighbour& a, const Neighbour& b) { return a.distance() < b.distance(); });
+  const auto nearest = std::ranges::min_element(neighbours, {}, &Neighbour::distance);
   if (nearest == neighbours.end() || nearest->distance() > kNear) {
     return absl::StrCat(access, "address 0x", absl::Hex(control.fault_address));
   }

@@ -112,8 +112,7 @@ class Builder {
   }
 
   bool IsTooLarge(const StateTable& states, const StateTable& children, int64_t more) const {
-    const bool has_stopped = std::ranges::any_of(
-        expanders_, [](const Expander& expander) { return expander.has_stopped(); });
+    const bool has_stopped = std::ranges::any_of(expanders_, &Expander::has_stopped);
     return has_stopped ||
            done_bytes_ + BytesOf(result_.graph.back()) + states.bytes() + children.bytes() + more >
                max_bytes_;
@@ -221,8 +220,7 @@ class Builder {
       for (const Incident& incident : expander.divisions_by_zero()) {
         if (incident.level != level) continue;
         std::vector<Incident>& known = result_.divisions_by_zero;
-        const auto same = std::ranges::find_if(
-            known, [&](const Incident& other) { return other.constraint == incident.constraint; });
+        const auto same = std::ranges::find(known, incident.constraint, &Incident::constraint);
         if (same == known.end()) {
           known.push_back(incident);
         } else if (same->level == level && is_before(incident, *same)) {

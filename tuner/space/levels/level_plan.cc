@@ -102,8 +102,7 @@ class Planner {
       }
     }
     // From the roots downwards, so that what is above is decided first.
-    std::ranges::sort(cut.gates,
-                      [](const Gate& a, const Gate& b) { return a.operation > b.operation; });
+    std::ranges::sort(cut.gates, std::ranges::greater{}, &Gate::operation);
   }
 
   void PlanCut(int number) {
@@ -258,8 +257,7 @@ class Planner {
   void FindDecidingWords(int number) {
     LevelPlan& level = plan_.levels[number];
     level.is_uniform =
-        !level.keeps_parameter &&
-        std::ranges::all_of(level.roots, [](const LevelRoot& root) { return root.is_complete; });
+        !level.keeps_parameter && std::ranges::all_of(level.roots, &LevelRoot::is_complete);
     if (!level.is_uniform || level.roots.empty()) return;
     std::vector<RootCondition> roots;
     for (const LevelRoot& root : level.roots) roots.push_back({root.operation, root.constraint});

@@ -52,8 +52,7 @@ class TablePlanner {
     for (const PositionRun& run : level_.domain) {
       positions = std::min(positions + (run.last - run.first) + 1, kMaxTablePositions + 1);
     }
-    const bool is_opaque =
-        std::ranges::any_of(level_.roots, [](const LevelRoot& root) { return root.is_predicate; });
+    const bool is_opaque = std::ranges::any_of(level_.roots, &LevelRoot::is_predicate);
     return positions <= kMaxTablePositions && !is_opaque && !level_.roots.empty() &&
            !level_.has_deciding_words && before_.words() > 1;
   }

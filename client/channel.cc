@@ -26,8 +26,7 @@ Result<std::string> ReadPem(const std::string& path, const TrustedUsers& trusted
   std::ifstream stream(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (stream.bad() || bytes.find("-----BEGIN ") == std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", errno == 0 ? "there is no PEM in it" : std::strerror(errno)));
+    return InvalidArgument(path, ": ", errno == 0 ? "there is no PEM in it" : std::strerror(errno));
   }
   return bytes;
 }
@@ -35,10 +34,10 @@ Result<std::string> ReadPem(const std::string& path, const TrustedUsers& trusted
 Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& target,
                                                                   const ClientSecurity& security) {
   if (security.tls_certificate.empty() != security.tls_key.empty()) {
-    return absl::InvalidArgumentError("a client's certificate and its key are given together");
+    return InvalidArgument("a client's certificate and its key are given together");
   }
   if (security.tls_ca.empty() && !security.tls_certificate.empty()) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "a client's certificate needs TLS: give the authority of the daemon's certificate");
   }
   if (security.tls_ca.empty() || IsUnixEndpoint(target)) return grpc::InsecureChannelCredentials();
@@ -54,20 +53,19 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
 Status CheckToken(const std::string& target, const ClientSecurity& security) {
   const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
   if (!std::ranges::all_of(security.token, is_visible)) {
-    return absl::InvalidArgumentError("the token has characters that tokens do not have");
+    return InvalidArgument("the token has characters that tokens do not have");
   }
   if (security.token.empty() || security.allow_token_in_clear || !security.tls_ca.empty() ||
       IsLocalEndpoint(target)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPrecondition(
       "the token is not sent to ", target, " without TLS, where others could read it; give the ",
-      "authority of the daemon's certificate, or allow it (--allow-token-in-clear)"));
+      "authority of the daemon's certificate, or allow it (--allow-token-in-clear)");
 }
 
 Status CannotConnect(const std::string& target, const std::string& more) {
-  return absl::UnavailableError(
-      absl::StrCat("cannot connect to ", target, "; is mdhd running there", more, "?"));
+  return Unavailable("cannot connect to ", target, "; is mdhd running there", more, "?");
 }
 
 Status CheckListener(const std::string& target, const ClientSecurity& security) {

@@ -47,7 +47,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
           std::min<Nanoseconds>(stream_limit, start + Nanoseconds(options.limit_ns) - Clock::now());
     }
     if (stream_limit <= Nanoseconds::zero()) {
-      return absl::DeadlineExceededError(absl::StrCat(name, " has not ended yet"));
+      return DeadlineExceeded(name, " has not ended yet");
     }
     Status error = client.Watch(name, sequence, on_step, stream_limit.count());
     if (!error.ok() && !IsOfConnection(error)) return error;
@@ -70,7 +70,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
 
 Status ErrorOf(const v1::TuningJob& job) {
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat(job.name(), " was cancelled"));
+    return Cancelled(job.name(), " was cancelled");
   }
   if (!job.has_error()) return absl::OkStatus();
   return Status(static_cast<absl::StatusCode>(job.error().code()), job.error().message());

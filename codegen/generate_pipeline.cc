@@ -110,9 +110,8 @@ Result<LoweredPipeline> LoweredSteps(const Pipeline& pipeline, const SystemModel
                                      absl::Span<const TuningParameters> parameters,
                                      absl::Span<const JointGroup> groups) {
   if (parameters.size() != pipeline.steps().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
-                                                   pipeline.steps().size(), " steps, but ",
-                                                   parameters.size(), " parameters were given"));
+    return InvalidArgument("pipeline '", pipeline.name(), "' has ", pipeline.steps().size(),
+                           " steps, but ", parameters.size(), " parameters were given");
   }
   MDH_ASSIGN_OR_RETURN(ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
   MDH_RETURN_IF_ERROR(CheckNumerics(computed, parameters));

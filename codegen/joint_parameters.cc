@@ -211,7 +211,7 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
       own.threads = has_parts ? TuningParameters::kAllThreads : 1;
     }
   }
-  if (aligns && !has_aligned) return absl::FailedPreconditionError("no group has rows of threads");
+  if (aligns && !has_aligned) return FailedPrecondition("no group has rows of threads");
   return parameters;
 }
 

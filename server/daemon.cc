@@ -342,7 +342,7 @@ void RunningDaemon::Stop() {
   spdlog::info("stopping");
   jobs_->BeginToDrain();
   // Before all that waits, so that nobody waits for devices that hang.
-  catalogue_->GiveUp(WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5)));
+  catalogue_->GiveUp(WithRetry(Unavailable("the daemon is stopping"), absl::Seconds(5)));
   opening_->Stop();
   metrics_server_.reset();  // it reads what goes away below
   services_->BeginToStop();

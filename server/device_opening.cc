@@ -115,7 +115,7 @@ Status DeviceOpening::Open(const WhenOpen& when_open, StartFailure& failure) {
   failure = StartFailure::kUsage;
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner, *is_stopping_));
   MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices, MakeWanted(found));
-  if (*is_stopping_) return absl::CancelledError("the daemon is stopping");
+  if (*is_stopping_) return Cancelled("the daemon is stopping");
   catalogue_.Open(std::move(devices), found.missing);
   when_open();
   spdlog::info("devices are open");

@@ -62,11 +62,11 @@ Result<TuneOptions> SearchOf(const ExploreArguments& arguments, const v1::Candid
                              const std::string& budget) {
   TuneOptions tune;
   if (!arguments.device.is_attached) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.device.text, " is not attached: nothing can be measured on it"));
+    return InvalidArgument(arguments.device.text,
+                           " is not attached: nothing can be measured on it");
   }
   if (const std::string wrong = ParseDurationArgument(budget, tune.budget_ns); !wrong.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("finish search needs a budget: ", wrong));
+    return InvalidArgument("finish search needs a budget: ", wrong);
   }
   if (!arguments.device.text.empty()) {
     tune.devices = {DeviceNameFromArgument(arguments.device.text)};
@@ -84,10 +84,9 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
   const auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) {
     return WithExitCode(ExitCode::kBadExpression,
-                        absl::InvalidArgumentError(
-                            absl::StrCat("search spaces are of single expressions, and ",
-                                         std::string(ComputationView(computation).name()),
-                                         " is a pipeline; explore its steps by themselves")));
+                        InvalidArgument("search spaces are of single expressions, and ",
+                                        std::string(ComputationView(computation).name()),
+                                        " is a pipeline; explore its steps by themselves"));
   }
   MDH_ASSIGN_OR_RETURN(const v1::Candidate candidate,
                        CandidateOf(arguments, *expression, restrictions));

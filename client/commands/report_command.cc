@@ -63,9 +63,8 @@ Result<JobReport> ReadJobReport(Client& client, const std::vector<std::string>& 
     report.runs.push_back(std::move(run));
     if (report.runs.back().job.key().SerializeAsString() !=
         report.runs[0].job.key().SerializeAsString()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " is not for the same expression, device and policy as ",
-                       report.runs[0].job.name()));
+      return InvalidArgument(name, " is not for the same expression, device and policy as ",
+                             report.runs[0].job.name());
     }
   }
   ReadResult(client, report);

@@ -83,9 +83,9 @@ Status ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
                 Printable(job.progress().best_parameters()).c_str());
   }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat(
+    return Cancelled(
         job.name(), " was cancelled",
-        job.record().empty() ? " before there was a result" : "; the best so far is stored"));
+        job.record().empty() ? " before there was a result" : "; the best so far is stored");
   }
   if (job.state() == v1::TUNING_JOB_STATE_FAILED) {
     return WithExitCode(ExitCode::kServerError,

@@ -164,10 +164,10 @@ std::string BestParameters(const JobReport& report) {
 Result<LowLevelExpression> BestDecomposition(const JobReport& report,
                                              const std::optional<Expression>& expression) {
   if (!expression.has_value()) {
-    return absl::InvalidArgumentError("the expression cannot be read by this version");
+    return InvalidArgument("the expression cannot be read by this version");
   }
   if (BestParameters(report).empty()) {
-    return absl::NotFoundError("there is no valid configuration yet");
+    return NotFound("there is no valid configuration yet");
   }
   return Decompose(*expression, BestParameters(report), DeviceOf(report));
 }

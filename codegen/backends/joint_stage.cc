@@ -205,7 +205,7 @@ class JointStageBuilder {
         body = OfRows(stage, who, lanes_.lanes, NewName("joint_row"));
       }
       if (!body.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
+        return InvalidArgument(step.label, ": ", body.status().message());
       }
       if (has_lanes() && step.commutes) {
         body = WithResultsInAllLanes(*body, who.thread, lanes_.lanes, lane_, lanes_.in_turns);

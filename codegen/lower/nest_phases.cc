@@ -63,9 +63,8 @@ class PhaseSplitter {
       bytes += static_cast<double>(buffer.elements) * SizeBytes(buffer.type);
     }
     if (bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return absl::ResourceExhaustedError(absl::StrCat("phases that are set apart need ", bytes,
-                                                       " bytes between them, the limit is ",
-                                                       kMaxSharedScratchBytes));
+      return ResourceExhausted("phases that are set apart need ", bytes,
+                               " bytes between them, the limit is ", kMaxSharedScratchBytes);
     }
     return whole;
   }

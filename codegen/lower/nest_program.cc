@@ -324,9 +324,8 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   for (const LowLevelOperator& op : low_level.operators()) {
     const AsmLayer& layer = low_level.model().layers[op.assigned[0].layer];
     if (layer.role == LayerRole::kDevices && op.parts > 1) {
-      return absl::UnimplementedError(absl::StrCat("no backend runs on several devices: level (",
-                                                   op.level.layer + 1, ",", op.level.dimension + 1,
-                                                   ") has ", op.parts, " parts on ", layer.name));
+      return Unimplemented("no backend runs on several devices: level (", op.level.layer + 1, ",",
+                           op.level.dimension + 1, ") has ", op.parts, " parts on ", layer.name);
     }
   }
   if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);

@@ -12,7 +12,7 @@ namespace mdh {
 Source::Source(absl::string_view name, absl::string_view text)
     : name_(name), text_(absl::StripPrefix(text, "\xEF\xBB\xBF")) {}
 
-Status Source::ErrorAt(size_t offset, absl::string_view message, absl::StatusCode code) const {
+Status Source::ErrorOfCode(absl::StatusCode code, size_t offset, absl::string_view message) const {
   offset = std::min(offset, text_.size());
   const absl::string_view before = text_.substr(0, offset);
   const auto line_number = 1 + std::ranges::count(before, '\n');

@@ -17,7 +17,7 @@ Result<std::thread> StartThread(Work&& work) {
   try {
     return std::thread(std::forward<Work>(work));
   } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat("no thread can be started: ", error.what()));
+    return ResourceExhausted("no thread can be started: ", error.what());
   }
 }
 

@@ -58,20 +58,17 @@ std::set<size_t> LevelsWithValue(const CLoopNest& nest, const CNode& declaration
 Status CheckNotCarried(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
   const std::set<size_t> levels = LevelsWithValue(nest, declaration);
   if (levels.size() < 2) return absl::OkStatus();
-  return evaluator->ErrorAt(
-      declaration,
-      absl::StrCat("'", declaration.text, "' goes on from one iteration of '",
-                   nest.loops[*levels.begin()].name,
-                   "' to the next, which only what the innermost loop combines can do"));
+  return evaluator->ErrorAt(declaration, "'", declaration.text, "' goes on from one iteration of '",
+                            nest.loops[*levels.begin()].name,
+                            "' to the next, which only what the innermost loop combines can do");
 }
 
 Status CheckStart(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
   const std::string& name = declaration.text;
   if (!nest.has_after()) {
-    return evaluator->ErrorAt(declaration,
-                              absl::StrCat("'", name,
-                                           "' goes on from one iteration to the next, and no "
-                                           "statement behind the loops reads it"));
+    return evaluator->ErrorAt(declaration, "'", name,
+                              "' goes on from one iteration to the next, and no "
+                              "statement behind the loops reads it");
   }
   for (const CLoopNest::Before& before : nest.before) {
     if (!Assigns(*before.statement, declaration.declaration) || before.loops == nest.outer ||
@@ -80,15 +77,14 @@ Status CheckStart(const CLoopNest& nest, const CNode& declaration, Evaluator* ev
     }
     const std::string& reduced = nest.loops[nest.outer].name;
     if (before.loops > nest.outer) {
-      return evaluator->ErrorAt(*before.statement,
-                                absl::StrCat("'", name, "' is set anew by every iteration of '",
-                                             reduced, "'; set it before that loop"));
+      return evaluator->ErrorAt(*before.statement, "'", name,
+                                "' is set anew by every iteration of '", reduced,
+                                "'; set it before that loop");
     }
-    return evaluator->ErrorAt(
-        *before.statement,
-        absl::StrCat("'", name, "' goes on from one iteration of '",
-                     nest.loops[nest.outer - 1].name,
-                     "' to the next; set it directly before the loop over '", reduced, "'"));
+    return evaluator->ErrorAt(*before.statement, "'", name, "' goes on from one iteration of '",
+                              nest.loops[nest.outer - 1].name,
+                              "' to the next; set it directly before the loop over '", reduced,
+                              "'");
   }
   return absl::OkStatus();
 }
@@ -101,10 +97,9 @@ Result<CValue> CombinedWithStart(const Accumulator& accumulator, const CombineOp
   if (function == nullptr || function->parameters.size() != 2 ||
       results != accumulator.result.size()) {
     return unit->source().ErrorAt(
-        accumulator.offset,
-        absl::StrCat("'", accumulator.name, "' has a value before the loops, which '", name,
-                     "' cannot combine with the result: it combines several at once; leave out the "
-                     "value, and assign plainly in the loops"));
+        accumulator.offset, "'", accumulator.name, "' has a value before the loops, which '", name,
+        "' cannot combine with the result: it combines several at once; leave out the "
+        "value, and assign plainly in the loops");
   }
   return evaluator->Call(*function, {accumulator.start, accumulator.result}, accumulator.offset);
 }
@@ -189,10 +184,8 @@ Status FinishAccumulators(const std::vector<Accumulator>& accumulators,
       continue;
     }
     if (std::ranges::any_of(accumulator.start, [](int start) { return start < 0; })) {
-      return unit->source().ErrorAt(
-          accumulator.offset,
-          absl::StrCat("'", accumulator.name,
-                       "' has no value before the first iteration; give it one"));
+      return unit->source().ErrorAt(accumulator.offset, "'", accumulator.name,
+                                    "' has no value before the first iteration; give it one");
     }
     if (is_custom) {
       MDH_ASSIGN_OR_RETURN(

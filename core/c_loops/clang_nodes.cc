@@ -151,8 +151,7 @@ std::vector<CXCursor> ChildrenOf(CXCursor cursor) {
 
 Result<CNode> NodeBuilder::Build(CXCursor cursor) {
   if (++depth_ > kMaxDepth) {
-    return source_.ErrorAt(BeginOf(cursor),
-                           absl::StrCat("this is nested deeper than ", kMaxDepth, " levels"));
+    return source_.ErrorAt(BeginOf(cursor), "this is nested deeper than ", kMaxDepth, " levels");
   }
   Result<CNode> node = BuildAtDepth(cursor);
   --depth_;

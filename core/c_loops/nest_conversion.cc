@@ -103,7 +103,7 @@ class NestConversion {
     Result<Expression> expression = Expression::Create(std::move(spec));
     if (expression.ok()) return expression;
     const Status& status = expression.status();
-    return unit_.source().ErrorAt(OffsetOf(PlaceOf(status)), status.message(), status.code());
+    return unit_.source().ErrorOfCode(status.code(), OffsetOf(PlaceOf(status)), status.message());
   }
 
   // Evaluates the statements behind the loops that are reduced.
@@ -174,10 +174,9 @@ class NestConversion {
                used.count(builder_.at(field.former).parameter) > 0;
       });
       if (is_used) continue;
-      return unit_.source().ErrorAt(
-          result.offset,
-          absl::StrCat("nothing behind the loop over '", nest_.loops[nest_.outer].name,
-                       "' uses what it makes of '", result.buffer, "'"));
+      return unit_.source().ErrorAt(result.offset, "nothing behind the loop over '",
+                                    nest_.loops[nest_.outer].name, "' uses what it makes of '",
+                                    result.buffer, "'");
     }
     return absl::OkStatus();
   }
@@ -219,8 +218,7 @@ class NestConversion {
       const bool is_output = std::ranges::any_of(
           outputs_, [&](const CBuffer* output) { return output->name == name.name; });
       if (is_output) continue;
-      return unit_.source().ErrorAt(name.offset,
-                                    absl::StrCat("'", name.name, "' is not assigned in the loops"));
+      return unit_.source().ErrorAt(name.offset, "'", name.name, "' is not assigned in the loops");
     }
     return absl::OkStatus();
   }
@@ -246,10 +244,9 @@ class NestConversion {
       return absl::OkStatus();
     }
     return unit_.source().ErrorAt(
-        (*annotation_.kept)[0].offset,
-        absl::StrCat("'", (*annotation_.kept)[0].name,
-                     "' cannot be kept: the bounds of a loop depend on an outer one, and elements "
-                     "outside of them get a value, too"));
+        (*annotation_.kept)[0].offset, "'", (*annotation_.kept)[0].name,
+        "' cannot be kept: the bounds of a loop depend on an outer one, and elements "
+        "outside of them get a value, too");
   }
 
   int Int64(int64_t value) {
@@ -288,21 +285,19 @@ class NestConversion {
       const auto buffer = std::ranges::find_if(
           buffers, [&](const CBuffer* candidate) { return candidate->name == name.name; });
       if (buffer == buffers.end()) {
-        return unit_.source().ErrorAt(
-            name.offset, absl::StrCat("'", name.name, "' is not ", verb, " in the loops"));
+        return unit_.source().ErrorAt(name.offset, "'", name.name, "' is not ", verb,
+                                      " in the loops");
       }
       ordered.push_back(*buffer);
     }
     for (const CBuffer* buffer : buffers) {
       if (std::ranges::find(ordered, buffer) != ordered.end()) continue;
       return unit_.source().ErrorAt(
-          buffer->offset,
-          absl::StrCat("'", buffer->name, "' is ", verb, ", but is not in ", clause, "(",
-                       absl::StrJoin(*names, ", ",
-                                     [](std::string* out, const AnnotatedName& name) {
-                                       absl::StrAppend(out, name.name);
-                                     }),
-                       ")"));
+          buffer->offset, "'", buffer->name, "' is ", verb, ", but is not in ", clause, "(",
+          absl::StrJoin(
+              *names, ", ",
+              [](std::string* out, const AnnotatedName& name) { absl::StrAppend(out, name.name); }),
+          ")");
     }
     return ordered;
   }
@@ -310,12 +305,12 @@ class NestConversion {
   Status ReadElsewhere(const CBuffer& buffer, const CAccess& access) const {
     return unit_.source().ErrorAt(
         access.offset,
-        absl::StrCat(
-            "'", buffer.name,
-            nest_.has_after()
-                ? "' is read before it is assigned; former contents of outputs do not count"
-                : "' is read at another element than those that are assigned; a buffer is "
-                  "read or written"));
+
+        "'", buffer.name,
+        nest_.has_after()
+            ? "' is read before it is assigned; former contents of outputs do not count"
+            : "' is read at another element than those that are assigned; a buffer is "
+              "read or written");
   }
 
   std::vector<bool> UsesOf(const CAccess& access) const {
@@ -347,9 +342,8 @@ class NestConversion {
       }
     }
     if (!results.empty()) return results;
-    return unit_.source().ErrorAt(
-        nest_.after[0]->begin, absl::StrCat("nothing behind the loop over '",
-                                            nest_.loops[nest_.outer].name, "' uses what it makes"));
+    return unit_.source().ErrorAt(nest_.after[0]->begin, "nothing behind the loop over '",
+                                  nest_.loops[nest_.outer].name, "' uses what it makes");
   }
 
   // Inputs with the accesses that `belongs` picks, if there are any.

@@ -47,8 +47,9 @@ class OperatorDerivation {
   }
 
  private:
-  Status ErrorAt(size_t offset, absl::string_view message) const {
-    return unit_.source().ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return unit_.source().ErrorAt(offset, message...);
   }
 
   Status FindReduced() {
@@ -56,10 +57,8 @@ class OperatorDerivation {
       const bool used = results_[0].uses[d];
       for (const NestResult& result : results_) {
         if (result.uses[d] == used) continue;
-        return ErrorAt(
-            result.offset,
-            absl::StrCat("'", results_[0].buffer, "' and '", result.buffer,
-                         "' differ: the index of only one of them uses '", loops_[d].name, "'"));
+        return ErrorAt(result.offset, "'", results_[0].buffer, "' and '", result.buffer,
+                       "' differ: the index of only one of them uses '", loops_[d].name, "'");
       }
       is_reduced_.push_back(!used);
       combines_ = combines_ || !used;
@@ -71,19 +70,18 @@ class OperatorDerivation {
     if (!annotation_.operators.has_value()) return absl::OkStatus();
     const std::vector<AnnotatedOperator>& operators = *annotation_.operators;
     if (operators.size() != loops_.size()) {
-      return ErrorAt(operators[0].offset, absl::StrCat("combine_ops has ", operators.size(),
-                                                       " operators for ", loops_.size(), " loops"));
+      return ErrorAt(operators[0].offset, "combine_ops has ", operators.size(), " operators for ",
+                     loops_.size(), " loops");
     }
     for (size_t d = 0; d < loops_.size(); ++d) {
       const AnnotatedOperator& combine = operators[d];
       if (combine.kind == OperatorKind::kPointWise && !is_reduced_[d]) {
-        return ErrorAt(combine.offset, absl::StrCat("'", loops_[d].name, "' is reduced here, but '",
-                                                    results_[0].buffer, "' is indexed by it"));
+        return ErrorAt(combine.offset, "'", loops_[d].name, "' is reduced here, but '",
+                       results_[0].buffer, "' is indexed by it");
       }
       if (combine.kind != OperatorKind::kPointWise && is_reduced_[d]) {
-        return ErrorAt(combine.offset,
-                       absl::StrCat("'", loops_[d].name, "' is not reduced here, but '",
-                                    results_[0].buffer, "' is not indexed by it"));
+        return ErrorAt(combine.offset, "'", loops_[d].name, "' is not reduced here, but '",
+                       results_[0].buffer, "' is not indexed by it");
       }
       combines_ = combines_ || combine.kind == OperatorKind::kPrefixSum;
     }
@@ -107,10 +105,9 @@ class OperatorDerivation {
   Status CheckNoReduction() const {
     const NestResult* result = ThatUsesFormer();
     if (result == nullptr) return absl::OkStatus();
-    return ErrorAt(result->offset,
-                   absl::StrCat("'", result->buffer,
-                                "' keeps or uses its former value, but no loop "
-                                "reduces; assign it in all cases, and from other buffers"));
+    return ErrorAt(result->offset, "'", result->buffer,
+                   "' keeps or uses its former value, but no loop "
+                   "reduces; assign it in all cases, and from other buffers");
   }
 
   // A call f(former, value) that gives all results, or f(value, former).
@@ -160,10 +157,9 @@ class OperatorDerivation {
   }
 
   Status NotRecognised(const NestResult& result) const {
-    return ErrorAt(result.offset,
-                   absl::StrCat("the way in which '", result.buffer,
-                                "' combines values is not recognised; assign the value of one "
-                                "iteration with '=' and name the operator in combine_ops"));
+    return ErrorAt(result.offset, "the way in which '", result.buffer,
+                   "' combines values is not recognised; assign the value of one "
+                   "iteration with '=' and name the operator in combine_ops");
   }
 
   Result<NestOperators> Derived() const {
@@ -194,11 +190,10 @@ class OperatorDerivation {
 
   Status NoOperator(const NestResult& result) const {
     const size_t d = std::ranges::find(is_reduced_, true) - is_reduced_.begin();
-    return ErrorAt(result.offset,
-                   absl::StrCat("'", result.buffer, "' is assigned anew in every iteration of '",
-                                loops_[d].name,
-                                "'; combine the values, as with +=, or name the operator in "
-                                "combine_ops"));
+    return ErrorAt(result.offset, "'", result.buffer, "' is assigned anew in every iteration of '",
+                   loops_[d].name,
+                   "'; combine the values, as with +=, or name the operator in "
+                   "combine_ops");
   }
 
   // The named operations, one per result; empty if it is a function of the file.
@@ -216,8 +211,8 @@ class OperatorDerivation {
     }
     if (kinds.size() == 1) kinds.resize(results_.size(), kinds[0]);
     if (kinds.size() == results_.size()) return kinds;
-    return ErrorAt(combine.offset, absl::StrCat("there are ", kinds.size(), " operators for ",
-                                                results_.size(), " results"));
+    return ErrorAt(combine.offset, "there are ", kinds.size(), " operators for ", results_.size(),
+                   " results");
   }
 
   // `code`: what the code does with each result, which decides about nan.
@@ -303,9 +298,8 @@ class OperatorDerivation {
 
   Status Contradiction(const AnnotatedOperator& combine, absl::string_view annotated,
                        const NestResult& result, absl::string_view found) const {
-    return ErrorAt(combine.offset,
-                   absl::StrCat("combine_ops says '", annotated, "', but the code combines '",
-                                result.buffer, "' with ", found));
+    return ErrorAt(combine.offset, "combine_ops says '", annotated, "', but the code combines '",
+                   result.buffer, "' with ", found);
   }
 
   const Annotation& annotation_;

@@ -62,20 +62,21 @@ class PipelineConversion {
     Result<Pipeline> pipeline = Pipeline::Create(std::move(spec_));
     if (pipeline.ok()) return pipeline;
     const Status& status = pipeline.status();
-    return unit_.source().ErrorAt(OffsetOf(PlaceOfPipeline(status)), status.message(),
-                                  status.code());
+    return unit_.source().ErrorOfCode(status.code(), OffsetOf(PlaceOfPipeline(status)),
+                                      status.message());
   }
 
  private:
-  Status ErrorAt(size_t offset, absl::string_view message) const {
-    return unit_.source().ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return unit_.source().ErrorAt(offset, message...);
   }
 
   Status CheckAnnotation() const {
     const auto error = [&](size_t offset, absl::string_view clause) {
-      return ErrorAt(offset, absl::StrCat("'", clause,
-                                          "' is for one nest: it stands in an "
-                                          "annotation before that"));
+      return ErrorAt(offset, "'", clause,
+                     "' is for one nest: it stands in an "
+                     "annotation before that");
     };
     if (annotation_.operators.has_value()) {
       return error((*annotation_.operators)[0].offset, "combine_ops");
@@ -187,10 +188,9 @@ class PipelineConversion {
     if (IsZero(*variable->initial_value) && StartsAtZero(nest.expression, number)) {
       return absl::OkStatus();
     }
-    return ErrorAt(variable->offset,
-                   absl::StrCat("'", variables.at(output.declaration).name,
-                                "' lies between nests: results start at the neutral element of "
-                                "their operator, so leave its initial value out"));
+    return ErrorAt(variable->offset, "'", variables.at(output.declaration).name,
+                   "' lies between nests: results start at the neutral element of "
+                   "their operator, so leave its initial value out");
   }
 
   // In the order of a clause, which must name the same variables.
@@ -204,8 +204,8 @@ class PipelineConversion {
         return variables.at(declaration).name == name.name;
       });
       if (named == declarations->end()) {
-        return ErrorAt(name.offset, absl::StrCat("'", name.name, "' is not ", verb,
-                                                 " in the nests as a buffer of the function"));
+        return ErrorAt(name.offset, "'", name.name, "' is not ", verb,
+                       " in the nests as a buffer of the function");
       }
       ordered.push_back(*named);
     }
@@ -213,13 +213,11 @@ class PipelineConversion {
       if (std::ranges::count(ordered, declaration) > 0) continue;
       const Variable& variable = variables.at(declaration);
       return ErrorAt(
-          variable.offset,
-          absl::StrCat("'", variable.name, "' is ", verb, ", but is not in ", clause, "(",
-                       absl::StrJoin(*names, ", ",
-                                     [](std::string* out, const AnnotatedName& n) {
-                                       absl::StrAppend(out, n.name);
-                                     }),
-                       ")"));
+          variable.offset, "'", variable.name, "' is ", verb, ", but is not in ", clause, "(",
+          absl::StrJoin(
+              *names, ", ",
+              [](std::string* out, const AnnotatedName& n) { absl::StrAppend(out, n.name); }),
+          ")");
     }
     *declarations = std::move(ordered);
     return absl::OkStatus();

@@ -52,11 +52,10 @@ Status CheckTextLimits(const Source& source) {
     const bool is_end = first == '{' || first == '}' || first == ';' || first == ',';
     tokens = is_end && !is_inside ? 0 : tokens + 1;
     if (tokens > kMaxStatementTokens) {
-      return source.ErrorAt(
-          at, absl::StrCat("this statement has more than ", kMaxStatementTokens, " tokens"));
+      return source.ErrorAt(at, "this statement has more than ", kMaxStatementTokens, " tokens");
     }
     if (elses > kMaxElse) {
-      return source.ErrorAt(at, absl::StrCat("more than ", kMaxElse, " 'else' in a file"));
+      return source.ErrorAt(at, "more than ", kMaxElse, " 'else' in a file");
     }
     at = end > at ? end : at + 1;
   }

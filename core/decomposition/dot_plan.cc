@@ -16,7 +16,7 @@ namespace {
 
 template <typename... Parts>
 Status NotForDots(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
+  return InvalidArgument(parts...);
 }
 
 Result<DotOperand> OperandOf(const Expression& expression, const ContractionOperand& operand) {

@@ -18,7 +18,7 @@ constexpr int64_t kMostKeys = int64_t{1} << 40;
 
 template <typename... Parts>
 Status NotKeyed(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
+  return InvalidArgument(parts...);
 }
 
 // A condition that holds, or does not.

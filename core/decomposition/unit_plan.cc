@@ -16,7 +16,7 @@ namespace {
 
 template <typename... Parts>
 Status NotForUnits(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
+  return InvalidArgument(parts...);
 }
 
 bool IsHalf(ScalarType type) {

@@ -18,7 +18,7 @@ namespace mdh {
 
 template <typename... Parts>
 Status InvalidParameters(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", parts...));
+  return InvalidArgument("tuning parameters: ", parts...);
 }
 
 // Whether `values` are 0 .. count-1 in some order.

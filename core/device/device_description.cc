@@ -13,7 +13,7 @@ namespace {
 
 template <typename... Parts>
 Status InvalidDescription(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("device description: ", parts...));
+  return InvalidArgument("device description: ", parts...);
 }
 
 Status Positive(absl::string_view field, int64_t value) {

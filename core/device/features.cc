@@ -86,8 +86,8 @@ Status ValidateFeatures(const DeviceDescription& device) {
   const DeviceFeatures has = FeaturesOf(device);
   for (const auto& [name, field] : kFeatureNames) {
     if (has.*field || !(device.features.*field)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("device description: features.", name,
-                                                   " is true, but ", Contradiction(device, field)));
+    return InvalidArgument("device description: features.", name, " is true, but ",
+                           Contradiction(device, field));
   }
   return absl::OkStatus();
 }

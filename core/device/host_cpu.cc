@@ -210,7 +210,7 @@ bool AreUnlike(const std::vector<HardwareThread>& threads) {
 Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   const std::vector<HardwareThread> threads = ReadHardwareThreads(view);
   if (threads.empty()) {
-    return absl::FailedPreconditionError("cannot read on which CPUs this process may run");
+    return FailedPrecondition("cannot read on which CPUs this process may run");
   }
   DeviceDescription device;
   device.cores = static_cast<int>(threads.size());

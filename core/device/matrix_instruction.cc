@@ -350,9 +350,8 @@ Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name) {
     of_unit.push_back(row.name);
   }
   if (of_unit.empty()) of_unit = {"mma.", "wgmma.", "tcgen05.", "dot.", "amx."};
-  return absl::NotFoundError(absl::StrCat("there is no matrix instruction '",
-                                          absl::string_view(name.data(), name.size()),
-                                          "'; there are ", absl::StrJoin(of_unit, ", ")));
+  return NotFound("there is no matrix instruction '", absl::string_view(name.data(), name.size()),
+                  "'; there are ", absl::StrJoin(of_unit, ", "));
 }
 
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device) {

@@ -103,15 +103,15 @@ std::optional<MatrixMove> MoveOf(const FragmentLayout& fragment, int element_byt
 Result<OperandTile> OperandTile::Create(int64_t points, int64_t depth, int element_bytes,
                                         bool is_k_major, Swizzle swizzle) {
   const int64_t width = Bytes(swizzle);
-  if (width == 0) return absl::InvalidArgumentError("tiles of operands are swizzled");
+  if (width == 0) return InvalidArgument("tiles of operands are swizzled");
   if (points <= 0 || depth <= 0 || element_bytes <= 0 || 16 % element_bytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a tile of ", points, " x ", depth, " elements of ", element_bytes, " bytes"));
+    return InvalidArgument("a tile of ", points, " x ", depth, " elements of ", element_bytes,
+                           " bytes");
   }
   const auto check = [&](const char* what, int64_t value, int64_t multiple) {
     if (value % multiple == 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " of a tile of an operand: ", value, " is no multiple of ", multiple));
+    return InvalidArgument(what, " of a tile of an operand: ", value, " is no multiple of ",
+                           multiple);
   };
   const int64_t row = std::max<int64_t>(width / element_bytes, 1);
   MDH_RETURN_IF_ERROR(check(is_k_major ? "k" : "points", is_k_major ? depth : points, row));

@@ -147,11 +147,10 @@ const SystemModel* FindSystemModel(std::string_view name) {
 
 Result<SystemModel> SystemModelNamed(std::string_view name) {
   if (const SystemModel* model = FindSystemModel(name)) return *model;
-  return absl::NotFoundError(
-      absl::StrCat("there is no system model '", std::string(name), "'; there are ",
-                   absl::StrJoin(AllModels(), ", ", [](std::string* out, const SystemModel& model) {
-                     absl::StrAppend(out, "'", model.name, "'");
-                   })));
+  return NotFound("there is no system model '", std::string(name), "'; there are ",
+                  absl::StrJoin(AllModels(), ", ", [](std::string* out, const SystemModel& model) {
+                    absl::StrAppend(out, "'", model.name, "'");
+                  }));
 }
 
 }  // namespace mdh

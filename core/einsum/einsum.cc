@@ -57,17 +57,16 @@ Result<std::map<std::string, int64_t>> SizesOfShapes(const EinsumSyntax& syntax,
       const EinsumLetter& letter = syntax.operands[n][x];
       const int64_t extent = options.shapes[n][x];
       if (extent < 0) {
-        return source.ErrorAt(letter.offset, absl::StrCat("an extent of operand ", n + 1, " is ",
-                                                          extent, ", which is negative"));
+        return source.ErrorAt(letter.offset, "an extent of operand ", n + 1, " is ", extent,
+                              ", which is negative");
       }
       const auto [same, is_first] = own.try_emplace(letter.name, extent);
       int64_t& size = sizes.try_emplace(letter.name, extent).first->second;
       if (size == 1) size = extent;
       if ((!is_first && same->second != extent) || (extent != 1 && extent != size)) {
-        return source.ErrorAt(
-            letter.offset,
-            absl::StrCat("'", letter.name, "' has ", extent, " elements in operand ", n + 1,
-                         ", but ", is_first ? size : same->second, " before"));
+        return source.ErrorAt(letter.offset, "'", letter.name, "' has ", extent,
+                              " elements in operand ", n + 1, ", but ",
+                              is_first ? size : same->second, " before");
       }
     }
   }
@@ -80,21 +79,18 @@ Result<int64_t> LetterSize(const EinsumLetter& letter, const Bindings& sizes,
   const auto given = sizes.find(letter.name);
   const auto shaped = of_shapes.find(letter.name);
   if (given == sizes.end() && shaped == of_shapes.end()) {
-    return source.ErrorAt(
-        letter.offset,
-        absl::StrCat("'", letter.name, "' has no size; give one, as in ", letter.name, "=16"));
+    return source.ErrorAt(letter.offset, "'", letter.name, "' has no size; give one, as in ",
+                          letter.name, "=16");
   }
   if (given == sizes.end()) return shaped->second;
   int64_t value = 0;
   if (!absl::SimpleAtoi(given->second, &value) || value < 0) {
-    return source.ErrorAt(letter.offset,
-                          absl::StrCat("the size '", given->second, "' of '", letter.name,
-                                       "' is no 64-bit integer from 0 on"));
+    return source.ErrorAt(letter.offset, "the size '", given->second, "' of '", letter.name,
+                          "' is no 64-bit integer from 0 on");
   }
   if (shaped != of_shapes.end() && shaped->second != 1 && shaped->second != value) {
-    return source.ErrorAt(letter.offset,
-                          absl::StrCat("'", letter.name, "' has the size ", value, ", but ",
-                                       shaped->second, " elements in its operands"));
+    return source.ErrorAt(letter.offset, "'", letter.name, "' has the size ", value, ", but ",
+                          shaped->second, " elements in its operands");
   }
   return value;
 }
@@ -115,8 +111,8 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const EinsumSyntax& sy
         })) {
       continue;
     }
-    return source.ErrorAt(0, absl::StrCat("there is a size for '", name,
-                                          "', which does not occur; the letters are ", known));
+    return source.ErrorAt(0, "there is a size for '", name,
+                          "', which does not occur; the letters are ", known);
   }
   return dimensions;
 }
@@ -230,7 +226,7 @@ Result<Expression> ParseEinsum(std::string_view text, const EinsumOptions& optio
   Result<Expression> expression = Build(syntax, options, source);
   // What Create says has no position of its own.
   if (expression.ok() || absl::StrContains(expression.status().message(), "\n")) return expression;
-  return source.ErrorAt(0, expression.status().message(), expression.status().code());
+  return source.ErrorOfCode(expression.status().code(), 0, expression.status().message());
 }
 
 Result<Expression> ParseEinsum(std::string_view text, const Bindings& sizes, ScalarType type,
@@ -243,14 +239,12 @@ Status AddSizes(std::string_view text, Bindings* sizes) {
     const std::vector<std::string> sides = absl::StrSplit(part, absl::MaxSplits('=', 1));
     const std::string name(absl::StripAsciiWhitespace(sides[0]));
     if (sides.size() != 2 || name.size() != 1 || !absl::ascii_isalpha(name[0])) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", part, "' is no size; sizes are given as in a=24,b=16"));
+      return InvalidArgument("'", part, "' is no size; sizes are given as in a=24,b=16");
     }
     const std::string value(absl::StripAsciiWhitespace(sides[1]));
     const auto [entry, is_new] = sizes->try_emplace(name, value);
     if (!is_new && entry->second != value) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' has two sizes, ", entry->second, " and ", value));
+      return InvalidArgument("'", name, "' has two sizes, ", entry->second, " and ", value);
     }
   }
   return absl::OkStatus();
@@ -262,8 +256,8 @@ Result<std::vector<int64_t>> ParseShape(std::string_view text) {
   for (absl::string_view part : absl::StrSplit(View(text), ',')) {
     int64_t extent = 0;
     if (!absl::SimpleAtoi(part, &extent) || extent < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", View(text), "' is no shape; shapes are given as in 8,16,32, in elements"));
+      return InvalidArgument("'", View(text),
+                             "' is no shape; shapes are given as in 8,16,32, in elements");
     }
     shape.push_back(extent);
   }

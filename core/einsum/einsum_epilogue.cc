@@ -40,10 +40,10 @@ class EpilogueParser {
       const bool is_buffer = std::ranges::any_of(
           inputs_, [&](const Input& input) { return input.buffer.name == name.text; });
       if (!is_buffer) continue;
-      return stream_.ErrorAt(name, absl::StrCat("'", name.text,
-                                                "' is a buffer, which has indices; a "
-                                                "single value is ",
-                                                name.text, "[]"));
+      return stream_.ErrorAt(name, "'", name.text,
+                             "' is a buffer, which has indices; a "
+                             "single value is ",
+                             name.text, "[]");
     }
     return Typed(std::move(without_accesses));
   }
@@ -69,28 +69,26 @@ class EpilogueParser {
   Status CheckNotReduced(const Token& name) const {
     const auto d = std::ranges::find(dimensions_, name.text);
     if (d == dimensions_.end() || !reduced_[d - dimensions_.begin()]) return absl::OkStatus();
-    return stream_.ErrorAt(
-        name,
-        absl::StrCat("'", name.text, "' is summed over: there is one sum for all '", name.text,
-                     "', and what depends on '", name.text, "' belongs among the operands"));
+    return stream_.ErrorAt(name, "'", name.text, "' is summed over: there is one sum for all '",
+                           name.text, "', and what depends on '", name.text,
+                           "' belongs among the operands");
   }
 
   // NAME[INDEX,...]: TYPE(PARAMETER) instead.
   Status Access(const Token& name, std::vector<Token>* rest) {
     const bool is_dimension = std::ranges::find(dimensions_, name.text) != dimensions_.end();
     if (is_dimension || name.Is(kSum)) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("'", name.text, "' is ", is_dimension ? "an index" : "the sum",
-                             ", which has no indices of its own"));
+      return stream_.ErrorAt(name, "'", name.text, "' is ", is_dimension ? "an index" : "the sum",
+                             ", which has no indices of its own");
     }
     MDH_ASSIGN_OR_RETURN(IndexFunction function, Indices());
     Input& input = InputOf(name);
     const size_t rank = input.buffer.accesses.empty() ? function.indices.size()
                                                       : input.buffer.accesses[0].indices.size();
     if (function.indices.size() != rank) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("'", name.text, "' has ", rank, rank == 1 ? " index" : " indices",
-                             " elsewhere, but ", function.indices.size(), " here"));
+      return stream_.ErrorAt(name, "'", name.text, "' has ", rank,
+                             rank == 1 ? " index" : " indices", " elsewhere, but ",
+                             function.indices.size(), " here");
     }
     const Token parameter = ParameterOf(name, std::move(function), &input);
     if (type_ == accumulate_) {

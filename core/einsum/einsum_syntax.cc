@@ -21,8 +21,8 @@ class EinsumParser {
 
   Result<EinsumSyntax> Run() {
     if (text_.size() > kMaxBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the einsum string has ", text_.size(), " bytes; at most ", kMaxBytes, " are allowed"));
+      return InvalidArgument("the einsum string has ", text_.size(), " bytes; at most ", kMaxBytes,
+                             " are allowed");
     }
     EinsumSyntax syntax;
     bool has_output = false;
@@ -31,8 +31,8 @@ class EinsumParser {
       syntax.operands.push_back(std::move(word));
     } while (Accept(","));
     if (syntax.operands.size() > Expression::kMaxAccesses) {
-      return source_.ErrorAt(
-          0, absl::StrCat("more than ", Expression::kMaxAccesses, " operands are not supported"));
+      return source_.ErrorAt(0, "more than ", Expression::kMaxAccesses,
+                             " operands are not supported");
     }
     const size_t arrow = at_;
     if (Accept("->")) {
@@ -40,9 +40,9 @@ class EinsumParser {
       MDH_ASSIGN_OR_RETURN(syntax.output, ParseWord());
     }
     if (at_ < text_.size()) {
-      return source_.ErrorAt(at_, absl::StrCat("expected ", has_output ? "" : "',', '->' or ",
-                                               "the end of the einsum string, found '",
-                                               absl::CHexEscape(text_.substr(at_, 1)), "'"));
+      return source_.ErrorAt(at_, "expected ", has_output ? "" : "',', '->' or ",
+                             "the end of the einsum string, found '",
+                             absl::CHexEscape(text_.substr(at_, 1)), "'");
     }
     MDH_RETURN_IF_ERROR(ExpandEllipses(arrow, has_output, syntax));
     for (const EinsumWord& operand : syntax.operands) {
@@ -92,19 +92,17 @@ class EinsumParser {
     const bool has_ellipsis = HasEllipsis(word);
     const size_t letters = word.size() - (has_ellipsis ? 1 : 0), rank = shapes_[number].size();
     if (has_ellipsis ? rank >= letters : rank == letters) return rank - letters;
-    return source_.ErrorAt(
-        word.empty() ? 0 : word[0].offset,
-        absl::StrCat("operand ", number + 1, " has ", letters,
-                     letters == 1 ? " letter" : " letters", has_ellipsis ? " and '...'" : "",
-                     ", but its shape has ", rank, rank == 1 ? " dimension" : " dimensions"));
+    return source_.ErrorAt(word.empty() ? 0 : word[0].offset, "operand ", number + 1, " has ",
+                           letters, letters == 1 ? " letter" : " letters",
+                           has_ellipsis ? " and '...'" : "", ", but its shape has ", rank,
+                           rank == 1 ? " dimension" : " dimensions");
   }
 
   Status ExpandEllipses(size_t arrow, bool has_output, EinsumSyntax& syntax) {
     if (shapes_.empty()) return ForbidEllipses(syntax);
     if (shapes_.size() != syntax.operands.size()) {
-      return source_.ErrorAt(
-          0, absl::StrCat("there are ", syntax.operands.size(), " operands, but ", shapes_.size(),
-                          shapes_.size() == 1 ? " shape" : " shapes"));
+      return source_.ErrorAt(0, "there are ", syntax.operands.size(), " operands, but ",
+                             shapes_.size(), shapes_.size() == 1 ? " shape" : " shapes");
     }
     std::vector<size_t> ranks;
     for (size_t n = 0; n < syntax.operands.size(); ++n) {
@@ -113,8 +111,8 @@ class EinsumParser {
     }
     ellipsis_rank_ = *std::ranges::max_element(ranks);
     if (has_output && !HasEllipsis(syntax.output) && ellipsis_rank_ > 0) {
-      return source_.ErrorAt(arrow, absl::StrCat("the output lacks '...', which stands for ",
-                                                 ellipsis_rank_, " dimensions of the operands"));
+      return source_.ErrorAt(arrow, "the output lacks '...', which stands for ", ellipsis_rank_,
+                             " dimensions of the operands");
     }
     for (size_t n = 0; n < ranks.size(); ++n) Expand(ranks[n], syntax.operands[n]);
     Expand(ellipsis_rank_, syntax.output);
@@ -173,11 +171,10 @@ class EinsumParser {
     std::map<std::string, int> seen;
     for (const EinsumLetter& letter : output) {
       if (count_.count(letter.name) == 0) {
-        return source_.ErrorAt(letter.offset, absl::StrCat("'", letter.name, "' is in no operand"));
+        return source_.ErrorAt(letter.offset, "'", letter.name, "' is in no operand");
       }
       if (++seen[letter.name] > 1) {
-        return source_.ErrorAt(letter.offset,
-                               absl::StrCat("'", letter.name, "' is twice in the output"));
+        return source_.ErrorAt(letter.offset, "'", letter.name, "' is twice in the output");
       }
     }
     return absl::OkStatus();

@@ -167,9 +167,9 @@ class LawChecker {
     const ResultTuple both = f_(identity, identity);
     for (size_t r = 0; r < both.size(); ++r) {
       if (!IsNan(both[r]) || IsNan(identity[r])) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
-                       "': ", f_.Call(identity, identity), " is ", TupleText(both)));
+      return InvalidArgument(TupleText(identity), " is no identity of combine operator '",
+                             f_.name(), "': ", f_.Call(identity, identity), " is ",
+                             TupleText(both));
     }
     for (const ResultTuple& sample : samples_) {
       for (const bool is_left : {true, false}) {
@@ -178,9 +178,8 @@ class LawChecker {
         const ResultTuple combined = f_(a, b);
         const bool is_nan = !IsFinite(combined);
         if (!is_nan && !Differ(combined, sample)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
-                         "': ", f_.Call(a, b), " is ", TupleText(combined)));
+        return InvalidArgument(TupleText(identity), " is no identity of combine operator '",
+                               f_.name(), "': ", f_.Call(a, b), " is ", TupleText(combined));
       }
     }
     return absl::OkStatus();
@@ -188,8 +187,8 @@ class LawChecker {
 
  private:
   Status Violated(absl::string_view law, const std::string& one, const std::string& other) const {
-    return absl::InvalidArgumentError(absl::StrCat("combine operator '", f_.name(), "' is not ",
-                                                   law, ": ", one, ", but ", other));
+    return InvalidArgument("combine operator '", f_.name(), "' is not ", law, ": ", one, ", but ",
+                           other);
   }
 
   const Operation f_;

@@ -18,7 +18,7 @@ constexpr size_t kMostFactors = 12;
 
 template <typename... Parts>
 Status NoContraction(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
+  return InvalidArgument(parts...);
 }
 
 // The factors of f: what they depend on decides what they are for. All are of the products' type.

@@ -60,7 +60,7 @@ bool FitsArithmetic(const IndexFunction& first, const IndexFunction& second) {
 }
 
 Status CoefficientsTooLarge() {
-  return absl::ResourceExhaustedError("coefficients are too large to compare accesses");
+  return ResourceExhausted("coefficients are too large to compare accesses");
 }
 
 }  // namespace

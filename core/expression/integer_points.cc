@@ -48,7 +48,7 @@ class Search {
   // Narrows `box` to a single point and returns true, or returns false.
   Result<bool> Solve(Box* box) {
     if (--*steps_ < 0) {
-      return absl::ResourceExhaustedError("the search for integer solutions was given up");
+      return ResourceExhausted("the search for integer solutions was given up");
     }
     if (!Propagate(box)) return false;
     int variable = -1;

@@ -94,9 +94,8 @@ Result<OpenMpRuntime> FindOpenMpRuntime() {
       Find(library, "omp_get_thread_num", &runtime.thread)) {
     return runtime;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no OpenMP runtime to run kernels on: neither ", kFiles[0], " nor ",
-                   kFiles[1], " can be loaded"));
+  return FailedPrecondition("there is no OpenMP runtime to run kernels on: neither ", kFiles[0],
+                            " nor ", kFiles[1], " can be loaded");
 }
 
 Result<int> ThreadsOfOpenMp() {

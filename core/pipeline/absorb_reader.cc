@@ -84,9 +84,8 @@ class ReaderAbsorber {
           point = InversePoint(read, reader.dimensions(), *written, results, view.extents, false);
         }
         if (!point.has_value() || (!point_.empty() && *point != point_)) {
-          return Obstacle(absl::StrCat("the points of '", reader.name(),
-                                       "' are not the results of '", producer_.expression.name(),
-                                       "' one by one"));
+          return Obstacle("the points of '", reader.name(), "' are not the results of '",
+                          producer_.expression.name(), "' one by one");
         }
         point_ = *std::move(point);
       }
@@ -172,11 +171,11 @@ Result<Pipeline> AbsorbReader(const Pipeline& pipeline, int producer, int consum
   const bool reads =
       std::ranges::any_of(to.inputs, [&](int input) { return pipeline.writer(input) == producer; });
   if (!reads) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
-                                 from.expression.name(), "' writes"));
+    return Obstacle("'", to.expression.name(), "' reads nothing of what '", from.expression.name(),
+                    "' writes");
   }
   if (to.expression.has_reduction() || to.expression.has_prefix_sum()) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' combines points"));
+    return Obstacle("'", to.expression.name(), "' combines points");
   }
   MDH_ASSIGN_OR_RETURN(PipelineStep absorbed,
                        ReaderAbsorber(pipeline, producer, consumer).Absorbed());

@@ -65,8 +65,8 @@ class ProducerInliner {
                                    FunctionBuilder* builder) {
     const bool leaves = Leaves(view, a, builder_.dimensions());
     if (leaves && view.boundary.kind == Boundary::Kind::kClamp) {
-      return Obstacle(absl::StrCat("'", consumer_.expression.name(), "' reads '", view.name,
-                                   "' clamped at its border, which is no affine index"));
+      return Obstacle("'", consumer_.expression.name(), "' reads '", view.name,
+                      "' clamped at its border, which is no affine index");
     }
     const auto output =
         static_cast<int>(std::ranges::find(producer_.outputs, buffer) - producer_.outputs.begin());
@@ -81,9 +81,9 @@ class ProducerInliner {
       if (leaves) values = OrOutside(view, a, values, builder);
       return values;
     }
-    return Obstacle(absl::StrCat("which point of '", producer_.expression.name(), "' writes what '",
-                                 consumer_.expression.name(), "' reads of '", view.name,
-                                 "' does not follow from its indices"));
+    return Obstacle("which point of '", producer_.expression.name(), "' writes what '",
+                    consumer_.expression.name(), "' reads of '", view.name,
+                    "' does not follow from its indices");
   }
 
   // What the producer writes by an access of an output, as it is stored.
@@ -168,11 +168,11 @@ Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int cons
   const PipelineStep& to = pipeline.steps()[consumer];
   const auto reads = [&](int output) { return std::ranges::count(to.inputs, output) > 0; };
   if (std::ranges::none_of(from.outputs, reads)) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
-                                 from.expression.name(), "' writes"));
+    return Obstacle("'", to.expression.name(), "' reads nothing of what '", from.expression.name(),
+                    "' writes");
   }
   if (from.expression.has_reduction() || from.expression.has_prefix_sum()) {
-    return Obstacle(absl::StrCat("'", from.expression.name(), "' combines points"));
+    return Obstacle("'", from.expression.name(), "' combines points");
   }
   MDH_ASSIGN_OR_RETURN(PipelineStep inlined,
                        ProducerInliner(pipeline, producer, consumer).Consumer());

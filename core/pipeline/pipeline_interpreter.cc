@@ -110,18 +110,16 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              Intermediates intermediates, const RunStep& run) {
   const std::vector<int> given = pipeline.BuffersOf(Role::kInput);
   if (inputs.size() != given.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
-                                                   given.size(), " inputs, but ", inputs.size(),
-                                                   " were given"));
+    return InvalidArgument("pipeline '", pipeline.name(), "' has ", given.size(), " inputs, but ",
+                           inputs.size(), " were given");
   }
   const bool is_wide = intermediates == Intermediates::kWide;
   std::vector<BufferBytes> contents(pipeline.buffers().size());
   for (size_t n = 0; n < given.size(); ++n) {
     const PipelineBuffer& buffer = pipeline.buffers()[given[n]];
     if (static_cast<int64_t>(inputs[n].size()) != buffer.size_bytes()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", buffer.name, "' has ",
-                                                     buffer.size_bytes(), " bytes, but ",
-                                                     inputs[n].size(), " were given"));
+      return InvalidArgument("input '", buffer.name, "' has ", buffer.size_bytes(), " bytes, but ",
+                             inputs[n].size(), " were given");
     }
     contents[given[n]] =
         is_wide ? ConvertedElements(inputs[n], buffer.type, WideType(buffer.type)) : inputs[n];

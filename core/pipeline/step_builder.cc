@@ -307,6 +307,4 @@ Result<Pipeline> Reordered(PipelineSpec spec) {
   return rewritten;
 }
 
-Status Obstacle(absl::string_view why) { return absl::FailedPreconditionError(why); }
-
 }  // namespace mdh

@@ -126,6 +126,9 @@ Result<Pipeline> Reordered(PipelineSpec spec);
 bool DependsOn(const Pipeline& pipeline, int to, int from);
 
 // A rewrite that is not legal, and why.
-Status Obstacle(absl::string_view why);
+template <typename... Parts>
+Status Obstacle(const Parts&... why) {
+  return FailedPrecondition(why...);
+}
 
 }  // namespace mdh

@@ -97,10 +97,10 @@ bool Exists(ScalarOp op, ScalarType type) {
 }
 
 Status WrongTypes(ScalarOp op, absl::Span<const ScalarType> operands) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "operation '", Info(op).name, "' does not exist for ",
-      absl::StrJoin(operands, ", ",
-                    [](std::string* out, ScalarType t) { absl::StrAppend(out, Name(t)); })));
+  return InvalidArgument("operation '", Info(op).name, "' does not exist for ",
+                         absl::StrJoin(operands, ", ", [](std::string* out, ScalarType t) {
+                           absl::StrAppend(out, Name(t));
+                         }));
 }
 
 // Of two numbers the smaller one; -0 is less than 0.
@@ -285,16 +285,15 @@ absl::Span<const ScalarOpInfo> AllScalarOps() { return kOps; }
 Result<ScalarType> ResultType(ScalarOp op, absl::Span<const ScalarType> operands) {
   const ScalarOpInfo& info = Info(op);
   if (static_cast<int>(operands.size()) != info.operands) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "operation '", info.name, "' takes ", info.operands, " operands, not ", operands.size()));
+    return InvalidArgument("operation '", info.name, "' takes ", info.operands, " operands, not ",
+                           operands.size());
   }
   switch (op) {
     case ScalarOp::kParameter:
     case ScalarOp::kConstant:
     case ScalarOp::kCast:
     case ScalarOp::kTable:
-      return absl::InvalidArgumentError(
-          absl::StrCat("the type of a ", info.name, " does not follow from its operands"));
+      return InvalidArgument("the type of a ", info.name, " does not follow from its operands");
     case ScalarOp::kSelect:
       if (operands[0] != ScalarType::kBool || operands[1] != operands[2]) {
         return WrongTypes(op, operands);

@@ -107,7 +107,7 @@ size_t ScheduleCursor::offset() {
 
 Status ScheduleCursor::Unexpected(absl::string_view expected) {
   if (AtLineEnd()) {
-    return ErrorAt(offset_, absl::StrCat("expected ", expected, ", found the end of the line"));
+    return ErrorAt(offset_, "expected ", expected, ", found the end of the line");
   }
   const size_t name = NameLength(rest());
   const absl::string_view found = rest().substr(0, std::max<size_t>(1, std::min<size_t>(name, 40)));
@@ -115,7 +115,7 @@ Status ScheduleCursor::Unexpected(absl::string_view expected) {
   const std::string shown = absl::ascii_isprint(byte)
                                 ? absl::StrCat("'", found, "'")
                                 : absl::StrCat("byte 0x", absl::Hex(byte, absl::kZeroPad2));
-  return ErrorAt(offset_, absl::StrCat("expected ", expected, ", found ", shown));
+  return ErrorAt(offset_, "expected ", expected, ", found ", shown);
 }
 
 }  // namespace mdh

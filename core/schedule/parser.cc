@@ -67,8 +67,7 @@ class ScheduleParser {
     if (names_.LayerOf(name) < 0) {
       MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
     }
-    return cursor_.ErrorAt(at,
-                           absl::StrCat("expected '", name, ":' and what layer ", name, " has"));
+    return cursor_.ErrorAt(at, "expected '", name, ":' and what layer ", name, " has");
   }
 
   // A decision whose values are a choice; what is free is none.
@@ -102,8 +101,7 @@ class ScheduleParser {
     const size_t at = cursor_.offset();
     const LayerRole role = names_.model().layers[layer].role;
     const auto not_here = [&](absl::string_view what) {
-      return cursor_.ErrorAt(at,
-                             absl::StrCat(what, "; layer ", names_.LayerName(layer), " is none"));
+      return cursor_.ErrorAt(at, what, "; layer ", names_.LayerName(layer), " is none");
     };
     if (cursor_.Accept("on")) {
       const bool is_core =
@@ -164,7 +162,7 @@ class ScheduleParser {
         MDH_ASSIGN_OR_RETURN(level.dimension, names_.Dimension(&cursor_));
       }
       if (!seen.insert(level).second) {
-        return cursor_.ErrorAt(at, absl::StrCat(names_.LevelName(level), " has a place already"));
+        return cursor_.ErrorAt(at, names_.LevelName(level), " has a place already");
       }
       (order.has_others ? order.after : order.before).push_back(level);
     } while (cursor_.Accept(","));
@@ -184,11 +182,10 @@ class ScheduleParser {
       const size_t at = cursor_.offset();
       if (cursor_.Accept("in")) {
         if (!names_.is_explicit()) {
-          return cursor_.ErrorAt(at,
-                                 absl::StrCat("memory of ", names_.model().name,
-                                              " are caches, which copy by themselves; packed "
-                                              "copies are 'copy never', 'copy whole' or 'copy at "
-                                              "LAYER'"));
+          return cursor_.ErrorAt(at, "memory of ", names_.model().name,
+                                 " are caches, which copy by themselves; packed "
+                                 "copies are 'copy never', 'copy whole' or 'copy at "
+                                 "LAYER'");
         }
         has_regions = true;
         MDH_RETURN_IF_ERROR(ReadRegion(&regions));
@@ -218,8 +215,8 @@ class ScheduleParser {
       const size_t level_at = cursor_.offset();
       MDH_ASSIGN_OR_RETURN(step.from, names_.Level(&cursor_));
       if (names_.model().layers[step.from.layer].memory_region.empty()) {
-        return cursor_.ErrorAt(level_at, absl::StrCat("layer ", names_.LayerName(step.from.layer),
-                                                      " has no loops, but cores"));
+        return cursor_.ErrorAt(level_at, "layer ", names_.LayerName(step.from.layer),
+                               " has no loops, but cores");
       }
     }
     regions->steps.push_back(step);
@@ -351,7 +348,7 @@ Result<std::vector<int>> ParseGroup(const ScheduleNames& names, ScheduleCursor* 
     const size_t at = cursor->offset();
     MDH_ASSIGN_OR_RETURN(const int d, names.Dimension(cursor));
     if (std::ranges::find(group, d) != group.end()) {
-      return cursor->ErrorAt(at, absl::StrCat(names.DimensionName(d), " is named already"));
+      return cursor->ErrorAt(at, names.DimensionName(d), " is named already");
     }
     group.push_back(d);
   } while (cursor->Accept(","));

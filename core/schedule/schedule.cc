@@ -214,8 +214,8 @@ Result<Schedule> Schedule::Parse(std::string_view text, const Expression& expres
   const Source source({source_name.data(), source_name.size()}, {text.data(), text.size()});
   constexpr size_t kMaxBytes = size_t{1} << 20;
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
-                                                   " bytes; at most ", kMaxBytes, " are allowed"));
+    return InvalidArgument("the schedule has ", text.size(), " bytes; at most ", kMaxBytes,
+                           " are allowed");
   }
   if (IsInSteps(source.text())) {
     MDH_ASSIGN_OR_RETURN(const std::string lines,
@@ -265,19 +265,18 @@ bool Schedule::AllowsFused(const FusedDimensions& fused) const {
 Status Schedule::Allows(const TuningParameters& p) const {
   const Implementation& i = *implementation_;
   if (p.system_model != i.model.name) {
-    return absl::InvalidArgumentError(absl::StrCat(i.source_name, ": the schedule is for ",
-                                                   i.model.name, ", not for ", p.system_model));
+    return InvalidArgument(i.source_name, ": the schedule is for ", i.model.name, ", not for ",
+                           p.system_model);
   }
   if (!AllowsFused(p.fused)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(i.source_name, ": other dimensions are run through as one"));
+    return InvalidArgument(i.source_name, ": other dimensions are run through as one");
   }
   if (is_free()) return absl::OkStatus();
   MDH_ASSIGN_OR_RETURN(const Expression divided, DividedExpression(i.expression, p));
   const ScheduleFacts facts(divided, i.model, p);
   if (facts.has_exchanged_layers()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        i.source_name, ": levels belong to other layers than their own, as in no schedule"));
+    return InvalidArgument(i.source_name,
+                           ": levels belong to other layers than their own, as in no schedule");
   }
   for (const Decision& decision : i.decisions) {
     std::string found;
@@ -296,8 +295,8 @@ Status Schedule::Allows(const TuningParameters& p) const {
       if (!value.has_value() || AllowsValue(decision, facts, *value)) continue;
       found = absl::StrCat("it is ", ValueText(decision, *value, i.names));
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision), "' does not allow it: ", found));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", found);
   }
   return absl::OkStatus();
 }

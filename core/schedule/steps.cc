@@ -96,19 +96,19 @@ class StepReader {
     do {
       const size_t at = cursor_.offset();
       if (std::ssize(step->sizes) == rank()) {
-        return cursor_.ErrorAt(at, absl::StrCat("a step has ", rank(), " sizes"));
+        return cursor_.ErrorAt(at, "a step has ", rank(), " sizes");
       }
       const int d = static_cast<int>(step->sizes.size());
       MDH_ASSIGN_OR_RETURN(step->sizes.emplace_back(), ReadSize());
       const std::string whole = absl::StrCat(names_.expression().dimensions()[d].size);
       if (step->number == 0 && step->sizes[d] != whole) {
-        return cursor_.ErrorAt(at, absl::StrCat("step 0 has the sizes of the expression: ",
-                                                names_.DimensionName(d), " is ", whole));
+        return cursor_.ErrorAt(
+            at, "step 0 has the sizes of the expression: ", names_.DimensionName(d), " is ", whole);
       }
     } while (Accept(","));
     MDH_RETURN_IF_ERROR(Expect(")"));
     if (std::ssize(step->sizes) == rank()) return absl::OkStatus();
-    return cursor_.ErrorAt(step->offset, absl::StrCat("a step has ", rank(), " sizes"));
+    return cursor_.ErrorAt(step->offset, "a step has ", rank(), " sizes");
   }
 
   Result<std::string> ReadSize() {
@@ -149,8 +149,8 @@ class StepReader {
       }
       const Buffer& buffer = names_.BufferAt(placed.buffer, is_output);
       if (!placed.layout.empty() && placed.layout.size() != buffer.extents.size()) {
-        return cursor_.ErrorAt(at, absl::StrCat(buffer.name, " has ", buffer.extents.size(),
-                                                " dimensions, numbered from 1"));
+        return cursor_.ErrorAt(at, buffer.name, " has ", buffer.extents.size(),
+                               " dimensions, numbered from 1");
       }
       step->buffers.push_back(std::move(placed));
     } while (Accept(","));
@@ -172,8 +172,8 @@ class StepReader {
       if (kind != "FOR" && step->number > 0) {
         step->layer = CoreLayer(kind);
         if (step->layer < 0) {
-          return cursor_.ErrorAt(at, absl::StrCat("unknown tag '", kind, "'; there are FOR, ",
-                                                  absl::StrJoin(CoreNames(), ", ")));
+          return cursor_.ErrorAt(at, "unknown tag '", kind, "'; there are FOR, ",
+                                 absl::StrJoin(CoreNames(), ", "));
         }
       }
       MDH_RETURN_IF_ERROR(Expect("."));
@@ -228,9 +228,9 @@ class StepReader {
     std::vector<std::string> layers;
     for (const AsmLayer& layer : names_.model().layers) layers.push_back(layer.name);
     return cursor_.ErrorAt(step.offset,
-                           absl::StrCat("there is no layer left for this step behind those that "
-                                        "cut the same dimensions before it; ",
-                                        names_.model().name, " has ", absl::StrJoin(layers, ", ")));
+                           "there is no layer left for this step behind those that "
+                           "cut the same dimensions before it; ",
+                           names_.model().name, " has ", absl::StrJoin(layers, ", "));
   }
 
   // ---- Lines ----

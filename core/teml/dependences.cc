@@ -244,12 +244,10 @@ class DependenceCheck {
   }
 
   Status TooMuch(const PlacedLeaf& first, const PlacedLeaf& second) const {
-    return text_.ErrorAt(
-        PlaceOf(first, second),
-        absl::StrCat("whether these loops keep the order of ",
-                     text_.LineOf(first.leaf->assignment->token), " and ",
-                     text_.LineOf(second.leaf->assignment->token),
-                     " takes too long to decide; unroll less, or generate separate nests"));
+    return text_.ErrorAt(PlaceOf(first, second), "whether these loops keep the order of ",
+                         text_.LineOf(first.leaf->assignment->token), " and ",
+                         text_.LineOf(second.leaf->assignment->token),
+                         " takes too long to decide; unroll less, or generate separate nests");
   }
 
   // Loops around both.
@@ -337,13 +335,12 @@ class DependenceCheck {
             : absl::StrCat("would write '", behind.target->name, "' (", text_.LineOf(behind.token),
                            ") before ", text_.LineOf(before.token), " has read it");
     return text_.ErrorAt(
-        PlaceOf(first, second),
-        absl::StrCat("these loops ", what, ElementText(*other.tensor, element),
-                     any_order == nullptr ? ""
-                                          : absl::StrCat(", as iterations of '",
-                                                         any_order->iterator, "' run in any order"),
-                     "; fuse fewer loops, or let codegen list nests of their own in the order of "
-                     "the statements"));
+        PlaceOf(first, second), "these loops ", what, ElementText(*other.tensor, element),
+        any_order == nullptr
+            ? ""
+            : absl::StrCat(", as iterations of '", any_order->iterator, "' run in any order"),
+        "; fuse fewer loops, or let codegen list nests of their own in the order of "
+        "the statements");
   }
 
   const std::vector<GeneratedLoops>& generated_;

@@ -46,10 +46,9 @@ Status InferPlain(const std::vector<IteratorUse>& uses, const ProgramText& text,
         ExtentOf(use) == ExtentOf(least) || (!use.is_target && IsStencil(uses, use, iterator));
     if (!fits) {
       return text.ErrorAt(
-          use.token,
-          absl::StrCat("'", iterator, "' indexes ", PlaceOfUse(use), ", and ", PlaceOfUse(least),
-                       ": shape inference fails (14, 15); use another iterator, or tensors of one "
-                       "extent"));
+          use.token, "'", iterator, "' indexes ", PlaceOfUse(use), ", and ", PlaceOfUse(least),
+          ": shape inference fails (14, 15); use another iterator, or tensors of one "
+          "extent");
     }
     (*ranges)[iterator] = ExtentOf(least);
   }
@@ -115,11 +114,10 @@ Status CheckInside(const std::vector<IteratorUse>& uses, const Ranges& ranges,
     // What is shown need not be exact beyond 2^62.
     const WideSum shown = least < 0 ? std::max(least, WideSum{INT64_MIN / 2})
                                     : std::min(most, WideSum{INT64_MAX / 2});
-    return text.ErrorAt(
-        use.token, absl::StrCat("the index ", ToText(*use.index), " reaches ",
-                                static_cast<int64_t>(shown), " in ", PlaceOfUse(use),
-                                ": shape inference fails (14, 15); enlarge the tensor, or the "
-                                "iterator goes less far where it indexes a shorter tensor alone"));
+    return text.ErrorAt(use.token, "the index ", ToText(*use.index), " reaches ",
+                        static_cast<int64_t>(shown), " in ", PlaceOfUse(use),
+                        ": shape inference fails (14, 15); enlarge the tensor, or the "
+                        "iterator goes less far where it indexes a shorter tensor alone");
   }
   return absl::OkStatus();
 }

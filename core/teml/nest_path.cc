@@ -91,8 +91,7 @@ PathLoopKind KindOf(const CountedLoop& loop) {
 }
 
 Status Irregular() {
-  return absl::FailedPreconditionError(
-      "its copies do not fill all points of the loops that were unrolled");
+  return FailedPrecondition("its copies do not fill all points of the loops that were unrolled");
 }
 
 // A loop that was unrolled.

@@ -16,8 +16,9 @@ class ProgramText {
  public:
   explicit ProgramText(const Source& source) : source_(source) {}
 
-  Status ErrorAt(const Token& token, absl::string_view message) const {
-    return source_.ErrorAt(token.offset, message);
+  template <typename... Parts>
+  Status ErrorAt(const Token& token, const Parts&... message) const {
+    return source_.ErrorAt(token.offset, message...);
   }
   // "line 12".
   std::string LineOf(const Token& token) const {

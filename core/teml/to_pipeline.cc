@@ -27,9 +27,8 @@ class PipelineMaker {
   Result<TemlSteps> Make() {
     FindLive();
     if (live_.size() > Pipeline::kMaxSteps) {
-      return absl::InvalidArgumentError(absl::StrCat("the program has ", live_.size(),
-                                                     " assignments; at most ", Pipeline::kMaxSteps,
-                                                     " are allowed"));
+      return InvalidArgument("the program has ", live_.size(), " assignments; at most ",
+                             Pipeline::kMaxSteps, " are allowed");
     }
     AddInputs();
     for (const TensorAssignment* assignment : live_) {

@@ -39,10 +39,10 @@ class ScheduleWriter {
     const std::vector<Path>& groups = layers_.groups;
     if (groups.size() <= memory_.size()) return absl::OkStatus();
     return WithOffsetInProgram(
-        absl::InvalidArgumentError(absl::StrCat(
+        InvalidArgument(
             groups.size(), " groups of sequential loops, ", model_.name, " has ", memory_.size(),
             " memory layers (", absl::StrJoin(memory_, ", "),
-            "); a group is loops of different iterators, so stripmine or tile less often")),
+            "); a group is loops of different iterators, so stripmine or tile less often"),
         groups[memory_.size()][0].token.offset);
   }
 
@@ -237,7 +237,7 @@ class ScheduleMaker {
     if (numbers.size() < 2) return absl::OkStatus();
     const std::vector<int> both(numbers.begin(), numbers.end());
     const bool is_one_body = trees.size() == 1 && PerfectDepthOf(trees) == DepthOf(trees);
-    Status obstacle = absl::FailedPreconditionError("loops around some of them are not fused");
+    Status obstacle = FailedPrecondition("loops around some of them are not fused");
     for (size_t n = 1; n < both.size(); ++n) {
       const int first = StepOf(both[0], *pipeline), second = StepOf(both[n], *pipeline);
       if (first < 0 || second < 0) continue;
@@ -301,9 +301,9 @@ class ScheduleMaker {
                            outer->second >= assignment.ranges.at(iterator);
       if (!divides) {
         return WithOffsetInProgram(
-            absl::InvalidArgumentError(absl::StrCat(
-                "parts of ", loop.points, " points of '", iterator, "' do not divide the parts of ",
-                outer->second, " around them, as they must in kernels")),
+            InvalidArgument("parts of ", loop.points, " points of '", iterator,
+                            "' do not divide the parts of ", outer->second,
+                            " around them, as they must in kernels"),
             loop.token.offset);
       }
       around[loop.iterator] = loop.points;

@@ -89,11 +89,10 @@ class AffineParser {
       return value;
     }
     if (names_.dimensions.empty()) {
-      return stream_.ErrorAt(token, absl::StrCat("unknown size '", token.text, "'"));
+      return stream_.ErrorAt(token, "unknown size '", token.text, "'");
     }
-    return stream_.ErrorAt(token,
-                           absl::StrCat("unknown dimension '", token.text, "'; the dimensions are ",
-                                        absl::StrJoin(names_.dimensions, ", ")));
+    return stream_.ErrorAt(token, "unknown dimension '", token.text, "'; the dimensions are ",
+                           absl::StrJoin(names_.dimensions, ", "));
   }
 
   static bool IsConstant(const AffineIndex& value) {
@@ -130,15 +129,14 @@ class AffineParser {
     if (divisor.constant == 0) return stream_.ErrorAt(at, "division by zero");
     if (divisor.constant == -1) return Scale(at, -1, value);
     if (value->constant % divisor.constant != 0) {
-      return stream_.ErrorAt(
-          at, absl::StrCat(value->constant, " / ", divisor.constant, " has a remainder"));
+      return stream_.ErrorAt(at, value->constant, " / ", divisor.constant, " has a remainder");
     }
     value->constant /= divisor.constant;
     return absl::OkStatus();
   }
 
   Status TooLarge(const Token& at) const {
-    return stream_.ErrorAt(at, "the value does not fit in 63 bits", absl::StatusCode::kOutOfRange);
+    return stream_.OutOfRangeAt(at, "the value does not fit in 63 bits");
   }
 
   TokenStream& stream_;

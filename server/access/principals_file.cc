@@ -27,7 +27,7 @@ Result<bool> PrincipalsFile::Reload() {
   text_ = std::move(text);
   Result<std::shared_ptr<const Principals>> parsed = Principals::Parse(text_);
   if (!parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path_, ", ", parsed.status().message()));
+    return InvalidArgument(path_, ", ", parsed.status().message());
   }
   current_ = *std::move(parsed);
   return true;

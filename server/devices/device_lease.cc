@@ -17,8 +17,7 @@ Status DeviceLease::CheckHealth() {
 Status DeviceLease::CheckHeld() {
   if (!is_revoked_) return absl::OkStatus();
   GiveUp();
-  return absl::FailedPreconditionError(
-      absl::StrCat("unhealthy: ", device_.name(), " was given to another job"));
+  return FailedPrecondition("unhealthy: ", device_.name(), " was given to another job");
 }
 
 void DeviceLease::GiveUp() {

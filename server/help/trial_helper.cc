@@ -112,7 +112,7 @@ void TrialHelper::HelpWith(TuningDevice& device, const HelpedJob& job) {
     absl::MutexLock lock(&mutex_);
     helping_[&device] = {&lease};
   }
-  const Status status = is_ending_ ? absl::CancelledError("") : MeasureFor(job, device, lease);
+  const Status status = is_ending_ ? Cancelled("") : MeasureFor(job, device, lease);
   {
     absl::MutexLock lock(&mutex_);
     helping_.erase(&device);
@@ -169,9 +169,9 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
   std::vector<MeasuredTrial> measured;
   while (!lease.is_revoked()) {
     // A job of this daemon comes first.
-    if (options_.is_wanted(device)) return absl::AbortedError("the device is wanted");
+    if (options_.is_wanted(device)) return Aborted("the device is wanted");
     // What was measured with another compiler says nothing of the owner's kernels.
-    if (device.HasNewCompilers()) return absl::AbortedError("a compiler was replaced");
+    if (device.HasNewCompilers()) return Aborted("a compiler was replaced");
     const int room = most - static_cast<int>(in_work.size());
     const Result<std::vector<OfferedTrial>> offers =
         board_.Exchange(seat, options_.lease, measured, in_work, room);
@@ -192,13 +192,13 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, lease.Next());
     in_work.erase(std::remove(in_work.begin(), in_work.end(), finished.number), in_work.end());
     if (WasCancelled(finished.measurement)) {
-      return absl::UnavailableError("a trial was cut short");
+      return Unavailable("a trial was cut short");
     }
     measured.push_back({seat, finished.number,
                         ToMessage(finished.number, finished.measurement).SerializeAsString()});
     options_.on_measured();
   }
-  return absl::AbortedError("the device was taken back");
+  return Aborted("the device was taken back");
 }
 
 void TrialHelper::Watch() {

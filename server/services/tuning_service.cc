@@ -179,7 +179,7 @@ grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
                             .source = request->source()};
         for (const int state : request->states()) {
           if (!v1::TuningJobState_IsValid(state)) {
-            return InvalidField("states", absl::StrCat("there is no state number ", state));
+            return InvalidField("states", "there is no state number ", state);
           }
           filter.states.push_back(static_cast<v1::TuningJobState>(state));
         }

@@ -76,9 +76,9 @@ void WatchStreams::OnEvent(WatchStream& stream, Event event) {
 
 Status WatchStreams::Refusal(const Status& end) const {
   if (!end.ok() || served_.size() < max_streams_) return end;
-  return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                       "more than ", max_streams_, " clients watch already; try again later")),
-                   absl::Seconds(10));
+  return WithRetry(
+      ResourceExhausted("more than ", max_streams_, " clients watch already; try again later"),
+      absl::Seconds(10));
 }
 
 void WatchStreams::Handle(const Happened& happened, const Status& end) {
@@ -119,8 +119,7 @@ void WatchStreams::AwaitWork(absl::Time last, absl::Duration pause) {
 }
 
 void WatchStreams::Work() {
-  const Status stopping =
-      WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5));
+  const Status stopping = WithRetry(Unavailable("the daemon is stopping"), absl::Seconds(5));
   absl::Time last = absl::InfinitePast();
   absl::Duration pause = kMostPause;
   while (true) {

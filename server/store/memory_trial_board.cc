@@ -42,9 +42,7 @@ class MemoryBoardWatch final : public BoardWatch {
   const std::shared_ptr<BoardSignal> signal_;
 };
 
-Status NoSeat(int64_t seat) {
-  return absl::AbortedError(absl::StrCat("seat ", seat, " of a helper is gone"));
-}
+Status NoSeat(int64_t seat) { return Aborted("seat ", seat, " of a helper is gone"); }
 
 class MemoryTrialBoard final : public TrialBoard {
  public:
@@ -134,7 +132,7 @@ Result<TrialBoard::News> MemoryTrialBoard::Trade(const JobClaim& claim,
   absl::MutexLock lock(&mutex_);
   const auto job = jobs_.find(claim.number);
   if (job == jobs_.end() || job->second.job.epoch != claim.epoch) {
-    return absl::NotFoundError(absl::StrCat("job ", claim.number, " asks for no help"));
+    return NotFound("job ", claim.number, " asks for no help");
   }
   for (const MeasuredTrial& trial : settled) {
     const auto helper = helpers_.find(trial.seat);
@@ -202,7 +200,7 @@ Result<int64_t> MemoryTrialBoard::Join(const HelpedJob& job, const std::string& 
   absl::MutexLock lock(&mutex_);
   const auto announced = jobs_.find(job.number);
   if (announced == jobs_.end() || announced->second.job.epoch != job.epoch) {
-    return absl::AbortedError(absl::StrCat("job ", job.number, " asks for no help any more"));
+    return Aborted("job ", job.number, " asks for no help any more");
   }
   const int64_t seat = NewSeat();
   helpers_[seat] = {job.number, name, NowNs() + absl::ToInt64Nanoseconds(lease)};

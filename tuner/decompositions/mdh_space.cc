@@ -19,14 +19,13 @@ Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
   MDH_RETURN_IF_ERROR(ValidateDevice(problem.device));
   const SystemModel& model = problem.model;
   if (model.kind != problem.device.kind) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("search space: model ", model.name, " is not for the kind of device that ",
-                     problem.device.name.empty() ? "was given" : problem.device.name, " is of"));
+    return InvalidArgument(
+        "search space: model ", model.name, " is not for the kind of device that ",
+        problem.device.name.empty() ? "was given" : problem.device.name, " is of");
   }
   if (HasRole(model, LayerRole::kDevices)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("search space: model ", model.name,
-                     " has several devices; what runs on one of them is tuned by itself"));
+    return InvalidArgument("search space: model ", model.name,
+                           " has several devices; what runs on one of them is tuned by itself");
   }
   const bool has_tiles = HasRole(model, LayerRole::kRegisters) || HasRole(model, LayerRole::kLanes);
   return model.memory == MemoryKind::kCaches && has_tiles ? RegisterTileSpace(std::move(problem))
@@ -85,8 +84,7 @@ Result<ScheduledKind> MakeKind(Expression expression, SystemModel model, DeviceD
                                const Schedule* schedule) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (schedule != nullptr && !schedule->AllowsFused(fused)) {
-    return absl::FailedPreconditionError(
-        "search space: the schedule runs through other dimensions as one");
+    return FailedPrecondition("search space: the schedule runs through other dimensions as one");
   }
   std::vector<int64_t> sizes;
   for (const Dimension& dimension : expression.dimensions()) sizes.push_back(dimension.size);

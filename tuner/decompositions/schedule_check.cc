@@ -171,7 +171,7 @@ std::vector<int> AllDecisions(const Schedule& schedule) {
 Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& question,
                                  const ScheduleSolver& solver, const ScheduleSolver::Answer& answer,
                                  ScheduleCheck check) {
-  if (answer.outcome == Outcome::kEmpty) return absl::FailedPreconditionError("nothing is left");
+  if (answer.outcome == Outcome::kEmpty) return FailedPrecondition("nothing is left");
   if (answer.outcome == Outcome::kFound) {
     const TuningParameters one = solver.Decode(answer);
     if (schedule.Allows(one).ok()) check.example = ToText(one);

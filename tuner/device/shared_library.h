@@ -24,7 +24,7 @@ class SharedLibrary {
   Status Load(const char* symbol, Function** function) const {
     void* const address = Address(symbol);
     if (address == nullptr) {
-      return absl::NotFoundError(absl::StrCat(path_, " has no function ", symbol));
+      return NotFound(path_, " has no function ", symbol);
     }
     *function = reinterpret_cast<Function*>(address);
     return absl::OkStatus();

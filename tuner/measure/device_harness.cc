@@ -90,7 +90,7 @@ class DeviceHarness final : public Harness {
 
   Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
     if (problem_ == nullptr) {
-      return absl::FailedPreconditionError("no problem was set before LoopNestTime");
+      return FailedPrecondition("no problem was set before LoopNestTime");
     }
     if (problem_->is_of_pipeline()) return 0;
     MDH_RETURN_IF_ERROR(MakeLoopNest());
@@ -104,8 +104,7 @@ class DeviceHarness final : public Harness {
     return MeasureDevicePeaks(device_, [&](const Kernel& kernel) -> Result<CallTime> {
       MDH_ASSIGN_OR_RETURN(const Executor::Execution execution, RunOwn(*executor, kernel));
       if (execution.failure) {
-        return absl::InternalError(
-            absl::StrCat("a microbenchmark of the device failed: ", execution.failure->reason));
+        return Internal("a microbenchmark of the device failed: ", execution.failure->reason);
       }
       const std::vector<int64_t>& times = execution.record.times_ns;
       return CallTime{static_cast<double>(*std::ranges::min_element(times)),
@@ -264,8 +263,7 @@ class DeviceHarness final : public Harness {
                                                            int64_t run_limit_ns) {
     const std::string& name = problem.expression().name();
     const auto failed = [&](const std::string& why) {
-      return absl::InternalError(
-          absl::StrCat("the plain kernel of ", name, " cannot be run: ", why));
+      return Internal("the plain kernel of ", name, " cannot be run: ", why);
     };
     const Result<Kernel> kernel =
         GeneratePlainKernel(problem.expression(), device_, problem.numerics().policy);
@@ -281,8 +279,7 @@ class DeviceHarness final : public Harness {
                                  .min_repeats = 0,
                                  .max_repeats = 0}));
     if (execution.failure && execution.failure->outcome == TrialOutcome::kTimeout) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the plain kernel of ", name, " ", execution.failure->reason));
+      return DeadlineExceeded("the plain kernel of ", name, " ", execution.failure->reason);
     }
     if (execution.failure) return failed(execution.failure->reason);
     std::vector<std::vector<std::byte>> outputs;
@@ -348,8 +345,7 @@ class DeviceHarness final : public Harness {
     }
     if (!absl::IsInternal(status)) return status;
     unhealthy_ = Message(status);
-    return absl::FailedPreconditionError(
-        absl::StrCat("unhealthy: ", ToText(options_.selector), ": ", unhealthy_));
+    return FailedPrecondition("unhealthy: ", ToText(options_.selector), ": ", unhealthy_);
   }
 
   // Whether a kernel that is known to be right is right on the device, in a new executor. Errors:
@@ -364,17 +360,17 @@ class DeviceHarness final : public Harness {
                               {{"out", ScalarType::kFloat32, kBytes}}),
                         supervisor_);
     if (absl::IsCancelled(executor.status())) return executor.status();
-    if (!executor.ok()) return absl::InternalError(executor.status().message());
+    if (!executor.ok()) return Internal(executor.status().message());
     MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
                          RunOwn(**executor, CanaryKernel(device_.kind)));
-    if (execution.failure) return absl::InternalError(execution.failure->reason);
+    if (execution.failure) return Internal(execution.failure->reason);
     std::vector<float> out(kCanaryElements);
     std::memcpy(out.data(),
                 execution.record.first->accessible[0].data() + execution.record.data_offsets[0],
                 static_cast<size_t>(kBytes));
     for (int64_t i = 0; i < kCanaryElements; ++i) {
       if (out[i] == in[i] + in[kCanaryElements - 1 - i]) continue;
-      return absl::InternalError("a kernel that is right gives wrong results");
+      return Internal("a kernel that is right gives wrong results");
     }
     return absl::OkStatus();
   }
@@ -408,8 +404,7 @@ Result<std::unique_ptr<Harness>> MakeDeviceHarness(const DeviceHarnessOptions& o
   const Result<v1::RunnerAttachedDevice> attached =
       LookForDevice(options.selector, drivers, supervisor);
   if (absl::IsNotFound(attached.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
+    return FailedPrecondition(ToText(options.selector), ": ", Message(attached.status()));
   }
   if (!attached.ok()) return attached.status();
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, FromProto(attached->description()));

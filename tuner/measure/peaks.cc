@@ -91,10 +91,9 @@ class PeakMeasuring {
     const CompileJob job = {compiler_, source + CallSource(call), PeakCompileOptions()};
     MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                          compilers_.Compile({job}, 30'000'000'000, supervisor_));
-    if (compiled[0].interrupted) return absl::CancelledError("cancelled");
+    if (compiled[0].interrupted) return Cancelled("cancelled");
     if (!compiled[0].library.empty()) return compiled[0].library;
-    return absl::InternalError(
-        absl::StrCat("a microbenchmark of the machine does not compile: ", compiled[0].reason));
+    return Internal("a microbenchmark of the machine does not compile: ", compiled[0].reason);
   }
 
   Result<RunRecord> Run(const std::string& library, int64_t elements,
@@ -108,11 +107,10 @@ class PeakMeasuring {
                         .final_call = false};
     run.options.run_limit_ns = kPeakRunLimit;
     MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, supervisor_));
-    if (record.interrupted) return absl::CancelledError("cancelled");
+    if (record.interrupted) return Cancelled("cancelled");
     const Measurement measurement = Judge(record, run, {});
     if (measurement.outcome == TrialOutcome::kOk) return record;
-    return absl::InternalError(
-        absl::StrCat("a microbenchmark of the machine failed: ", measurement.reason));
+    return Internal("a microbenchmark of the machine failed: ", measurement.reason);
   }
 
   const int threads_;

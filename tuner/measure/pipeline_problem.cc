@@ -215,7 +215,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
             absl::Span<const BufferBytes> given) -> Result<std::vector<BufferBytes>> {
           if (deadline_ns > 0) {
             const int64_t left_ns = deadline_ns - NowNs();
-            if (left_ns <= 0) return absl::DeadlineExceededError("the time is over");
+            if (left_ns <= 0) return DeadlineExceeded("the time is over");
             of_step.time_limit_ns = left_ns * kPartForReference;
           }
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
@@ -268,9 +268,8 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
   };
   const Status computed = compute();
   if (!absl::IsDeadlineExceeded(computed)) return computed;
-  return absl::DeadlineExceededError(
-      absl::StrCat("what results of pipeline '", pipeline.name(),
-                   "' are compared with cannot be computed in time: ", computed.message()));
+  return DeadlineExceeded("what results of pipeline '", pipeline.name(),
+                          "' are compared with cannot be computed in time: ", computed.message());
 }
 
 }  // namespace mdh

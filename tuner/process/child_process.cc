@@ -90,9 +90,8 @@ Status RestrictToCores(const std::vector<int>& cores) {
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
   }
   if (sched_setaffinity(0, sizeof set, &set) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("this process cannot run on the cores ",
-                                                 absl::StrJoin(cores, ", "), ": ",
-                                                 std::strerror(errno)));
+  return InvalidArgument("this process cannot run on the cores ", absl::StrJoin(cores, ", "), ": ",
+                         std::strerror(errno));
 }
 
 void LeaveNetwork() {
@@ -114,8 +113,7 @@ Result<ChildProcess> ChildProcess::Fork(const ChildLimits& limits,
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start a process: ", std::strerror(errno)));
+    return ResourceExhausted("cannot start a process: ", std::strerror(errno));
   }
   if (pid == 0) {
     EnterChild(parent, limits);

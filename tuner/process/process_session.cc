@@ -119,8 +119,7 @@ Result<ProcessSession> ProcessSession::Start(const std::string& program,
   pid_t pid = -1;
   const int error = Spawn(program, path, arguments, theirs.get(), &pid);
   if (error != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));
+    return FailedPrecondition("cannot start the runner ", program, ": ", std::strerror(error));
   }
   const timeval patience = {.tv_sec = kSendSeconds, .tv_usec = 0};
   setsockopt(sockets.ours.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

@@ -65,11 +65,11 @@ Result<Number> ElementFormula::At(absl::Span<const Number> columns) const {
     case ArithmeticOutcome::kOk:
       return result;
     case ArithmeticOutcome::kUndefined:
-      return absl::InvalidArgumentError("division by zero");
+      return InvalidArgument("division by zero");
     case ArithmeticOutcome::kOverflow:
       break;
   }
-  return absl::OutOfRangeError("overflow");
+  return OutOfRange("overflow");
 }
 
 ArithmeticOutcome ElementFormula::Evaluate(size_t index, absl::Span<const Number> columns,

@@ -13,7 +13,7 @@ namespace mdh {
 Result<ProgramFile> ReadProgramFile(const std::string& path) {
   const Result<std::string> text = ReadFileContents(path);
   if (!text.ok()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", text.status().message()));
+    return NotFound("cannot read ", path, ": ", text.status().message());
   }
   ProgramFile file;
   std::error_code error;

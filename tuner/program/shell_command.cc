@@ -34,7 +34,7 @@ struct Pipe {
 };
 
 Status Exhausted(std::string_view what) {
-  return absl::ResourceExhaustedError(absl::StrCat(std::string(what), ": ", std::strerror(errno)));
+  return ResourceExhausted(std::string(what), ": ", std::strerror(errno));
 }
 
 Result<Pipe> MakePipe() {

@@ -13,9 +13,8 @@ namespace mdh {
 namespace {
 
 Status UnknownName(const std::string& name, const std::vector<std::string>& names) {
-  return absl::InvalidArgumentError(absl::StrCat("{", name, "} is no parameter or definition",
-                                                 Suggestion(name, names),
-                                                 "; a { that is meant as such is written {{"));
+  return InvalidArgument("{", name, "} is no parameter or definition", Suggestion(name, names),
+                         "; a { that is meant as such is written {{");
 }
 
 // Between which quotes one is after a part of a command.
@@ -78,10 +77,9 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text,
     }
     const size_t end = text.find('}', n);
     if (end == std::string_view::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the { in column ", n + 1,
-                       " has no }; a { that is meant as such is written "
-                       "{{"));
+      return InvalidArgument("the { in column ", n + 1,
+                             " has no }; a { that is meant as such is written "
+                             "{{");
     }
     const std::string name(text.substr(n + 1, end - n - 1));
     if (std::ranges::find(names, name) == names.end()) return UnknownName(name, names);

@@ -120,7 +120,7 @@ Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
     if (is_cut) break;
   }
-  if (measured_since_ns == 0) return absl::CancelledError("cancelled");
+  if (measured_since_ns == 0) return Cancelled("cancelled");
   return times;
 }
 

@@ -23,16 +23,16 @@ namespace {
 Result<Kernel> GenerateKernelOf(const Pipeline& pipeline, const Partition& partition,
                                 const DeviceDescription& device,
                                 const PipelineParameters& parameters) {
-  if (parameters.steps.empty()) return absl::InvalidArgumentError("there are no parameters");
+  if (parameters.steps.empty()) return InvalidArgument("there are no parameters");
   MDH_ASSIGN_OR_RETURN(const SystemModel model,
                        SystemModelNamed(parameters.steps.front().system_model));
   if (model.kind != device.kind) {
-    return absl::InvalidArgumentError("the parameters are for another kind of device");
+    return InvalidArgument("the parameters are for another kind of device");
   }
   for (const TuningParameters& step : parameters.steps) {
     if (step.system_model == model.name) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the steps have parameters for '", model.name,
-                                                   "' and '", step.system_model, "'"));
+    return InvalidArgument("the steps have parameters for '", model.name, "' and '",
+                           step.system_model, "'");
   }
   return GeneratePipelineKernel(partition.pipeline, model, device, parameters.steps,
                                 parameters.groups,
@@ -120,7 +120,7 @@ class Candidates {
   }
 
   static Status NothingIsLeft() {
-    return absl::FailedPreconditionError("no way to compute the pipeline keeps to the schedule");
+    return FailedPrecondition("no way to compute the pipeline keeps to the schedule");
   }
 
   bool Keeps(const PipelineParameters& parameters) const {
@@ -305,8 +305,7 @@ Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,
                                              const PipelineParameters& parameters) {
   std::optional<Partition> partition = PartitionWith(pipeline, parameters.edges);
   if (!partition) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no partition of pipeline '", pipeline.name(), "' has such edges"));
+    return InvalidArgument("no partition of pipeline '", pipeline.name(), "' has such edges");
   }
   MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernelOf(pipeline, *partition, device, parameters));
   return ConfiguredPipeline{*std::move(partition), std::move(kernel)};

@@ -100,7 +100,7 @@ void RunnerPool::Submit(int64_t number, Kernel kernel, const MeasureOptions& opt
 
 Result<Runner::Finished> RunnerPool::Next() {
   absl::MutexLock lock(&mutex_);
-  if (unfinished_ == 0) return absl::FailedPreconditionError("no kernel was submitted");
+  if (unfinished_ == 0) return FailedPrecondition("no kernel was submitted");
   const auto can_tell = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !finished_.empty() ||
            std::ranges::all_of(members_, [](const auto& member) { return member->is_left_out; });

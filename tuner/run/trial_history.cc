@@ -148,7 +148,7 @@ Status TrialHistory::Replace(std::vector<Measurement> finals) {
   const bool is_lack = remaining.empty() && !lacking.empty();
   best_ = is_lack ? std::move(lacking) : std::move(remaining);
   SortBy(&Measurement::time_ns, best_);
-  return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
+  return is_lack ? Unavailable(lack) : absl::OkStatus();
 }
 
 void TrialHistory::PreferIfUnsettled(const std::string& identity,
@@ -168,9 +168,9 @@ Status TrialHistory::CheckThatSomethingIsValid(const std::string& expression) co
   if (!best_.empty()) return absl::OkStatus();
   const auto commonest = std::ranges::max_element(
       reasons_, [](const auto& a, const auto& b) { return a.second < b.second; });
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPrecondition(
       "none of ", trials_, " configurations of ", expression, " was valid",
-      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first)));
+      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first));
 }
 
 }  // namespace mdh

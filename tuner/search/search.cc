@@ -193,19 +193,16 @@ Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SearchTechnique> technique,
                        SearchTechniqueNamed(options.technique));
   if (options.lookahead < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lookahead must be at least 1, not ", options.lookahead));
+    return InvalidArgument("lookahead must be at least 1, not ", options.lookahead);
   }
   if (!(options.gap >= 0 && options.gap < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the gap must be at least 0 and less than 1, not ", options.gap));
+    return InvalidArgument("the gap must be at least 0 and less than 1, not ", options.gap);
   }
   const size_t size = space.parameters().size();
   for (size_t i = 0; i < options.start.size(); ++i) {
     if (options.start[i].size() == size) continue;
-    return absl::InvalidArgumentError(absl::StrCat("start configuration ", i, " has ",
-                                                   options.start[i].size(),
-                                                   " values, the space has ", size, " parameters"));
+    return InvalidArgument("start configuration ", i, " has ", options.start[i].size(),
+                           " values, the space has ", size, " parameters");
   }
   auto state = std::make_unique<State>(std::move(space), std::move(options), std::move(technique));
   state->InitializeTechnique(state->options.bound);
@@ -276,15 +273,14 @@ std::vector<Proposal> Search::Ask(int count) {
 
 Status Search::Tell(int64_t number, Cost cost) {
   if (number < 1 || number > state_->asked) {
-    return absl::NotFoundError(absl::StrCat("proposal ", number, " was not asked for"));
+    return NotFound("proposal ", number, " was not asked for");
   }
   State::Trial& trial = state_->trials[static_cast<size_t>(number - 1)];
   if (trial.is_told) {
-    return absl::AlreadyExistsError(absl::StrCat("the cost of proposal ", number, " is known"));
+    return AlreadyExists("the cost of proposal ", number, " is known");
   }
   if (cost && !std::isfinite(*cost)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the cost of proposal ", number, " is not finite"));
+    return InvalidArgument("the cost of proposal ", number, " is not finite");
   }
   trial.is_told = true;
   trial.cost = cost;

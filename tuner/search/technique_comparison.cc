@@ -25,14 +25,14 @@ Status CheckOptions(const std::vector<RecordedCosts>& tables, const ComparisonOp
                                     {"lookahead", options.lookahead},
                                     {"threads", options.threads}}) {
     if (value >= 1) continue;
-    return absl::InvalidArgumentError(absl::StrCat(name, " must be at least 1, not ", value));
+    return InvalidArgument(name, " must be at least 1, not ", value);
   }
   for (const std::string& technique : options.techniques) {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(technique).status());
   }
   for (const RecordedCosts& table : tables) {
     if (table.best()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("table ", table.name(), " has no costs"));
+    return InvalidArgument("table ", table.name(), " has no costs");
   }
   return absl::OkStatus();
 }

@@ -86,8 +86,8 @@ class PartialConfiguration::State {
     for (int64_t code : wanted) {
       positions.push_back(CodesOf(parameter).PositionOf(code));
       if (positions.back() != PositionCodes::kNone) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the range of '", of.name, "' (", of.range.ToText(), ") has no value with code ", code));
+      return InvalidArgument("the range of '", of.name, "' (", of.range.ToText(),
+                             ") has no value with code ", code);
     }
     return Domain(CodesOf(parameter).size(), std::move(positions));
   }
@@ -175,13 +175,13 @@ Result<PartialConfiguration> PartialConfiguration::Narrowed(int parameter,
   if (narrower != nullptr) return PartialConfiguration(std::move(narrower));
   std::string text = absl::StrCat("no configuration remains after restricting ",
                                   RestrictionText(space().parameters()[parameter], domain));
-  if (is_lazy()) return absl::FailedPreconditionError(text);
+  if (is_lazy()) return FailedPrecondition(text);
   std::vector<std::string> others;
   for (int other : state_->Contradicted(parameter, domain)) others.push_back(DecisionText(other));
   if (!others.empty()) {
     absl::StrAppend(&text, ", as that contradicts ", absl::StrJoin(others, ", "));
   }
-  return absl::FailedPreconditionError(text);
+  return FailedPrecondition(text);
 }
 
 Result<PartialConfiguration> PartialConfiguration::Decide(int parameter,

@@ -69,8 +69,7 @@ Result<SearchSpace> SearchSpace::Restrict(const std::vector<Restriction>& restri
   for (const Restriction& restriction : restrictions) {
     const int parameter = ParameterNamed(restriction.parameter);
     if (parameter < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no parameter is named '", restriction.parameter, "'"));
+      return InvalidArgument("no parameter is named '", restriction.parameter, "'");
     }
     decisions.push_back({parameter, restriction.codes});
   }

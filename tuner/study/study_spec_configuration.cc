@@ -14,8 +14,7 @@ namespace {
 constexpr int64_t kNoCode = -1;
 
 Status AtParameter(const std::string& name, const Status& error) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("parameter '", name, "': ", std::string(error.message())));
+  return InvalidArgument("parameter '", name, "': ", std::string(error.message()));
 }
 
 Status CheckNames(const v1::NamedConfiguration& named,
@@ -24,8 +23,7 @@ Status CheckNames(const v1::NamedConfiguration& named,
   size_t known = 0;
   for (const TuningParameter& parameter : parameters) {
     if (values.count(parameter.name) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter '", parameter.name, "': there is no value"));
+      return InvalidArgument("parameter '", parameter.name, "': there is no value");
     }
     ++known;
   }
@@ -38,8 +36,7 @@ Status CheckNames(const v1::NamedConfiguration& named,
     const bool is_known = std::ranges::find(names, entry.first) != names.end();
     if (!is_known && (!unknown.has_value() || entry.first < *unknown)) unknown = entry.first;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no parameter '", *unknown, "'", Suggestion(*unknown, names)));
+  return InvalidArgument("there is no parameter '", *unknown, "'", Suggestion(*unknown, names));
 }
 
 // Code of a value that may be outside of the range.

@@ -9,13 +9,9 @@
 
 namespace mdh {
 
-inline Status Invalid(std::string message) {
-  return absl::InvalidArgumentError(std::move(message));
-}
-
 // The same error with the field in front.
 inline Status InField(const std::string& field, const Status& error) {
-  return Invalid(absl::StrCat(field, ": ", error.message()));
+  return InvalidArgument(field, ": ", error.message());
 }
 
 }  // namespace mdh

@@ -63,25 +63,25 @@ class ParameterReader {
 };
 
 Status ParameterReader::CheckNames() const {
-  if (spec_.parameters_size() == 0) return Invalid("study.parameters: there are none");
+  if (spec_.parameters_size() == 0) return InvalidArgument("study.parameters: there are none");
   if (spec_.parameters_size() > kMaxStudyParameters) {
-    return Invalid(absl::StrCat("study.parameters: there are ", spec_.parameters_size(),
-                                ", but at most ", kMaxStudyParameters, " are allowed"));
+    return InvalidArgument("study.parameters: there are ", spec_.parameters_size(),
+                           ", but at most ", kMaxStudyParameters, " are allowed");
   }
   for (int i = 0; i < spec_.parameters_size(); ++i) {
     const std::string& name = spec_.parameters(i).name();
     if (!IsParameterName(name)) {
-      return Invalid(absl::StrCat(Field(i, ".name"), ": ", ToText(Value(name.substr(0, 128))),
-                                  " is no name; names are C identifiers of at most 128 characters "
-                                  "that are no words of formulas"));
+      return InvalidArgument(Field(i, ".name"), ": ", ToText(Value(name.substr(0, 128))),
+                             " is no name; names are C identifiers of at most 128 characters "
+                             "that are no words of formulas");
     }
     if (indices_.at(name) != i) {
-      return Invalid(absl::StrCat(Field(i, ".name"), ": the name '", name,
-                                  "' is that of parameter ", indices_.at(name), ", too"));
+      return InvalidArgument(Field(i, ".name"), ": the name '", name, "' is that of parameter ",
+                             indices_.at(name), ", too");
     }
     if (definitions_.count(name) > 0) {
-      return Invalid(
-          absl::StrCat(Field(i, ".name"), ": there is a definition of the name '", name, "', too"));
+      return InvalidArgument(Field(i, ".name"), ": there is a definition of the name '", name,
+                             "', too");
     }
   }
   return absl::OkStatus();
@@ -103,8 +103,8 @@ Result<Range> ParameterReader::ReadRange(int index) const {
     case v1::StudyParameter::RANGE_NOT_SET:
       break;
   }
-  return Invalid(absl::StrCat(Field(index), ": '", parameter.name(),
-                              "' has no range; give an interval, a set or a permutation"));
+  return InvalidArgument(Field(index), ": '", parameter.name(),
+                         "' has no range; give an interval, a set or a permutation");
 }
 
 Result<Range> ParameterReader::ReadInterval(int index) const {
@@ -119,8 +119,8 @@ Result<Range> ParameterReader::ReadInterval(int index) const {
   const auto type = CheckFormula(generator, self);
   if (!type.ok()) return InField(field, type.status());
   if (*type != ValueType::kInteger) {
-    return Invalid(absl::StrCat(field, ": is of type ", std::string(Name(*type)),
-                                ", but values of an interval are integers"));
+    return InvalidArgument(field, ": is of type ", std::string(Name(*type)),
+                           ", but values of an interval are integers");
   }
   auto range = Range::Generated(
       interval.first(), interval.last(), step, [&](int64_t element) -> Result<int64_t> {
@@ -148,16 +148,16 @@ Status ParameterReader::ForeignName(int index, const std::string& name) const {
   const std::string& own = spec_.parameters(index).name();
   const std::string cycle = CycleFrom(index);
   if (!cycle.empty()) {
-    return Invalid(absl::StrCat(field, ": generators form a cycle: ", own, cycle));
+    return InvalidArgument(field, ": generators form a cycle: ", own, cycle);
   }
   const std::string rule = absl::StrCat("a generator may use '", own, "' and constants only");
   const auto definition = definitions_.find(name);
   if (definition != definitions_.end()) {
-    return Invalid(absl::StrCat(field, ": the definition '", name, "' depends on the parameter '",
-                                definition->second.Parameters().front(), "'; ", rule));
+    return InvalidArgument(field, ": the definition '", name, "' depends on the parameter '",
+                           definition->second.Parameters().front(), "'; ", rule);
   }
   const char* what = indices_.count(name) > 0 ? "refers to the parameter '" : "there is no name '";
-  return Invalid(absl::StrCat(field, ": ", what, name, "'; ", rule));
+  return InvalidArgument(field, ": ", what, name, "'; ", rule);
 }
 
 std::vector<int> ParameterReader::References(int index) const {
@@ -204,7 +204,7 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
   };
   const auto& values = set.values();
   if (set.real() && !std::ranges::all_of(values, is_number)) {
-    return Invalid("'real' is for numbers, but not all values are");
+    return InvalidArgument("'real' is for numbers, but not all values are");
   }
   switch (values[0].kind_case()) {
     case Proto::kBoolValue:
@@ -215,18 +215,18 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
       return set.real() || std::ranges::any_of(values, is_broken) ? ValueType::kReal
                                                                   : ValueType::kInteger;
     default:
-      return Invalid(absl::StrCat("values are bools, numbers or strings, but the first is ",
-                                  ProtoText(values[0])));
+      return InvalidArgument("values are bools, numbers or strings, but the first is ",
+                             ProtoText(values[0]));
   }
 }
 
 Result<Range> ParameterReader::ReadSet(int index) const {
   const v1::ValueSet& set = spec_.parameters(index).set();
   const std::string field = Field(index, ".set");
-  if (set.values_size() == 0) return Invalid(absl::StrCat(field, ": there are no values"));
+  if (set.values_size() == 0) return InvalidArgument(field, ": there are no values");
   if (set.values_size() > kMaxSetValues) {
-    return Invalid(absl::StrCat(field, ": there are ", set.values_size(), " values, but at most ",
-                                kMaxSetValues, " are allowed"));
+    return InvalidArgument(field, ": there are ", set.values_size(), " values, but at most ",
+                           kMaxSetValues, " are allowed");
   }
   const auto type = TypeOfSet(set);
   if (!type.ok()) return InField(field, type.status());
@@ -238,14 +238,14 @@ Result<Range> ParameterReader::ReadSet(int index) const {
     if (*type == ValueType::kInteger &&
         proto.kind_case() == google::protobuf::Value::kNumberValue &&
         std::fabs(proto.number_value()) > kLargestExactInteger) {
-      return Invalid(absl::StrCat(value_field, ": ", ProtoText(proto),
-                                  " is beyond 2^53, where numbers in messages are not exact; use "
-                                  "an interval"));
+      return InvalidArgument(value_field, ": ", ProtoText(proto),
+                             " is beyond 2^53, where numbers in messages are not exact; use "
+                             "an interval");
     }
     auto value = proto.kind_case() == set.values(0).kind_case()
                      ? FromProto(proto, *type)
-                     : Invalid(absl::StrCat(ProtoText(proto), " is of another type than ",
-                                            ProtoText(set.values(0))));
+                     : InvalidArgument(ProtoText(proto), " is of another type than ",
+                                       ProtoText(set.values(0)));
     if (!value.ok()) return InField(value_field, value.status());
     values.push_back(*std::move(value));
   }

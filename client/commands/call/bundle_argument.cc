@@ -47,9 +47,8 @@ Result<v1::GetKernelResponse> FindInBundle(const std::string& path,
   const Result<BundleEntry> entry =
       bundle->Find(QueryFor(computation, fingerprint, numerics_policy));
   if (absl::IsNotFound(entry.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        path, " has no kernel of this for ", fingerprint, "; it has ", bundle->size(),
-        " kernels, for ", devices.empty() ? "no device" : absl::StrJoin(devices, "; ")));
+    return NotFound(path, " has no kernel of this for ", fingerprint, "; it has ", bundle->size(),
+                    " kernels, for ", devices.empty() ? "no device" : absl::StrJoin(devices, "; "));
   }
   MDH_RETURN_IF_ERROR(entry.status());
   v1::GetKernelResponse found;

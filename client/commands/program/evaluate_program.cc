@@ -76,7 +76,7 @@ class Server {
       watch_.SetEvaluator(evaluator_.get());
     }
     if (evaluator_ == nullptr) {
-      return CannotRun(absl::InvalidArgumentError("the first request has no program"));
+      return CannotRun(InvalidArgument("the first request has no program"));
     }
     Result<v1::EvaluateResponse> response = evaluator_->Evaluate(request.configuration());
     return response.ok() ? *std::move(response) : CannotRun(response.status());

@@ -14,9 +14,9 @@ namespace {
 Status CheckOrder(absl::Span<const JointGroup> groups) {
   for (size_t n = 1; n < groups.size(); ++n) {
     if (groups[n].first > groups[n - 1].last) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the joint group of steps ", groups[n].first + 1, " to ", groups[n].last + 1,
-                     " comes behind one up to step ", groups[n - 1].last + 1));
+    return InvalidArgument("the joint group of steps ", groups[n].first + 1, " to ",
+                           groups[n].last + 1, " comes behind one up to step ",
+                           groups[n - 1].last + 1);
   }
   return absl::OkStatus();
 }

@@ -256,9 +256,8 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
 
 Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
   if (group.first < 0 || group.last <= group.first || group.last >= std::ssize(pipeline.steps())) {
-    return Obstacle(absl::StrCat("a joint group has two steps or more of the ",
-                                 pipeline.steps().size(), " that there are, not ", group.first + 1,
-                                 " to ", group.last + 1));
+    return Obstacle("a joint group has two steps or more of the ", pipeline.steps().size(),
+                    " that there are, not ", group.first + 1, " to ", group.last + 1);
   }
   const JointChecker checker(pipeline, group);
   if (const std::string obstacle = checker.Dimensions(); !obstacle.empty()) {
@@ -266,16 +265,16 @@ Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
   }
   const std::vector<int64_t> extents = CommonExtents(pipeline, group);
   if (group.part.size() != extents.size()) {
-    return Obstacle(absl::StrCat("a part has ", group.part.size(), " extents, there are ",
-                                 extents.size(), " common dimensions"));
+    return Obstacle("a part has ", group.part.size(), " extents, there are ", extents.size(),
+                    " common dimensions");
   }
   for (size_t k = 0; k < extents.size(); ++k) {
     if (const std::string obstacle = checker.Dimension(k); !obstacle.empty()) {
       return Obstacle(obstacle);
     }
     if (group.part[k] >= 1 && extents[k] % group.part[k] == 0) continue;
-    return Obstacle(absl::StrCat("parts of ", group.part[k], " points do not divide the ",
-                                 extents[k], " of common dimension ", k + 1));
+    return Obstacle("parts of ", group.part[k], " points do not divide the ", extents[k],
+                    " of common dimension ", k + 1);
   }
   return absl::OkStatus();
 }

@@ -117,21 +117,21 @@ class ScaleAnalysis {
     const int writer = pipeline_.writer(buffer);
     if (writer < group_.first || writer > group_.last) return Dependence{};
     if (StreamedOf(writer) < 0) {
-      return Obstacle(absl::StrCat(StepText(s), " reads what ", StepText(writer),
-                                   " writes behind the last chunk"));
+      return Obstacle(StepText(s), " reads what ", StepText(writer),
+                      " writes behind the last chunk");
     }
     if (!IsCarried(buffer)) {
       return Dependence{sums_.is_scaled[writer - group_.first] ? Kind::kScaled : Kind::kNone};
     }
     const PointWiseKind kind = ExpressionOf(writer).reduction().kind();
     if (kind != PointWiseKind::kMax && kind != PointWiseKind::kMin) {
-      return Obstacle(absl::StrCat(StepText(s), " reads all of what ", StepText(writer),
-                                   " reduces along the streamed dimension, which is no maximum"));
+      return Obstacle(StepText(s), " reads all of what ", StepText(writer),
+                      " reduces along the streamed dimension, which is no maximum");
     }
     if (sums_.reference >= 0 && sums_.reference != writer) {
-      return Obstacle(absl::StrCat(StepText(s),
-                                   " reads a second maximum along the streamed "
-                                   "dimension"));
+      return Obstacle(StepText(s),
+                      " reads a second maximum along the streamed "
+                      "dimension");
     }
     sums_.reference = writer;
     return Dependence{Kind::kOther};
@@ -150,11 +150,11 @@ class ScaleAnalysis {
     const bool is_scaled = results[0].kind == Kind::kScaled;
     for (const Dependence& result : results) {
       if ((result.kind == Kind::kScaled) != is_scaled) {
-        return Obstacle(absl::StrCat(StepText(s), " scales some of its results only"));
+        return Obstacle(StepText(s), " scales some of its results only");
       }
     }
     if (is_scaled && e.has_reduction() && e.reduction().kind() != PointWiseKind::kAdd) {
-      return Obstacle(absl::StrCat(StepText(s), " does not add up what is scaled by a maximum"));
+      return Obstacle(StepText(s), " does not add up what is scaled by a maximum");
     }
     // The store function of what is carried runs behind the last chunk.
     if (e.store() == nullptr || e.is_reduction(StreamedOf(s))) return is_scaled;
@@ -170,7 +170,7 @@ class ScaleAnalysis {
     if (std::ranges::any_of(results, [&](const Dependence& result) {
           return (result.kind == Kind::kScaled) != is_scaled;
         })) {
-      return Obstacle(absl::StrCat(StepText(s), " scales in its store function"));
+      return Obstacle(StepText(s), " scales in its store function");
     }
     return is_scaled;
   }
@@ -256,10 +256,10 @@ class ScaleAnalysis {
   }
 
   Status Misused(int s) const {
-    return Obstacle(absl::StrCat(StepText(s),
-                                 " uses a maximum along the streamed dimension in "
-                                 "another way than as a factor that can be changed "
-                                 "for another maximum, as exp(x - m) can"));
+    return Obstacle(StepText(s),
+                    " uses a maximum along the streamed dimension in "
+                    "another way than as a factor that can be changed "
+                    "for another maximum, as exp(x - m) can");
   }
 
   // Whether instruction `u` of f of step s is what the reference finds the maximum of.

@@ -53,13 +53,11 @@ Status FusionObstacle(const Pipeline& pipeline, const PlannedEdge& edge,
   const Expression& consumer = pipeline.steps()[edge.consumer].expression;
   const bool reorders = edge.kind == EdgeKind::kContraction || edge.kind == EdgeKind::kSplit;
   if (reorders && !MayReorder(consumer, options)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the sums of ", consumer.name(), " may not be reordered"));
+    return FailedPrecondition("the sums of ", consumer.name(), " may not be reordered");
   }
   if (edge.kind == EdgeKind::kSplit) return SplitContraction(pipeline, edge.consumer).status();
   if (edge.kind == EdgeKind::kContraction && !Combines(producer)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(producer.name(), " combines nothing; it can be inlined"));
+    return FailedPrecondition(producer.name(), " combines nothing; it can be inlined");
   }
   return Fuse(pipeline, edge.producer, edge.consumer, edge.kind).status();
 }

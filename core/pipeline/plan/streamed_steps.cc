@@ -73,9 +73,9 @@ class StreamBuilder : public StreamedGroup {
                           e.stored_type(0) == e.function().results()[0].type &&
                           !IsStorageOnly(e.stored_type(0));
     if (has_common_only && is_plain) return absl::OkStatus();
-    return Obstacle(absl::StrCat("the maximum of ", StepText(r),
-                                 " has other dimensions than the "
-                                 "common ones, or is not stored as it is compared"));
+    return Obstacle("the maximum of ", StepText(r),
+                    " has other dimensions than the "
+                    "common ones, or is not stored as it is compared");
   }
 
   // ---- Buffers ----

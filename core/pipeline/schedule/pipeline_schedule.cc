@@ -102,8 +102,8 @@ Result<PipelineSchedule> PipelineSchedule::Read(std::string_view text, const Pip
                                                 const SystemModel& model,
                                                 std::string_view source_name, bool is_key) {
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
-                                                   " bytes; at most ", kMaxBytes, " are allowed"));
+    return InvalidArgument("the schedule has ", text.size(), " bytes; at most ", kMaxBytes,
+                           " are allowed");
   }
   const auto made =
       std::make_shared<Implementation>(pipeline, model, std::string(source_name), is_key);
@@ -150,7 +150,7 @@ Status PipelineSchedule::Complete(Implementation* made) const {
   const std::vector<Partition> partitions = PlanPartitions(made->pipeline, Under(PlanOptions()));
   if (partitions.empty()) {
     const std::optional<FusionConflict> conflict = FindFusionConflict(*this);
-    return absl::InvalidArgumentError(conflict ? conflict->text : "there is no partition");
+    return InvalidArgument(conflict ? conflict->text : "there is no partition");
   }
   Status first;
   for (const Partition& partition : partitions) {
@@ -217,8 +217,8 @@ PipelineSchedule PipelineSchedule::With(std::vector<PipelineDecision> decisions,
 
 Status PipelineSchedule::AllowsEdges(absl::Span<const PlannedEdge> edges) const {
   const auto refusal = [&](const PipelineDecision& decision, absl::string_view found) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision), "' does not allow it: ", found));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", found);
   };
   for (const PipelineDecision& decision : decisions()) {
     for (const PlannedEdge& edge : edges) {
@@ -243,8 +243,7 @@ Result<std::vector<int>> Positions(const PipelineDecision& decision, const StepN
   for (const StepName& name : decision.steps) {
     const int at = names.PositionOf(name, partition);
     if (at < 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(names.TextOf(name, false), " is no step of its own"));
+      return FailedPrecondition(names.TextOf(name, false), " is no step of its own");
     }
     positions.push_back(at);
   }
@@ -252,7 +251,7 @@ Result<std::vector<int>> Positions(const PipelineDecision& decision, const StepN
   if (decision.kind != Kind::kTogether) return positions;
   for (size_t n = 1; n < positions.size(); ++n) {
     if (positions[n] == positions[n - 1] + 1) continue;
-    return absl::FailedPreconditionError("they do not follow each other");
+    return FailedPrecondition("they do not follow each other");
   }
   return positions;
 }
@@ -272,18 +271,16 @@ Status PipelineSchedule::AllowsGroups(const Pipeline& partition,
       const bool is_it = group != nullptr && group->first == positions->front() &&
                          group->last == positions->back();
       allowed = is_it ? AllowsGroup(decision.group, *group, partition, implementation_->is_key)
-                      : absl::InvalidArgumentError("they do not run together");
+                      : InvalidArgument("they do not run together");
     } else if (allowed.ok()) {
       for (const int at : *positions) {
         if (GroupOf(groups, at) == nullptr) continue;
-        allowed = absl::InvalidArgumentError(
-            absl::StrCat(partition.steps()[at].expression.name(), " runs with others"));
+        allowed = InvalidArgument(partition.steps()[at].expression.name(), " runs with others");
       }
     }
     if (allowed.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision),
-                     "' does not allow it: ", std::string(allowed.message())));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", std::string(allowed.message()));
   }
   return absl::OkStatus();
 }
@@ -300,18 +297,17 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
     const std::string place =
         absl::StrCat(i.source_name, ":", section.line, ": ", i.names.TextOf(section.name, false));
     if (at < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, " is no step of its own, but computed where it is read or written"));
+      return InvalidArgument(place,
+                             " is no step of its own, but computed where it is read or written");
     }
     if (IsRows(groups, at) && !section.lines.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, " is computed in rows, which have no decomposition of their own"));
+      return InvalidArgument(place,
+                             " is computed in rows, which have no decomposition of their own");
     }
     if (const StepSection* other = std::exchange(said[at], &section);
         other != nullptr && other->name != section.name) {
-      return absl::InvalidArgumentError(absl::StrCat(place, " is computed together with ",
-                                                     i.names.TextOf(other->name, false),
-                                                     ", whose lines are about both"));
+      return InvalidArgument(place, " is computed together with ",
+                             i.names.TextOf(other->name, false), ", whose lines are about both");
     }
     ranges[at].insert(ranges[at].end(), section.lines.begin(), section.lines.end());
   }
@@ -334,15 +330,15 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
 Status PipelineSchedule::Allows(const PipelineParameters& parameters) const {
   const std::optional<Partition> partition = PartitionWith(pipeline(), parameters.edges);
   if (!partition) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        implementation_->source_name, ": the pipeline has no partition with such edges"));
+    return InvalidArgument(implementation_->source_name,
+                           ": the pipeline has no partition with such edges");
   }
   MDH_RETURN_IF_ERROR(AllowsEdges(parameters.edges));
   MDH_RETURN_IF_ERROR(AllowsGroups(partition->pipeline, parameters.groups));
   MDH_ASSIGN_OR_RETURN(const std::vector<Schedule> steps,
                        OfSteps(partition->pipeline, parameters.groups));
   if (steps.size() != parameters.steps.size()) {
-    return absl::InvalidArgumentError("the parameters have other steps");
+    return InvalidArgument("the parameters have other steps");
   }
   for (size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].is_free()) continue;
@@ -418,9 +414,8 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
       ways = std::move(more);
     }
     if (possible.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision),
-                     "' cannot be: ", std::string(possible.message())));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' cannot be: ", std::string(possible.message()));
   }
   for (std::vector<JointGroup>& way : ways) {
     std::ranges::sort(way, {}, &JointGroup::first);
@@ -432,10 +427,9 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
     return !AllowsGroups(partition, way).ok();
   });
   if (ways.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(implementation_->source_name,
-                     ": lines about steps that run together contradict each "
-                     "other"));
+    return InvalidArgument(implementation_->source_name,
+                           ": lines about steps that run together contradict each "
+                           "other");
   }
   return ways;
 }

@@ -120,9 +120,8 @@ class PipelineScheduleParser {
     const std::string known = edges.empty()
                                   ? "no step reads what another one writes"
                                   : absl::StrCat("there are ", absl::StrJoin(edges, ", "));
-    return cursor_.ErrorAt(
-        at, absl::StrCat("there is no edge ", EdgeText(decision.producer, decision.consumer), "; ",
-                         known));
+    return cursor_.ErrorAt(at, "there is no edge ", EdgeText(decision.producer, decision.consumer),
+                           "; ", known);
   }
 
   std::string EdgeText(int producer, int consumer) const {
@@ -136,9 +135,10 @@ class PipelineScheduleParser {
     if (kind && *kind != EdgeKind::kSiblings && *kind != EdgeKind::kSplit) {
       return ChoiceValue{static_cast<int64_t>(*kind)};
     }
-    return cursor_.ErrorAt(at, absl::StrCat("an edge is stage, inline, epilogue or contraction, "
-                                            "not '",
-                                            word, "'"));
+    return cursor_.ErrorAt(at,
+                           "an edge is stage, inline, epilogue or contraction, "
+                           "not '",
+                           word, "'");
   }
 
   // "none"; "(A, B), (C, D), ..".
@@ -231,8 +231,7 @@ class PipelineScheduleParser {
       MDH_ASSIGN_OR_RETURN(const StepName name, names_.Name(&cursor_));
       const auto& steps = decision.steps;
       if (std::ranges::find(steps, name) != steps.end()) {
-        return cursor_.ErrorAt(
-            at, absl::StrCat(names_.TextOf(name, /*is_key=*/false), " is named already"));
+        return cursor_.ErrorAt(at, names_.TextOf(name, /*is_key=*/false), " is named already");
       }
       decision.steps.push_back(name);
     } while (cursor_.Accept(","));

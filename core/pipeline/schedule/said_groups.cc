@@ -15,8 +15,6 @@ namespace {
 
 constexpr const char* kNone = "none";
 
-Status Differs(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 const Expression& StepOf(const Pipeline& pipeline, int step) {
   return pipeline.steps()[step].expression;
 }
@@ -32,10 +30,10 @@ Result<std::vector<std::vector<int>>> SaidDimensions(const SaidGroup& said, int 
                                                      const Pipeline& pipeline, bool is_key) {
   const auto steps = static_cast<size_t>(last - first + 1);
   if (said.by.size() != 1 && said.by.size() != steps) {
-    return absl::FailedPreconditionError(absl::StrCat("it has ", steps,
-                                                      " steps, and common "
-                                                      "dimensions are named for ",
-                                                      said.by.size()));
+    return FailedPrecondition("it has ", steps,
+                              " steps, and common "
+                              "dimensions are named for ",
+                              said.by.size());
   }
   std::vector<std::vector<int>> dimensions(steps);
   for (size_t n = 0; n < steps; ++n) {
@@ -43,8 +41,7 @@ Result<std::vector<std::vector<int>>> SaidDimensions(const SaidGroup& said, int 
     for (const std::string& name : OfStep(said.by, n)) {
       const int d = DimensionNamed(step, name, is_key);
       if (d < 0) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(step.name(), " has no dimension '", name, "'"));
+        return FailedPrecondition(step.name(), " has no dimension '", name, "'");
       }
       dimensions[n].push_back(d);
     }
@@ -65,8 +62,7 @@ Result<std::vector<int>> SaidStream(const SaidGroup& said, int first, const Pipe
     if (step >= std::ssize(pipeline.steps())) break;
     const int d = name == kNone ? -1 : DimensionNamed(StepOf(pipeline, step), name, is_key);
     if (name != kNone && d < 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(StepOf(pipeline, step).name(), " has no dimension '", name, "'"));
+      return FailedPrecondition(StepOf(pipeline, step).name(), " has no dimension '", name, "'");
     }
     streamed.push_back(d);
   }
@@ -151,30 +147,30 @@ Status AllowsGroup(const SaidGroup& said, const JointGroup& group, const Pipelin
   if (!said.by.empty()) {
     MDH_ASSIGN_OR_RETURN(const auto dimensions,
                          SaidDimensions(said, group.first, group.last, pipeline, is_key));
-    if (dimensions != group.dimensions) return Differs("other dimensions are common");
+    if (dimensions != group.dimensions) return InvalidArgument("other dimensions are common");
   }
   const Expression& last = StepOf(pipeline, group.last);
   for (const auto& [name, values] : said.part) {
     const std::vector<int>& common = group.dimensions.back();
     const auto found = std::ranges::find(common, DimensionNamed(last, name, is_key));
     if (found == common.end()) {
-      return Differs(absl::StrCat("'", name, "' is no common dimension of ", last.name()));
+      return InvalidArgument("'", name, "' is no common dimension of ", last.name());
     }
     const int64_t part = group.part[found - common.begin()];
-    if (!values.Contains(part)) return Differs(absl::StrCat("parts of ", name, " are ", part));
+    if (!values.Contains(part)) return InvalidArgument("parts of ", name, " are ", part);
   }
   if (said.streamed) {
     MDH_ASSIGN_OR_RETURN(std::vector<int> streamed,
                          SaidStream(said, group.first, pipeline, is_key));
     if (SaysNoStream(said)) streamed.clear();
-    if (streamed != group.streamed) return Differs("other dimensions are streamed");
+    if (streamed != group.streamed) return InvalidArgument("other dimensions are streamed");
   }
   for (const auto& [row, values] : said.numbers) {
     const std::string name(kGroupNumbers[row].name);
-    if (!HasNumber(group, row)) return Differs(absl::StrCat("it has no ", name));
+    if (!HasNumber(group, row)) return InvalidArgument("it has no ", name);
     const int64_t value = kGroupNumbers[row].get(group);
     if (!values.Contains(value)) {
-      return Differs(absl::StrCat(name, " is ", ValueText(row, value)));
+      return InvalidArgument(name, " is ", ValueText(row, value));
     }
   }
   return absl::OkStatus();
@@ -186,7 +182,7 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
   JointGroup group{first, last, {}, {}};
   if (said.by.empty()) {
     const std::optional<JointGroup> widest = WidestJointGroup(pipeline, first, last);
-    if (!widest) return absl::FailedPreconditionError("its steps have no dimension in common");
+    if (!widest) return FailedPrecondition("its steps have no dimension in common");
     group = *widest;
   } else {
     MDH_ASSIGN_OR_RETURN(group.dimensions, SaidDimensions(said, first, last, pipeline, is_key));
@@ -217,8 +213,8 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
     const std::vector<int>& common = groups[0].dimensions.back();
     const auto place = std::ranges::find(common, d);
     if (place == common.end()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("'", name, "' is no common dimension of ", StepOf(pipeline, last).name()));
+      return FailedPrecondition("'", name, "' is no common dimension of ",
+                                StepOf(pipeline, last).name());
     }
     const auto k = place - common.begin();
     std::vector<int64_t> named;
@@ -239,7 +235,7 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
     refusal.Update(allowed);
     return !allowed.ok();
   });
-  if (groups.empty()) return absl::FailedPreconditionError(refusal.message());
+  if (groups.empty()) return FailedPrecondition(refusal.message());
   return groups;
 }
 

@@ -40,8 +40,8 @@ Result<int> StepNames::Step(ScheduleCursor* cursor) const {
   }
   std::vector<std::string> names;
   for (int s = 0; s < steps; ++s) names.push_back(TextOf(s, /*is_key=*/false));
-  return cursor->ErrorAt(at, absl::StrCat("unknown step '", found, "'; ", pipeline_.name(), " has ",
-                                          absl::StrJoin(names, ", ")));
+  return cursor->ErrorAt(at, "unknown step '", found, "'; ", pipeline_.name(), " has ",
+                         absl::StrJoin(names, ", "));
 }
 
 Result<StepName> StepNames::Name(ScheduleCursor* cursor) const {

@@ -11,8 +11,7 @@ namespace {
 Result<std::unique_ptr<FileLock>> NotInUse(Result<std::unique_ptr<FileLock>> lock,
                                            const std::string& path) {
   if (!absl::IsUnavailable(lock.status())) return lock;
-  return absl::FailedPreconditionError(
-      absl::StrCat("database ", path, " is in use by another mdhd"));
+  return FailedPrecondition("database ", path, " is in use by another mdhd");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ template <typename Message>
 Result<Message> ParseStored(const std::string& bytes, const char* what) {
   Message message;
   if (!message.ParseFromString(bytes)) {
-    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
+    return FailedPrecondition("a stored ", what, " is damaged");
   }
   return message;
 }
@@ -39,7 +39,7 @@ Result<Message> ParseStored(const std::string& bytes, const char* what) {
 template <typename Message>
 Result<Message> ParseChecked(const SqliteStatement& row, int column, const char* what) {
   if (row.Integer(column + 1) == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
+    return FailedPrecondition("a stored ", what, " is damaged");
   }
   return ParseStored<Message>(row.Bytes(column), what);
 }

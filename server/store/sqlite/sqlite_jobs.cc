@@ -15,12 +15,10 @@
 namespace mdh {
 namespace {
 
-Status NoJob(int64_t number) {
-  return absl::NotFoundError(absl::StrCat("there is no job ", number));
-}
+Status NoJob(int64_t number) { return NotFound("there is no job ", number); }
 
 Status TakenByAnother(const JobClaim& claim) {
-  return absl::AbortedError(absl::StrCat(JobName(claim.number), " was taken over by another"));
+  return Aborted(JobName(claim.number), " was taken over by another");
 }
 
 // On the clock of this machine, which whoever has the file open runs on.
@@ -37,8 +35,8 @@ int64_t EndedNs(const v1::TuningJob& job) {
 Result<v1::TuningJob> ParseJob(const SqliteStatement& row) {
   Result<v1::TuningJob> parsed = ParseChecked<v1::TuningJob>(row, 1, "job");
   if (!parsed.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        JobName(row.Integer(0)), " cannot be read: ", std::string(parsed.status().message())));
+    return FailedPrecondition(JobName(row.Integer(0)),
+                              " cannot be read: ", std::string(parsed.status().message()));
   }
   v1::TuningJob job = *std::move(parsed);
   job.set_name(JobName(row.Integer(0)));
@@ -81,8 +79,7 @@ Result<std::optional<JobClaim>> FindTwin(SqliteDatabase& database, const v1::Tun
       const int64_t earlier,
       NumberFromSql(database, "SELECT count(*) FROM jobs WHERE request_id = ?1", job.request_id()));
   if (earlier == 0) return twin;
-  return absl::AlreadyExistsError(
-      absl::StrCat("there is a job for the request '", job.request_id(), "'"));
+  return AlreadyExists("there is a job for the request '", job.request_id(), "'");
 }
 
 }  // namespace
@@ -240,12 +237,12 @@ Result<int64_t> CountHeldJobs(SqliteDatabase& database, const std::string& owner
 
 Result<v1::TuningJob> WishOfJobRow(SqliteDatabase& database, int64_t number, JobWish wish) {
   MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ReadJob(database, number));
-  if (HasEnded(job)) return absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended"));
+  if (HasEnded(job)) return FailedPrecondition(job.name(), " has ended");
   MDH_RETURN_IF_ERROR(RunSql(
       database, "UPDATE jobs SET wanted = ?2 WHERE number = ?1 AND (wanted <> ?3 OR ?2 = ?3)",
       number, static_cast<int>(wish), static_cast<int>(JobWish::kCancel)));
   if (database.Changes() > 0) return job;
-  return absl::FailedPreconditionError(absl::StrCat(job.name(), " is being cancelled"));
+  return FailedPrecondition(job.name(), " is being cancelled");
 }
 
 Status PutTrialRows(SqliteDatabase& database, const JobClaim& claim,

@@ -13,9 +13,7 @@
 namespace mdh {
 namespace {
 
-Status NoStudy(int64_t number) {
-  return absl::NotFoundError(absl::StrCat("there is no study ", number));
-}
+Status NoStudy(int64_t number) { return NotFound("there is no study ", number); }
 
 class SqliteStudyStore : public StudyStore {
  public:
@@ -176,7 +174,7 @@ Result<int64_t> ReadVersion(SqliteDatabase& database, int64_t number) {
 Status CheckVersion(SqliteDatabase& database, int64_t number, int64_t version) {
   MDH_ASSIGN_OR_RETURN(const int64_t stored, ReadVersion(database, number));
   if (stored == version) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(StudyName(number), " was written by another"));
+  return Aborted(StudyName(number), " was written by another");
 }
 
 Result<int64_t> SqliteStudyStore::GetVersion(int64_t number) {

@@ -84,7 +84,7 @@ Status CheckOpenCl(absl::string_view call, int code) {
       known != std::end(kErrors) ? std::string(known->name) : absl::StrCat("error ", code));
   const bool is_memory = code == opencl::kAllocationFailure || code == opencl::kOutOfHostMemory ||
                          code == opencl::kInvalidBufferSize;
-  return is_memory ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
+  return is_memory ? ResourceExhausted(message) : Internal(message);
 }
 
 }  // namespace mdh

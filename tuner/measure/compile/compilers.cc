@@ -108,8 +108,8 @@ bool WasEndedBySignal(const CompileOutcome& outcome) {
 Status WriteFile(const std::string& path, std::string_view text) {
   const auto failed = [&] {
     const std::string message = absl::StrCat("cannot write ", path, ": ", std::strerror(errno));
-    return errno == ENOSPC || errno == EDQUOT ? absl::ResourceExhaustedError(message)
-                                              : absl::FailedPreconditionError(message);
+    return errno == ENOSPC || errno == EDQUOT ? ResourceExhausted(message)
+                                              : FailedPrecondition(message);
   };
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return failed();
@@ -147,9 +147,9 @@ Result<Compilers> Compilers::Find(const std::string& path, std::string directory
     MDH_RETURN_IF_ERROR(compilers.FindOne(compiler, path, supervisor));
   }
   if (compilers.gcc_ || compilers.clang_) return compilers;
-  return absl::FailedPreconditionError(
-      compilers.failures_.empty() ? "no C compiler found: install gcc or clang"
-                                  : absl::StrCat("no C compiler works: ", compilers.failures_));
+  return FailedPrecondition(compilers.failures_.empty()
+                                ? "no C compiler found: install gcc or clang"
+                                : absl::StrCat("no C compiler works: ", compilers.failures_));
 }
 
 std::vector<std::string> Compilers::Paths() const {
@@ -376,8 +376,7 @@ Status Compilers::Progress() {
       continue;
     }
     if (std::string lack = LackOfMachine(*outcome); !lack.empty()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("compiling in ", directory_, ": ", std::move(lack)));
+      return ResourceExhausted("compiling in ", directory_, ": ", std::move(lack));
     }
     if (!TakeAgainIfKilled(*it, *outcome)) Settle(*it, *outcome);
     it = running_.erase(it);

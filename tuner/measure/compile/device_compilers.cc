@@ -199,7 +199,7 @@ Result<DeviceCompileOutcome> DeviceCompilers::Compile(const v1::RunnerKernel& ke
     if (Find(number) != nullptr) break;
     if (supervisor.interrupted()) {
       Cancel();
-      return absl::CancelledError("cancelled");
+      return Cancelled("cancelled");
     }
     const std::vector<int> sockets = Sockets();
     supervisor.WaitFor(sockets, 50'000'000);

@@ -24,8 +24,7 @@ Result<DeviceDriver::Devices> OpenCuda(std::optional<int> number, const DriverOp
   MDH_ASSIGN_OR_RETURN(DeviceDriver::Devices devices, FindCudaDevices(libraries));
   if (!number) return devices;
   if (*number >= static_cast<int>(devices.size())) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no CUDA device number ", *number, ", only ", devices.size()));
+    return NotFound("there is no CUDA device number ", *number, ", only ", devices.size());
   }
   DeviceDriver::Devices one;
   one.push_back(std::move(devices[static_cast<size_t>(*number)]));

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-
 namespace mdh {
 namespace {
 
@@ -48,7 +47,7 @@ Result<KnownContents> KnownContents::Create(ComputeDevice& device, DeviceCompari
   MDH_ASSIGN_OR_RETURN(const bool are_still, comparison.AreEqual(*copy, *buffer.memory()));
   MDH_RETURN_IF_ERROR(buffer.memory()->WriteAt(at, {&last, 1}));
   if (!are_equal || are_still) {
-    return absl::InternalError("the device does not compare its memory rightly");
+    return Internal("the device does not compare its memory rightly");
   }
   return KnownContents(comparison, std::move(copy));
 }

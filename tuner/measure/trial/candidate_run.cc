@@ -179,9 +179,8 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
 Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
                                const OtherWork& other_work, KeptCopies& kept) {
   if (run.outputs.size() > kMostArguments) {
-    return absl::InvalidArgumentError(absl::StrCat("a kernel with ", run.outputs.size(),
-                                                   " outputs cannot be run; at most ",
-                                                   kMostArguments, " are possible"));
+    return InvalidArgument("a kernel with ", run.outputs.size(), " outputs cannot be run; at most ",
+                           kMostArguments, " are possible");
   }
   // Private as a caller's buffers are (pages of shared memory are slower); made here so that their
   // addresses are known if the child ends early.

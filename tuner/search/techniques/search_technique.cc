@@ -46,9 +46,8 @@ Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view n
   for (const Entry& entry : kTechniques) {
     if (entry.name == name) return entry.make();
   }
-  return absl::NotFoundError(absl::StrCat("there is no search technique '", std::string(name),
-                                          "'; there are ",
-                                          absl::StrJoin(SearchTechniqueNames(), ", ")));
+  return NotFound("there is no search technique '", std::string(name), "'; there are ",
+                  absl::StrJoin(SearchTechniqueNames(), ", "));
 }
 
 }  // namespace mdh

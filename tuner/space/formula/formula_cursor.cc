@@ -29,15 +29,13 @@ Status FormulaCursor::Expect(std::string_view text) {
 }
 
 Status FormulaCursor::Expected(std::string_view what) const {
-  return ErrorAt(token_.offset,
-                 absl::StrCat("expected ", std::string(what), ", but found ",
-                              token_.kind == Kind::kEnd ? "the end" : QuotedText(token_.text)));
+  return ErrorAt(token_.offset, "expected ", std::string(what), ", but found ",
+                 token_.kind == Kind::kEnd ? "the end" : QuotedText(token_.text));
 }
 
 Status FormulaCursor::Enter() {
   if (++nesting_ <= kMaxFormulaNesting) return absl::OkStatus();
-  return ErrorAt(token_.offset,
-                 absl::StrCat("the formula nests more than ", kMaxFormulaNesting, " levels deep"));
+  return ErrorAt(token_.offset, "the formula nests more than ", kMaxFormulaNesting, " levels deep");
 }
 
 }  // namespace mdh

@@ -62,8 +62,8 @@ class DefinitionReader {
     if (formulas_.count(name) > 0) return absl::OkStatus();
     if (!is_open_.insert(name).second) return Cycle(name);
     if (definition.second.size() > kMaxFormulaLength) {
-      return Within(name, absl::InvalidArgumentError(absl::StrCat("the formula has more than ",
-                                                                  kMaxFormulaLength, " bytes")));
+      return Within(name,
+                    InvalidArgument("the formula has more than ", kMaxFormulaLength, " bytes"));
     }
     MDH_ASSIGN_OR_RETURN(auto uses, Uses(definition, texts_));
     open_.push_back({&definition, std::move(uses)});
@@ -92,7 +92,7 @@ class DefinitionReader {
     for (auto open = first; open != open_.end(); ++open) {
       absl::StrAppend(&cycle, open->definition->first, " -> ");
     }
-    return absl::InvalidArgumentError(absl::StrCat("definitions form a cycle: ", cycle, name));
+    return InvalidArgument("definitions form a cycle: ", cycle, name);
   }
 
   const Texts& texts_;
@@ -107,9 +107,9 @@ Result<std::map<std::string, Formula>> ParseDefinitions(
     const std::map<std::string, std::string>& definitions) {
   for (const Texts::value_type& definition : definitions) {
     if (IsParameterName(definition.first)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the name of a definition is a C identifier that is no word of formulas, but ",
-                     QuotedText(definition.first), " is given"));
+    return InvalidArgument(
+        "the name of a definition is a C identifier that is no word of formulas, but ",
+        QuotedText(definition.first), " is given");
   }
   return DefinitionReader(definitions).ReadAll();
 }

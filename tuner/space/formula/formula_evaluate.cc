@@ -56,10 +56,10 @@ Status Evaluator::Failure(ArithmeticOutcome outcome, const Formula& formula) con
                     ToText(parameters_[index].range.ValueOf(configuration_[index])));
   }
   if (outcome == ArithmeticOutcome::kOverflow) {
-    return absl::OutOfRangeError(absl::StrCat("overflow", place));
+    return OutOfRange("overflow", place);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      formula.op() == FormulaOp::kPower ? "power without a value" : "division by zero", place));
+  return InvalidArgument(
+      formula.op() == FormulaOp::kPower ? "power without a value" : "division by zero", place);
 }
 
 Result<bool> Evaluator::EvaluateCondition(const Formula& formula) {

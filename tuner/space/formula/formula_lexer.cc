@@ -111,8 +111,7 @@ Status FormulaLexer::ErrorAt(size_t offset, std::string_view message) const {
   const auto column =
       std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset),
                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-  return absl::InvalidArgumentError(
-      absl::StrCat("column ", column + 1, ": ", std::string(message)));
+  return InvalidArgument("column ", column + 1, ": ", std::string(message));
 }
 
 Result<FormulaToken> FormulaLexer::Next() {

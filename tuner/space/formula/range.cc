@@ -18,23 +18,21 @@ constexpr int64_t kMaxGenerated = int64_t{1} << 20;
 // How many values of a long set are written in full.
 constexpr size_t kMaxListed = 12;
 
-Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
 std::string IntervalText(int64_t first, int64_t last, int64_t step) {
   return absl::StrCat(first, "..", last, step == 1 ? "" : absl::StrCat(" step ", step));
 }
 
 // Number of elements of the interval, which must be at most `limit`.
 Result<uint32_t> IntervalSize(int64_t first, int64_t last, int64_t step, int64_t limit) {
-  if (step <= 0) return Invalid(absl::StrCat("the step is ", step, ", but must be positive"));
+  if (step <= 0) return InvalidArgument("the step is ", step, ", but must be positive");
   if (first > last) {
-    return Invalid(absl::StrCat("the interval ", first, "..", last, " is empty"));
+    return InvalidArgument("the interval ", first, "..", last, " is empty");
   }
   const uint64_t distance = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
   const uint64_t steps = distance / static_cast<uint64_t>(step);
   if (steps >= static_cast<uint64_t>(limit)) {
-    return Invalid(absl::StrCat("the interval ", IntervalText(first, last, step), " has more than ",
-                                limit, " values"));
+    return InvalidArgument("the interval ", IntervalText(first, last, step), " has more than ",
+                           limit, " values");
   }
   return static_cast<uint32_t>(steps + 1);
 }
@@ -51,7 +49,7 @@ Result<std::vector<uint32_t>> SortedPositions(const std::vector<int64_t>& codes,
     const int64_t code = codes[positions[i]];
     if (code == codes[positions[i - 1]]) {
       const Value value = type == ValueType::kBool ? Value(code != 0) : Value(code);
-      return Invalid(absl::StrCat("the value ", mdh::ToText(value), " is given twice"));
+      return InvalidArgument("the value ", mdh::ToText(value), " is given twice");
     }
   }
   return positions;
@@ -146,17 +144,17 @@ Result<Range> Range::Generated(int64_t first, int64_t last, int64_t step,
   std::ranges::sort(sources);
   for (uint32_t i = 1; i < size; ++i) {
     if (sources[i].first == sources[i - 1].first) {
-      return Invalid(absl::StrCat("the generator gives ", sources[i].first, " for ",
-                                  sources[i - 1].second, " and for ", sources[i].second));
+      return InvalidArgument("the generator gives ", sources[i].first, " for ",
+                             sources[i - 1].second, " and for ", sources[i].second);
     }
   }
   return Integers(std::move(values));
 }
 
 Result<Range> Range::Integers(std::vector<int64_t> values) {
-  if (values.empty()) return Invalid("a range needs at least one value");
+  if (values.empty()) return InvalidArgument("a range needs at least one value");
   if (values.size() > static_cast<size_t>(kMaxSize)) {
-    return Invalid(absl::StrCat("a range has at most ", kMaxSize, " values"));
+    return InvalidArgument("a range has at most ", kMaxSize, " values");
   }
   auto data = std::make_shared<Data>();
   MDH_ASSIGN_OR_RETURN(data->positions, SortedPositions(values, ValueType::kInteger));
@@ -185,8 +183,8 @@ Result<std::vector<uint32_t>> SortedDistinct(const std::vector<T>& values, const
   std::ranges::sort(positions, [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
   for (size_t i = 1; i < positions.size(); ++i) {
     if (values[positions[i]] == values[positions[i - 1]]) {
-      return Invalid(
-          absl::StrCat("the ", what, " ", ToText(Value(values[positions[i]])), " is given twice"));
+      return InvalidArgument("the ", what, " ", ToText(Value(values[positions[i]])),
+                             " is given twice");
     }
   }
   return positions;
@@ -203,16 +201,16 @@ std::vector<T> ValuesOfType(std::vector<Value> values) {
 }  // namespace
 
 Result<Range> Range::Of(std::vector<Value> values) {
-  if (values.empty()) return Invalid("a range needs at least one value");
+  if (values.empty()) return InvalidArgument("a range needs at least one value");
   const ValueType type = TypeOf(values[0]);
   for (const Value& value : values) {
     if (TypeOf(value) == type) continue;
-    return Invalid(absl::StrCat("the values ", mdh::ToText(values[0]), " (",
-                                std::string(Name(type)), ") and ", mdh::ToText(value), " (",
-                                std::string(Name(TypeOf(value))), ") are of different types"));
+    return InvalidArgument("the values ", mdh::ToText(values[0]), " (", std::string(Name(type)),
+                           ") and ", mdh::ToText(value), " (", std::string(Name(TypeOf(value))),
+                           ") are of different types");
   }
   if (type == ValueType::kPermutation) {
-    return Invalid("a set has no permutations as values; use a range of all permutations");
+    return InvalidArgument("a set has no permutations as values; use a range of all permutations");
   }
   if (type == ValueType::kInteger) return Integers(ValuesOfType<int64_t>(std::move(values)));
   auto data = std::make_shared<Data>();
@@ -224,7 +222,7 @@ Result<Range> Range::Of(std::vector<Value> values) {
   } else if (type == ValueType::kReal) {
     data->reals = ValuesOfType<double>(std::move(values));
     for (const double real : data->reals) {
-      if (!std::isfinite(real)) return Invalid(absl::StrCat("the value ", real, " is not finite"));
+      if (!std::isfinite(real)) return InvalidArgument("the value ", real, " is not finite");
     }
     MDH_ASSIGN_OR_RETURN(data->sorted_positions, SortedDistinct(data->reals, "value"));
   } else {
@@ -236,10 +234,10 @@ Result<Range> Range::Of(std::vector<Value> values) {
 }
 
 Result<Range> Range::Permutations(std::vector<std::string> items) {
-  if (items.empty()) return Invalid("a permutation needs at least one item");
+  if (items.empty()) return InvalidArgument("a permutation needs at least one item");
   if (items.size() > static_cast<size_t>(kMaxPermutationItems)) {
-    return Invalid(absl::StrCat("a permutation has at most ", kMaxPermutationItems, " items, but ",
-                                items.size(), " are given"));
+    return InvalidArgument("a permutation has at most ", kMaxPermutationItems, " items, but ",
+                           items.size(), " are given");
   }
   MDH_RETURN_IF_ERROR(SortedDistinct(items, "item").status());
   auto data = std::make_shared<Data>();
@@ -337,9 +335,8 @@ std::optional<int64_t> PlaceAmong(const T& value, const std::vector<T>& values,
 
 Result<int64_t> Range::CodeOf(const Value& value) const {
   if (TypeOf(value) != data_->type) {
-    return Invalid(absl::StrCat(mdh::ToText(value), " is of type ",
-                                std::string(Name(TypeOf(value))), ", but values are of type ",
-                                std::string(Name(data_->type))));
+    return InvalidArgument(mdh::ToText(value), " is of type ", std::string(Name(TypeOf(value))),
+                           ", but values are of type ", std::string(Name(data_->type)));
   }
   const auto member = [this](int64_t code) {
     return PositionOf(code).has_value() ? std::optional<int64_t>(code) : std::nullopt;
@@ -357,7 +354,7 @@ Result<int64_t> Range::CodeOf(const Value& value) const {
           }},
       value);
   if (!code.has_value()) {
-    return Invalid(absl::StrCat(mdh::ToText(value), " is not in the range ", ToText()));
+    return InvalidArgument(mdh::ToText(value), " is not in the range ", ToText());
   }
   return *code;
 }

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/retry_policy.h"
 #include "core/base/trusted_path.h"
 #include "proto/endpoint.h"

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/commands/call/command.h"
 #include "client/commands/call/duration_argument.h"
 #include "client/commands/call/expression_arguments.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/zero_results.h"

@@ -4,7 +4,6 @@
 #include <new>
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {

@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/c_loops/reduction.h"
 
 namespace mdh {

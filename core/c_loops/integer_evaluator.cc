@@ -1,7 +1,6 @@
 // Affine arithmetic.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/c_loops/loop_nest.h"
 
 namespace mdh {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/nest_shape.h"

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/inverse_view.h"
 #include "core/pipeline/step_builder.h"
 

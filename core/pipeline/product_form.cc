@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/step_builder.h"
 
 namespace mdh {

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/identifier.h"
 #include "core/scalar/scalar_canonical.h"

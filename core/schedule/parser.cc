@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_cat.h"
 #include "core/schedule/check_decisions.h"
 #include "core/schedule/value_parser.h"
 

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/pipeline.h"
 
 namespace mdh {

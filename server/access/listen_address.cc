@@ -11,7 +11,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "proto/endpoint.h"
 
 namespace mdh {

@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {

@@ -1,6 +1,5 @@
 #include "server/devices/device_lease.h"
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 

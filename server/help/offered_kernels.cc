@@ -3,7 +3,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/tuning_parameters.h"

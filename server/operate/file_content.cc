@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/start_thread.h"
 #include "proto/error_details.h"
 #include "server/operate/steady_time.h"

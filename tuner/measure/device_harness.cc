@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/allowed_cores.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/program/kernel.h"
 #include "tuner/measure/trial/verdict.h"

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_call.h"
 #include "tuner/measure/peak_benchmarks.h"
 #include "tuner/measure/trial/candidate_run.h"

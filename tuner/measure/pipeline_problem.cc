@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/allowed_cores.h"
 #include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"

@@ -7,7 +7,6 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/allowed_cores.h"
 #include "core/expression/contraction_form.h"

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/program/file_contents.h"
 #include "tuner/program/spec_text.h"
 

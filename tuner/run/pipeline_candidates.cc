@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/finalists.h"

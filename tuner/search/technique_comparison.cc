@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/search/replay.h"
 #include "tuner/search/techniques/search_technique.h"
 

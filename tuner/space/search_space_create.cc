@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/construction.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"

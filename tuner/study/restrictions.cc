@@ -1,6 +1,5 @@
 #include "tuner/study/restrictions.h"
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {

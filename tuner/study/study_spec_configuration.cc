@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/study/study_spec.h"
 #include "tuner/study/study_spec_value.h"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/study/study_spec.h"
-#include "tuner/study/study_spec_error.h"
 
 namespace mdh {
 namespace {

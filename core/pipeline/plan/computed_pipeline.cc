@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/joint_groups.h"
 
 namespace mdh {

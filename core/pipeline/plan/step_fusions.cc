@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/absorb_reader.h"
 #include "core/pipeline/inline_producer.h"

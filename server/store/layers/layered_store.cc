@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "proto/bundle_file.h"
 #include "server/records/resource_names.h"
 #include "server/store/layers/forwarding_store.h"

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {

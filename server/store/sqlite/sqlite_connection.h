@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "server/store/sqlite/sqlite_database.h"
 #include "server/store/sqlite/sqlite_store.h"

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/records/resource_names.h"
 #include "server/store/sqlite/sqlite_connection.h"

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/store/sqlite/database_locks.h"
 #include "server/store/sqlite/sqlite_connection.h"
 #include "server/store/sqlite/sqlite_opened_store.h"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/records/resource_names.h"
 #include "server/store/sqlite/sqlite_connection.h"

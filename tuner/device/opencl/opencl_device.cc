@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
 #include "tuner/device/opencl/opencl_description.h"
 #include "tuner/device/opencl/opencl_function.h"

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/device/opencl/opencl_device.h"
 
 namespace mdh {

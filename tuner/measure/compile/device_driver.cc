@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/device/cuda/nvrtc.h"

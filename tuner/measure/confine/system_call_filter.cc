@@ -9,7 +9,6 @@
 #include <cstring>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {

@@ -10,7 +10,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 
 namespace mdh {

@@ -1,7 +1,6 @@
 // Search techniques by name.
 #include "tuner/search/techniques/search_technique.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tuner/search/techniques/technique_makers.h"
 

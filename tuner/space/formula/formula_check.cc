@@ -3,7 +3,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/space/formula/range.h"

@@ -1,7 +1,6 @@
 // Tokens one by one, with errors that say what was expected.
 #include "tuner/space/formula/formula_cursor.h"
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_text.h"
 
 namespace mdh {

@@ -162,9 +162,7 @@ Status CheckArguments(const std::string& kernel, absl::Span<const v1::KernelArgu
   }
   for (size_t n = 0; n < buffers.size(); ++n) {
     const Status status = Expected(arguments[n]).Check(buffers[n]);
-    if (!status.ok()) {
-      return InvalidArgument(kernel, ": ", status.message());
-    }
+    if (!status.ok()) return InvalidArgument(kernel, ": ", status.message());
   }
   for (size_t n = 0; n < buffers.size(); ++n) {
     for (size_t other = 0; other < buffers.size(); ++other) {

@@ -125,9 +125,7 @@ Status CpuKernel::Run(absl::Span<void* const> arguments) const {
   const bool is_elsewhere = is_forked && pthread_equal(pthread_self(), thread_that_forked) != 0;
   const int code =
       is_elsewhere ? RunOnFreshThread(call_, arguments.data()) : call_(arguments.data());
-  if (code != 0) {
-    return ResourceExhausted("there is no memory for the kernel's scratch buffer");
-  }
+  if (code != 0) return ResourceExhausted("there is no memory for the kernel's scratch buffer");
   return absl::OkStatus();
 }
 

@@ -45,9 +45,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
       stream_limit =
           std::min<Nanoseconds>(stream_limit, start + Nanoseconds(options.limit_ns) - Clock::now());
     }
-    if (stream_limit <= Nanoseconds::zero()) {
-      return DeadlineExceeded(name, " has not ended yet");
-    }
+    if (stream_limit <= Nanoseconds::zero()) return DeadlineExceeded(name, " has not ended yet");
     Status error = client.Watch(name, sequence, on_step, stream_limit.count());
     if (!error.ok() && !IsOfConnection(error)) return error;
     Result<v1::GetTuningJobResponse> job = client.GetJob(name);
@@ -68,9 +66,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
 }
 
 Status ErrorOf(const v1::TuningJob& job) {
-  if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return Cancelled(job.name(), " was cancelled");
-  }
+  if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) return Cancelled(job.name(), " was cancelled");
   if (!job.has_error()) return absl::OkStatus();
   return Status(static_cast<absl::StatusCode>(job.error().code()), job.error().message());
 }

@@ -81,9 +81,7 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
     return DescribeHostCpu();
   }
   int capability = 0;
-  if (!absl::SimpleAtoi(digits, &capability)) {
-    return InvalidArgument("'", name, "' is not sm_NN");
-  }
+  if (!absl::SimpleAtoi(digits, &capability)) return InvalidArgument("'", name, "' is not sm_NN");
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeCudaArchitecture(capability));
   if (model.kind == DeviceKind::kOpenCl) {
     device.kind = model.kind;

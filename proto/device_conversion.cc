@@ -177,9 +177,7 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
     }
     device.features = FeaturesFromProto(proto.features(), FeaturesOf(device));
   }
-  if (device.name.empty()) {
-    return InvalidArgument("device description: model is empty");
-  }
+  if (device.name.empty()) return InvalidArgument("device description: model is empty");
   MDH_RETURN_IF_ERROR(ValidateDevice(device));
   return device;
 }

@@ -101,9 +101,7 @@ Status DaemonServices::Listen(std::vector<int>& ports) {
 }
 
 Status DaemonServices::NoteAddress(const std::string& address, int port) {
-  if (server_ == nullptr || port == 0) {
-    return Unavailable("cannot listen on ", address);
-  }
+  if (server_ == nullptr || port == 0) return Unavailable("cannot listen on ", address);
   const std::string path = UnixSocketPath(address);
   if (!path.empty() && chmod(path.c_str(), parts_.options.socket_mode) != 0) {
     return FailedPrecondition("the mode of socket ", path, ": ", std::strerror(errno));

@@ -104,9 +104,7 @@ class Prompt {
   }
 
   Status Restrict(const std::vector<std::string>& words, bool is_forbidden) {
-    if (words.size() < 2) {
-      return InvalidArgument(words[0], " needs PARAMETER=VALUE");
-    }
+    if (words.size() < 2) return InvalidArgument(words[0], " needs PARAMETER=VALUE");
     v1::Candidate changed = candidate_;
     for (size_t n = 1; n < words.size(); ++n) {
       MDH_ASSIGN_OR_RETURN(*changed.add_restrictions(), ParseRestriction(words[n], is_forbidden));

@@ -166,9 +166,7 @@ Result<LowLevelExpression> BestDecomposition(const JobReport& report,
   if (!expression.has_value()) {
     return InvalidArgument("the expression cannot be read by this version");
   }
-  if (BestParameters(report).empty()) {
-    return NotFound("there is no valid configuration yet");
-  }
+  if (BestParameters(report).empty()) return NotFound("there is no valid configuration yet");
   return Decompose(*expression, BestParameters(report), DeviceOf(report));
 }
 

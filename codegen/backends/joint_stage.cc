@@ -204,9 +204,7 @@ class JointStageBuilder {
       if (has_lanes() && stage.launch.threads_per_block() * lanes_.lanes == who.threads) {
         body = OfRows(stage, who, lanes_.lanes, NewName("joint_row"));
       }
-      if (!body.ok()) {
-        return InvalidArgument(step.label, ": ", body.status().message());
-      }
+      if (!body.ok()) return InvalidArgument(step.label, ": ", body.status().message());
       if (has_lanes() && step.commutes) {
         body = WithResultsInAllLanes(*body, who.thread, lanes_.lanes, lane_, lanes_.in_turns);
       }

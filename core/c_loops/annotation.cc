@@ -91,9 +91,7 @@ class AnnotationParser {
         return Unexpected("the name of a buffer", name);
       }
       for (const AnnotatedName& other : names) {
-        if (other.name == name.text) {
-          return Error(name.begin, "'", name.text, "' is given twice");
-        }
+        if (other.name == name.text) return Error(name.begin, "'", name.text, "' is given twice");
       }
       names.push_back({name.text, name.begin});
     } while (Accept(","));

@@ -32,9 +32,7 @@ Result<BoundNames> Bind(const Bindings& bindings, const Source& source,
   if (bindings.empty()) return bound;
   const auto declared = ClangUnit::DeclaredVariables(source, file_name);
   for (const auto& [name, value] : bindings) {
-    if (!IsIdentifier(name)) {
-      return InvalidArgument("'", name, "' is no name");
-    }
+    if (!IsIdentifier(name)) return InvalidArgument("'", name, "' is no name");
     const std::optional<ScalarType> type = ScalarTypeFromName(value);
     int64_t number = 0;
     const bool is_number = absl::SimpleAtoi(value, &number);

@@ -25,9 +25,7 @@ bool IsNest(const CNode& statement) {
 // 0, or a list of it.
 bool IsZero(const CNode& value) {
   const CNode& inner = Unwrapped(value);
-  if (inner.kind == Kind::kList) {
-    return std::ranges::all_of(inner.children, IsZero);
-  }
+  if (inner.kind == Kind::kList) return std::ranges::all_of(inner.children, IsZero);
   return inner.kind == Kind::kLiteral && inner.value.has_value() &&
          *inner.value == ScalarValue::Zero(inner.value->type());
 }

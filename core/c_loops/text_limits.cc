@@ -53,9 +53,7 @@ Status CheckTextLimits(const Source& source) {
     if (tokens > kMaxStatementTokens) {
       return source.ErrorAt(at, "this statement has more than ", kMaxStatementTokens, " tokens");
     }
-    if (elses > kMaxElse) {
-      return source.ErrorAt(at, "more than ", kMaxElse, " 'else' in a file");
-    }
+    if (elses > kMaxElse) return source.ErrorAt(at, "more than ", kMaxElse, " 'else' in a file");
     at = end > at ? end : at + 1;
   }
   return absl::OkStatus();

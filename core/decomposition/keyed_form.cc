@@ -89,9 +89,7 @@ class KeyedFormFinder {
     if (e_.has_prefix_sum()) return NotKeyed("there are prefix sums");
     if (!e_.has_reduction()) return NotKeyed("no dimension is reduced");
     const std::vector<PointWiseKind>& kinds = e_.reduction().kinds();
-    if (std::ranges::find(kinds, PointWiseKind::kCustom) == kinds.end()) {
-      return absl::OkStatus();
-    }
+    if (std::ranges::find(kinds, PointWiseKind::kCustom) == kinds.end()) return absl::OkStatus();
     return NotKeyed("results are combined by ", e_.reduction().ToString(),
                     ", not by named operators");
   }

@@ -209,9 +209,7 @@ bool AreUnlike(const std::vector<HardwareThread>& threads) {
 
 Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   const std::vector<HardwareThread> threads = ReadHardwareThreads(view);
-  if (threads.empty()) {
-    return FailedPrecondition("cannot read on which CPUs this process may run");
-  }
+  if (threads.empty()) return FailedPrecondition("cannot read on which CPUs this process may run");
   DeviceDescription device;
   device.cores = static_cast<int>(threads.size());
   std::vector<std::string> notes;

@@ -398,9 +398,7 @@ Result<Expression> Expression::Create(ExpressionSpec spec) {
     return InvalidArgument("'", spec.name, "' is no name for an expression");
   }
   MDH_RETURN_IF_ERROR(CheckDimensions(spec.dimensions));
-  if (spec.outputs.empty()) {
-    return InvalidArgument("expression '", spec.name, "' has no output");
-  }
+  if (spec.outputs.empty()) return InvalidArgument("expression '", spec.name, "' has no output");
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
   JoinedStrides joined_strides;
   MDH_RETURN_IF_ERROR(JoinWithInputs(&spec, &joined_strides));

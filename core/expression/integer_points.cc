@@ -47,9 +47,7 @@ class Search {
 
   // Narrows `box` to a single point and returns true, or returns false.
   Result<bool> Solve(Box* box) {
-    if (--*steps_ < 0) {
-      return ResourceExhausted("the search for integer solutions was given up");
-    }
+    if (--*steps_ < 0) return ResourceExhausted("the search for integer solutions was given up");
     if (!Propagate(box)) return false;
     int variable = -1;
     Candidates best{};

@@ -96,9 +96,7 @@ class ViewChecker {
     if (!IsIdentifier(buffer->name)) {
       return InvalidAt(place, "'", buffer->name, "' is no name for a buffer");
     }
-    if (buffer->accesses.empty()) {
-      return InvalidAt(place, Describe(*buffer), " has no access");
-    }
+    if (buffer->accesses.empty()) return InvalidAt(place, Describe(*buffer), " has no access");
     const size_t rank =
         buffer->extents_given ? buffer->extents.size() : buffer->accesses[0].indices.size();
     buffer->mda_rank = static_cast<int>(dimensions_.size());

@@ -54,9 +54,7 @@ Result<std::vector<ProductFactor>> ProductForm(const Expression& expression) {
       (expression.has_reduction() && expression.reduction().kind() != PointWiseKind::kAdd)) {
     return Obstacle("'", name, "' combines by something else than +");
   }
-  if (expression.store() != nullptr) {
-    return Obstacle("'", name, "' has a store function");
-  }
+  if (expression.store() != nullptr) return Obstacle("'", name, "' has a store function");
   // From the result down through products; what is no product is part of a factor.
   const std::vector<int> access = AccessesOf(expression);
   std::map<int, std::vector<int>> parts;  // of every access, and kNone

@@ -102,9 +102,7 @@ Status CheckNames(absl::string_view function, absl::Span<const TypedName> parame
 Status CheckResults(absl::string_view function, absl::Span<const TypedName> results,
                     absl::Span<const ScalarInstruction> instructions,
                     absl::Span<const int> result_instructions) {
-  if (results.empty()) {
-    return InvalidArgument("function '", function, "' has no result");
-  }
+  if (results.empty()) return InvalidArgument("function '", function, "' has no result");
   if (results.size() != result_instructions.size()) {
     return InvalidArgument("function '", function, "' has ", results.size(),
                            " results but computes ", result_instructions.size());

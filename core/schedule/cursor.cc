@@ -106,9 +106,7 @@ size_t ScheduleCursor::offset() {
 }
 
 Status ScheduleCursor::Unexpected(absl::string_view expected) {
-  if (AtLineEnd()) {
-    return ErrorAt(offset_, "expected ", expected, ", found the end of the line");
-  }
+  if (AtLineEnd()) return ErrorAt(offset_, "expected ", expected, ", found the end of the line");
   const size_t name = NameLength(rest());
   const absl::string_view found = rest().substr(0, std::max<size_t>(1, std::min<size_t>(name, 40)));
   const auto byte = static_cast<unsigned char>(found[0]);

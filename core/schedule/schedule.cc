@@ -195,9 +195,7 @@ Result<FusedDimensions> ReadGroups(const Source& source, const ScheduleNames& na
     } else if (is_read && cursor.Accept("fuse")) {
       if (groups.empty()) first = at;
       MDH_ASSIGN_OR_RETURN(std::vector<int> group, ParseGroup(names, &cursor));
-      if (std::ranges::find(groups, group) == groups.end()) {
-        groups.push_back(std::move(group));
-      }
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(std::move(group));
     }
     cursor.SkipLine();
   }

@@ -96,9 +96,7 @@ TensorTree MakeSum(const Token& token, std::vector<std::string> bound, TensorTre
   if (bound.empty()) return child;
   TensorNode node{.kind = Kind::kSum, .token = token, .type = child->type};
   for (const std::string& name : child->dimensions) {
-    if (std::ranges::find(bound, name) == bound.end()) {
-      node.dimensions.push_back(name);
-    }
+    if (std::ranges::find(bound, name) == bound.end()) node.dimensions.push_back(name);
   }
   node.nodes = child->nodes + 1;
   node.bound = std::move(bound);

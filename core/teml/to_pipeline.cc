@@ -251,9 +251,7 @@ class PipelineMaker {
   static Iterators FreeIterators(const TensorNode& sum) {
     Iterators iterators;
     for (const std::string& name : sum.children[0]->dimensions) {
-      if (std::ranges::find(sum.bound, name) == sum.bound.end()) {
-        iterators.push_back(name);
-      }
+      if (std::ranges::find(sum.bound, name) == sum.bound.end()) iterators.push_back(name);
     }
     return iterators;
   }

@@ -87,9 +87,7 @@ class AffineParser {
       value.constant = size->second;
       return value;
     }
-    if (names_.dimensions.empty()) {
-      return stream_.ErrorAt(token, "unknown size '", token.text, "'");
-    }
+    if (names_.dimensions.empty()) return stream_.ErrorAt(token, "unknown size '", token.text, "'");
     return stream_.ErrorAt(token, "unknown dimension '", token.text, "'; the dimensions are ",
                            absl::StrJoin(names_.dimensions, ", "));
   }

@@ -12,9 +12,7 @@ namespace {
 
 Status ParseField(TokenStream* stream, const TypeNames& types, std::vector<TypedName>* fields) {
   MDH_ASSIGN_OR_RETURN(const Token name, stream->ExpectName("the name of a field"));
-  if (!IsIdentifier(name.text)) {
-    return stream->ErrorAt(name, "'", name.text, "' cannot be a name");
-  }
+  if (!IsIdentifier(name.text)) return stream->ErrorAt(name, "'", name.text, "' cannot be a name");
   if (fields->size() == ElementType::kMaxFields) {
     return stream->ErrorAt(name, "a record of more than ", ElementType::kMaxFields, " fields");
   }

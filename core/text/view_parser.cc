@@ -212,16 +212,12 @@ class ViewParser {
     }
     for (const Token& name : names) {
       const std::string text(name.text);
-      if (!IsIdentifier(text)) {
-        return stream_.ErrorAt(name, "'", text, "' cannot be a name");
-      }
+      if (!IsIdentifier(text)) return stream_.ErrorAt(name, "'", text, "' cannot be a name");
       if (context_.sizes.count(text) > 0) {
         return stream_.ErrorAt(name, "'", text, "' is a size parameter already");
       }
       for (const std::string& other : context_.dimensions) {
-        if (other == text) {
-          return stream_.ErrorAt(name, "two dimensions are called '", text, "'");
-        }
+        if (other == text) return stream_.ErrorAt(name, "two dimensions are called '", text, "'");
       }
       context_.dimensions.push_back(text);
     }

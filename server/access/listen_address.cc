@@ -45,18 +45,14 @@ Status ClaimUnixSocket(const std::string& path, const TrustedUsers& trusted) {
   MDH_RETURN_IF_ERROR(CheckTrustedPath(path, trusted));
   struct stat status = {};
   if (lstat(path.c_str(), &status) != 0) {
-    if (errno != ENOENT) {
-      return FailedPrecondition("socket ", path, ": ", std::strerror(errno));
-    }
+    if (errno != ENOENT) return FailedPrecondition("socket ", path, ": ", std::strerror(errno));
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     // Others could have made it meanwhile, in a shared folder.
     if (!error) return CheckTrustedPath(path, trusted);
     return FailedPrecondition("the folder of socket ", path, ": ", error.message());
   }
-  if (!S_ISSOCK(status.st_mode)) {
-    return FailedPrecondition(path, " exists and is no socket");
-  }
+  if (!S_ISSOCK(status.st_mode)) return FailedPrecondition(path, " exists and is no socket");
   const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const absl::Cleanup close_probe = [probe] { close(probe); };
   sockaddr_un address = {};
@@ -65,9 +61,7 @@ Status ClaimUnixSocket(const std::string& path, const TrustedUsers& trusted) {
   if (connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
     return Unavailable("another mdhd is listening on unix:", path);
   }
-  if (errno != ECONNREFUSED) {
-    return FailedPrecondition("socket ", path, ": ", std::strerror(errno));
-  }
+  if (errno != ECONNREFUSED) return FailedPrecondition("socket ", path, ": ", std::strerror(errno));
   if (unlink(path.c_str()) != 0) {
     return FailedPrecondition("the stale socket ", path,
                               " cannot be removed: ", std::strerror(errno));

@@ -88,9 +88,7 @@ Result<std::shared_ptr<const Principals>> Principals::Parse(std::string_view tex
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     ++number;
     const Status added = principals->AddLine({line.data(), line.size()});
-    if (!added.ok()) {
-      return InvalidArgument("line ", number, ": ", added.message());
-    }
+    if (!added.ok()) return InvalidArgument("line ", number, ": ", added.message());
   }
   return std::shared_ptr<const Principals>(std::move(principals));
 }
@@ -120,9 +118,7 @@ Status Principals::AddLine(std::string_view line) {
 }
 
 Status Principals::AddLimits(const std::vector<std::string>& words) {
-  if (words.size() < 3) {
-    return InvalidArgument("'limits' has no role, or no limit for it");
-  }
+  if (words.size() < 3) return InvalidArgument("'limits' has no role, or no limit for it");
   MDH_ASSIGN_OR_RETURN(const Role role, ParseRole(words[1]));
   for (size_t n = 2; n < words.size(); ++n) MDH_RETURN_IF_ERROR(limits_.Set(role, words[n]));
   return absl::OkStatus();

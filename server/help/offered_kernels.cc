@@ -29,9 +29,7 @@ Result<OfferedKernels> OfferedKernels::Create(const std::string& problem,
   }
   MDH_ASSIGN_OR_RETURN(Computation computation, ParsePrinted(read.expression()));
   auto* const expression = std::get_if<Expression>(&computation);
-  if (expression == nullptr) {
-    return InvalidArgument("trials of pipelines are not offered");
-  }
+  if (expression == nullptr) return InvalidArgument("trials of pipelines are not offered");
   return OfferedKernels(std::move(read), std::move(*expression), std::move(device));
 }
 

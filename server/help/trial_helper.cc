@@ -191,9 +191,7 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
     }
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, lease.Next());
     in_work.erase(std::remove(in_work.begin(), in_work.end(), finished.number), in_work.end());
-    if (WasCancelled(finished.measurement)) {
-      return Unavailable("a trial was cut short");
-    }
+    if (WasCancelled(finished.measurement)) return Unavailable("a trial was cut short");
     measured.push_back({seat, finished.number,
                         ToMessage(finished.number, finished.measurement).SerializeAsString()});
     options_.on_measured();

@@ -48,9 +48,7 @@ Result<FileDescriptor> Listen(const std::string& address) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int code = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
-  if (code != 0) {
-    return Unavailable("cannot serve metrics on ", address, ": ", gai_strerror(code));
-  }
+  if (code != 0) return Unavailable("cannot serve metrics on ", address, ": ", gai_strerror(code));
   const absl::Cleanup free_found = [found] { freeaddrinfo(found); };
   FileDescriptor listener;
   for (const addrinfo* one = found; one != nullptr && !listener.valid(); one = one->ai_next) {

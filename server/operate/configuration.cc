@@ -28,9 +28,7 @@ std::string LongName(const CLI::Option& option) { return option.get_lnames()[0];
 
 Result<std::string> ReadQuoted(std::string_view text, int number) {
   const size_t end = text.find('"', 1);
-  if (end == std::string_view::npos) {
-    return InvalidArgument(number, ": the quotes are not closed");
-  }
+  if (end == std::string_view::npos) return InvalidArgument(number, ": the quotes are not closed");
   const std::string_view rest = text.substr(end + 1);
   const size_t after = rest.find_first_not_of(" \t");
   if (after != std::string_view::npos && rest[after] != '#') {

@@ -52,9 +52,7 @@ Status LockByte(int descriptor, const std::string& path, short type) {
   range.l_len = 1;
   // Of the open file, not of the process.
   if (fcntl(descriptor, F_OFD_SETLK, &range) == 0) return absl::OkStatus();
-  if (errno == EAGAIN || errno == EACCES) {
-    return Unavailable(path, " is locked by another process");
-  }
+  if (errno == EAGAIN || errno == EACCES) return Unavailable(path, " is locked by another process");
   // A file system without locks has none of SQLite either.
   return absl::OkStatus();
 }
@@ -75,9 +73,7 @@ Result<std::unique_ptr<FileLock>> FileLock::OfFile(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> FileLock::ShareFile(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return FailedPrecondition(path, " cannot be opened: ", std::strerror(errno));
-  }
+  if (descriptor < 0) return FailedPrecondition(path, " cannot be opened: ", std::strerror(errno));
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   MDH_RETURN_IF_ERROR(LockByte(descriptor, path, F_RDLCK));
   return lock;

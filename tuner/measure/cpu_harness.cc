@@ -58,9 +58,7 @@ class CpuHarness final : public Harness {
   }
 
   Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
-    if (problem_ == nullptr) {
-      return FailedPrecondition("no problem was set before LoopNestTime");
-    }
+    if (problem_ == nullptr) return FailedPrecondition("no problem was set before LoopNestTime");
     if (problem_->is_of_pipeline()) return 0;
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }

@@ -88,9 +88,7 @@ class DeviceHarness final : public Harness {
   }
 
   Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
-    if (problem_ == nullptr) {
-      return FailedPrecondition("no problem was set before LoopNestTime");
-    }
+    if (problem_ == nullptr) return FailedPrecondition("no problem was set before LoopNestTime");
     if (problem_->is_of_pipeline()) return 0;
     MDH_RETURN_IF_ERROR(MakeLoopNest());
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);

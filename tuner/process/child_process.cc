@@ -112,9 +112,7 @@ Result<ChildProcess> ChildProcess::Fork(const ChildLimits& limits,
                                         const std::function<int()>& body) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) {
-    return ResourceExhausted("cannot start a process: ", std::strerror(errno));
-  }
+  if (pid < 0) return ResourceExhausted("cannot start a process: ", std::strerror(errno));
   if (pid == 0) {
     EnterChild(parent, limits);
     _exit(body());

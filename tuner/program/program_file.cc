@@ -11,9 +11,7 @@ namespace mdh {
 
 Result<ProgramFile> ReadProgramFile(const std::string& path) {
   const Result<std::string> text = ReadFileContents(path);
-  if (!text.ok()) {
-    return NotFound("cannot read ", path, ": ", text.status().message());
-  }
+  if (!text.ok()) return NotFound("cannot read ", path, ": ", text.status().message());
   ProgramFile file;
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

@@ -127,9 +127,7 @@ class Reader {
 
   Status ReadList(const YAML::Node& node, const std::string& path, const FieldDescriptor& field,
                   Message& message) {
-    if (!node.IsSequence()) {
-      return Error(node, path, "a list is expected, not ", KindOf(node));
-    }
+    if (!node.IsSequence()) return Error(node, path, "a list is expected, not ", KindOf(node));
     for (size_t n = 0; n < node.size(); ++n) {
       const std::string here = absl::StrCat(path, "[", n, "]");
       Remember(node[n], here);
@@ -219,9 +217,7 @@ class Reader {
 
   Result<std::string> ReadText(const YAML::Node& node, const std::string& path,
                                const FieldDescriptor& field) const {
-    if (!node.IsScalar()) {
-      return Error(node, path, "a text is expected, not ", KindOf(node));
-    }
+    if (!node.IsScalar()) return Error(node, path, "a text is expected, not ", KindOf(node));
     if (field.type() != FieldDescriptor::TYPE_BYTES) return node.Scalar();
     std::string bytes;
     if (!absl::Base64Unescape(node.Scalar(), &bytes)) {
@@ -297,9 +293,7 @@ Status WithLine(const Status& status, const std::string& file, const SpecLines& 
   // The longest beginning that is a field.
   for (size_t end = message.find(": "); end != std::string::npos && end > 0;) {
     const auto found = lines.find(message.substr(0, end));
-    if (found != lines.end()) {
-      return InvalidArgument(file, ":", found->second, ": ", message);
-    }
+    if (found != lines.end()) return InvalidArgument(file, ":", found->second, ": ", message);
     const size_t dot = message.find_last_of(".[", end - 1);
     end = dot == std::string::npos ? 0 : dot;
   }

@@ -175,13 +175,9 @@ bool AbortCondition::Node::Implies(const Node& other) const {
     return Of(operand).Implies(other);
   };
   if (kind == Kind::kOr) return std::ranges::all_of(operands, implies);
-  if (other.kind == Kind::kAnd) {
-    return std::ranges::all_of(other.operands, implied);
-  }
+  if (other.kind == Kind::kAnd) return std::ranges::all_of(other.operands, implied);
   if (kind == Kind::kAnd && std::ranges::any_of(operands, implies)) return true;
-  if (other.kind == Kind::kOr) {
-    return std::ranges::any_of(other.operands, implied);
-  }
+  if (other.kind == Kind::kOr) return std::ranges::any_of(other.operands, implied);
   return kind != Kind::kAnd && LeafImplies(other);
 }
 

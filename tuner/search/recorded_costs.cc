@@ -27,9 +27,7 @@ Status CheckRows(const SearchSpace& space, const std::vector<Row>& rows) {
       return InvalidArgument("a recorded configuration is not in the space");
     }
     const std::string text = space.ToText(row.configuration);
-    if (!seen.insert(row.configuration).second) {
-      return InvalidArgument("recorded twice: ", text);
-    }
+    if (!seen.insert(row.configuration).second) return InvalidArgument("recorded twice: ", text);
     if (row.cost && !std::isfinite(*row.cost)) {
       return InvalidArgument("the cost is not finite: ", text);
     }

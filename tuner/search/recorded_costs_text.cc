@@ -43,9 +43,7 @@ class Reader {
   explicit Reader(absl::string_view text) : rest_(text) {}
 
   Result<RecordedCosts> Read() {
-    if (!NextLine() || line_ != kFirstLine) {
-      return Error("'", kFirstLine, "' is expected");
-    }
+    if (!NextLine() || line_ != kFirstLine) return Error("'", kFirstLine, "' is expected");
     MDH_RETURN_IF_ERROR(ReadHeader());
     const Result<SearchSpace> space =
         SearchSpace::Create(parameters_, constraints_, {.order = ParameterOrder::kDeclared});
@@ -53,9 +51,7 @@ class Reader {
     MDH_RETURN_IF_ERROR(CheckCount(*space));
     std::vector<RecordedCosts::Row> rows;
     while (NextLine()) {
-      if (static_cast<int64_t>(rows.size()) == count_) {
-        return Error("more than ", count_, " rows");
-      }
+      if (static_cast<int64_t>(rows.size()) == count_) return Error("more than ", count_, " rows");
       MDH_ASSIGN_OR_RETURN(RecordedCosts::Row row, ReadRow(*space, rows.size()));
       rows.push_back(std::move(row));
     }
@@ -136,9 +132,7 @@ class Reader {
       if (index >= space.count()) {
         return Error("the space has only ", space.count().get_str(), " configurations");
       }
-      if (!indices_.insert(index).second) {
-        return Error("index ", digits, " is repeated");
-      }
+      if (!indices_.insert(index).second) return Error("index ", digits, " is repeated");
     }
     row.configuration = space.At(index);
     if (line_ == "-") return row;
@@ -183,9 +177,7 @@ Result<RecordedCosts> RecordedCosts::Parse(std::string_view text) {
 Result<RecordedCosts> RecordedCosts::Read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad()) {
-    return NotFound(path, ": cannot be read");
-  }
+  if (!in.is_open() || in.bad()) return NotFound(path, ": cannot be read");
   Result<RecordedCosts> costs = Parse(text);
   if (costs.ok()) return costs;
   return Status(costs.status().code(), absl::StrCat(path, ", ", costs.status().message()));
@@ -193,9 +185,7 @@ Result<RecordedCosts> RecordedCosts::Read(const std::string& path) {
 
 Result<std::string> RecordedCosts::ToText() const {
   const bool is_all = !whole_.is_lazy() && whole_.count() == space_.count();
-  if (whole_.is_lazy()) {
-    return FailedPrecondition("the space is too large to have indices");
-  }
+  if (whole_.is_lazy()) return FailedPrecondition("the space is too large to have indices");
   std::string text = absl::StrCat(kFirstLine, "\n");
   if (!name_.empty()) absl::StrAppend(&text, "name ", name_, "\n");
   for (const TuningParameter& parameter : whole_.parameters()) {

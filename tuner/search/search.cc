@@ -275,9 +275,7 @@ Status Search::Tell(int64_t number, Cost cost) {
     return NotFound("proposal ", number, " was not asked for");
   }
   State::Trial& trial = state_->trials[static_cast<size_t>(number - 1)];
-  if (trial.is_told) {
-    return AlreadyExists("the cost of proposal ", number, " is known");
-  }
+  if (trial.is_told) return AlreadyExists("the cost of proposal ", number, " is known");
   if (cost && !std::isfinite(*cost)) {
     return InvalidArgument("the cost of proposal ", number, " is not finite");
   }

@@ -147,9 +147,7 @@ Status ParameterReader::ForeignName(int index, const std::string& name) const {
   const std::string field = Field(index, ".interval.generator");
   const std::string& own = spec_.parameters(index).name();
   const std::string cycle = CycleFrom(index);
-  if (!cycle.empty()) {
-    return InvalidArgument(field, ": generators form a cycle: ", own, cycle);
-  }
+  if (!cycle.empty()) return InvalidArgument(field, ": generators form a cycle: ", own, cycle);
   const std::string rule = absl::StrCat("a generator may use '", own, "' and constants only");
   const auto definition = definitions_.find(name);
   if (definition != definitions_.end()) {

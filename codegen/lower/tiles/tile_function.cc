@@ -181,9 +181,7 @@ class TileFunctionBuilder {
       for (int d = 0; d < plan_.rank(); ++d) {
         if (!expression().inputs()[copy.input].DependsOn(d)) continue;
         const std::string name = StagedOriginName(plan_, copy, d);
-        if (name.empty() || std::ranges::find(variables, name) != variables.end()) {
-          continue;
-        }
+        if (name.empty() || std::ranges::find(variables, name) != variables.end()) continue;
         variables.push_back(name);
         AddIndex(TileParameter::Role::kVariable, d, name);
       }

@@ -176,9 +176,7 @@ Result<PipelineParameters> ParsePipelineParameters(std::string_view text) {
       return InvalidArgument("line ", number, ": ", status.message());
     }
   }
-  if (parameters.steps.empty()) {
-    return InvalidArgument("line ", number, ": there is no step");
-  }
+  if (parameters.steps.empty()) return InvalidArgument("line ", number, ": there is no step");
   return parameters;
 }
 

@@ -242,9 +242,7 @@ Result<std::vector<int>> Positions(const PipelineDecision& decision, const StepN
   std::vector<int> positions;
   for (const StepName& name : decision.steps) {
     const int at = names.PositionOf(name, partition);
-    if (at < 0) {
-      return FailedPrecondition(names.TextOf(name, false), " is no step of its own");
-    }
+    if (at < 0) return FailedPrecondition(names.TextOf(name, false), " is no step of its own");
     positions.push_back(at);
   }
   std::ranges::sort(positions);

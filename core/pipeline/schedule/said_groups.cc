@@ -40,9 +40,7 @@ Result<std::vector<std::vector<int>>> SaidDimensions(const SaidGroup& said, int 
     const Expression& step = StepOf(pipeline, first + static_cast<int>(n));
     for (const std::string& name : OfStep(said.by, n)) {
       const int d = DimensionNamed(step, name, is_key);
-      if (d < 0) {
-        return FailedPrecondition(step.name(), " has no dimension '", name, "'");
-      }
+      if (d < 0) return FailedPrecondition(step.name(), " has no dimension '", name, "'");
       dimensions[n].push_back(d);
     }
   }
@@ -169,9 +167,7 @@ Status AllowsGroup(const SaidGroup& said, const JointGroup& group, const Pipelin
     const std::string name(kGroupNumbers[row].name);
     if (!HasNumber(group, row)) return InvalidArgument("it has no ", name);
     const int64_t value = kGroupNumbers[row].get(group);
-    if (!values.Contains(value)) {
-      return InvalidArgument(name, " is ", ValueText(row, value));
-    }
+    if (!values.Contains(value)) return InvalidArgument(name, " is ", ValueText(row, value));
   }
   return absl::OkStatus();
 }

@@ -148,9 +148,7 @@ bool SqliteDatabase::IsInTransaction() const {
 }
 
 Status SqliteDatabase::CopyTo(const std::string& path) {
-  if (std::filesystem::exists(path)) {
-    return AlreadyExists("file ", path, " is there already");
-  }
+  if (std::filesystem::exists(path)) return AlreadyExists("file ", path, " is there already");
   const std::string unfinished = path + ".part";
   std::error_code ignored;
   std::filesystem::remove(unfinished, ignored);
@@ -240,9 +238,7 @@ Status SqliteDatabase::Error() const {
       return FailedPrecondition(database, " is no SQLite database");
     case SQLITE_CORRUPT:
       // So SQLite calls what the disk does not give, too, which may pass.
-      if (HasReadFailed()) {
-        return Unavailable(database, ": the disk failed: ", std::strerror(EIO));
-      }
+      if (HasReadFailed()) return Unavailable(database, ": the disk failed: ", std::strerror(EIO));
       return FailedPrecondition(database, " is damaged: ", reason);
     case SQLITE_CANTOPEN:
       return FailedPrecondition(database, " cannot be opened: ", reason);

@@ -266,18 +266,14 @@ int64_t SqliteStore::LatestChange() {
 }
 
 Result<std::vector<v1::KernelChange>> SqliteStore::ChangesAfter(int64_t after, int limit) {
-  if (after > LatestChange()) {
-    return OutOfRange("there is no change ", after, " yet");
-  }
+  if (after > LatestChange()) return OutOfRange("there is no change ", after, " yet");
   MDH_ASSIGN_OR_RETURN(
       std::vector<v1::KernelChange> changes,
       ReadWith([&](SqliteDatabase& database) { return ReadChanges(database, after, limit); }));
   // Numbers have no gaps.
   const bool are_forgotten =
       changes.empty() ? after < LatestChange() : changes.front().number() > after + 1;
-  if (are_forgotten) {
-    return OutOfRange("changes after number ", after, " are forgotten");
-  }
+  if (are_forgotten) return OutOfRange("changes after number ", after, " are forgotten");
   return changes;
 }
 

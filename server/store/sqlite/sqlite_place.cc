@@ -15,9 +15,7 @@ namespace mdh {
 
 Result<SqlitePlace::File> SqlitePlace::Find(const std::string& path) {
   struct stat found {};
-  if (stat(path.c_str(), &found) != 0) {
-    return FailedPrecondition(path, ": ", std::strerror(errno));
-  }
+  if (stat(path.c_str(), &found) != 0) return FailedPrecondition(path, ": ", std::strerror(errno));
   return File{path, found.st_dev, found.st_ino};
 }
 

@@ -142,9 +142,7 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
 
 Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::string& id) {
   MDH_ASSIGN_OR_RETURN(const v1::TuningRecord record, ReadRecord(database, id));
-  if (record.is_pinned()) {
-    return FailedPrecondition(record.name(), " is pinned; unpin it before");
-  }
+  if (record.is_pinned()) return FailedPrecondition(record.name(), " is pinned; unpin it before");
   MDH_RETURN_IF_ERROR(DeleteRows(database, id));
   return AddChange(database, v1::KERNEL_CHANGE_KIND_REMOVED, record);
 }
@@ -254,9 +252,7 @@ Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
       std::optional<v1::Kernel> kernel,
       FirstRow(database, parse, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1",
                id));
-  if (!kernel.has_value()) {
-    return NotFound("there is no kernel ", std::string(id));
-  }
+  if (!kernel.has_value()) return NotFound("there is no kernel ", std::string(id));
   // The index of a damaged database may lead to the row of another one.
   if (kernel->name() != KernelName(id)) {
     return FailedPrecondition("what is stored for it is ", kernel->name());

@@ -118,9 +118,7 @@ Result<std::string> Nvcc::Compile(const std::string& source, const std::string& 
   }
   words.insert(words.end(), {"-o", output, input});
   MDH_ASSIGN_OR_RETURN(const int status, Run(words, log));
-  if (status != 0) {
-    return InvalidArgument("nvcc: exit status ", status, "\n", Contents(log));
-  }
+  if (status != 0) return InvalidArgument("nvcc: exit status ", status, "\n", Contents(log));
   std::string image = Contents(output);
   if (image.empty()) return FailedPrecondition(path_, " left no cubin");
   return image;

@@ -46,9 +46,7 @@ Result<KnownContents> KnownContents::Create(ComputeDevice& device, DeviceCompari
   MDH_RETURN_IF_ERROR(buffer.memory()->WriteAt(at, {&other, 1}));
   MDH_ASSIGN_OR_RETURN(const bool are_still, comparison.AreEqual(*copy, *buffer.memory()));
   MDH_RETURN_IF_ERROR(buffer.memory()->WriteAt(at, {&last, 1}));
-  if (!are_equal || are_still) {
-    return Internal("the device does not compare its memory rightly");
-  }
+  if (!are_equal || are_still) return Internal("the device does not compare its memory rightly");
   return KnownContents(comparison, std::move(copy));
 }
 

@@ -55,9 +55,7 @@ Status Evaluator::Failure(ArithmeticOutcome outcome, const Formula& formula) con
     absl::StrAppend(&place, i == 0 ? " with " : ", ", names[i], " = ",
                     ToText(parameters_[index].range.ValueOf(configuration_[index])));
   }
-  if (outcome == ArithmeticOutcome::kOverflow) {
-    return OutOfRange("overflow", place);
-  }
+  if (outcome == ArithmeticOutcome::kOverflow) return OutOfRange("overflow", place);
   return InvalidArgument(
       formula.op() == FormulaOp::kPower ? "power without a value" : "division by zero", place);
 }

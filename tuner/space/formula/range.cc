@@ -25,9 +25,7 @@ std::string IntervalText(int64_t first, int64_t last, int64_t step) {
 // Number of elements of the interval, which must be at most `limit`.
 Result<uint32_t> IntervalSize(int64_t first, int64_t last, int64_t step, int64_t limit) {
   if (step <= 0) return InvalidArgument("the step is ", step, ", but must be positive");
-  if (first > last) {
-    return InvalidArgument("the interval ", first, "..", last, " is empty");
-  }
+  if (first > last) return InvalidArgument("the interval ", first, "..", last, " is empty");
   const uint64_t distance = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
   const uint64_t steps = distance / static_cast<uint64_t>(step);
   if (steps >= static_cast<uint64_t>(limit)) {

@@ -1,6 +1,5 @@
 #include "proto/grpc_status.h"
 
-
 #include "core/base/shortened.h"
 #include "proto/error_details.h"
 

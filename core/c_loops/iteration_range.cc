@@ -1,6 +1,5 @@
 #include "core/c_loops/iteration_range.h"
 
-
 namespace mdh {
 namespace {
 

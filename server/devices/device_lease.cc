@@ -1,6 +1,5 @@
 #include "server/devices/device_lease.h"
 
-
 namespace mdh {
 
 void DeviceLease::Revoke() {

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-
 namespace mdh {
 
 TuningDevice::TuningDevice(TuningDeviceOptions options, DeviceDescription description)

@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-
 namespace mdh {
 
 Result<TrialSharing> ParseTrialSharing(std::string_view word) {

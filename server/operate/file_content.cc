@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 
-
 namespace mdh {
 
 Result<std::string> ReadFileContent(const std::string& path, int64_t max_bytes,

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-
 namespace mdh {
 
 Result<std::vector<Measurement>> Runner::Measure(absl::Span<const Kernel> kernels,

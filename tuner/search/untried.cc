@@ -1,6 +1,5 @@
 #include "tuner/search/untried.h"
 
-
 namespace mdh {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "tuner/study/restrictions.h"
 
-
 namespace mdh {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-
 namespace mdh {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "tuner/measure/results/runner_messages.h"
 
-
 namespace mdh {
 namespace {
 

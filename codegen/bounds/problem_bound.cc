@@ -195,16 +195,6 @@ class BoundMaker {
 
 }  // namespace
 
-std::string ProblemBound::ToText() const {
-  std::string text;
-  for (const Floor& floor : floors) {
-    absl::StrAppendFormat(&text, "%s: %.4g us, %s (class %c%s%s)\n", floor.resource,
-                          floor.time_ns / 1e3, floor.reason, static_cast<char>(floor.proof),
-                          floor.assumption.empty() ? "" : "; assumed: ", floor.assumption);
-  }
-  return text;
-}
-
 MachinePeaks RaisedBy(const Floor& floor, double time_ns, const DeviceRates& rates,
                       MachinePeaks peaks) {
   const double faster = floor.time_ns / time_ns;

@@ -158,15 +158,4 @@ Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions
   return std::move(nest.expression);
 }
 
-Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options,
-                               std::string_view source_name) {
-  MDH_ASSIGN_OR_RETURN(Computation computation, ParseCComputation(text, options, source_name));
-  if (auto* const expression = std::get_if<Expression>(&computation); expression != nullptr) {
-    return std::move(*expression);
-  }
-  return InvalidArgument(View(source_name), ": the loops are a pipeline of ",
-                         std::get<Pipeline>(computation).steps().size(),
-                         " nests; here one nest is wanted");
-}
-
 }  // namespace mdh

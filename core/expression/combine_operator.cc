@@ -223,9 +223,4 @@ bool CombineOperator::HasSameFunction(const CombineOperator& other) const {
   return identity_ == other.identity_ && function_->EquivalentTo(*other.function_);
 }
 
-bool CombineOperator::EquivalentTo(const CombineOperator& other) const {
-  if (is_concat() || other.is_concat()) return is_concat() == other.is_concat();
-  return is_prefix_sum_ == other.is_prefix_sum_ && HasSameFunction(other);
-}
-
 }  // namespace mdh

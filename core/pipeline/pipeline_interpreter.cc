@@ -94,16 +94,6 @@ BufferBytes ConvertedElements(const BufferBytes& bytes, const ElementType& from,
 
 }  // namespace
 
-Result<std::vector<BufferBytes>> InterpretPipeline(const Pipeline& pipeline,
-                                                   absl::Span<const BufferBytes> inputs,
-                                                   Intermediates intermediates,
-                                                   Accumulation accumulation) {
-  return RunPipeline(pipeline, inputs, intermediates,
-                     [&](const Expression& step, absl::Span<const BufferBytes> given) {
-                       return Interpret(step, given, accumulation);
-                     });
-}
-
 Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              absl::Span<const BufferBytes> inputs,
                                              Intermediates intermediates, const RunStep& run) {
@@ -143,14 +133,6 @@ bool HasNarrowReals(const Pipeline& pipeline) {
   return std::ranges::any_of(pipeline.steps(), [](const PipelineStep& step) {
     return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
   });
-}
-
-bool IsRightValue(double got, double rounded, double wide, double tolerance) {
-  const auto is_same = [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  };
-  if (is_same(got, rounded) || is_same(got, wide)) return true;
-  return std::abs(got - wide) <= tolerance + 4 * std::abs(wide - rounded);
 }
 
 }  // namespace mdh

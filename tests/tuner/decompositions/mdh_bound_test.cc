@@ -7,6 +7,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "tests/codegen/bounds/configuration_ranges.h"
 #include "tests/drawn.h"
 #include "tests/fresh_seed.h"
 #include "tests/source_path.h"

@@ -363,8 +363,6 @@ int64_t Range::step() const { return data_->is_interval ? data_->step : 0; }
 
 int64_t Range::smallest_code() const { return data_->smallest; }
 
-int64_t Range::largest_code() const { return data_->largest; }
-
 const std::vector<std::string>& Range::items() const {
   static const std::vector<std::string> kNone;
   return data_->type == ValueType::kPermutation ? data_->strings : kNone;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <utility>
 #include <vector>
 
 #include "client/retry_policy.h"

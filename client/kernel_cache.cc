@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"

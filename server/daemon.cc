@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "proto/error_details.h"

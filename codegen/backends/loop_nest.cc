@@ -10,7 +10,6 @@
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/print/c_unit.h"
 #include "codegen/program/c_names.h"
-#include "codegen/program/kernel.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/result_tuples.h"

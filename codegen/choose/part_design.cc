@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "codegen/choose/block_design.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/base/round.h"
 #include "core/decomposition/nest_shape.h"

@@ -1,7 +1,6 @@
 // Evaluates the function on parameters.
 #include "core/c_loops/combine_function.h"
 
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -8,7 +8,6 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
-#include "core/expression/numerics.h"
 #include "core/expression/store_factor.h"
 
 namespace mdh {

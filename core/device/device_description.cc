@@ -2,7 +2,6 @@
 #include "core/device/device_description.h"
 
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -9,9 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 
 #include "absl/strings/ascii.h"

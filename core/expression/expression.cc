@@ -2,7 +2,6 @@
 #include "core/expression/expression.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "core/base/round.h"

@@ -2,9 +2,7 @@
 #include "core/expression/view_checks.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/inverse_view.h"

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"

@@ -3,7 +3,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <memory>
 #include <utility>
 
 #include "server/operate/file_content.h"

@@ -8,7 +8,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "codegen/program/kernel.h"
 #include "proto/error_details.h"
 #include "server/access/connection_limits.h"

@@ -10,7 +10,6 @@
 #include "core/pipeline/plan/planned_expression.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
-#include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
 #include "server/jobs/schedule_request.h"
 #include "server/records/resource_names.h"

@@ -1,9 +1,7 @@
 #include "tuner/decompositions/mdh_space.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/fuse_dimensions.h"

@@ -2,7 +2,6 @@
 #include "tuner/decompositions/mdh_space_registers.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/tiles/tile_choice.h"

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 

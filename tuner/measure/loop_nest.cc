@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/backends/loop_nest.h"
-#include "codegen/program/kernel.h"
 #include "tuner/measure/trial/verdict.h"
 
 namespace mdh {

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <random>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "core/base/allowed_cores.h"
 #include "core/expression/contraction_form.h"
-#include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
 #include "tuner/measure/results/demanded_points.h"
 #include "tuner/measure/results/rounding_bound.h"

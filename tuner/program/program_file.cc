@@ -1,7 +1,6 @@
 #include "tuner/program/program_file.h"
 
 #include <filesystem>
-#include <string>
 #include <system_error>
 
 #include "tuner/program/file_contents.h"

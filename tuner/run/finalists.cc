@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "tuner/process/clock.h"
-#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <future>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"

@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "client/commands/call/command.h"
-#include "tuner/program/isolated_evaluator.h"
 
 namespace mdh {
 namespace {

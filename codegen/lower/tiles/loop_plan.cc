@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/tiles/tile_accumulators.h"
-#include "codegen/lower/tiles/tile_inputs.h"
 #include "codegen/lower/tiles/tile_order.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/program/loop_program_walk.h"

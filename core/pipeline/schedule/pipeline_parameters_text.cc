@@ -1,6 +1,5 @@
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"

@@ -3,9 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <optional>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/start_thread.h"

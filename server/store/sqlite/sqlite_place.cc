@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/sqlite/database_locks.h"

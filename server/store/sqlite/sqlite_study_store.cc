@@ -6,8 +6,6 @@
 #include "absl/synchronization/mutex.h"
 #include "server/records/resource_names.h"
 #include "server/store/sqlite/sqlite_connection.h"
-#include "server/store/sqlite/sqlite_writer.h"
-#include "server/store/study_store.h"
 
 namespace mdh {
 namespace {

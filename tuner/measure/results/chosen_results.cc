@@ -1,7 +1,6 @@
 #include "tuner/measure/results/chosen_results.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 namespace mdh {

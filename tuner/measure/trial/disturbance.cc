@@ -10,7 +10,6 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
-#include <string>
 
 #include "core/base/allowed_cores.h"
 #include "tuner/process/clock.h"

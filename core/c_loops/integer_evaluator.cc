@@ -1,4 +1,5 @@
 // Affine arithmetic.
+#include <algorithm>
 #include <utility>
 
 #include "core/c_loops/loop_nest.h"
@@ -141,10 +142,8 @@ Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
   if (op == "*") {
     // One side must be a number.
     const auto number = [](const AffineIndex& index) {
-      for (const int64_t coefficient : index.coefficients) {
-        if (coefficient != 0) return false;
-      }
-      return true;
+      return std::ranges::all_of(index.coefficients,
+                                 [&](int64_t coefficient) { return coefficient == 0; });
     };
     if (!number(b)) std::swap(a, b);
     if (!number(b)) return NotAffine(node);

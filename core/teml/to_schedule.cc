@@ -68,10 +68,8 @@ class ScheduleWriter {
   }
 
   static const PathLoop* Find(const Path& loops, int dimension) {
-    for (const PathLoop& loop : loops) {
-      if (loop.iterator == dimension) return &loop;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(loops, dimension, &PathLoop::iterator);
+    return found == loops.end() ? nullptr : &*found;
   }
 
   // OpenMP gives every thread a run of the iterations of a parallel loop: how long it is, a loop

@@ -1,4 +1,5 @@
 // The file format of recorded costs.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -32,10 +33,8 @@ std::string CostText(const Cost& cost) {
 
 bool HasPredicate(const Formula& formula) {
   if (formula.op() == FormulaOp::kPredicate) return true;
-  for (const Formula& operand : formula.operands()) {
-    if (HasPredicate(operand)) return true;
-  }
-  return false;
+  return std::ranges::any_of(formula.operands(),
+                             [&](const Formula& operand) { return HasPredicate(operand); });
 }
 
 class Reader {

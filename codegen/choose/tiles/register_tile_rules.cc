@@ -92,10 +92,9 @@ class Rules {
 
   // Whether some input is read more than once by points that are far apart.
   bool ReadsAgain() const {
-    for (const Buffer& buffer : e_.inputs()) {
-      if (ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
-    }
-    return false;
+    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
+      return ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4;
+    });
   }
 
   // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.

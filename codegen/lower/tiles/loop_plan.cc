@@ -202,10 +202,8 @@ bool LoopPlan::HasRoomForTwo(int d) const {
 }
 
 const PlannedLoop* LoopPlan::LoopAt(int place) const {
-  for (const PlannedLoop& loop : outer_loops_) {
-    if (loop.place == place) return &loop;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(outer_loops_, place, &PlannedLoop::place);
+  return found == outer_loops_.end() ? nullptr : &*found;
 }
 
 bool LoopPlan::is_inner_reduction(int d) const {
@@ -239,10 +237,8 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
 }
 
 const StagedCopy* LoopPlan::StagedInput(int input) const {
-  for (const StagedCopy& copy : staged_) {
-    if (copy.input == input) return &copy;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(staged_, input, &StagedCopy::input);
+  return found == staged_.end() ? nullptr : &*found;
 }
 
 }  // namespace mdh

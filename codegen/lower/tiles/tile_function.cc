@@ -277,10 +277,8 @@ class TileFunctionBuilder {
 
 bool CoversWholeDimension(const LoopPlan& plan, int d) {
   if (plan.core_parts(d) > 1) return false;
-  for (const PlannedLoop& loop : plan.outer_loops()) {
-    if (loop.dimension == d) return false;
-  }
-  return true;
+  return std::ranges::all_of(plan.outer_loops(),
+                             [&](const PlannedLoop& loop) { return loop.dimension != d; });
 }
 
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,

@@ -24,10 +24,7 @@ std::string FreeName(const ExpressionSpec& spec, std::string name) {
         if (buffer.name == name) return true;
       }
     }
-    for (const Dimension& d : spec.dimensions) {
-      if (d.name == name) return true;
-    }
-    return false;
+    return std::ranges::any_of(spec.dimensions, [&](const Dimension& d) { return d.name == name; });
   };
   while (is_taken()) name += "_";
   return name;

@@ -127,9 +127,7 @@ Result<LoweredPipeline> LoweredSteps(const Pipeline& pipeline, const SystemModel
   }
   for (size_t s = 0; s < expressions.size(); ++s) {
     Result<LowLevelExpression> step = Lower(*expressions[s], model, device, lowered.parameters[s]);
-    if (!step.ok()) {
-      return OfStep(step.status(), lowered.computed.pipeline, static_cast<int>(s));
-    }
+    if (!step.ok()) return OfStep(step.status(), lowered.computed.pipeline, static_cast<int>(s));
     lowered.steps.push_back(*std::move(step));
   }
   return lowered;

@@ -64,9 +64,7 @@ double BytesSaved(const Pipeline& pipeline, const JointGroup& group) {
 // Bytes of a point of the common dimensions in what moves with the parts.
 double BytesPerPoint(const Pipeline& pipeline, const JointGroup& group) {
   double points = 1;
-  for (const int64_t extent : CommonExtents(pipeline, group)) {
-    points *= static_cast<double>(extent);
-  }
+  for (const int64_t extent : CommonExtents(pipeline, group)) points *= static_cast<double>(extent);
   double bytes = 0;
   std::vector<bool> is_counted(pipeline.buffers().size(), false);
   for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
@@ -360,9 +358,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     if (streamed == usual || candidates.size() + kOthersThanStreamed >= most) break;
     std::vector<JointGroup> groups = streamed;
     for (JointGroup& group : groups) {
-      if (group.is_streamed()) {
-        group = WithStreamShape(pipeline, std::move(group), device, shape);
-      }
+      if (group.is_streamed()) group = WithStreamShape(pipeline, std::move(group), device, shape);
     }
     for (const bool aligns : {true, false}) {
       auto steps =

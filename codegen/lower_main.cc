@@ -124,9 +124,7 @@ Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expres
                                        const SystemModel& model, const DeviceDescription& device) {
   MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
   if (!options.schedule.empty()) return ScheduledParameters(options, expression, model, device);
-  if (options.parameters.empty()) {
-    return DefaultParameters(expression, model, device);
-  }
+  if (options.parameters.empty()) return DefaultParameters(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
   return ParseTuningParameters(text, expression);
 }

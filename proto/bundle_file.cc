@@ -199,9 +199,7 @@ Status BundleFile::CheckRows() const {
 }
 
 Status BundleFile::CheckContents() const {
-  for (size_t number = 0; number < entries_; ++number) {
-    MDH_RETURN_IF_ERROR(CheckContent(number));
-  }
+  for (size_t number = 0; number < entries_; ++number) MDH_RETURN_IF_ERROR(CheckContent(number));
   return absl::OkStatus();
 }
 

@@ -140,9 +140,7 @@ json CertificateData(const JobReport& report) {
     floors.push_back(
         {{"resource", floor.resource()}, {"time_ns", floor.time_ns()}, {"reason", floor.reason()}});
   }
-  for (const std::string& assumption : certificate.assumptions()) {
-    assumptions.push_back(assumption);
-  }
+  for (const std::string& assumption : certificate.assumptions()) assumptions.push_back(assumption);
   return {{"bound_ns", certificate.problem_bound_ns()},
           {"binding_floor", certificate.binding_floor()},
           {"floors", std::move(floors)},

@@ -381,9 +381,7 @@ class RowStageBuilder {
       for (int n = 0; n < std::ssize(values); ++n) {
         const Target& target = targets[n];
         const ScalarType stored = e.stored_type(n);
-        if (target.row && target.is_stored) {
-          values[n] = NamedInBlock(values[n], names_, *block);
-        }
+        if (target.row && target.is_stored) values[n] = NamedInBlock(values[n], names_, *block);
         if (target.row) {
           block->push_back({StoreElements{target.window.array, target.window.base + v,
                                           AsKept(values[n], stored), 1}});

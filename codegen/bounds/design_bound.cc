@@ -264,9 +264,7 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
 double DesignBound::TimeNs(const DesignRanges& ranges) const {
   if (clock_hz_ <= 0 || ranges.part.empty()) return 0;
   double cycles = 0;
-  for (const DesignFloor& floor : kFloors) {
-    cycles = std::max(cycles, floor.cycles(facts_, ranges));
-  }
+  for (const DesignFloor& floor : kFloors) cycles = std::max(cycles, floor.cycles(facts_, ranges));
   return cycles / clock_hz_ * 1e9 * (1 - kRounding);
 }
 

@@ -292,9 +292,7 @@ class NestProgramBuilder : public LevelWalk {
     // Other policies say in which order slots are combined.
     combined.is_combined =
         context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
-    if (combined.is_combined) {
-      program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
-    }
+    if (combined.is_combined) program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     const size_t first = program_.stages.size();
     if (Scans()) {
       AppendRegisterScans(context_, scan_, combined, &program_);

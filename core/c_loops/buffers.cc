@@ -102,9 +102,7 @@ Result<BufferMemory::Place> BufferMemory::PlaceOf(const CNode& lvalue) const {
   if (node->kind == Kind::kBinary || node->kind == Kind::kUnary) {
     return ErrorAt(*node, "pointer arithmetic is not supported");
   }
-  if (node->kind != Kind::kReference) {
-    return ErrorAt(*node, "this is no element of a buffer");
-  }
+  if (node->kind != Kind::kReference) return ErrorAt(*node, "this is no element of a buffer");
   place.variable = node;
   return place;
 }

@@ -89,9 +89,7 @@ class PipelineConversion {
   Status Add(const CNode& statement) {
     if (statement.kind == Kind::kEmpty) return absl::OkStatus();
     if (statement.kind == Kind::kDeclarations) {
-      for (const CNode& declaration : statement.children) {
-        declared_.insert(declaration.declaration);
-      }
+      for (const CNode& declaration : statement.children) declared_.insert(declaration.declaration);
       return absl::OkStatus();
     }
     if (!IsNest(statement)) {

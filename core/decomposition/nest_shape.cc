@@ -284,9 +284,7 @@ int64_t NestShape::SharedBytes() const {
     arrays += AccumulatorElements() * ThreadsPerBlock();
   }
   if (parameters_->combine_blocks == CombineBlocks::kLastBlock) arrays += ThreadsPerBlock();
-  for (const ScalarType type : PartialTypes()) {
-    bytes += RoundUp(arrays * ResultBytes(type), 16);
-  }
+  for (const ScalarType type : PartialTypes()) bytes += RoundUp(arrays * ResultBytes(type), 16);
   return bytes;
 }
 

@@ -32,9 +32,7 @@ class EpilogueParser {
 
   Result<StoreFunction> Run() {
     std::vector<Token> without_accesses;
-    while (stream_.Peek().kind != Token::Kind::kEnd) {
-      MDH_RETURN_IF_ERROR(Next(&without_accesses));
-    }
+    while (stream_.Peek().kind != Token::Kind::kEnd) MDH_RETURN_IF_ERROR(Next(&without_accesses));
     without_accesses.push_back(stream_.Peek());
     for (const Token& name : bare_) {
       const bool is_buffer = std::ranges::any_of(

@@ -58,9 +58,7 @@ ScalarValue Converted(const ScalarValue& value, ScalarType type) {
   return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
 }
 void Convert(const std::vector<TypedName>& to, std::vector<ScalarValue>* values) {
-  for (size_t r = 0; r < values->size(); ++r) {
-    (*values)[r] = Converted((*values)[r], to[r].type);
-  }
+  for (size_t r = 0; r < values->size(); ++r) (*values)[r] = Converted((*values)[r], to[r].type);
 }
 
 // element < 0: the boundary's.

@@ -48,9 +48,7 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
     if (!IsInteger(types[0])) {
       return InInstruction(function, number, "a table has an integer index, not ", Name(types[0]));
     }
-    if (instruction.table.empty()) {
-      return InInstruction(function, number, "the table is empty");
-    }
+    if (instruction.table.empty()) return InInstruction(function, number, "the table is empty");
     type = instruction.table[0].type();
     for (const ScalarValue& value : instruction.table) {
       if (value.type() == type) continue;
@@ -59,9 +57,7 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
     }
   } else if (instruction.op != ScalarOp::kCast) {
     Result<ScalarType> result_type = ResultType(instruction.op, types);
-    if (!result_type.ok()) {
-      return InInstruction(function, number, result_type.status().message());
-    }
+    if (!result_type.ok()) return InInstruction(function, number, result_type.status().message());
     type = *result_type;
   }
   if (type != instruction.type) {

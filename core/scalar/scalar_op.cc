@@ -326,9 +326,7 @@ ScalarValue Apply(ScalarOp op, ScalarType result_type, absl::Span<const ScalarVa
   }
   const ScalarType type = a.type();
   if (IsComparison(op)) {
-    if (IsFloatingPoint(type)) {
-      return ScalarValue::Bool(Compare(op, a.as_double(), b.as_double()));
-    }
+    if (IsFloatingPoint(type)) return ScalarValue::Bool(Compare(op, a.as_double(), b.as_double()));
     return ScalarValue::Bool(IsSigned(type) ? Compare(op, a.as_int64(), b.as_int64())
                                             : Compare(op, a.as_uint64(), b.as_uint64()));
   }

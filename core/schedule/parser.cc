@@ -63,9 +63,7 @@ class ScheduleParser {
       } while (cursor_.Accept(";"));
       return absl::OkStatus();
     }
-    if (names_.LayerOf(name) < 0) {
-      MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
-    }
+    if (names_.LayerOf(name) < 0) MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
     return cursor_.ErrorAt(at, "expected '", name, ":' and what layer ", name, " has");
   }
 

@@ -11,9 +11,7 @@ namespace {
 
 template <typename Named>
 void NumberNames(const char* prefix, std::vector<Named>* things) {
-  for (size_t n = 0; n < things->size(); ++n) {
-    (*things)[n].name = absl::StrCat(prefix, n + 1);
-  }
+  for (size_t n = 0; n < things->size(); ++n) (*things)[n].name = absl::StrCat(prefix, n + 1);
 }
 
 Result<Expression> WithNumbers(const Expression& expression) {

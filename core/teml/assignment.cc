@@ -25,9 +25,7 @@ class AssignmentMaker {
     MDH_RETURN_IF_ERROR(SplitValue(value));
     MDH_RETURN_IF_ERROR(FindIterators());
     std::vector<IteratorUse> uses;
-    if (target_.tensor == nullptr) {
-      MDH_RETURN_IF_ERROR(DeclareTarget(value->type));
-    }
+    if (target_.tensor == nullptr) MDH_RETURN_IF_ERROR(DeclareTarget(value->type));
     made_.target = target_.tensor;
     const TensorTree target = MakeAccess(target_.token, target_.tensor, target_.indices);
     AppendUses(*target, /*is_target=*/true, &uses);

@@ -228,9 +228,7 @@ class DependenceCheck {
         if (first->second[0]->path[0] < second->second[0]->path[0]) continue;
         if (!Conflict(*first->second[0], *second->second[0])) continue;
         for (const PlacedLeaf* one : first->second) {
-          for (const PlacedLeaf* other : second->second) {
-            MDH_RETURN_IF_ERROR(Compare(*one, *other));
-          }
+          for (const PlacedLeaf* other : second->second) MDH_RETURN_IF_ERROR(Compare(*one, *other));
         }
       }
     }

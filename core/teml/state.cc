@@ -160,9 +160,7 @@ Result<StateValue> TensorEvaluator::EvaluateOperation(const OperationSyntax& ope
   std::vector<IteratorUse> uses;
   MDH_ASSIGN_OR_RETURN(const TensorTree value,
                        Combined(operation.operation, std::move(children), rule));
-  if (operation.to.has_value()) {
-    return Assigned(value, operation.to->token, operation.to->indices);
-  }
+  if (operation.to.has_value()) return Assigned(value, operation.to->token, operation.to->indices);
   for (const TensorNode* access : AccessesOf(value)) {
     AppendUses(*access, /*is_target=*/false, &uses);
   }
@@ -203,9 +201,7 @@ Result<TensorTree> TensorEvaluator::WithIterators(const Token& name, const Itera
     return MakeAccess(name, std::get<TensorPointer>(operand), PlainList(iterators));
   }
   std::map<std::string, std::string> names;
-  for (size_t d = 0; d < iterators.size(); ++d) {
-    names.emplace((*tree)->dimensions[d], iterators[d]);
-  }
+  for (size_t d = 0; d < iterators.size(); ++d) names.emplace((*tree)->dimensions[d], iterators[d]);
   return Renamed(*tree, names);
 }
 

@@ -113,9 +113,7 @@ class PipelineMaker {
 
   static IndexFunction FunctionOf(const IteratorList& list, const Iterators& dimensions) {
     IndexFunction function;
-    for (const IteratorIndex& index : list) {
-      function.indices.push_back(AffineOf(index, dimensions));
-    }
+    for (const IteratorIndex& index : list) function.indices.push_back(AffineOf(index, dimensions));
     return function;
   }
 
@@ -276,9 +274,7 @@ class PipelineMaker {
         reads->emplace_back(buffer->second, FunctionOf(node.indices, dimensions));
       }
     }
-    for (const TensorTree& child : node.children) {
-      CollectReads(*child, sums, dimensions, reads);
-    }
+    for (const TensorTree& child : node.children) CollectReads(*child, sums, dimensions, reads);
   }
 
   Result<int> ValueOf(const TensorNode& node, const std::map<const TensorNode*, int>& sums,

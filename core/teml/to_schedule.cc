@@ -337,9 +337,7 @@ Result<ScheduledTeml> ParseTemlSchedules(std::string_view text, const Bindings& 
   MDH_ASSIGN_OR_RETURN(const TemlProgram program, ParseTemlProgram(text, bindings, source_name));
   Result<TemlSchedules> made = ToSchedules(program, NameOfTemlFile(source_name), model, detail);
   const Source source(View(source_name), View(text));
-  if (!made.ok()) {
-    return source.ErrorAt(OffsetInProgram(made.status()), made.status().message());
-  }
+  if (!made.ok()) return source.ErrorAt(OffsetInProgram(made.status()), made.status().message());
   std::vector<std::string> notices;
   for (const TemlNotice& notice : made->notices) {
     notices.emplace_back(source.ErrorAt(notice.offset, notice.message).message());

@@ -134,9 +134,7 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
     return absl::StrCat("they are for numerics=", Name(parameters.numerics), ", not ",
                         Name(problem.numerics));
   }
-  if (parameters.fused != problem.fused) {
-    return "they run through other dimensions as one";
-  }
+  if (parameters.fused != problem.fused) return "they run through other dimensions as one";
   const Status valid =
       ValidateUnfused(problem.expression, problem.model, problem.device, parameters).status();
   if (!valid.ok()) return std::string(valid.message());

@@ -343,9 +343,7 @@ Configuration NestDecompositions::Read(const TuningParameters& p) const {
     for (int l = layers_ - 2; l >= 0; --l) extents.push_back(p.tile[l][d]);
     dimensions_.at(d).Read(extents, 1, c);
   }
-  for (int l = 0; l < layers_; ++l) {
-    orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
-  }
+  for (int l = 0; l < layers_; ++l) orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
   ReadChoices(p, c);
   if (is_explicit()) {
     ReadExplicit(p, c);

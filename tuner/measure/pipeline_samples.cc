@@ -50,9 +50,7 @@ class PartialRun {
   Status Run(absl::Span<const std::byte* const> inputs,
              const std::function<void(int, PartialRun&)>& after_step) {
     const std::vector<int> given = pipeline_.BuffersOf(Role::kInput);
-    for (size_t n = 0; n < given.size(); ++n) {
-      MDH_RETURN_IF_ERROR(TakeInput(given[n], inputs[n]));
-    }
+    for (size_t n = 0; n < given.size(); ++n) MDH_RETURN_IF_ERROR(TakeInput(given[n], inputs[n]));
     for (int s = 0; s < std::ssize(pipeline_.steps()); ++s) {
       MDH_RETURN_IF_ERROR(Compute(s));
       if (after_step) after_step(s, *this);
@@ -258,9 +256,7 @@ class Sampling {
     std::vector<std::byte> converted(static_cast<size_t>(type.size_bytes()));
     std::vector<ScalarValue> values;
     VisitWritten(ExpressionOf(step), output, points, [&](int64_t element, int field) {
-      if (field == 0) {
-        ConvertElement(run.ElementAt(b, element), computed, type, converted.data());
-      }
+      if (field == 0) ConvertElement(run.ElementAt(b, element), computed, type, converted.data());
       const ElementType::Field& at = type.fields()[field];
       values.push_back(ScalarValue::Load(at.type, converted.data() + at.offset_bytes));
     });

@@ -55,9 +55,7 @@ std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
   const auto found = std::ranges::find(identities, by_rules.identity);
   if (found == identities.end()) return {};
   const auto rules = static_cast<size_t>(found - identities.begin());
-  if (const int64_t time_ns = times.Final(rules).time_ns(); time_ns > 0) {
-    by_rules.time_ns = time_ns;
-  }
+  if (const int64_t time_ns = times.Final(rules).time_ns(); time_ns > 0) by_rules.time_ns = time_ns;
   std::set<std::string> faster;
   for (size_t k = 0; k < times.size(); ++k) {
     if (times.IsClearlyFaster(k, rules)) faster.insert(identities[k]);

@@ -29,9 +29,7 @@ class ParameterReader {
     for (const auto& [name, formula] : definitions) {
       if (formula.Parameters().empty()) constants_.emplace(name, formula);
     }
-    for (int i = 0; i < spec.parameters_size(); ++i) {
-      indices_.emplace(spec.parameters(i).name(), i);
-    }
+    for (int i = 0; i < spec.parameters_size(); ++i) indices_.emplace(spec.parameters(i).name(), i);
   }
 
   Result<std::vector<TuningParameter>> ReadAll() {
@@ -134,9 +132,7 @@ Result<Range> ParameterReader::ReadInterval(int index) const {
 Result<Formula> ParameterReader::ReadGenerator(int index) const {
   const v1::StudyParameter& parameter = spec_.parameters(index);
   auto generator = ParseFormulaOver(parameter.interval().generator(), constants_);
-  if (!generator.ok()) {
-    return InField(Field(index, ".interval.generator"), generator.status());
-  }
+  if (!generator.ok()) return InField(Field(index, ".interval.generator"), generator.status());
   for (const std::string& name : generator->Parameters()) {
     if (name != parameter.name()) return ForeignName(index, name);
   }

@@ -86,9 +86,7 @@ Reuse ReuseOf(const Expression& expression, const Buffer& buffer) {
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const std::vector<int> dimensions = DimensionsIn(expression, buffer, x);
     for (const int d : dimensions) is_used[d] = true;
-    if (dimensions.size() > 1) {
-      reuse.shared_indices.emplace_back(static_cast<int>(x), dimensions);
-    }
+    if (dimensions.size() > 1) reuse.shared_indices.emplace_back(static_cast<int>(x), dimensions);
     reuse.elements *= ReachedIndices(expression, buffer, x);
   }
   for (int d = 0; d < expression.rank(); ++d) {

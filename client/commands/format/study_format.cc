@@ -173,9 +173,7 @@ std::string JsonLine(const v1::StudyTrial& trial, const std::vector<std::string>
   line["cost"] = trial.has_cost() ? Json(trial.cost()) : Json(nullptr);
   line["failure"] = trial.failure();
   Json& configuration = line["configuration"] = Json::object();
-  for (const std::string& name : names) {
-    configuration[name] = ValueOf(trial.configuration(), name);
-  }
+  for (const std::string& name : names) configuration[name] = ValueOf(trial.configuration(), name);
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

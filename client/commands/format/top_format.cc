@@ -147,9 +147,7 @@ std::vector<std::string> JobCells(const v1::TuningJob& job, bool has_nodes) {
            : "-",
       JobDeviceNames(job),
       job.expression_name()};
-  if (has_nodes) {
-    cells.insert(cells.end() - 2, job.node().empty() ? "-" : NodeLabel(job.node()));
-  }
+  if (has_nodes) cells.insert(cells.end() - 2, job.node().empty() ? "-" : NodeLabel(job.node()));
   return cells;
 }
 

@@ -411,9 +411,7 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
   double each = 1;
   if (v >= 0) {
-    for (const Output& output : outputs_) {
-      each += ScatterCost(output.strides[v], choice.lanes);
-    }
+    for (const Output& output : outputs_) each += ScatterCost(output.strides[v], choice.lanes);
   }
   return kTileCycles + chains + results * each + rows;
 }

@@ -65,9 +65,7 @@ Block SetResults(const Expression& expression, const std::vector<ResultTarget>& 
   for (size_t n = runs.size(); n-- > 0;) {
     const Index rest = Index::Variable(item) / items;
     const Index number = n == 0 ? rest : rest % runs[n].size;
-    for (size_t t = 0; t < targets.size(); ++t) {
-      offsets[t] = number * runs[n].steps[t] + offsets[t];
-    }
+    for (size_t t = 0; t < targets.size(); ++t) offsets[t] = number * runs[n].steps[t] + offsets[t];
     items *= runs[n].size;
   }
   Block body;

@@ -163,9 +163,7 @@ class TileProgramBuilder : public LevelWalk {
       rest_body.push_back({DeclareIndex{loop.variable, Index(tile.origin)}});
       EmitInside(loop.place, inside, &rest_body);
       std::vector<Condition> conditions;
-      if (!range.end.is_constant()) {
-        conditions.push_back(Equal(range.end, Index(plan_.size(d))));
-      }
+      if (!range.end.is_constant()) conditions.push_back(Equal(range.end, Index(plan_.size(d))));
       block->push_back(When(conditions, std::move(rest_body)));
     }
   }

@@ -277,9 +277,7 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   for (const Accumulator& chain : chains) {
     std::vector<LoopValue> values;
     for (int r = 0; r < results(); ++r) values.push_back(Named(chain, r));
-    if (!sum.empty()) {
-      values = EmitCombination(expression().reduction(), sum, values, names_, body);
-    }
+    if (!sum.empty()) values = EmitCombination(expression().reduction(), sum, values, names_, body);
     for (LoopValue& value : values) {
       value = NamedInBlock(Widen(std::move(value), chain.width), names_, body);
     }

@@ -223,9 +223,7 @@ class TileFunctionBuilder {
     rest_body.push_back({DeclareIndex{name, Index(plan_.size(d) - rest)}});
     EmitReduction(n + 1, accumulators, rest_body);
     std::vector<Condition> conditions;
-    if (!whole) {
-      conditions.push_back(Equal(end, Index(plan_.size(d))));
-    }
+    if (!whole) conditions.push_back(Equal(end, Index(plan_.size(d))));
     block.push_back(When(conditions, std::move(rest_body)));
   }
 

@@ -77,9 +77,7 @@ class Planner {
         options_(options),
         fusions_(planned.pipeline, options) {
     for (int consumer = 0; consumer < StepCount(); ++consumer) {
-      for (int producer = 0; producer < consumer; ++producer) {
-        AddCandidates(producer, consumer);
-      }
+      for (int producer = 0; producer < consumer; ++producer) AddCandidates(producer, consumer);
     }
   }
 
@@ -316,9 +314,7 @@ class Planner {
           if (plan.kinds[c] != EdgeKind::kSiblings) decide(producer, consumer, plan.kinds[c]);
         }
       }
-      if (plan.kinds[c] == EdgeKind::kSiblings) {
-        edges.push_back(AsSiblings(c));
-      }
+      if (plan.kinds[c] == EdgeKind::kSiblings) edges.push_back(AsSiblings(c));
     }
     for (const PlannedEdge& decided : planned_.decided) {
       if (decided.kind == EdgeKind::kSplit) edges.push_back(decided);

@@ -274,9 +274,7 @@ class ScaleAnalysis {
         a.operands.size() != b.operands.size()) {
       return false;
     }
-    if (a.op == ScalarOp::kParameter) {
-      return IsSameParameter(s, a.parameter, b.parameter);
-    }
+    if (a.op == ScalarOp::kParameter) return IsSameParameter(s, a.parameter, b.parameter);
     for (size_t n = 0; n < a.operands.size(); ++n) {
       if (!IsSame(s, f, a.operands[n], g, b.operands[n])) return false;
     }

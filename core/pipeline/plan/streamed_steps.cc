@@ -326,9 +326,7 @@ class StreamBuilder : public StreamedGroup {
     FunctionBuilder& f = builder.f();
     int value =
         f.Read(carried(s).after, {}, Plainly(Numbers(kept, CarriedOrder(s)), kept.all.size()))[0];
-    if (IsScaled(s)) {
-      value = WithFactorOfItself(value, carried(sums_.reference).after, kept, &f);
-    }
+    if (IsScaled(s)) value = WithFactorOfItself(value, carried(sums_.reference).after, kept, &f);
     value = f.Converted(value, step.expression.function().results()[0].type);
     MDH_ASSIGN_OR_RETURN(std::vector<int> stored, f.StoredAt(step, PointOf(kept), {value}));
     MDH_ASSIGN_OR_RETURN(StepBuilder::Outputs outputs, OutputsOf(s, kept));

@@ -204,9 +204,7 @@ class PipelineScheduleParser {
     PipelineDecision decision = Here(Kind::kTogether);
     const size_t at = cursor_.offset();
     MDH_RETURN_IF_ERROR(ReadSteps(decision));
-    if (decision.steps.size() < 2) {
-      return cursor_.ErrorAt(at, "two steps or more run together");
-    }
+    if (decision.steps.size() < 2) return cursor_.ErrorAt(at, "two steps or more run together");
     if (cursor_.Accept(":")) {
       do {
         MDH_RETURN_IF_ERROR(ReadClause(decision.group));

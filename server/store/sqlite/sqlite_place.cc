@@ -69,9 +69,7 @@ Status SqlitePlace::Recover(SqliteDatabase& database) {
   const Status emptied = database.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
   if (!emptied.ok()) spdlog::error("{}", std::string(emptied.message()));
   std::string path = path_ + ".recovered";
-  for (int n = 2; std::filesystem::exists(path); ++n) {
-    path = absl::StrCat(path_, ".recovered-", n);
-  }
+  for (int n = 2; std::filesystem::exists(path); ++n) path = absl::StrCat(path_, ".recovered-", n);
   MDH_RETURN_IF_ERROR(database.CopyTo(path));
   absl::MutexLock lock(&mutex_);
   recovered_ = std::move(path);

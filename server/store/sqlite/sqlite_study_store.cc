@@ -187,9 +187,7 @@ Result<int64_t> SqliteStudyStore::PutTrials(int64_t number, int64_t version, con
                                "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3),"
                                " version = version + 1 WHERE number = ?1",
                                number, study.state() == v1::STUDY_STATE_ACTIVE, BriefBytes(study)));
-    for (const JournalTrial& trial : trials) {
-      MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
-    }
+    for (const JournalTrial& trial : trials) MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
     return absl::OkStatus();
   }));
   return version + 1;

@@ -123,9 +123,7 @@ std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   if (nearest->offset < 0) {
     return absl::StrCat(buffer, ", ", -nearest->offset, " bytes in front of it");
   }
-  if (nearest->offset < nearest->size) {
-    return absl::StrCat(buffer, " at byte ", nearest->offset);
-  }
+  if (nearest->offset < nearest->size) return absl::StrCat(buffer, " at byte ", nearest->offset);
   return absl::StrCat(buffer, ", ", nearest->offset - nearest->size, " bytes behind its end");
 }
 

@@ -178,12 +178,8 @@ class Ordering {
         continue;
       }
       Operation operation = operations[number];
-      for (int& operand : operation.operands) {
-        level = std::max(level, levels_[operand]);
-      }
-      if (IsLeafOfParameter(operation.code)) {
-        level = level_of_parameter_[operation.number];
-      }
+      for (int& operand : operation.operands) level = std::max(level, levels_[operand]);
+      if (IsLeafOfParameter(operation.code)) level = level_of_parameter_[operation.number];
       levels_.push_back(level);
       numbers_.push_back(Copy(static_cast<int>(number), std::move(operation)));
     }

@@ -43,9 +43,7 @@ void CollectParameters(const Formula& formula, std::unordered_set<const void*>& 
     return;
   }
   if (formula.operands().empty() || !seen.insert(formula.identity()).second) return;
-  for (const Formula& operand : formula.operands()) {
-    CollectParameters(operand, seen, names, result);
-  }
+  for (const Formula& operand : formula.operands()) CollectParameters(operand, seen, names, result);
 }
 
 // Operands of a conjunction or disjunction that goes on.

@@ -333,9 +333,7 @@ class Planner {
 
   int WordOf(const Cut& cut, int operation) const {
     for (size_t slot = 0; slot < cut.slots.size(); ++slot) {
-      if (cut.slots[slot].operation == operation) {
-        return cut.gate_words() + static_cast<int>(slot);
-      }
+      if (cut.slots[slot].operation == operation) return cut.gate_words() + static_cast<int>(slot);
     }
     return -1;
   }

@@ -147,9 +147,7 @@ bool LevelTables::EvaluateAt(const TablePlan& plan, uint64_t* outcome, bool& is_
     *outcome++ = decided;
     *outcome++ = are_true;
   }
-  for (const int slot : plan.slots) {
-    *outcome++ = evaluator.WordOf(after_->slots[slot].operation);
-  }
+  for (const int slot : plan.slots) *outcome++ = evaluator.WordOf(after_->slots[slot].operation);
   return can_hold;
 }
 

@@ -87,7 +87,7 @@ class LoopNestBuilder {
   Block BuildSharedNest() {
     const int row = RowDimension();
     std::vector<int> around = Dimensions(/*reduced=*/false);
-    around.erase(std::remove(around.begin(), around.end(), row), around.end());
+    std::erase(around, row);
     Block body = row >= 0                      ? BuildRow(row)
                  : expression_.has_reduction() ? BuildReduction()
                                                : BuildPoint();

@@ -195,12 +195,11 @@ class NestConversion {
   // Whether storing does nothing but convert the results, so that it needs no function.
   bool IsStoredAsItIs(const std::vector<NestResult>& results,
                       const std::vector<int>& stored) const {
-    return std::equal(results.begin(), results.end(), stored.begin(), stored.end(),
-                      [&](const NestResult& result, int value) {
-                        const ScalarInstruction& last = builder_.at(value);
-                        return value == result.former ||
-                               (last.op == ScalarOp::kCast && last.operands[0] == result.former);
-                      });
+    return std::ranges::equal(results, stored, [&](const NestResult& result, int value) {
+      const ScalarInstruction& last = builder_.at(value);
+      return value == result.former ||
+             (last.op == ScalarOp::kCast && last.operands[0] == result.former);
+    });
   }
 
   Status OrderBuffers() {

@@ -226,8 +226,9 @@ Status CheckCombineOperators(ExpressionSpec* to_check) {
     if (operators[d].is_concat()) continue;
     const std::vector<TypedName>& combined = operators[d].function().results();
     const std::vector<TypedName>& results = spec.function.results();
-    if (!std::equal(combined.begin(), combined.end(), results.begin(), results.end(),
-                    [](const TypedName& a, const TypedName& b) { return a.type == b.type; })) {
+    if (!std::ranges::equal(combined, results, [](const TypedName& a, const TypedName& b) {
+          return a.type == b.type;
+        })) {
       return InvalidAt(
           {PlaceKind::kCombineOperator, d}, "combine operator '", operators[d].ToString(),
           "' does not combine values of the types of the results of '", spec.function.name(), "'");

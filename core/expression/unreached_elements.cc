@@ -97,7 +97,7 @@ class GapFinder {
 
  private:
   static bool SameLevels(const Levels& a, const Levels& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Level& x, const Level& y) {
+    return std::ranges::equal(a, b, [](const Level& x, const Level& y) {
       return x.count == y.count && x.step == y.step;
     });
   }

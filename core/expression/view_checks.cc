@@ -151,9 +151,9 @@ class ViewChecker {
     if (buffer.boundary.kind == Boundary::Kind::kClamp) return absl::OkStatus();
     const std::vector<ElementType::Field>& fields = buffer.type.fields();
     const std::vector<ScalarValue>& values = buffer.boundary.values;
-    if (!std::equal(
-            values.begin(), values.end(), fields.begin(), fields.end(),
-            [](const ScalarValue& v, const auto& field) { return v.type() == field.type; })) {
+    if (!std::ranges::equal(values, fields, [](const ScalarValue& v, const auto& field) {
+          return v.type() == field.type;
+        })) {
       return InvalidAt(place, Describe(buffer), ": the values of its boundary are no ",
                        buffer.type.ToString());
     }

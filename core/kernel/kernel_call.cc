@@ -79,7 +79,7 @@ std::string CallSource(const KernelCall& call) {
 
 std::vector<std::string> CallOptions(const KernelCall& call, std::vector<std::string> options) {
   if (call.stages > 0) {
-    options.erase(std::remove(options.begin(), options.end(), "-fopenmp"), options.end());
+    std::erase(options, "-fopenmp");
   }
   return options;
 }

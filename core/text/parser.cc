@@ -29,9 +29,8 @@ std::vector<TypePointer> AccessTypes(const ViewSyntax& view) {
 // Whether values of type `from` can be stored as `to`: numbers as numbers, bool as bool, records as
 // records with the same fields.
 bool CanBeStored(const ElementType& from, const ElementType& to) {
-  return std::equal(
-      from.fields().begin(), from.fields().end(), to.fields().begin(), to.fields().end(),
-      [](const ElementType::Field& x, const ElementType::Field& y) {
+  return std::ranges::equal(
+      from.fields(), to.fields(), [](const ElementType::Field& x, const ElementType::Field& y) {
         return x.name == y.name && (x.type == ScalarType::kBool) == (y.type == ScalarType::kBool);
       });
 }

@@ -53,9 +53,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.TuningService/WatchTuningJob", Role::kReader, CallKind::kWatch},
 };
 
-constexpr bool IsBefore(const MethodRole& a, const MethodRole& b) { return a.method < b.method; }
-
-static_assert(std::ranges::is_sorted(kMethodRoles, IsBefore),
+static_assert(std::ranges::is_sorted(kMethodRoles, {}, &MethodRole::method),
               "the methods are looked up by bisection");
 
 }  // namespace
@@ -63,10 +61,8 @@ static_assert(std::ranges::is_sorted(kMethodRoles, IsBefore),
 absl::Span<const MethodRole> MethodRoles() { return kMethodRoles; }
 
 const MethodRole* FindMethodRole(std::string_view method) {
-  const MethodRole* end = std::end(kMethodRoles);
-  const MethodRole* found = std::lower_bound(
-      std::begin(kMethodRoles), end, MethodRole{method, Role::kNone, CallKind::kCall}, IsBefore);
-  return found == end || found->method != method ? nullptr : found;
+  const MethodRole* found = std::ranges::lower_bound(kMethodRoles, method, {}, &MethodRole::method);
+  return found == std::end(kMethodRoles) || found->method != method ? nullptr : found;
 }
 
 }  // namespace mdh

@@ -88,7 +88,7 @@ void TrialHelper::Work(TuningDevice& device) {
     watch->Wait(options_.find);
   }
   absl::MutexLock lock(&mutex_);
-  idle_.erase(std::remove(idle_.begin(), idle_.end(), watch.get()), idle_.end());
+  std::erase(idle_, watch.get());
 }
 
 bool TrialHelper::HelpSomebody(TuningDevice& device) {
@@ -190,7 +190,7 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
       continue;
     }
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, lease.Next());
-    in_work.erase(std::remove(in_work.begin(), in_work.end(), finished.number), in_work.end());
+    std::erase(in_work, finished.number);
     if (WasCancelled(finished.measurement)) return Unavailable("a trial was cut short");
     measured.push_back({seat, finished.number,
                         ToMessage(finished.number, finished.measurement).SerializeAsString()});

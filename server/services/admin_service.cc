@@ -131,7 +131,7 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
       // Bundles are asked for free kernels.
       return is_other || record.is_provisional() || !record.key().schedule().empty();
     };
-    records.erase(std::remove_if(records.begin(), records.end(), is_left_out), records.end());
+    std::erase_if(records, is_left_out);
     std::ranges::sort(records, [](const auto& a, const auto& b) { return a.name() < b.name(); });
     MDH_ASSIGN_OR_RETURN(const std::vector<StoredResult> results,
                          WithKernels(std::move(records), limits_, store_));

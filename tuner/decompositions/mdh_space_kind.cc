@@ -23,6 +23,14 @@ int MdhProblem::long_dimensions() const {
   return count;
 }
 
+std::vector<bool> MdhProblem::HasParts(const TuningParameters& p, int layer) const {
+  std::vector<bool> has_parts(rank());
+  for (int d = 0; d < rank(); ++d) {
+    has_parts[d] = (layer == 0 ? size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
+  }
+  return has_parts;
+}
+
 std::vector<int> MdhProblem::DimensionsInTurn() const {
   std::vector<int> dimensions = Identity(rank());
   const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };

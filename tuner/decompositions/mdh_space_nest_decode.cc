@@ -7,13 +7,6 @@
 #include "tuner/decompositions/mdh_space_nest.h"
 
 namespace mdh {
-std::vector<bool> NestDecompositions::HasParts(const TuningParameters& p, int layer) const {
-  std::vector<bool> has_parts(p_.rank());
-  for (int d = 0; d < p_.rank(); ++d) {
-    has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
-  }
-  return has_parts;
-}
 
 TuningParameters NestDecompositions::Decode(Codes c) const {
   TuningParameters p = SinglePoints(e_, p_.model, p_.numerics);
@@ -47,7 +40,7 @@ std::vector<MdhLevel> NestDecompositions::DecodeOrder(Codes c, const TuningParam
     if (layer < 0) return;
     const std::vector<int> dimensions =
         orders_[layer].empty() ? Identity(p_.rank())
-                               : orders_[layer].Order(c, HasParts(p, layer), p_.rank());
+                               : orders_[layer].Order(c, p_.HasParts(p, layer), p_.rank());
     for (const int d : dimensions) {
       if (IsKept(d) ? kept : p_.is_reduced(d) ? reduced : scanned) order.push_back({layer, d});
     }
@@ -343,7 +336,7 @@ Configuration NestDecompositions::Read(const TuningParameters& p) const {
     for (int l = layers_ - 2; l >= 0; --l) extents.push_back(p.tile[l][d]);
     dimensions_.at(d).Read(extents, 1, c);
   }
-  for (int l = 0; l < layers_; ++l) orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
+  for (int l = 0; l < layers_; ++l) orders_[l].Read(OrderOfLayer(p.phase, l), p_.HasParts(p, l), c);
   ReadChoices(p, c);
   if (is_explicit()) {
     ReadExplicit(p, c);

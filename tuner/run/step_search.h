@@ -67,9 +67,7 @@ class StepSearch {
   void Learn(const Design& design, double cost) {
     asked_.insert(knowledge_.text(design));
     Known known{design, cost, knowledge_.expected(design).value_or(cost), false, {}};
-    const auto at = std::upper_bound(known_.begin(), known_.end(), cost,
-                                     [](double c, const Known& k) { return c < k.cost; });
-    known_.insert(at, std::move(known));
+    known_.insert(std::ranges::upper_bound(known_, cost, {}, &Known::cost), std::move(known));
   }
 
   // Whether there is no design left, or none has helped for long.

@@ -93,11 +93,9 @@ void KeepCostliest(int most_steps, bool is_single, SearchPlan& plan) {
   }
   for (; plan.left_out < left_out; ++plan.left_out) {
     // Of equal ones the last.
-    plan.steps.erase(std::prev(std::min_element(plan.steps.rbegin(), plan.steps.rend(),
-                                                [](const SearchedStep& a, const SearchedStep& b) {
-                                                  return a.cost < b.cost;
-                                                })
-                                   .base()));
+    const auto cheapest =
+        std::ranges::min_element(plan.steps.rbegin(), plan.steps.rend(), {}, &SearchedStep::cost);
+    plan.steps.erase(std::prev(cheapest.base()));
   }
 }
 

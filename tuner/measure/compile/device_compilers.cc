@@ -113,8 +113,7 @@ std::vector<DeviceCompilers::Job> DeviceCompilers::TakeUnit() {
     if (unit.empty()) return true;
     const v1::RunnerKernel &first = unit.front().kernel, &other = next.kernel;
     return unit.front().may_share_unit && next.may_share_unit &&
-           std::equal(first.compile_options().begin(), first.compile_options().end(),
-                      other.compile_options().begin(), other.compile_options().end());
+           std::ranges::equal(first.compile_options(), other.compile_options());
   };
   for (auto at = waiting_.begin(); at != waiting_.end() && unit.size() < most;) {
     if (!is_alike(*at)) {

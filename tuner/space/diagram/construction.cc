@@ -28,11 +28,8 @@ bool KeepsStates(const SpacePlan& plan, int number) {
   const auto is_same_slot = [](const Slot& a, const Slot& b) {
     return a.operation == b.operation && a.paths == b.paths;
   };
-  return level.roots.empty() &&
-         std::equal(before.gates.begin(), before.gates.end(), after.gates.begin(),
-                    after.gates.end(), is_same_gate) &&
-         std::equal(before.slots.begin(), before.slots.end(), after.slots.begin(),
-                    after.slots.end(), is_same_slot);
+  return level.roots.empty() && std::ranges::equal(before.gates, after.gates, is_same_gate) &&
+         std::ranges::equal(before.slots, after.slots, is_same_slot);
 }
 
 class Builder {

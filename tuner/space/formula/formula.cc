@@ -88,8 +88,7 @@ bool IsSame(const Formula& a, const Formula& b) {
   if (a.op() != b.op() || a.size() != b.size() || a.depth() != b.depth()) return false;
   if (a.parameter() != b.parameter() || a.constant() != b.constant()) return false;
   if (a.predicate().text != b.predicate().text) return false;
-  return std::equal(a.operands().begin(), a.operands().end(), b.operands().begin(),
-                    b.operands().end(), IsSame);
+  return std::ranges::equal(a.operands(), b.operands(), IsSame);
 }
 
 Formula operator+(Formula a, Formula b) {

@@ -269,9 +269,8 @@ std::optional<uint32_t> Range::PositionOf(int64_t code) const {
     if (found == codes.end() || *found != code) return std::nullopt;
     return static_cast<uint32_t>(found - codes.begin());
   }
-  const auto found =
-      std::lower_bound(positions.begin(), positions.end(), code,
-                       [&](uint32_t position, int64_t value) { return codes[position] < value; });
+  const auto found = std::ranges::lower_bound(positions, code, {},
+                                              [&](uint32_t position) { return codes[position]; });
   if (found == positions.end() || codes[*found] != code) return std::nullopt;
   return *found;
 }

@@ -14,11 +14,6 @@ double MdhBound::Of(OpenCodes open) const {
   return std::max(problem_.time_ns(), design_.TimeNs(space_.RangesOf(open)));
 }
 
-double MdhBound::OfPartial(const PartialConfiguration& partial) const {
-  const std::vector<std::vector<int64_t>> codes = RemainingCodes(partial);
-  return Of(SpansOf(codes));
-}
-
 ProblemBound MdhBound::Explain(OpenCodes open) const {
   ProblemBound bound = problem_;
   for (Floor& floor : design_.Floors(space_.RangesOf(open))) {

@@ -189,12 +189,6 @@ Result<PartialConfiguration> PartialConfiguration::Decide(int parameter,
   return Narrowed(parameter, domain);
 }
 
-Result<PartialConfiguration> PartialConfiguration::Forbid(int parameter,
-                                                          absl::Span<const int64_t> codes) const {
-  MDH_ASSIGN_OR_RETURN(const Domain domain, state_->DomainWith(parameter, codes));
-  return Narrowed(parameter, domain.Complement());
-}
-
 Result<PartialConfiguration> PartialConfiguration::With(
     absl::Span<const Decision> decisions) const {
   std::vector<Domain> kept;

@@ -133,7 +133,8 @@ class AffineParser {
   }
 
   Status TooLarge(const Token& at) const {
-    return stream_.OutOfRangeAt(at, "the value does not fit in 63 bits");
+    return stream_.ErrorOfCode(absl::StatusCode::kOutOfRange, at,
+                               "the value does not fit in 63 bits");
   }
 
   TokenStream& stream_;

@@ -59,7 +59,7 @@ class Instantiation {
                             .store = std::move(store)});
     if (expression.ok()) return expression;
     const Status& status = expression.status();
-    return stream_.ErrorAt(TokenOf(PlaceOf(status)), status.message(), status.code());
+    return stream_.ErrorOfCode(status.code(), TokenOf(PlaceOf(status)), status.message());
   }
 
  private:

@@ -74,7 +74,7 @@ class PipelineInstantiation {
     Result<Pipeline> pipeline = Pipeline::Create(std::move(spec_));
     if (pipeline.ok()) return pipeline;
     const Status& status = pipeline.status();
-    return stream_.ErrorAt(TokenOf(PlaceOfPipeline(status)), status.message(), status.code());
+    return stream_.ErrorOfCode(status.code(), TokenOf(PlaceOfPipeline(status)), status.message());
   }
 
   // A definition with values for its parameters.

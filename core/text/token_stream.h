@@ -47,8 +47,8 @@ class TokenStream {
   Status ErrorAt(const Token& token, const Parts&... message) const {
     return source_.ErrorAt(token.offset, message...);
   }
-  Status OutOfRangeAt(const Token& token, absl::string_view message) const {
-    return source_.ErrorOfCode(absl::StatusCode::kOutOfRange, token.offset, message);
+  Status ErrorOfCode(absl::StatusCode code, const Token& token, absl::string_view message) const {
+    return source_.ErrorOfCode(code, token.offset, message);
   }
 
   // Recursive parsing functions hold one of these: an error instead of a stack overflow.

@@ -144,7 +144,8 @@ class ViewParser {
       buffer->given_strides[order[n]] = stride;
       if (__builtin_mul_overflow(stride, std::max<int64_t>(buffer->extents[order[n]], 1),
                                  &stride)) {
-        return stream_.OutOfRangeAt(start, "the size of the buffer does not fit in 63 bits");
+        return stream_.ErrorOfCode(absl::StatusCode::kOutOfRange, start,
+                                   "the size of the buffer does not fit in 63 bits");
       }
     }
     return absl::OkStatus();

@@ -1,7 +1,6 @@
 #include "client/buffer_view.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -56,41 +55,39 @@ class Expected {
   }
 
  private:
-  Status Wrong(absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat("the argument '", argument_.name(), "' ", what));
+  template <typename... Parts>
+  Status Wrong(const Parts&... what) const {
+    return InvalidArgument("the argument '", argument_.name(), "' ", what...);
   }
 
   Status CheckType(const BufferView& buffer) const {
     if (argument_.record().empty()) {
       const auto type = static_cast<ScalarType>(argument_.type());
       if (buffer.record_bytes == 0 && buffer.type == type) return absl::OkStatus();
-      return Wrong(absl::StrCat("has elements of type ",
-                                buffer.record_bytes > 0 ? "record" : Name(buffer.type),
-                                ", but the kernel expects ", Name(type)));
+      return Wrong("has elements of type ", buffer.record_bytes > 0 ? "record" : Name(buffer.type),
+                   ", but the kernel expects ", Name(type));
     }
     const int64_t bytes = argument_.size_bytes() / std::max<int64_t>(argument_.elements(), 1);
     if (argument_.elements() == 0 || ElementBytes(buffer) == bytes) return absl::OkStatus();
-    return Wrong(absl::StrCat("has elements of ", ElementBytes(buffer),
-                              " bytes, but the kernel expects records of ", bytes));
+    return Wrong("has elements of ", ElementBytes(buffer),
+                 " bytes, but the kernel expects records of ", bytes);
   }
 
   Status CheckShape(const BufferView& buffer) const {
     int64_t elements = 1;
     for (const int64_t extent : buffer.extents) elements *= extent;
     if (!buffer.strides.empty() && buffer.strides.size() != buffer.extents.size()) {
-      return Wrong(absl::StrCat("has shape ", Text(buffer.extents), " and strides of ",
-                                Text(buffer.strides), " elements: one per dimension"));
+      return Wrong("has shape ", Text(buffer.extents), " and strides of ", Text(buffer.strides),
+                   " elements: one per dimension");
     }
     const bool is_single = extents_.empty() && argument_.elements() == 1;
     if (is_single && elements == 1) return absl::OkStatus();
     if (extents_.empty() && !is_single) {  // an earlier version's: the shape is not known
       if (elements == argument_.elements()) return CheckStrides(buffer, buffer.extents, {});
-      return Wrong(absl::StrCat("has ", elements, " elements, but the kernel expects ",
-                                argument_.elements()));
+      return Wrong("has ", elements, " elements, but the kernel expects ", argument_.elements());
     }
     if (buffer.extents != extents_) {
-      return Wrong(absl::StrCat("has shape ", Text(buffer.extents), ", but the kernel expects ",
-                                Text(extents_)));
+      return Wrong("has shape ", Text(buffer.extents), ", but the kernel expects ", Text(extents_));
     }
     return CheckStrides(buffer, extents_, strides_);
   }
@@ -101,8 +98,8 @@ class Expected {
     const Numbers expected = StridesOf(extents, strides);
     for (size_t d = 0; d < extents.size(); ++d) {
       if (extents[d] > 1 && found[d] != expected[d] && argument_.elements() > 0) {
-        return Wrong(absl::StrCat("has strides of ", Text(found),
-                                  " elements, but the kernel expects ", Text(expected)));
+        return Wrong("has strides of ", Text(found), " elements, but the kernel expects ",
+                     Text(expected));
       }
     }
     return absl::OkStatus();
@@ -158,25 +155,23 @@ bool Overlap(const Reach& a, const Reach& b) {
 Status CheckArguments(const std::string& kernel, absl::Span<const v1::KernelArgument> arguments,
                       absl::Span<const BufferView> buffers) {
   if (buffers.size() != arguments.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgument(
         kernel, " has ", arguments.size(), " arguments (",
         absl::StrJoin(arguments, ", ", [](auto* out, const auto& a) { out->append(a.name()); }),
-        "), not ", buffers.size()));
+        "), not ", buffers.size());
   }
   for (size_t n = 0; n < buffers.size(); ++n) {
     const Status status = Expected(arguments[n]).Check(buffers[n]);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(kernel, ": ", status.message()));
-    }
+    if (!status.ok()) return InvalidArgument(kernel, ": ", status.message());
   }
   for (size_t n = 0; n < buffers.size(); ++n) {
     for (size_t other = 0; other < buffers.size(); ++other) {
       const bool matters = arguments[n].is_output() && (other < n || !arguments[other].is_output());
       if (!matters || other == n || !Overlap(ReachOf(buffers[n]), ReachOf(buffers[other])))
         continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          kernel, ": the output '", arguments[n].name(), "' overlaps with the argument '",
-          arguments[other].name(), "': outputs share memory with nothing else"));
+      return InvalidArgument(kernel, ": the output '", arguments[n].name(),
+                             "' overlaps with the argument '", arguments[other].name(),
+                             "': outputs share memory with nothing else");
     }
   }
   return absl::OkStatus();

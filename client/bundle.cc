@@ -10,7 +10,7 @@ template <typename Message>
 Result<Message> Parse(std::string_view bytes) {
   Message message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("the bundle has a message that cannot be read");
+    return InvalidArgument("the bundle has a message that cannot be read");
   }
   return message;
 }
@@ -30,7 +30,7 @@ Result<std::string> HostCpuFingerprint() {
 
 Result<v1::Kernel> KernelOf(const BundleEntry& entry) {
   if (entry.kernel.empty()) {
-    return absl::NotFoundError("the bundle has the record of this kernel, but not its code");
+    return NotFound("the bundle has the record of this kernel, but not its code");
   }
   return Parse<v1::Kernel>(entry.kernel);
 }

@@ -7,10 +7,8 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/retry_policy.h"
 #include "core/base/trusted_path.h"
 #include "proto/endpoint.h"
@@ -26,8 +24,7 @@ Result<std::string> ReadPem(const std::string& path, const TrustedUsers& trusted
   std::ifstream stream(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (stream.bad() || bytes.find("-----BEGIN ") == std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", errno == 0 ? "there is no PEM in it" : std::strerror(errno)));
+    return InvalidArgument(path, ": ", errno == 0 ? "there is no PEM in it" : std::strerror(errno));
   }
   return bytes;
 }
@@ -35,10 +32,10 @@ Result<std::string> ReadPem(const std::string& path, const TrustedUsers& trusted
 Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& target,
                                                                   const ClientSecurity& security) {
   if (security.tls_certificate.empty() != security.tls_key.empty()) {
-    return absl::InvalidArgumentError("a client's certificate and its key are given together");
+    return InvalidArgument("a client's certificate and its key are given together");
   }
   if (security.tls_ca.empty() && !security.tls_certificate.empty()) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "a client's certificate needs TLS: give the authority of the daemon's certificate");
   }
   if (security.tls_ca.empty() || IsUnixEndpoint(target)) return grpc::InsecureChannelCredentials();
@@ -53,21 +50,20 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
 // Errors: InvalidArgument if it cannot be in a header; FailedPrecondition if others could read it.
 Status CheckToken(const std::string& target, const ClientSecurity& security) {
   const auto is_visible = [](char c) { return c > ' ' && c <= '~'; };
-  if (!std::all_of(security.token.begin(), security.token.end(), is_visible)) {
-    return absl::InvalidArgumentError("the token has characters that tokens do not have");
+  if (!std::ranges::all_of(security.token, is_visible)) {
+    return InvalidArgument("the token has characters that tokens do not have");
   }
   if (security.token.empty() || security.allow_token_in_clear || !security.tls_ca.empty() ||
       IsLocalEndpoint(target)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPrecondition(
       "the token is not sent to ", target, " without TLS, where others could read it; give the ",
-      "authority of the daemon's certificate, or allow it (--allow-token-in-clear)"));
+      "authority of the daemon's certificate, or allow it (--allow-token-in-clear)");
 }
 
 Status CannotConnect(const std::string& target, const std::string& more) {
-  return absl::UnavailableError(
-      absl::StrCat("cannot connect to ", target, "; is mdhd running there", more, "?"));
+  return Unavailable("cannot connect to ", target, "; is mdhd running there", more, "?");
 }
 
 Status CheckListener(const std::string& target, const ClientSecurity& security) {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -85,11 +84,11 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::Load(const v1::Kernel& kernel,
     MDH_ASSIGN_OR_RETURN(object, cache.SharedObject(kernel, compiler, cpu));
     library = dlopen(object.path.c_str(), kLoadFlags);
   }
-  if (library == nullptr) return absl::FailedPreconditionError(dlerror());
+  if (library == nullptr) return FailedPrecondition(dlerror());
   const auto call = reinterpret_cast<Call>(dlsym(library, "mdh_call"));
   if (call == nullptr) {
     dlclose(library);
-    return absl::FailedPreconditionError(absl::StrCat(object.path, " has no kernel"));
+    return FailedPrecondition(object.path, " has no kernel");
   }
   if (const Status connected = ConnectOpenMp(library); !connected.ok()) {
     dlclose(library);
@@ -114,21 +113,18 @@ Status CpuKernel::Run(absl::Span<void* const> arguments) const {
   if (arguments.size() != arguments_.size()) {
     const std::string names = absl::StrJoin(
         arguments_, ", ", [](std::string* out, const auto& a) { out->append(a.name()); });
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the kernel has ", arguments_.size(), " arguments (", names, "), not ", arguments.size()));
+    return InvalidArgument("the kernel has ", arguments_.size(), " arguments (", names, "), not ",
+                           arguments.size());
   }
   for (size_t n = 0; n < arguments.size(); ++n) {
     if (arguments[n] == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the argument ", arguments_[n].name(), " is NULL"));
+      return InvalidArgument("the argument ", arguments_[n].name(), " is NULL");
     }
   }
   const bool is_elsewhere = is_forked && pthread_equal(pthread_self(), thread_that_forked) != 0;
   const int code =
       is_elsewhere ? RunOnFreshThread(call_, arguments.data()) : call_(arguments.data());
-  if (code != 0) {
-    return absl::ResourceExhaustedError("there is no memory for the kernel's scratch buffer");
-  }
+  if (code != 0) return ResourceExhausted("there is no memory for the kernel's scratch buffer");
   return absl::OkStatus();
 }
 

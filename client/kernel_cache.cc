@@ -13,7 +13,6 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
@@ -37,8 +36,7 @@ constexpr size_t kSumDigits = 64;
 // That another folder may do: ResourceExhausted or Unavailable, which nothing else is.
 Status DiskError(const std::string& what, int error) {
   const std::string message = absl::StrCat(what, ": ", std::strerror(error));
-  return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(message)
-                                            : absl::UnavailableError(message);
+  return error == ENOSPC || error == EDQUOT ? ResourceExhausted(message) : Unavailable(message);
 }
 bool IsOfDisk(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
@@ -186,15 +184,15 @@ Result<bool> Compile(const std::string& entry, const std::string& compiler,
   if (outcome.has_succeeded) return true;
   const std::string folder = std::filesystem::path(object.path()).parent_path().string();
   if (!HasRoom(folder)) return DiskError("cannot write to " + folder, ENOSPC);
-  return absl::FailedPreconditionError(absl::StrCat(compiler, " does not compile the kernel ",
-                                                    entry, ":\n", log.FirstBytes(kMaxLogBytes)));
+  return FailedPrecondition(compiler, " does not compile the kernel ", entry, ":\n",
+                            log.FirstBytes(kMaxLogBytes));
 }
 
 // A folder of this process alone, which is removed with what is in it.
 Result<std::shared_ptr<const std::string>> MakeTemporaryFolder() {
   std::error_code error;
   const std::filesystem::path base = std::filesystem::temp_directory_path(error);
-  if (error) return absl::UnavailableError("there is no folder for temporary files");
+  if (error) return Unavailable("there is no folder for temporary files");
   std::string path = (base / "mdh-XXXXXX").string();
   if (mkdtemp(path.data()) == nullptr) {
     return DiskError(absl::StrCat("cannot write to ", base.string()), errno);
@@ -234,8 +232,7 @@ Result<KernelCache::Object> FindOrCompile(const std::string& folder, const std::
     MDH_ASSIGN_OR_RETURN(const bool was_run, CompileTo(object.path, entry, compiler, unit));
     if (was_run) return object;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no compiler: ", compilers.front(), " cannot be run"));
+  return FailedPrecondition("there is no compiler: ", compilers.front(), " cannot be run");
 }
 
 }  // namespace
@@ -244,17 +241,15 @@ Result<KernelCache> KernelCache::Open(const std::string& directory, const Truste
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), error);
   if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot make the folder ", directory, ": ", std::strerror(errno)));
+    return FailedPrecondition("cannot make the folder ", directory, ": ", std::strerror(errno));
   }
   struct stat state = {};
   if (stat(directory.c_str(), &state) != 0 || !S_ISDIR(state.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(directory, " is no folder"));
+    return FailedPrecondition(directory, " is no folder");
   }
   const Status checked = CheckTrustedPath(directory, trusted);
   if (absl::IsPermissionDenied(checked)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("code from the cache is not run: ", checked.message()));
+    return PermissionDenied("code from the cache is not run: ", checked.message());
   }
   MDH_RETURN_IF_ERROR(checked);
   return KernelCache(directory, "");
@@ -264,9 +259,8 @@ Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
                                                       const std::string& compiler,
                                                       const std::string& cpu) const {
   if (kernel.language() != Name(Language::kOpenMpC)) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernel ", kernel.entry(), " is in ",
-                                                   kernel.language(), ", not in ",
-                                                   Name(Language::kOpenMpC)));
+    return InvalidArgument("the kernel ", kernel.entry(), " is in ", kernel.language(), ", not in ",
+                           Name(Language::kOpenMpC));
   }
   const Unit unit = UnitOf(kernel);
   const std::vector<std::string> compilers =
@@ -288,8 +282,8 @@ Result<KernelCache::Object> KernelCache::SharedObject(const v1::Kernel& kernel,
   }
   if (!IsOfDisk(object.status())) return object;
   const std::string message = absl::StrCat(why, "; ", object.status().message());
-  return absl::IsResourceExhausted(object.status()) ? absl::ResourceExhaustedError(message)
-                                                    : absl::FailedPreconditionError(message);
+  return absl::IsResourceExhausted(object.status()) ? ResourceExhausted(message)
+                                                    : FailedPrecondition(message);
 }
 
 }  // namespace mdh

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -46,9 +44,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
       stream_limit =
           std::min<Nanoseconds>(stream_limit, start + Nanoseconds(options.limit_ns) - Clock::now());
     }
-    if (stream_limit <= Nanoseconds::zero()) {
-      return absl::DeadlineExceededError(absl::StrCat(name, " has not ended yet"));
-    }
+    if (stream_limit <= Nanoseconds::zero()) return DeadlineExceeded(name, " has not ended yet");
     Status error = client.Watch(name, sequence, on_step, stream_limit.count());
     if (!error.ok() && !IsOfConnection(error)) return error;
     Result<v1::GetTuningJobResponse> job = client.GetJob(name);
@@ -69,9 +65,7 @@ Result<v1::GetTuningJobResponse> WaitForJob(Client& client, const std::string& n
 }
 
 Status ErrorOf(const v1::TuningJob& job) {
-  if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat(job.name(), " was cancelled"));
-  }
+  if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) return Cancelled(job.name(), " was cancelled");
   if (!job.has_error()) return absl::OkStatus();
   return Status(static_cast<absl::StatusCode>(job.error().code()), job.error().message());
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -110,9 +109,8 @@ Result<LoweredPipeline> LoweredSteps(const Pipeline& pipeline, const SystemModel
                                      absl::Span<const TuningParameters> parameters,
                                      absl::Span<const JointGroup> groups) {
   if (parameters.size() != pipeline.steps().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
-                                                   pipeline.steps().size(), " steps, but ",
-                                                   parameters.size(), " parameters were given"));
+    return InvalidArgument("pipeline '", pipeline.name(), "' has ", pipeline.steps().size(),
+                           " steps, but ", parameters.size(), " parameters were given");
   }
   MDH_ASSIGN_OR_RETURN(ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
   MDH_RETURN_IF_ERROR(CheckNumerics(computed, parameters));
@@ -129,9 +127,7 @@ Result<LoweredPipeline> LoweredSteps(const Pipeline& pipeline, const SystemModel
   }
   for (size_t s = 0; s < expressions.size(); ++s) {
     Result<LowLevelExpression> step = Lower(*expressions[s], model, device, lowered.parameters[s]);
-    if (!step.ok()) {
-      return OfStep(step.status(), lowered.computed.pipeline, static_cast<int>(s));
-    }
+    if (!step.ok()) return OfStep(step.status(), lowered.computed.pipeline, static_cast<int>(s));
     lowered.steps.push_back(*std::move(step));
   }
   return lowered;

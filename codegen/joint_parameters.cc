@@ -64,9 +64,7 @@ double BytesSaved(const Pipeline& pipeline, const JointGroup& group) {
 // Bytes of a point of the common dimensions in what moves with the parts.
 double BytesPerPoint(const Pipeline& pipeline, const JointGroup& group) {
   double points = 1;
-  for (const int64_t extent : CommonExtents(pipeline, group)) {
-    points *= static_cast<double>(extent);
-  }
+  for (const int64_t extent : CommonExtents(pipeline, group)) points *= static_cast<double>(extent);
   double bytes = 0;
   std::vector<bool> is_counted(pipeline.buffers().size(), false);
   for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
@@ -211,7 +209,7 @@ Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline
       own.threads = has_parts ? TuningParameters::kAllThreads : 1;
     }
   }
-  if (aligns && !has_aligned) return absl::FailedPreconditionError("no group has rows of threads");
+  if (aligns && !has_aligned) return FailedPrecondition("no group has rows of threads");
   return parameters;
 }
 
@@ -224,8 +222,8 @@ std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
   for (const JointGroup& group : groups) {
     for (int s = group.first; expressions.ok() && s <= group.last; ++s) {
       const std::vector<int>& outputs = pipeline.steps()[s].outputs;
-      const bool is_read = std::any_of(outputs.begin(), outputs.end(),
-                                       [&](int b) { return !pipeline.Readers(b).empty(); });
+      const bool is_read =
+          std::ranges::any_of(outputs, [&](int b) { return !pipeline.Readers(b).empty(); });
       if (is_read || parameters[s].lowering != Lowering::kTiles) continue;
       TuningParameters streaming = parameters[s];
       streaming.streams_results = true;
@@ -249,12 +247,12 @@ bool HasCode(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
 std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescription& device,
                                     bool streams) {
   std::vector<JointGroup> offered = JointGroups(pipeline);
-  std::stable_sort(offered.begin(), offered.end(), [&](const JointGroup& a, const JointGroup& b) {
+  std::ranges::stable_sort(offered, [&](const JointGroup& a, const JointGroup& b) {
     return BytesSaved(pipeline, a) > BytesSaved(pipeline, b);
   });
   std::vector<JointGroup> chosen;
   for (JointGroup& group : offered) {
-    const bool meets = std::any_of(chosen.begin(), chosen.end(), [&](const JointGroup& other) {
+    const bool meets = std::ranges::any_of(chosen, [&](const JointGroup& other) {
       return group.first <= other.last && other.first <= group.last;
     });
     if (meets) continue;
@@ -265,8 +263,7 @@ std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescri
     chosen.push_back(streamed ? *std::move(streamed)
                               : WithUsualPart(pipeline, std::move(group), device, 1));
   }
-  std::sort(chosen.begin(), chosen.end(),
-            [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
+  std::ranges::sort(chosen, {}, &JointGroup::first);
   return chosen;
 }
 
@@ -331,7 +328,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
   std::vector<PipelineParameters> candidates;
   const auto add = [&](const std::vector<JointGroup>& groups, std::vector<TuningParameters> steps) {
     PipelineParameters p{partition.edges, groups, std::move(steps)};
-    const bool is_new = std::find(candidates.begin(), candidates.end(), p) == candidates.end();
+    const bool is_new = std::ranges::find(candidates, p) == candidates.end();
     if (candidates.size() < most && is_new && HasCode(pipeline, groups, model, device, p.steps)) {
       candidates.push_back(std::move(p));
     }
@@ -361,9 +358,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     if (streamed == usual || candidates.size() + kOthersThanStreamed >= most) break;
     std::vector<JointGroup> groups = streamed;
     for (JointGroup& group : groups) {
-      if (group.is_streamed()) {
-        group = WithStreamShape(pipeline, std::move(group), device, shape);
-      }
+      if (group.is_streamed()) group = WithStreamShape(pipeline, std::move(group), device, shape);
     }
     for (const bool aligns : {true, false}) {
       auto steps =

@@ -28,7 +28,6 @@
 #include "codegen/program/loop_program_text.h"
 #include "codegen/said_pipeline.h"
 #include "core/pipeline/plan/computed_pipeline.h"
-#include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/pipeline/schedule/pipeline_schedule.h"
@@ -66,7 +65,7 @@ struct LowerOptions {
 
 Result<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path);
-  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  if (!in) return NotFound("cannot read ", path);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -77,15 +76,12 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
   absl::string_view digits = name;
   if (!absl::ConsumePrefix(&digits, "sm_")) {
     if (name != "host") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no device '", name, "'; expected host or sm_NN"));
+      return InvalidArgument("there is no device '", name, "'; expected host or sm_NN");
     }
     return DescribeHostCpu();
   }
   int capability = 0;
-  if (!absl::SimpleAtoi(digits, &capability)) {
-    return absl::InvalidArgumentError(absl::StrCat("'", name, "' is not sm_NN"));
-  }
+  if (!absl::SimpleAtoi(digits, &capability)) return InvalidArgument("'", name, "' is not sm_NN");
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, DescribeCudaArchitecture(capability));
   if (model.kind == DeviceKind::kOpenCl) {
     device.kind = model.kind;
@@ -97,8 +93,7 @@ Result<DeviceDescription> DeviceNamed(const std::string& name, const SystemModel
 Status CheckFit(const LowerOptions& options, const SystemModel& model,
                 const DeviceDescription& device) {
   if (device.kind == model.kind) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("model ", model.name, " does not fit device ", options.device));
+  return InvalidArgument("model ", model.name, " does not fit device ", options.device);
 }
 
 Result<std::string> TextOfParameters(const LowerOptions& options) {
@@ -118,21 +113,18 @@ Result<TuningParameters> ScheduledParameters(const LowerOptions& options,
     if (schedule.Allows(p).ok()) return std::move(p);
   }
   if (const auto broken = FindBrokenRule(schedule, device)) {
-    return absl::InvalidArgumentError(ToText(*broken, schedule));
+    return InvalidArgument(ToText(*broken, schedule));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat(options.schedule,
-                   ": no parameters of rules are in the schedule, and it leaves "
-                   "something to a search, which 'mdh tune --schedule' does"));
+  return FailedPrecondition(options.schedule,
+                            ": no parameters of rules are in the schedule, and it leaves "
+                            "something to a search, which 'mdh tune --schedule' does");
 }
 
 Result<TuningParameters> ParametersFor(const LowerOptions& options, const Expression& expression,
                                        const SystemModel& model, const DeviceDescription& device) {
   MDH_RETURN_IF_ERROR(CheckFit(options, model, device));
   if (!options.schedule.empty()) return ScheduledParameters(options, expression, model, device);
-  if (options.parameters.empty()) {
-    return DefaultParameters(expression, model, device);
-  }
+  if (options.parameters.empty()) return DefaultParameters(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
   return ParseTuningParameters(text, expression);
 }
@@ -150,9 +142,8 @@ Result<std::vector<TuningParameters>> ParametersFor(const LowerOptions& options,
   MDH_ASSIGN_OR_RETURN(const std::string text, TextOfParameters(options));
   const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipWhitespace());
   if (lines.size() != pipeline.steps().size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the pipeline has ", pipeline.steps().size(),
-                                                   " steps, but there are parameters of ",
-                                                   lines.size(), ", one line each"));
+    return InvalidArgument("the pipeline has ", pipeline.steps().size(),
+                           " steps, but there are parameters of ", lines.size(), ", one line each");
   }
   std::vector<TuningParameters> parameters;
   for (size_t s = 0; s < lines.size(); ++s) {
@@ -197,8 +188,7 @@ Result<std::string> PrintedKernel(const LowerOptions& options, const Kernel& ker
   if (options.print == "source") return kernel.source;
   if (options.print == "header") return kernel.header;
   if (options.print == "launches") return DescribeLaunches(kernel);
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot print '", options.print, "'; expected ", prints));
+  return InvalidArgument("cannot print '", options.print, "'; expected ", prints);
 }
 
 ProgramForm FormToPrint(const LowerOptions& options) {
@@ -211,9 +201,8 @@ Result<Partition> Partitioned(const LowerOptions& options, const Pipeline& pipel
   std::vector<Partition> partitions = PlanPartitions(pipeline);
   const size_t number = static_cast<size_t>(*options.partition);
   if (number < partitions.size()) return std::move(partitions[number]);
-  return absl::InvalidArgumentError(absl::StrCat("there is no partition ", number, ": ",
-                                                 pipeline.name(), " has ", partitions.size(),
-                                                 ", the first is 0"));
+  return InvalidArgument("there is no partition ", number, ": ", pipeline.name(), " has ",
+                         partitions.size(), ", the first is 0");
 }
 
 // What tuning tries of steps that run together, by its number.
@@ -221,9 +210,9 @@ Result<PipelineParameters> CandidateOf(const Pipeline& pipeline, int number,
                                        const SystemModel& model, const DeviceDescription& device) {
   std::vector<PipelineParameters> candidates = JointCandidates({{}, pipeline, 0, 0}, model, device);
   if (number < std::ssize(candidates)) return std::move(candidates[number]);
-  return absl::InvalidArgumentError(absl::StrCat("there is no candidate ", number,
-                                                 " of steps that run together: ", pipeline.name(),
-                                                 " has ", candidates.size(), ", the first is 0"));
+  return InvalidArgument("there is no candidate ", number,
+                         " of steps that run together: ", pipeline.name(), " has ",
+                         candidates.size(), ", the first is 0");
 }
 
 // What the schedule says, and its partition.
@@ -265,9 +254,9 @@ Result<std::string> RunPipeline(const LowerOptions& options, const Pipeline& giv
     if (group.rows && options.rows) group.rows = options.rows;
   }
   if (options.joint && groups.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("no steps of ", pipeline.name(),
-                                                      " have a dimension in common by which they "
-                                                      "could run together"));
+    return FailedPrecondition("no steps of ", pipeline.name(),
+                              " have a dimension in common by which they "
+                              "could run together");
   }
   if (options.print == "groups") return DescribeGroups(pipeline, groups);
   if (parameters.empty()) {
@@ -317,8 +306,8 @@ Result<std::string> Run(const LowerOptions& options) {
   const Expression& expression = pipeline.steps()[0].expression;
   if (options.print == "nest") return GenerateLoopNest(expression).source;
   if (expression.is_empty() && (options.print == "candidates" || options.print == "plan")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("an empty dimension leaves no ", options.print, " of ", expression.name()));
+    return FailedPrecondition("an empty dimension leaves no ", options.print, " of ",
+                              expression.name());
   }
   if (options.print == "candidates") return DescribeCandidates(expression, model, device);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters,
@@ -331,9 +320,8 @@ Result<std::string> Run(const LowerOptions& options) {
   if (options.print == "table") return low.ToTable();
   if (options.print == "plan") {
     if (parameters.lowering == Lowering::kLevels) return OptimizedNestPlan(low).ToString(low);
-    return absl::FailedPreconditionError(
-        absl::StrCat("register tiles have no nest plan; --print lowered shows the loops of ",
-                     expression.name()));
+    return FailedPrecondition(
+        "register tiles have no nest plan; --print lowered shows the loops of ", expression.name());
   }
   if (options.print == "lowered" || options.print == "program") {
     MDH_ASSIGN_OR_RETURN(const KernelProgram built,
@@ -390,7 +378,7 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
     const std::string value = optarg == nullptr ? "" : optarg;
     const size_t equals = value.find('=');
     if (c == 's' && equals == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat("--set needs NAME=VALUE, not '", value, "'"));
+      return InvalidArgument("--set needs NAME=VALUE, not '", value, "'");
     }
     switch (c) {
       case 's':
@@ -418,31 +406,30 @@ Result<LowerOptions> ParseArguments(int argc, char** argv) {
         options.joint = true;
         options.rows = ParseRowLayout(value);
         if (options.rows) break;
-        return absl::InvalidArgumentError(
-            absl::StrCat("--rows needs threads of a row, rows of a block, elements of a vector and "
-                         "where rows are kept, as '256,1,4 registers', not '",
-                         value, "'"));
+        return InvalidArgument(
+            "--rows needs threads of a row, rows of a block, elements of a vector and "
+            "where rows are kept, as '256,1,4 registers', not '",
+            value, "'");
       case 'c':
       case 'n':
         if (int number = -1; absl::SimpleAtoi(value, &number) && number >= 0) {
           (c == 'c' ? options.candidate : options.partition) = number;
           break;
         }
-        return absl::InvalidArgumentError(absl::StrCat(c == 'c' ? "--candidate" : "--partition",
-                                                       " needs a number, the first is 0, not '",
-                                                       value, "'"));
+        return InvalidArgument(c == 'c' ? "--candidate" : "--partition",
+                               " needs a number, the first is 0, not '", value, "'");
       default:
-        return absl::InvalidArgumentError(
-            absl::StrCat("unknown option, or one without its value: '", argv[optind - 1], "'"));
+        return InvalidArgument("unknown option, or one without its value: '", argv[optind - 1],
+                               "'");
     }
   }
-  if (argc - optind != 1) return absl::InvalidArgumentError("one expression is needed");
+  if (argc - optind != 1) return InvalidArgument("one expression is needed");
   if (!options.schedule.empty() && !options.parameters.empty()) {
-    return absl::InvalidArgumentError("--schedule and --parameters exclude each other");
+    return InvalidArgument("--schedule and --parameters exclude each other");
   }
   if (!options.schedule.empty() &&
       (options.partition.has_value() || options.joint || options.candidate.has_value())) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "--schedule says what is fused and what runs together: --partition, --joint, --rows and "
         "--candidate are not for it");
   }

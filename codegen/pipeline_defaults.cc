@@ -38,7 +38,7 @@ double BytesKept(const Pipeline& pipeline, const JointGroup& group) {
   std::vector<std::pair<int, int>> counted;
   for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
     const std::pair<int, int> of_step(use.step, use.buffer);
-    if (std::find(counted.begin(), counted.end(), of_step) != counted.end()) continue;
+    if (std::ranges::find(counted, of_step) != counted.end()) continue;
     counted.push_back(of_step);
     ++uses[use.buffer];
   }
@@ -131,8 +131,7 @@ PipelineDefaults DefaultPipelineParameters(absl::Span<const Partition> partition
     const double cost = CostWithGroups(pipeline, groups, device);
     choices.push_back({p, std::move(groups), cost});
   }
-  std::stable_sort(choices.begin(), choices.end(),
-                   [](const RankedChoice& a, const RankedChoice& b) { return a.cost < b.cost; });
+  std::ranges::stable_sort(choices, {}, &RankedChoice::cost);
   for (RankedChoice& choice : choices) {
     const auto& [edges, pipeline, bytes, operations] = partitions[choice.partition];
     Result<std::vector<TuningParameters>> steps =

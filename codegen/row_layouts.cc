@@ -86,9 +86,7 @@ class LayoutLister {
   }
 
   void AddNew(const RowLayout& layout) {
-    if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) {
-      layouts_.push_back(layout);
-    }
+    if (std::ranges::find(layouts_, layout) == layouts_.end()) layouts_.push_back(layout);
   }
 
   const RowShape& shape_;

@@ -13,7 +13,7 @@ namespace mdh {
 namespace {
 
 bool IsInRows(absl::Span<const JointGroup> groups, int step) {
-  return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+  return std::ranges::any_of(groups, [&](const JointGroup& group) {
     return group.rows && step >= group.first && step <= group.last;
   });
 }
@@ -99,7 +99,7 @@ Result<PipelineParameters> SaidOrRules(const PipelineSchedule& schedule,
   if (auto said = CompleteParameters(schedule, device, numerics)) return *std::move(said);
   const PlanOptions options = {.may_reassociate = Reassociates(numerics)};
   if (const auto conflict = FindFusionConflict(schedule, options)) {
-    return absl::InvalidArgumentError(conflict->text);
+    return InvalidArgument(conflict->text);
   }
   for (const Partition& partition :
        PlanPartitions(schedule.pipeline(), schedule.Under(PlanOptions(options)))) {
@@ -109,7 +109,7 @@ Result<PipelineParameters> SaidOrRules(const PipelineSchedule& schedule,
       if (parameters) return *std::move(parameters);
     }
   }
-  return absl::FailedPreconditionError(
+  return FailedPrecondition(
       "no parameters of rules are in the schedule, and it leaves something to a search, which "
       "'mdh tune --schedule' does");
 }

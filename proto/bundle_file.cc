@@ -24,12 +24,13 @@ using Layout = BundleLayout;
 
 constexpr size_t kNumberBytes = 4;  // before texts of identities
 
-Status Bad(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("the bundle ", what));
+template <typename... Parts>
+Status Bad(const Parts&... what) {
+  return InvalidArgument("the bundle ", what...);
 }
 
 Status Damaged(const std::string& where) {
-  return Bad(absl::StrCat("is damaged: ", where, " was changed, its SHA-256 is another"));
+  return Bad("is damaged: ", where, " was changed, its SHA-256 is another");
 }
 
 bool IsSum(const Sha256::Sum& sum, const char* stored) {
@@ -37,7 +38,7 @@ bool IsSum(const Sha256::Sum& sum, const char* stored) {
 }
 
 bool IsZero(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+  return std::ranges::all_of(bytes, [](char byte) { return byte == 0; });
 }
 
 // The sizes of the parts of an entry, as its row has them.
@@ -141,13 +142,12 @@ Status BundleFile::CheckHeader() {
   if (bytes_.size() < Layout::Header::kBytes) return Bad("is cut off");
   const auto version = LoadLittleEndian<uint32_t>(bytes_.data() + Layout::Header::kVersionAt);
   if (version != Layout::kVersion) {
-    return Bad(absl::StrCat("is of version ", version, ", but this program reads version ",
-                            Layout::kVersion));
+    return Bad("is of version ", version, ", but this program reads version ", Layout::kVersion);
   }
   const auto number = [&](size_t at) { return LoadLittleEndian<uint64_t>(bytes_.data() + at); };
   if (number(Layout::Header::kFileBytesAt) != bytes_.size()) {
-    return Bad(absl::StrCat("is cut off, or something was added: it has ", bytes_.size(),
-                            " bytes and should have ", number(Layout::Header::kFileBytesAt)));
+    return Bad("is cut off, or something was added: it has ", bytes_.size(),
+               " bytes and should have ", number(Layout::Header::kFileBytesAt));
   }
   entries_ = number(Layout::Header::kEntriesAt);
   slots_ = number(Layout::Header::kSlotsAt);
@@ -190,7 +190,7 @@ Status BundleFile::CheckRows() const {
     const ContentSizes sizes(row);
     const bool is_inside = LoadLittleEndian<uint64_t>(row + Layout::Row::kOffsetAt) == end &&
                            sizes.all() <= bytes_.size() - end;
-    if (!is_inside) return Bad(absl::StrCat("has entry ", number, " at a wrong place"));
+    if (!is_inside) return Bad("has entry ", number, " at a wrong place");
     const uint64_t next = Layout::RoundUp(end + sizes.all(), Layout::kContentAlignment);
     if (next > bytes_.size()) return Bad("ends within an entry");
     end = next;
@@ -199,9 +199,7 @@ Status BundleFile::CheckRows() const {
 }
 
 Status BundleFile::CheckContents() const {
-  for (size_t number = 0; number < entries_; ++number) {
-    MDH_RETURN_IF_ERROR(CheckContent(number));
-  }
+  for (size_t number = 0; number < entries_; ++number) MDH_RETURN_IF_ERROR(CheckContent(number));
   return absl::OkStatus();
 }
 
@@ -214,7 +212,7 @@ Status BundleFile::CheckContent(size_t number) const {
       !IsZero(bytes_.substr(offset + size, next - offset - size))) {
     return Damaged(absl::StrCat("entry ", number));
   }
-  if (!IsIdentity(Identity(number))) return Bad(absl::StrCat("has entry ", number, " without key"));
+  if (!IsIdentity(Identity(number))) return Bad("has entry ", number, " without key");
   return absl::OkStatus();
 }
 
@@ -258,7 +256,7 @@ Result<BundleEntry> BundleFile::Find(const BundleQuery& query) const {
   for (uint64_t slot = query.hash() & (slots_ - 1);; slot = (slot + 1) & (slots_ - 1)) {
     const char* const at = bytes_.data() + Layout::Header::kBytes + slot * Layout::Slot::kBytes;
     const auto number = LoadLittleEndian<uint64_t>(at + Layout::Slot::kNumberAt);
-    if (number == 0) return absl::NotFoundError("the bundle has no such kernel");
+    if (number == 0) return NotFound("the bundle has no such kernel");
     if (LoadLittleEndian<uint64_t>(at + Layout::Slot::kHashAt) != query.hash() ||
         Identity(number - 1) != query.identity()) {
       continue;
@@ -287,7 +285,7 @@ Result<std::vector<std::string_view>> BundleFile::DeviceFingerprints() const {
     MDH_ASSIGN_OR_RETURN(const BundleEntry entry, Entry(number));
     found.push_back(entry.device_fingerprint);
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Layout = BundleLayout;
 
-void StoreSum(const Sha256::Sum& sum, char* to) { std::copy(sum.begin(), sum.end(), to); }
+void StoreSum(const Sha256::Sum& sum, char* to) { std::ranges::copy(sum, to); }
 
 // Those with the same identity beside each other, newer generators first.
 void SortItems(std::vector<BundleItem>& items) {
@@ -22,8 +22,7 @@ void SortItems(std::vector<BundleItem>& items) {
                            -int64_t{item.key.generator_version()},
                            std::string_view(item.key.compiler()));
   };
-  std::stable_sort(items.begin(), items.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(items, [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
 void FillRow(const BundleItem& item, uint64_t offset, char* row) {

@@ -55,14 +55,13 @@ DeviceFeatures FeaturesFromProto(const v1::DeviceFeatures& proto, DeviceFeatures
 
 Status CheckText(absl::string_view field, const std::string& text) {
   if (text.size() <= kMaxTextBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("device description: ", field, " is longer than ", kMaxTextBytes, " bytes"));
+  return InvalidArgument("device description: ", field, " is longer than ", kMaxTextBytes,
+                         " bytes");
 }
 
 Status CheckAtMost(absl::string_view field, int64_t value, int64_t most) {
   if (value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("device description: ", field, " is ", value, ", more than ", most));
+  return InvalidArgument("device description: ", field, " is ", value, ", more than ", most);
 }
 
 Status CheckTexts(const v1::DeviceDescription& proto) {
@@ -93,8 +92,8 @@ Status CheckNumbers(const v1::DeviceDescription& proto) {
 Status ReadAxes(absl::string_view field, const google::protobuf::RepeatedField<int64_t>& values,
                 int64_t most, std::array<int64_t, 3>& axes) {
   if (values.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat("device description: ", field, " has ",
-                                                   values.size(), " values, not 3: x, y, z"));
+    return InvalidArgument("device description: ", field, " has ", values.size(),
+                           " values, not 3: x, y, z");
   }
   for (int axis = 0; axis < 3; ++axis) {
     MDH_RETURN_IF_ERROR(CheckAtMost(absl::StrCat(field, "[", axis, "]"), values[axis], most));
@@ -178,9 +177,7 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
     }
     device.features = FeaturesFromProto(proto.features(), FeaturesOf(device));
   }
-  if (device.name.empty()) {
-    return absl::InvalidArgumentError("device description: model is empty");
-  }
+  if (device.name.empty()) return InvalidArgument("device description: model is empty");
   MDH_RETURN_IF_ERROR(ValidateDevice(device));
   return device;
 }

@@ -64,20 +64,18 @@ bool IsLocalEndpoint(std::string_view endpoint) {
 Status CheckTrustedEndpoint(const std::string& endpoint, TrustedUsers trusted) {
   if (trusted.includes_everybody()) return absl::OkStatus();
   if (endpoint.starts_with(kAbstract)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(endpoint, ": anybody can take an abstract name; use a socket in a folder"));
+    return PermissionDenied(endpoint,
+                            ": anybody can take an abstract name; use a socket in a folder");
   }
   const std::string path = UnixSocketPath(endpoint);
   if (path.empty()) return absl::OkStatus();
   if (path.find_first_of("%?#") != std::string::npos || path.starts_with("//")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the path of a socket has no '%', '?' or '#': ", path));
+    return InvalidArgument("the path of a socket has no '%', '?' or '#': ", path);
   }
   if (path == UnixSocketPath(kSystemEndpoint)) AddSystemUser(trusted);
   const Status checked = CheckTrustedPath(path, trusted, PathUse::kSocket);
   if (!absl::IsPermissionDenied(checked)) return checked;
-  return absl::PermissionDeniedError(
-      absl::StrCat("nothing is sent to the socket ", checked.message()));
+  return PermissionDenied("nothing is sent to the socket ", checked.message());
 }
 
 }  // namespace mdh

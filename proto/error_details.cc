@@ -30,10 +30,6 @@ Status WithQuota(Status error, const std::string& subject) {
   return WithDetail(std::move(error), failure);
 }
 
-Status InvalidField(const std::string& field, const std::string& description) {
-  return InField(field, absl::InvalidArgumentError(description));
-}
-
 Status InField(const std::string& field, Status error) {
   if (!absl::IsInvalidArgument(error) && !absl::IsOutOfRange(error)) return error;
   google::rpc::BadRequest bad;

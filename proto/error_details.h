@@ -48,8 +48,6 @@ Status WithRetry(Status error, absl::Duration delay);
 // With a QuotaFailure of `subject`, described by the message of the error.
 Status WithQuota(Status error, const std::string& subject);
 
-// An InvalidArgument whose BadRequest names the field, "options.budget_ns".
-Status InvalidField(const std::string& field, const std::string& description);
 // `error` with a BadRequest for `field`, if it says that an argument is wrong and names no field
 // yet. A field that is named already is taken to be one of `field`.
 Status InField(const std::string& field, Status error);
@@ -57,6 +55,11 @@ template <typename T>
 Result<T> InField(const std::string& field, Result<T> result) {
   if (result.ok()) return result;
   return InField(field, result.status());
+}
+// An InvalidArgument whose BadRequest names the field, "options.budget_ns".
+template <typename... Parts>
+Status InvalidField(const std::string& field, const Parts&... description) {
+  return InField(field, InvalidArgument(description...));
 }
 
 // With all details; without an ErrorInfo, one with the name of the code as its reason.

@@ -22,8 +22,6 @@ static_assert(static_cast<int>(PointWiseKind::kOr) == v1::POINT_WISE_KIND_OR);
 static_assert(static_cast<int>(PointWiseKind::kBitXor) == v1::POINT_WISE_KIND_BIT_XOR);
 static_assert(static_cast<int>(PointWiseKind::kFmax) == v1::PointWiseKind_MAX);
 
-Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
-
 IndexFunction IndexFunctionFromProto(const v1::IndexFunction& proto) {
   IndexFunction function;
   for (const v1::AffineIndex& index : proto.indices()) {
@@ -40,12 +38,12 @@ Result<ElementType> ElementTypeFromProto(const v1::Buffer& proto) {
     return ElementType(type);
   }
   if (proto.type() != v1::SCALAR_TYPE_UNSPECIFIED) {
-    return Invalid(absl::StrCat(of, " has both a scalar type and a record"));
+    return InvalidArgument(of, " has both a scalar type and a record");
   }
   MDH_ASSIGN_OR_RETURN(std::vector<TypedName> fields, FromProto(proto.record()));
   const Result<ElementType> record = ElementType::Record(std::move(fields));
   if (record.ok()) return record;
-  return Invalid(absl::StrCat(of, ": ", record.status().message()));
+  return InvalidArgument(of, ": ", record.status().message());
 }
 
 Result<Boundary> BoundaryFromProto(const v1::Boundary& proto, const std::string& of) {
@@ -60,7 +58,7 @@ Result<Boundary> BoundaryFromProto(const v1::Boundary& proto, const std::string&
     case v1::Boundary::KIND_NOT_SET:
       break;
   }
-  return Invalid(absl::StrCat(of, " has no kind, or an unknown one"));
+  return InvalidArgument(of, " has no kind, or an unknown one");
 }
 
 Result<Buffer> BufferFromProto(const v1::Buffer& proto) {
@@ -131,7 +129,7 @@ v1::Buffer BufferToProto(const Buffer& buffer) {
 
 Result<PointWiseKind> KindFromProto(int kind) {
   if (kind == v1::POINT_WISE_KIND_UNSPECIFIED || !v1::PointWiseKind_IsValid(kind)) {
-    return Invalid("a pointwise combine operator has no kind, or an unknown one");
+    return InvalidArgument("a pointwise combine operator has no kind, or an unknown one");
   }
   return static_cast<PointWiseKind>(kind);
 }
@@ -154,7 +152,8 @@ Result<CombineOperator> PointWiseFromProto(const v1::PointWise& proto,
     return CombineOperator::PointWise(kind, result_types);
   }
   if (proto.kind() != v1::POINT_WISE_KIND_UNSPECIFIED) {
-    return Invalid("a pointwise combine operator has both one kind and one kind per result");
+    return InvalidArgument(
+        "a pointwise combine operator has both one kind and one kind per result");
   }
   std::vector<PointWiseKind> kinds;
   for (const int number : proto.kinds()) {
@@ -179,7 +178,7 @@ Result<CombineOperator> CombineFromProto(const v1::CombineOperator& proto,
     case v1::CombineOperator::KIND_NOT_SET:
       break;
   }
-  return Invalid("a combine operator has no kind");
+  return InvalidArgument("a combine operator has no kind");
 }
 
 v1::CombineOperator CombineToProto(const CombineOperator& combine) {
@@ -218,8 +217,8 @@ struct Counts {
 Status CheckLimits(const Counts& counts, const ExpressionLimits& limits) {
   const auto check = [](int64_t count, int64_t limit, const char* what) {
     if (count <= limit) return absl::OkStatus();
-    return Invalid(
-        absl::StrCat("the expression has ", count, " ", what, ", at most ", limit, " are allowed"));
+    return InvalidArgument("the expression has ", count, " ", what, ", at most ", limit,
+                           " are allowed");
   };
   MDH_RETURN_IF_ERROR(check(counts.dimensions, limits.dimensions, "dimensions"));
   MDH_RETURN_IF_ERROR(check(counts.buffers, limits.buffers, "buffers"));
@@ -284,15 +283,14 @@ v1::StoreFunction StoreToProto(const StoreFunction& store) {
 Status CheckBytes(const Expression& expression, const ExpressionLimits& limits) {
   const int64_t bytes = expression.CompulsoryBytes();
   if (bytes <= limits.buffer_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("the buffers of '", expression.name(), "' take ",
-                                                   bytes, " bytes, more than the limit of ",
-                                                   limits.buffer_bytes));
+  return ResourceExhausted("the buffers of '", expression.name(), "' take ", bytes,
+                           " bytes, more than the limit of ", limits.buffer_bytes);
 }
 
 Result<Expression> FromText(const v1::TextExpression& text, const ExpressionLimits& limits) {
   if (static_cast<int64_t>(text.text().size()) > limits.text_bytes) {
-    return Invalid(absl::StrCat("the text has ", text.text().size(), " bytes, at most ",
-                                limits.text_bytes, " are allowed"));
+    return InvalidArgument("the text has ", text.text().size(), " bytes, at most ",
+                           limits.text_bytes, " are allowed");
   }
   const Bindings bindings(text.bindings().begin(), text.bindings().end());
   MDH_ASSIGN_OR_RETURN(Expression expression, ParseExpression(text.text(), bindings));
@@ -306,9 +304,9 @@ Result<Expression> OnlyExpression(const v1::ExpressionSource& source,
   MDH_ASSIGN_OR_RETURN(const Pipeline pipeline, FromProto(source, PipelineLimits::Of(limits)));
   const Expression* const expression = pipeline.AsExpression();
   if (expression != nullptr) return *expression;
-  return Invalid(absl::StrCat("'", pipeline.name(), "' is a pipeline of ", pipeline.steps().size(),
-                              pipeline.steps().size() == 1 ? " step" : " steps",
-                              ", and only an expression is taken here: give each step by itself"));
+  return InvalidArgument("'", pipeline.name(), "' is a pipeline of ", pipeline.steps().size(),
+                         pipeline.steps().size() == 1 ? " step" : " steps",
+                         ", and only an expression is taken here: give each step by itself");
 }
 
 }  // namespace
@@ -329,7 +327,7 @@ Result<Expression> FromProto(const v1::ExpressionSource& source, const Expressio
     case v1::ExpressionSource::SOURCE_NOT_SET:
       break;
   }
-  return Invalid("the request has no expression");
+  return InvalidArgument("the request has no expression");
 }
 
 Result<Expression> FromProto(const v1::Expression& proto, const ExpressionLimits& limits) {

@@ -1,7 +1,5 @@
 #include "proto/grpc_status.h"
 
-#include <string>
-
 #include "core/base/shortened.h"
 #include "proto/error_details.h"
 

@@ -3,7 +3,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"
@@ -38,8 +37,8 @@ v1::PipelineEdgeKind KindToProto(EdgeKind kind) {
 
 Status CheckPipelineCount(int64_t count, int64_t limit, const char* what) {
   if (count <= limit) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the pipeline has ", count, " ", what, ", at most ", limit, " are allowed"));
+  return InvalidArgument("the pipeline has ", count, " ", what, ", at most ", limit,
+                         " are allowed");
 }
 
 Status CheckPipelineSize(const v1::Pipeline& proto, const PipelineLimits& limits) {
@@ -57,18 +56,16 @@ Status CheckPipelineBytes(const Pipeline& pipeline, const PipelineLimits& limits
         bytes <= limits.buffer_bytes) {
       continue;
     }
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the buffers of pipeline '", pipeline.name(), "' up to '", buffer.name,
-                     "' have more bytes than the limit of ", limits.buffer_bytes));
+    return ResourceExhausted("the buffers of pipeline '", pipeline.name(), "' up to '", buffer.name,
+                             "' have more bytes than the limit of ", limits.buffer_bytes);
   }
   return absl::OkStatus();
 }
 
 Result<Pipeline> PipelineFromText(const v1::TextExpression& text, const PipelineLimits& limits) {
   if (static_cast<int64_t>(text.text().size()) > limits.text_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the text has ", text.text().size(),
-                                                   " bytes, at most ", limits.text_bytes,
-                                                   " are allowed"));
+    return InvalidArgument("the text has ", text.text().size(), " bytes, at most ",
+                           limits.text_bytes, " are allowed");
   }
   const Bindings bindings(text.bindings().begin(), text.bindings().end());
   MDH_ASSIGN_OR_RETURN(Pipeline pipeline,
@@ -129,7 +126,7 @@ Result<Pipeline> FromProto(const v1::ExpressionSource& source, const PipelineLim
     case v1::ExpressionSource::SOURCE_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("the request has no pipeline");
+  return InvalidArgument("the request has no pipeline");
 }
 
 Result<Pipeline> FromProto(const v1::Pipeline& proto, const PipelineLimits& limits) {
@@ -140,8 +137,7 @@ Result<Pipeline> FromProto(const v1::Pipeline& proto, const PipelineLimits& limi
     MDH_RETURN_IF_ERROR(CheckNameLength(buffer.name(), "a buffer"));
     if (buffer.role() == v1::PIPELINE_ROLE_UNSPECIFIED ||
         !v1::PipelineRole_IsValid(buffer.role())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("buffer '", buffer.name(), "' has no role, or an unknown one"));
+      return InvalidArgument("buffer '", buffer.name(), "' has no role, or an unknown one");
     }
     spec.buffers.push_back(
         {.name = buffer.name(), .role = static_cast<PipelineBuffer::Role>(buffer.role())});

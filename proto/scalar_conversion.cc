@@ -30,7 +30,7 @@ constexpr size_t kLongestName = 257;
 Result<ScalarInstruction> InstructionFromProto(const v1::ScalarInstruction& proto,
                                                const std::string& of) {
   if (proto.op() == v1::SCALAR_OP_UNSPECIFIED || !v1::ScalarOp_IsValid(proto.op())) {
-    return absl::InvalidArgumentError(absl::StrCat(of, " has no operation, or an unknown one"));
+    return InvalidArgument(of, " has no operation, or an unknown one");
   }
   MDH_ASSIGN_OR_RETURN(const ScalarType type, FromProto(proto.type(), of));
   ScalarInstruction instruction{
@@ -62,13 +62,13 @@ v1::ScalarInstruction InstructionToProto(const ScalarInstruction& instruction) {
 
 Status CheckNameLength(const std::string& name, const std::string& of) {
   if (name.size() <= kLongestName) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the name of ", of, " has ", name.size(),
-                                                 " bytes, at most ", kLongestName, " are allowed"));
+  return InvalidArgument("the name of ", of, " has ", name.size(), " bytes, at most ", kLongestName,
+                         " are allowed");
 }
 
 Result<ScalarType> FromProto(v1::ScalarType type, const std::string& of) {
   if (type == v1::SCALAR_TYPE_UNSPECIFIED || !v1::ScalarType_IsValid(type)) {
-    return absl::InvalidArgumentError(absl::StrCat("the type of ", of, " is missing or unknown"));
+    return InvalidArgument("the type of ", of, " is missing or unknown");
   }
   return static_cast<ScalarType>(type);
 }
@@ -83,8 +83,7 @@ Result<ScalarValue> FromProto(const v1::ScalarValue& value, const std::string& o
                         : IsSigned(type)          ? Case::kIntValue
                                                   : Case::kUintValue;
   if (value.value_case() != expected) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(of, " has no value of its type ", std::string(Name(type))));
+    return InvalidArgument(of, " has no value of its type ", std::string(Name(type)));
   }
   if (expected == Case::kBoolValue) return ScalarValue::Bool(value.bool_value());
   if (expected == Case::kRealValue) return ScalarValue::Real(type, value.real_value());
@@ -92,8 +91,7 @@ Result<ScalarValue> FromProto(const v1::ScalarValue& value, const std::string& o
       expected == Case::kIntValue ? value.int_value() : static_cast<int64_t>(value.uint_value());
   ScalarValue result = ScalarValue::Integer(type, bits);
   if (result.as_int64() != bits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the value of ", of, " does not fit in ", std::string(Name(type))));
+    return InvalidArgument("the value of ", of, " does not fit in ", std::string(Name(type)));
   }
   return result;
 }

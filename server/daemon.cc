@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "proto/error_details.h"
@@ -188,8 +186,8 @@ void RunningDaemon::WhenDevicesAreOpen() {
   RenewFleet();
   for (const std::unique_ptr<TuningDevice>& device : catalogue_->devices()) {
     const std::vector<std::string>& served = options_.serve_devices;
-    const bool is_served = served.empty() || std::find(served.begin(), served.end(),
-                                                       device->fingerprint()) != served.end();
+    const bool is_served =
+        served.empty() || std::ranges::find(served, device->fingerprint()) != served.end();
     if (!is_served) {
       spdlog::warn(
           "device={} is not among those of --serve-devices: what it finds is stored, and"
@@ -342,7 +340,7 @@ void RunningDaemon::Stop() {
   spdlog::info("stopping");
   jobs_->BeginToDrain();
   // Before all that waits, so that nobody waits for devices that hang.
-  catalogue_->GiveUp(WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5)));
+  catalogue_->GiveUp(WithRetry(Unavailable("the daemon is stopping"), absl::Seconds(5)));
   opening_->Stop();
   metrics_server_.reset();  // it reads what goes away below
   services_->BeginToStop();

@@ -101,13 +101,10 @@ Status DaemonServices::Listen(std::vector<int>& ports) {
 }
 
 Status DaemonServices::NoteAddress(const std::string& address, int port) {
-  if (server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", address));
-  }
+  if (server_ == nullptr || port == 0) return Unavailable("cannot listen on ", address);
   const std::string path = UnixSocketPath(address);
   if (!path.empty() && chmod(path.c_str(), parts_.options.socket_mode) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the mode of socket ", path, ": ", std::strerror(errno)));
+    return FailedPrecondition("the mode of socket ", path, ": ", std::strerror(errno));
   }
   addresses_.push_back(path.empty() ? absl::StrCat(address.substr(0, address.rfind(':')), ":", port)
                                     : address);

@@ -29,7 +29,7 @@ Result<DeviceSearch> SearchDevices(const std::string& runner,
 
 std::optional<DeviceDescription> ExpectedDevice(const std::vector<WantedDevice>& wanted) {
   const bool has_cpu =
-      wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [](const WantedDevice& device) {
+      wanted.empty() || std::ranges::any_of(wanted, [](const WantedDevice& device) {
         return device.selector == "cpu" && device.cores.empty();
       });
   Result<DeviceDescription> cpu = DescribeHostCpu();
@@ -115,7 +115,7 @@ Status DeviceOpening::Open(const WhenOpen& when_open, StartFailure& failure) {
   failure = StartFailure::kUsage;
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner, *is_stopping_));
   MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices, MakeWanted(found));
-  if (*is_stopping_) return absl::CancelledError("the daemon is stopping");
+  if (*is_stopping_) return Cancelled("the daemon is stopping");
   catalogue_.Open(std::move(devices), found.missing);
   when_open();
   spdlog::info("devices are open");

@@ -314,7 +314,7 @@ int PrintManual(const CLI::App& app) {
 }
 
 int FailUsage(const std::string& message) {
-  return Fail(absl::InvalidArgumentError(message), mdh::StartFailure::kUsage);
+  return Fail(mdh::InvalidArgument(message), mdh::StartFailure::kUsage);
 }
 
 }  // namespace

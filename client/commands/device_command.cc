@@ -1,5 +1,4 @@
 // mdh devices.
-#include <cstdio>
 #include <memory>
 
 #include "client/commands/call/command.h"

@@ -1,22 +1,18 @@
 // mdh explore: decides in the search space of an expression step by step.
 #include <unistd.h>
 
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/commands/call/command.h"
 #include "client/commands/call/duration_argument.h"
 #include "client/commands/call/expression_arguments.h"
 #include "client/commands/call/restriction_arguments.h"
 #include "client/commands/call/schedule_arguments.h"
 #include "client/commands/explore_prompt.h"
-#include "client/commands/format/progress_display.h"
-#include "client/commands/format/record_format.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/tune_command.h"
 #include "client/text/terminal.h"
@@ -65,11 +61,11 @@ Result<TuneOptions> SearchOf(const ExploreArguments& arguments, const v1::Candid
                              const std::string& budget) {
   TuneOptions tune;
   if (!arguments.device.is_attached) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.device.text, " is not attached: nothing can be measured on it"));
+    return InvalidArgument(arguments.device.text,
+                           " is not attached: nothing can be measured on it");
   }
   if (const std::string wrong = ParseDurationArgument(budget, tune.budget_ns); !wrong.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("finish search needs a budget: ", wrong));
+    return InvalidArgument("finish search needs a budget: ", wrong);
   }
   if (!arguments.device.text.empty()) {
     tune.devices = {DeviceNameFromArgument(arguments.device.text)};
@@ -87,10 +83,9 @@ Status Explore(const GlobalOptions& options, const ExploreArguments& arguments) 
   const auto* const expression = std::get_if<Expression>(&computation);
   if (expression == nullptr) {
     return WithExitCode(ExitCode::kBadExpression,
-                        absl::InvalidArgumentError(
-                            absl::StrCat("search spaces are of single expressions, and ",
-                                         std::string(ComputationView(computation).name()),
-                                         " is a pipeline; explore its steps by themselves")));
+                        InvalidArgument("search spaces are of single expressions, and ",
+                                        std::string(ComputationView(computation).name()),
+                                        " is a pipeline; explore its steps by themselves"));
   }
   MDH_ASSIGN_OR_RETURN(const v1::Candidate candidate,
                        CandidateOf(arguments, *expression, restrictions));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <istream>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -88,9 +87,9 @@ class Prompt {
       std::fputs(kHelp, stdout);
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(absl::StrCat("there is no command '", command,
-                                                   "'; there are take, forbid, undo, why, show, "
-                                                   "sample, finish, schedule, bounds, help, quit"));
+    return InvalidArgument("there is no command '", command,
+                           "'; there are take, forbid, undo, why, show, "
+                           "sample, finish, schedule, bounds, help, quit");
   }
 
  private:
@@ -105,9 +104,7 @@ class Prompt {
   }
 
   Status Restrict(const std::vector<std::string>& words, bool is_forbidden) {
-    if (words.size() < 2) {
-      return absl::InvalidArgumentError(absl::StrCat(words[0], " needs PARAMETER=VALUE"));
-    }
+    if (words.size() < 2) return InvalidArgument(words[0], " needs PARAMETER=VALUE");
     v1::Candidate changed = candidate_;
     for (size_t n = 1; n < words.size(); ++n) {
       MDH_ASSIGN_OR_RETURN(*changed.add_restrictions(), ParseRestriction(words[n], is_forbidden));
@@ -118,7 +115,7 @@ class Prompt {
   Status Undo(std::string parameter) {
     v1::Candidate changed = candidate_;
     auto& restrictions = *changed.mutable_restrictions();
-    if (restrictions.empty()) return absl::InvalidArgumentError("nothing was decided");
+    if (restrictions.empty()) return InvalidArgument("nothing was decided");
     if (parameter.empty()) {
       restrictions.RemoveLast();
       return Change(std::move(changed));
@@ -127,7 +124,7 @@ class Prompt {
         restrictions.begin(), restrictions.end(),
         [&](const v1::Restriction& restriction) { return restriction.parameter() == parameter; });
     if (left == restrictions.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("nothing was decided of '", parameter, "'"));
+      return InvalidArgument("nothing was decided of '", parameter, "'");
     }
     restrictions.erase(left, restrictions.end());
     return Change(std::move(changed));
@@ -150,14 +147,13 @@ class Prompt {
       PrintDecision(decision);
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("no parameter is named '", argument, "'; show lists them"));
+    return InvalidArgument("no parameter is named '", argument, "'; show lists them");
   }
 
   static Result<uint64_t> SeedOf(const std::string& text) {
     uint64_t seed = 1;
     if (!text.empty() && !absl::SimpleAtoi(text, &seed)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no seed"));
+      return InvalidArgument("'", text, "' is no seed");
     }
     return seed;
   }
@@ -205,8 +201,7 @@ Result<v1::FinishRule> FinishRuleNamed(const std::string& word) {
   if (word == "rules") return v1::FINISH_RULE_RULES;
   if (word == "record") return v1::FINISH_RULE_NEAREST_RECORD;
   if (word == "sample") return v1::FINISH_RULE_SAMPLE;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", word, "' is no way to finish; there are rules, record and sample"));
+  return InvalidArgument("'", word, "' is no way to finish; there are rules, record and sample");
 }
 
 void PrintCandidate(const v1::DescribeCandidateResponse& described) {
@@ -270,7 +265,7 @@ Result<v1::BoundComparison> ParseBoundComparison(const std::string& text) {
   if (text.empty() || text == "record") return comparison;
   int64_t time_ns = 0;
   if (const std::string wrong = ParseDurationArgument(text, time_ns); !wrong.empty()) {
-    return absl::InvalidArgumentError(wrong);
+    return InvalidArgument(wrong);
   }
   comparison.set_time_ns(static_cast<double>(time_ns));
   return comparison;

@@ -1,5 +1,4 @@
 // mdh jobs, mdh cancel, mdh pause, mdh resume.
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,8 +32,7 @@ Result<v1::TuningJobState> ParseState(const std::string& name) {
     names.push_back(JobStateName(static_cast<v1::TuningJobState>(state)));
     if (names.back() == name) return static_cast<v1::TuningJobState>(state);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no state '", name, "'; there are ", absl::StrJoin(names, ", ")));
+  return InvalidArgument("there is no state '", name, "'; there are ", absl::StrJoin(names, ", "));
 }
 
 Status ListJobs(const GlobalOptions& options, v1::ListTuningJobsRequest request, int limit) {

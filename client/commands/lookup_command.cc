@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/commands/format/explain_pipeline.h"
 #include "client/commands/format/record_format.h"

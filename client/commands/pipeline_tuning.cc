@@ -227,7 +227,7 @@ Status TuneSteps(const GlobalOptions& options, Client& client, const TuneOptions
                                          : ends.status();
   }
   if (options.json) {
-    PrintPipelineJson(created, *ends, absl::NotFoundError("steps were tuned by themselves"));
+    PrintPipelineJson(created, *ends, NotFound("steps were tuned by themselves"));
   } else {
     PrintSteps(created, ends->steps);
     int64_t all_ns = 0;

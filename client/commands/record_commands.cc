@@ -68,7 +68,7 @@ Status WatchRecords(const GlobalOptions& options) {
 // The record in a file: as `mdh lookup --json` prints it, or alone. Errors: InvalidArgument.
 Result<v1::TuningRecord> ReadRecordFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError("cannot read " + path);
+  if (!file) return InvalidArgument("cannot read " + path);
   const std::string json((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   v1::LookupKernelResponse found;
   if (google::protobuf::util::JsonStringToMessage(json, &found).ok() && found.has_record()) {
@@ -77,7 +77,7 @@ Result<v1::TuningRecord> ReadRecordFile(const std::string& path) {
   v1::TuningRecord record;
   const auto status = google::protobuf::util::JsonStringToMessage(json, &record);
   if (status.ok()) return record;
-  return absl::InvalidArgumentError(path + " has no record: " + std::string(status.message()));
+  return InvalidArgument(path + " has no record: " + std::string(status.message()));
 }
 
 Status PutRecord(const GlobalOptions& options, const std::string& path, Effect effect) {

@@ -63,9 +63,8 @@ Result<JobReport> ReadJobReport(Client& client, const std::vector<std::string>& 
     report.runs.push_back(std::move(run));
     if (report.runs.back().job.key().SerializeAsString() !=
         report.runs[0].job.key().SerializeAsString()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " is not for the same expression, device and policy as ",
-                       report.runs[0].job.name()));
+      return InvalidArgument(name, " is not for the same expression, device and policy as ",
+                             report.runs[0].job.name());
     }
   }
   ReadResult(client, report);
@@ -152,9 +151,8 @@ Status WriteReport(const GlobalOptions& options, const ReportArguments& argument
     return WithExitCode(ExitCode::kUsage, "report needs either JOB, studies/NUMBER or --cache");
   }
   if (arguments.cache) return ReportCache(options, arguments);
-  return std::any_of(arguments.jobs.begin(), arguments.jobs.end(), IsStudy)
-             ? ReportStudy(options, arguments)
-             : ReportJob(options, arguments);
+  return std::ranges::any_of(arguments.jobs, IsStudy) ? ReportStudy(options, arguments)
+                                                      : ReportJob(options, arguments);
 }
 
 }  // namespace

@@ -93,8 +93,7 @@ Result<v1::TuningRecord> RecordNamed(const GlobalOptions& options, const std::st
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  return WithExitCode(ExitCode::kNotFound,
-                      absl::NotFoundError(absl::StrCat("there is no record ", name)));
+  return WithExitCode(ExitCode::kNotFound, NotFound("there is no record ", name));
 }
 
 // The lines of a pipeline: about what is fused and what runs together, and those of steps.
@@ -110,8 +109,7 @@ Result<std::string> ScheduleOfPipeline(const v1::TuningRecord& record,
                        ParsePipelineParameters(record.parameters()));
   const std::optional<Partition> partition = PartitionWith(pipeline, parameters.edges);
   if (!partition || parameters.steps.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(record.name(), " has no kernel of the whole pipeline"));
+    return FailedPrecondition(record.name(), " has no kernel of the whole pipeline");
   }
   MDH_ASSIGN_OR_RETURN(const SystemModel model,
                        SystemModelNamed(parameters.steps.front().system_model));
@@ -231,11 +229,10 @@ bool IsUnknown(const v1::CheckScheduleResponse& response) {
 // A schedule that leaves nothing is an error of the one who wrote it.
 Status EndOf(const v1::CheckScheduleResponse& response) {
   if (response.count() != "0" || IsUnknown(response)) return absl::OkStatus();
-  return WithExitCode(
-      ExitCode::kBadExpression,
-      absl::FailedPreconditionError(response.conflicts().empty()
-                                        ? std::string("no configuration keeps to the schedule")
-                                        : absl::StrJoin(response.conflicts(), "\n")));
+  return WithExitCode(ExitCode::kBadExpression,
+                      FailedPrecondition(response.conflicts().empty()
+                                             ? std::string("no configuration keeps to the schedule")
+                                             : absl::StrJoin(response.conflicts(), "\n")));
 }
 
 std::string CountText(const v1::CheckScheduleResponse& checked) {

@@ -22,9 +22,7 @@ Status ListTrials(const GlobalOptions& options, const std::string& job, int limi
   Show(options, all, [](const v1::ListTuningTrialsResponse& response) {
     const TrialDevices devices = ShownDevices(response);
     std::vector<std::vector<std::string>> rows;
-    for (const v1::TuningTrial& trial : response.trials()) {
-      rows.push_back(TrialRow(trial, devices));
-    }
+    for (const v1::TuningTrial& trial : response.trials()) rows.push_back(TrialRow(trial, devices));
     PrintTable(TrialTable(devices), rows);
   });
   return absl::OkStatus();

@@ -13,13 +13,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/commands/call/cancel_on_interrupt.h"
-#include "client/commands/call/command.h"
 #include "client/commands/call/device_argument.h"
 #include "client/commands/call/duration_argument.h"
-#include "client/commands/call/expression_arguments.h"
 #include "client/commands/call/job_name.h"
 #include "client/commands/call/restriction_arguments.h"
-#include "client/commands/call/schedule_arguments.h"
 #include "client/commands/format/progress_display.h"
 #include "client/commands/lookup_command.h"
 #include "client/commands/pipeline_tuning.h"
@@ -83,9 +80,9 @@ Status ReportEnd(const GlobalOptions& options, const TuneArguments& arguments,
                 Printable(job.progress().best_parameters()).c_str());
   }
   if (job.state() == v1::TUNING_JOB_STATE_CANCELLED) {
-    return absl::CancelledError(absl::StrCat(
+    return Cancelled(
         job.name(), " was cancelled",
-        job.record().empty() ? " before there was a result" : "; the best so far is stored"));
+        job.record().empty() ? " before there was a result" : "; the best so far is stored");
   }
   if (job.state() == v1::TUNING_JOB_STATE_FAILED) {
     return WithExitCode(ExitCode::kServerError,

@@ -80,7 +80,7 @@ struct CutRow {
 // layers, the extent of the innermost of them; else, points need not be neighbours, what the other
 // levels' parts make.
 int64_t PointsLeft(const LowLevelExpression& low, int d, const std::vector<bool>& is_cut) {
-  const auto innermost = std::find(is_cut.begin(), is_cut.end(), false);
+  const auto innermost = std::ranges::find(is_cut, false);
   if (std::find(innermost, is_cut.end(), true) == is_cut.end()) {
     const int layers = static_cast<int>(innermost - is_cut.begin());
     return layers == 0 ? low.expression().dimensions()[d].size : low.at({layers - 1, d}).tile;
@@ -134,10 +134,9 @@ json Uses(const Expression& expression, const Buffer& buffer) {
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     json dimensions = json::array();
     for (int d = 0; d < expression.rank(); ++d) {
-      if (std::any_of(buffer.accesses.begin(), buffer.accesses.end(),
-                      [&](const IndexFunction& access) {
-                        return access.indices[x].coefficients[d] != 0;
-                      })) {
+      if (std::ranges::any_of(buffer.accesses, [&](const IndexFunction& access) {
+            return access.indices[x].coefficients[d] != 0;
+          })) {
         dimensions.push_back(d);
       }
     }

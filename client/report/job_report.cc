@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "client/report/decomposition_data.h"
 #include "client/report/parameter_columns.h"
-#include "client/report/parameter_importance.h"
 #include "client/report/report_page.h"
 #include "client/report/trial_data.h"
 #include "client/text/formatting.h"
@@ -27,7 +26,7 @@ using nlohmann::json;
 // "TUNING_JOB_STATE_RUNNING" -> "running".
 std::string WordOf(const std::string& enumerator, size_t prefix_bytes) {
   std::string word = enumerator.substr(std::min(prefix_bytes, enumerator.size()));
-  std::replace(word.begin(), word.end(), '_', ' ');
+  std::ranges::replace(word, '_', ' ');
   return absl::AsciiStrToLower(word);
 }
 
@@ -98,7 +97,7 @@ json PeaksData(const JobReport& report, const std::optional<Expression>& express
   bool is_double = report.record.has_value() && report.record->is_double_precision();
   if (!report.record.has_value() && expression.has_value()) {
     const auto& instructions = expression->function().instructions();
-    is_double = std::any_of(instructions.begin(), instructions.end(), [](const auto& one) {
+    is_double = std::ranges::any_of(instructions, [](const auto& one) {
       return one.type == ScalarType::kFloat64 && Info(one.op).flops > 0;
     });
   }
@@ -141,9 +140,7 @@ json CertificateData(const JobReport& report) {
     floors.push_back(
         {{"resource", floor.resource()}, {"time_ns", floor.time_ns()}, {"reason", floor.reason()}});
   }
-  for (const std::string& assumption : certificate.assumptions()) {
-    assumptions.push_back(assumption);
-  }
+  for (const std::string& assumption : certificate.assumptions()) assumptions.push_back(assumption);
   return {{"bound_ns", certificate.problem_bound_ns()},
           {"binding_floor", certificate.binding_floor()},
           {"floors", std::move(floors)},
@@ -165,11 +162,9 @@ std::string BestParameters(const JobReport& report) {
 Result<LowLevelExpression> BestDecomposition(const JobReport& report,
                                              const std::optional<Expression>& expression) {
   if (!expression.has_value()) {
-    return absl::InvalidArgumentError("the expression cannot be read by this version");
+    return InvalidArgument("the expression cannot be read by this version");
   }
-  if (BestParameters(report).empty()) {
-    return absl::NotFoundError("there is no valid configuration yet");
-  }
+  if (BestParameters(report).empty()) return NotFound("there is no valid configuration yet");
   return Decompose(*expression, BestParameters(report), DeviceOf(report));
 }
 

@@ -48,8 +48,7 @@ class Columns {
 
   std::vector<ParameterColumn> TakeVarying() && {
     std::erase_if(columns_, [](const ParameterColumn& column) {
-      return column.values.size() == 1 &&
-             std::find(column.cells.begin(), column.cells.end(), -1) == column.cells.end();
+      return column.values.size() == 1 && std::ranges::find(column.cells, -1) == column.cells.end();
     });
     return std::move(columns_);
   }

@@ -66,7 +66,7 @@ std::vector<Group> MergeNeighbours(const std::vector<Group>& sorted, size_t memb
 std::vector<Group> MakeGroups(const ParameterColumn& column, const std::vector<int>& members) {
   std::vector<Group> groups = GroupByValue(column, members);
   if (!AsNumbers(column).has_value()) return groups;
-  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+  std::ranges::sort(groups, [](const Group& a, const Group& b) {
     return std::stod(a.values) < std::stod(b.values);
   });
   return groups.size() > kMostGroups ? MergeNeighbours(groups, members.size()) : groups;
@@ -120,9 +120,7 @@ std::vector<ParameterImportance> RankParameters(const std::vector<ParameterColum
     ranking.push_back({static_cast<int>(c), share, {}});
     for (const Group& group : groups) ranking.back().groups.push_back(Describe(group, times_ns));
   }
-  std::stable_sort(
-      ranking.begin(), ranking.end(),
-      [](const ParameterImportance& a, const ParameterImportance& b) { return a.share > b.share; });
+  std::ranges::stable_sort(ranking, std::ranges::greater{}, &ParameterImportance::share);
   return ranking;
 }
 

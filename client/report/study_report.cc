@@ -50,12 +50,12 @@ json OutcomeData(const std::vector<v1::StudyTrial>& trials) {
   }
   const auto is_more = [](const auto& a, const auto& b) { return a.second > b.second; };
   std::vector<std::pair<std::string, int64_t>> kinds(counts.begin(), counts.end());
-  std::stable_sort(kinds.begin(), kinds.end(), is_more);
+  std::ranges::stable_sort(kinds, is_more);
   json outcomes = json::array();
   for (const auto& [kind, count] : kinds) {
     std::vector<std::pair<std::string, int64_t>> reasons(by_kind[kind].begin(),
                                                          by_kind[kind].end());
-    std::stable_sort(reasons.begin(), reasons.end(), is_more);
+    std::ranges::stable_sort(reasons, is_more);
     if (reasons.size() > kReasonsOfOutcome) reasons.resize(kReasonsOfOutcome);
     json texts = json::array();
     for (const auto& [text, trials_of] : reasons) {

@@ -22,10 +22,9 @@ std::vector<const v1::TuningTrial*> EndedTrials(const JobRun& run) {
   for (const v1::TuningTrial& trial : run.trials) {
     if (!trial.outcome().empty()) ended.push_back(&trial);
   }
-  std::stable_sort(ended.begin(), ended.end(),
-                   [](const v1::TuningTrial* a, const v1::TuningTrial* b) {
-                     return a->elapsed_ns() < b->elapsed_ns();
-                   });
+  std::ranges::stable_sort(ended, [](const v1::TuningTrial* a, const v1::TuningTrial* b) {
+    return a->elapsed_ns() < b->elapsed_ns();
+  });
   return ended;
 }
 
@@ -75,8 +74,8 @@ class Outcomes {
 
   static json MostFrequent(const std::map<std::string, int64_t>& reasons) {
     std::vector<std::pair<std::string, int64_t>> sorted(reasons.begin(), reasons.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(sorted,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
     json data = json::array();
     for (size_t n = 0; n < std::min(sorted.size(), kMostReasons); ++n) {
       data.push_back({{"text", sorted[n].first}, {"trials", sorted[n].second}});

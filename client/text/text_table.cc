@@ -60,9 +60,8 @@ class Layout {
   }
 
   bool LeaveOneOut() {
-    const auto most = std::max_element(shown_.begin(), shown_.end(), [&](size_t a, size_t b) {
-      return table_[a].dispensable < table_[b].dispensable;
-    });
+    const auto most = std::ranges::max_element(
+        shown_, [&](size_t a, size_t b) { return table_[a].dispensable < table_[b].dispensable; });
     if (most == shown_.end() || table_[*most].dispensable == 0) return false;
     shown_.erase(most);
     return true;
@@ -91,8 +90,8 @@ std::string RowText(const std::vector<TextColumn>& table, const Layout& layout,
 }  // namespace
 
 std::string Printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 

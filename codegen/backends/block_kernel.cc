@@ -3,7 +3,6 @@
 #include "codegen/backends/backends.h"
 #include "codegen/backends/build_program.h"
 #include "codegen/print/c_block_unit.h"
-#include "codegen/print/c_unit.h"
 
 namespace mdh {
 

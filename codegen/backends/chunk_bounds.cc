@@ -41,7 +41,7 @@ Index EndOfChunks(const PartBounds& part, const Index& first, Index end) {
 }
 
 bool NeedMoreBehind(const std::vector<StreamBound>& bounds, size_t k) {
-  return std::any_of(bounds.begin(), bounds.end(), [&](const StreamBound& bound) {
+  return std::ranges::any_of(bounds, [&](const StreamBound& bound) {
     return k < bound.coefficients.size() && bound.streamed < 0 && bound.coefficients[k] > 0;
   });
 }

@@ -128,11 +128,9 @@ class Segments {
   // Nothing uses its array between the barrier before and it, nor is that barrier the one behind.
   bool CanMove(const Copy& copy) const {
     if (copy.segment < 0 || barriers_ < 2) return false;
-    const bool is_only = std::count_if(copies_.begin(), copies_.end(), [&](const Copy& other) {
-                           return other.array == copy.array;
-                         }) == 1;
+    const bool is_only = std::ranges::count(copies_, copy.array, &Copy::array) == 1;
     const int own = copy.segment % barriers_;
-    const bool is_used = std::any_of(used_.begin(), used_.end(), [&](const auto& segment) {
+    const bool is_used = std::ranges::any_of(used_, [&](const auto& segment) {
       return segment.first % barriers_ == own && segment.second.contains(copy.array);
     });
     return is_only && !is_used;

@@ -46,8 +46,8 @@ class CopyHoister {
   bool Varies(const Statement& statement) const {
     std::set<std::string> names;
     CollectUsedNames({statement}, names);
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return variant_.contains(name); });
+    return std::ranges::any_of(names,
+                               [&](const std::string& name) { return variant_.contains(name); });
   }
 
   bool IsInvariantDeclaration(const Statement& statement) {
@@ -90,7 +90,7 @@ Block UsedBy(Block block) {
     CollectUsedNames({block[n]}, names);
     used.push_back(std::move(block[n]));
   }
-  std::reverse(used.begin(), used.end());
+  std::ranges::reverse(used);
   return used;
 }
 

@@ -204,9 +204,7 @@ class JointStageBuilder {
       if (has_lanes() && stage.launch.threads_per_block() * lanes_.lanes == who.threads) {
         body = OfRows(stage, who, lanes_.lanes, NewName("joint_row"));
       }
-      if (!body.ok()) {
-        return absl::InvalidArgumentError(absl::StrCat(step.label, ": ", body.status().message()));
-      }
+      if (!body.ok()) return InvalidArgument(step.label, ": ", body.status().message());
       if (has_lanes() && step.commutes) {
         body = WithResultsInAllLanes(*body, who.thread, lanes_.lanes, lane_, lanes_.in_turns);
       }
@@ -251,10 +249,9 @@ class JointStageBuilder {
     }
     std::set<std::string> only_device;
     CollectDeviceOnly(body, &only_device);
-    std::stable_sort(memory_.begin(), memory_.end(),
-                     [](const ScratchBuffer& a, const ScratchBuffer& b) {
-                       return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
-                     });
+    std::ranges::stable_sort(memory_, [](const ScratchBuffer& a, const ScratchBuffer& b) {
+      return RoundedBytes(a.elements, a.type) < RoundedBytes(b.elements, b.type);
+    });
     for (ScratchBuffer& buffer : memory_) {
       const int64_t own = RoundedBytes(buffer.elements, buffer.type);
       if (bytes + own > limit || only_device.contains(buffer.name)) {

@@ -10,7 +10,6 @@
 #include "codegen/backends/build_program.h"
 #include "codegen/program/scalar_code.h"
 #include "core/device/device_description.h"
-#include "core/pipeline/plan/joint_group.h"
 #include "core/pipeline/plan/joint_part.h"
 
 namespace mdh {

@@ -8,11 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "codegen/lower/finish/fill_unreached.h"
 #include "codegen/lower/finish/finish_results.h"
-#include "codegen/print/c_spelling.h"
 #include "codegen/print/c_unit.h"
-#include "codegen/print/c_unit_parts.h"
 #include "codegen/program/c_names.h"
-#include "codegen/program/kernel.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/result_tuples.h"
@@ -90,11 +87,11 @@ class LoopNestBuilder {
   Block BuildSharedNest() {
     const int row = RowDimension();
     std::vector<int> around = Dimensions(/*reduced=*/false);
-    around.erase(std::remove(around.begin(), around.end(), row), around.end());
+    std::erase(around, row);
     Block body = row >= 0                      ? BuildRow(row)
                  : expression_.has_reduction() ? BuildReduction()
                                                : BuildPoint();
-    const auto longest = std::max_element(around.begin(), around.end(), [&](int a, int b) {
+    const auto longest = std::ranges::max_element(around, [&](int a, int b) {
       return expression_.dimensions()[a].size < expression_.dimensions()[b].size;
     });
     if (longest == around.end()) return {ByFirstThread(std::move(body))};
@@ -223,9 +220,8 @@ class LoopNestBuilder {
     }
     const int innermost = Dimensions(/*reduced=*/true).back();
     for (const int d : Dimensions(/*reduced=*/false)) {
-      const bool is_row = std::all_of(targets_.begin(), targets_.end(), [d](const auto& target) {
-        return target.offset.coefficients[d] == 1;
-      });
+      const bool is_row = std::ranges::all_of(
+          targets_, [d](const auto& target) { return target.offset.coefficients[d] == 1; });
       if (is_row && FarAccesses(d) < FarAccesses(innermost)) return d;
     }
     return -1;

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "codegen/program/loop_program_walk.h"
@@ -23,7 +22,7 @@ struct Accesses {
 };
 
 bool Meet(const std::set<std::string>& a, const std::set<std::string>& b) {
-  return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
+  return std::ranges::any_of(a, [&](const std::string& name) { return b.contains(name); });
 }
 
 bool Conflict(const Accesses& a, const Accesses& b) {

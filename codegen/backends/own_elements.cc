@@ -106,9 +106,8 @@ class ElementWalk : public Rewriter {
     if (of_thread.empty() && digits.empty()) {  // the same elements of all threads
       return OwnPlace{.key = "constant", .place = Index(sum.constant), .elements = 0};
     }
-    std::sort(of_thread.begin(), of_thread.end());
-    std::sort(digits.begin(), digits.end(),
-              [](const Digit& a, const Digit& b) { return a.coefficient < b.coefficient; });
+    std::ranges::sort(of_thread);
+    std::ranges::sort(digits, {}, &Digit::coefficient);
     OwnPlace own{.key = absl::StrCat(absl::StrJoin(of_thread, "+"), "+", sum.constant)};
     int64_t reached = 0;  // by the digits before: places of others are beyond
     for (const Digit& digit : digits) {
@@ -154,8 +153,7 @@ class UseCollector : public ElementWalk {
     std::vector<std::string> loads = {};  // keys; "": of other elements
     std::set<size_t> branches = {};       // of the first lane, with stores
     bool has_other_loads() const {
-      return std::any_of(loads.begin(), loads.end(),
-                         [&](const std::string& key) { return key != own->key; });
+      return std::ranges::any_of(loads, [&](const std::string& key) { return key != own->key; });
     }
   };
 
@@ -255,8 +253,7 @@ class UseCollector : public ElementWalk {
     for (auto& [name, uses] : uses_) {
       if (uses.is_kept) sizes.push_back({uses.own->elements, &uses});
     }
-    std::sort(sizes.begin(), sizes.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::sort(sizes, [](const auto& a, const auto& b) { return a.first < b.first; });
     int64_t elements = 0;
     for (auto& [own, uses] : sizes) {
       elements += own;
@@ -271,8 +268,8 @@ class UseCollector : public ElementWalk {
     }
     bool has_changed = false;
     for (auto& [name, uses] : uses_) {
-      const bool is_fixed = std::any_of(uses.branches.begin(), uses.branches.end(),
-                                        [&](size_t branch) { return fixed_.contains(branch); });
+      const bool is_fixed = std::ranges::any_of(
+          uses.branches, [&](size_t branch) { return fixed_.contains(branch); });
       has_changed |= uses.is_kept && is_fixed;
       uses.is_kept &= !is_fixed;
     }

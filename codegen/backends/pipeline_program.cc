@@ -114,14 +114,13 @@ class PipelineJoiner {
 
   // The group that begins with the step; nullptr: it is in none.
   const JointSteps* GroupAt(int s) const {
-    const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
-      return joint.group.first == s;
-    });
+    const auto found = std::ranges::find_if(
+        groups_, [&](const JointSteps& joint) { return joint.group.first == s; });
     return found == groups_.end() ? nullptr : &*found;
   }
 
   bool IsInRows(int s) const {
-    return std::any_of(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
+    return std::ranges::any_of(groups_, [&](const JointSteps& joint) {
       return joint.group.rows && s >= joint.group.first && s <= joint.group.last;
     });
   }
@@ -320,8 +319,8 @@ class PipelineJoiner {
   bool NeedsWideIndices(const PipelineStep& step) const {
     constexpr int64_t kLargest = int64_t{1} << 30;
     const auto is_large = [&](int b) { return pipeline_.buffers()[b].size_bytes() >= kLargest; };
-    return std::any_of(step.inputs.begin(), step.inputs.end(), is_large) ||
-           std::any_of(step.outputs.begin(), step.outputs.end(), is_large);
+    return std::ranges::any_of(step.inputs, is_large) ||
+           std::ranges::any_of(step.outputs, is_large);
   }
 
   void AddMemoryOfPart(const JointPart::Step& step, JointStageParts* all) {
@@ -371,9 +370,9 @@ class PipelineJoiner {
 
   // Whether a group carries the buffer from chunk to chunk: it is no input of the kernel.
   bool IsCarried(int b) const {
-    return std::any_of(groups_.begin(), groups_.end(), [&](const JointSteps& joint) {
-      return std::any_of(joint.carried.begin(), joint.carried.end(),
-                         [&](const StreamedSteps::Carried& own) { return own.before == b; });
+    return std::ranges::any_of(groups_, [&](const JointSteps& joint) {
+      return std::ranges::any_of(
+          joint.carried, [&](const StreamedSteps::Carried& own) { return own.before == b; });
     });
   }
 

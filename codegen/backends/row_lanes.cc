@@ -50,7 +50,7 @@ int64_t LanesOfRows(absl::Span<const Stage* const> stages) {
   constexpr int64_t kMost = 32;
   if (stages.empty()) return 1;
   const auto [lanes, rows, others] = stages[0]->launch.block;
-  const bool are_equal = std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+  const bool are_equal = std::ranges::all_of(stages, [&](const Stage* stage) {
     return stage->launch.block == stages[0]->launch.block &&
            stage->launch.grid == LaunchGeometry().grid;
   });

@@ -272,8 +272,7 @@ class RowStageBuilder {
     const int64_t vector = layout_.vector;
     const auto divides = [&](int64_t n) { return n % vector == 0; };
     return vector > 1 && vector * SizeBytes(type) <= kVectorBytes && address.along == 1 &&
-           divides(address.constant) &&
-           std::all_of(address.common.begin(), address.common.end(), divides);
+           divides(address.constant) && std::ranges::all_of(address.common, divides);
   }
 
   // ---- Values ----
@@ -302,7 +301,7 @@ class RowStageBuilder {
   LoopValue IndexOf(int s, int dimension, const Chunk* chunk, const Index& v) const {
     if (dimension == uses_.RowDimension(s)) return MakeIndexValue(PlaceOf(*chunk) + v, 1, 0);
     const std::vector<int>& common = group_.dimensions[s - group_.first];
-    const auto k = std::find(common.begin(), common.end(), dimension) - common.begin();
+    const auto k = std::ranges::find(common, dimension) - common.begin();
     return MakeIndexValue(threads_.origins()[static_cast<size_t>(k)], 1, 0);
   }
 
@@ -382,9 +381,7 @@ class RowStageBuilder {
       for (int n = 0; n < std::ssize(values); ++n) {
         const Target& target = targets[n];
         const ScalarType stored = e.stored_type(n);
-        if (target.row && target.is_stored) {
-          values[n] = NamedInBlock(values[n], names_, *block);
-        }
+        if (target.row && target.is_stored) values[n] = NamedInBlock(values[n], names_, *block);
         if (target.row) {
           block->push_back({StoreElements{target.window.array, target.window.base + v,
                                           AsKept(values[n], stored), 1}});

@@ -37,8 +37,7 @@ bool RowUses::IsDriver(int s) const {
   const int d = RowDimension(s);
   const PipelineStep& step = pipeline_.steps()[s];
   return d < 0 || step.expression.is_reduction(d) ||
-         std::any_of(step.outputs.begin(), step.outputs.end(),
-                     [&](int buffer) { return IsOutside(buffer); });
+         std::ranges::any_of(step.outputs, [&](int buffer) { return IsOutside(buffer); });
 }
 
 RowAddress RowUses::Address(int s, const Buffer& view, int access) const {
@@ -84,8 +83,8 @@ std::vector<RowOf> RowUses::RowsRead(int s) const {
     for (int a = 0; a < std::ssize(use.view->accesses); ++a) {
       RowOf row = RowRead(s, use.buffer, *use.view, a);
       const bool has_points = row.is_within ? shape_.is_vector[use.buffer] : row.address.along != 0;
-      const bool is_known = std::any_of(rows.begin(), rows.end(),
-                                        [&](const RowOf& other) { return other.key == row.key; });
+      const bool is_known =
+          std::ranges::any_of(rows, [&](const RowOf& other) { return other.key == row.key; });
       if (has_points && !is_known) rows.push_back(std::move(row));
     }
   }

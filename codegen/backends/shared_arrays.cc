@@ -1,7 +1,6 @@
 #include "codegen/backends/shared_arrays.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "codegen/program/loop_program_walk.h"
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/decomposition/validate.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/bounds/distinct_operands.h"
+#include "codegen/bounds/point_work.h"
 #include "codegen/bounds/product_sum.h"
 #include "core/expression/contraction_form.h"
 #include "core/expression/touched_elements.h"
@@ -39,7 +40,7 @@ class WorkCounter {
   // Sums of products are counted as a whole; what matrix units may compute is set aside.
   void CountProductSum() {
     ArithmeticWork of_sum = WorkOf(*product_, operands_, ReducedDimensions(expression_));
-    if (MayBeLeftOut()) of_sum.additions = 0;
+    if (MayCombineNeutrals(expression_)) of_sum.additions = 0;
     if (is_contraction_) {
       work_.contraction = of_sum;
       work_.contracted = KindOf(product_->type);
@@ -62,17 +63,9 @@ class WorkCounter {
     }
   }
 
-  // Whether what is combined may be the neutral element at most points, which can be left out.
-  bool MayBeLeftOut() const {
-    const std::vector<ScalarInstruction>& all = expression_.function().instructions();
-    return std::any_of(all.begin(), all.end(), [](const ScalarInstruction& instruction) {
-      return instruction.op == ScalarOp::kSelect || instruction.op == ScalarOp::kTable;
-    });
-  }
-
   void CountCombinations() {
     const bool combines = expression_.has_reduction() || expression_.has_prefix_sum();
-    if (!combines || MayBeLeftOut()) return;
+    if (!combines || MayCombineNeutrals(expression_)) return;
     DimensionSet combined = 0;
     for (int d = 0; d < expression_.rank(); ++d) {
       if (!expression_.combine_operators()[d].is_concat()) combined |= DimensionSet{1} << d;

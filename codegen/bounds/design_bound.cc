@@ -230,42 +230,6 @@ PointWork OfSchedulers(PointWork work, const DeviceRates& rates) {
 
 }  // namespace
 
-std::optional<DesignRanges> RangesOf(const TuningParameters& parameters, const SystemModel& model,
-                                     int rank) {
-  const bool is_special =
-      parameters.unit.rows > 0 || parameters.scan.threads > 0 || parameters.keyed.threads > 0;
-  if (is_special || !HasFusedPhases(parameters) || model.layers.empty()) return std::nullopt;
-  if (model.layers.front().role != LayerRole::kCores) return std::nullopt;
-  const LevelTable<AsmLevel>& assignment = parameters.phase.assignment;
-  for (size_t l = 0; l < assignment.size(); ++l) {
-    for (const AsmLevel& level : assignment[l]) {
-      if (level.layer != static_cast<int>(l)) return std::nullopt;
-    }
-  }
-  const auto extents = [&](int layer) {
-    ExtentRanges ranges;
-    for (int d = 0; d < rank; ++d) {
-      ranges.push_back({parameters.tile[layer][d], parameters.tile[layer][d]});
-    }
-    return ranges;
-  };
-  DesignRanges ranges;
-  ranges.part = extents(0);
-  ranges.most_threads = parameters.threads;
-  if (const int threads = ThreadLayer(model); threads > 0) {
-    ranges.around_threads = extents(threads - 1);
-    ranges.thread = extents(threads);
-  }
-  const int lanes = model.LayerWith(LayerRole::kLanes) - 1;
-  if (lanes < 0 || parameters.lowering != Lowering::kTiles || parameters.dot != 0) return ranges;
-  for (int d = 0; d < rank; ++d) {
-    if (parameters.tile[lanes][d] == 1) continue;
-    ranges.vectors_along = DimensionSet{1} << d;
-    ranges.most_lanes = parameters.tile[lanes][d];
-  }
-  return ranges;
-}
-
 int ThreadLayer(const SystemModel& model) {
   return model.LayerWith(LayerRole::kWarps) < 0 ? model.LayerWith(LayerRole::kThreads) : -1;
 }
@@ -300,9 +264,7 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
 double DesignBound::TimeNs(const DesignRanges& ranges) const {
   if (clock_hz_ <= 0 || ranges.part.empty()) return 0;
   double cycles = 0;
-  for (const DesignFloor& floor : kFloors) {
-    cycles = std::max(cycles, floor.cycles(facts_, ranges));
-  }
+  for (const DesignFloor& floor : kFloors) cycles = std::max(cycles, floor.cycles(facts_, ranges));
   return cycles / clock_hz_ * 1e9 * (1 - kRounding);
 }
 
@@ -318,8 +280,7 @@ std::vector<Floor> DesignBound::Floors(const DesignRanges& ranges) const {
                       .proof = floor.proof,
                       .assumption = assumption_});
   }
-  std::stable_sort(floors.begin(), floors.end(),
-                   [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+  std::ranges::stable_sort(floors, std::ranges::greater{}, &Floor::time_ns);
   return floors;
 }
 

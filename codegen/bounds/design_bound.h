@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,12 +39,6 @@ struct DesignRanges {
 
 // The layer of threads, of models without one of warps; -1: there is none.
 int ThreadLayer(const SystemModel& model);
-
-// Of one configuration; nullopt where floors know nothing of its kind: matrix units, prefix sums,
-// keys, phases of their own, levels that belong to other layers. `rank`: that of the expression
-// whose dimensions are fused.
-std::optional<DesignRanges> RangesOf(const TuningParameters& parameters, const SystemModel& model,
-                                     int rank);
 
 // Immutable, thread-safe. Never less for ranges that are in others: every floor is made of
 // functions that rise, or fall, with each of the extents.

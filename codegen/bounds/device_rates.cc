@@ -60,9 +60,9 @@ void SetHostArithmetic(const DeviceDescription& device, DeviceRates& rates) {
 
 void SetBlockArithmetic(const DeviceDescription& device, DeviceRates& rates) {
   const int capability = ComputeCapability(device);
-  const auto* const found = std::find_if(
-      std::begin(kMultiprocessors), std::end(kMultiprocessors),
-      [&](const Multiprocessor& one) { return one.from <= capability && capability < one.to; });
+  const auto* const found = std::ranges::find_if(kMultiprocessors, [&](const Multiprocessor& one) {
+    return one.from <= capability && capability < one.to;
+  });
   const bool is_known = found != std::end(kMultiprocessors);
   const Multiprocessor& lanes = is_known ? *found : kUnknown;
   rates.arithmetic = {{{kHalfLanes, kHalfLanes, kHalfLanes},

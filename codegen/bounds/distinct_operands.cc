@@ -29,7 +29,7 @@ void KeepInside(const AffineIndex& index, int64_t extent, std::vector<Range>& bo
   }
   if (longest < 0) {
     const bool is_inside = 0 <= index.constant && index.constant < extent;
-    if (!is_inside) std::fill(box.begin(), box.end(), Range{0, -1});
+    if (!is_inside) std::ranges::fill(box, Range{0, -1});
     return;
   }
   int64_t least = index.constant, most = index.constant;  // without the longest
@@ -129,7 +129,7 @@ Coefficients DistinctOperands::OfParameters(const std::vector<bool>& parameters)
     }
     rows.insert(rows.end(), more.begin(), more.end());
   }
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }
@@ -143,7 +143,7 @@ bool DistinctOperands::ReadsInput(const std::vector<bool>& parameters) const {
 
 double DistinctOperands::Points(DimensionSet dimensions) const {
   // A box without points has none along no dimension either.
-  double points = std::count(sizes_.begin(), sizes_.end(), 0) > 0 ? 0 : 1;
+  double points = std::ranges::count(sizes_, 0) > 0 ? 0 : 1;
   for (const int d : Members(dimensions)) points *= static_cast<double>(sizes_[d]);
   return points;
 }
@@ -157,8 +157,7 @@ double DistinctOperands::Count(const Coefficients& rows, DimensionSet within) co
   IndexFunction map;
   for (const std::vector<int64_t>& row : rows) map.indices.push_back({row, 0});
   std::vector<int> longest_first = Members(open);
-  std::sort(longest_first.begin(), longest_first.end(),
-            [&](int a, int b) { return sizes_[a] > sizes_[b]; });
+  std::ranges::sort(longest_first, [&](int a, int b) { return sizes_[a] > sizes_[b]; });
   std::vector<int64_t> sizes(sizes_.size(), 1);
   for (const int d : longest_first) {
     sizes[d] = sizes_[d];

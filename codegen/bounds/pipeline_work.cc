@@ -76,9 +76,8 @@ class PipelineCounter {
   void FindNeeded() {
     for (size_t s = needed_.size(); s-- > 0;) {
       const std::vector<int>& outputs = step(s).outputs;
-      needed_[s] = std::all_of(outputs.begin(), outputs.end(), [&](int buffer) {
-        return role(buffer) == Role::kOutput || IsRead(buffer);
-      });
+      needed_[s] = std::ranges::all_of(
+          outputs, [&](int buffer) { return role(buffer) == Role::kOutput || IsRead(buffer); });
     }
   }
 
@@ -86,8 +85,8 @@ class PipelineCounter {
   bool IsRead(int buffer) const {
     const auto all = static_cast<double>(pipeline_.buffers()[buffer].size_bytes());
     const std::vector<int> readers = pipeline_.Readers(buffer);
-    return std::any_of(readers.begin(), readers.end(),
-                       [&](int s) { return needed_[s] && BytesRead(s, buffer) >= all; });
+    return std::ranges::any_of(readers,
+                               [&](int s) { return needed_[s] && BytesRead(s, buffer) >= all; });
   }
 
   void CountBytes() {
@@ -100,7 +99,7 @@ class PipelineCounter {
     }
     for (const int buffer : pipeline_.BuffersOf(Role::kOutput)) {
       const PipelineStep& writer = step(pipeline_.writer(buffer));
-      const auto at = std::find(writer.outputs.begin(), writer.outputs.end(), buffer);
+      const auto at = std::ranges::find(writer.outputs, buffer);
       const auto b = static_cast<int>(at - writer.outputs.begin());
       work_.written_bytes += static_cast<double>(OutputBytes(writer.expression, b).lower);
     }

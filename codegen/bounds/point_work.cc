@@ -53,16 +53,8 @@ class PointCounter {
     return operands_.ReadsInput(parameters) && HasAll(operands_.OfParameters(parameters), all_);
   }
 
-  // Values that a selection or a table gives may be neutral and left out.
-  bool MayBeLeftOut() const {
-    const std::vector<ScalarInstruction>& all = expression_.function().instructions();
-    return std::any_of(all.begin(), all.end(), [](const ScalarInstruction& instruction) {
-      return instruction.op == ScalarOp::kSelect || instruction.op == ScalarOp::kTable;
-    });
-  }
-
   void CountCombinations() {
-    if (!expression_.has_reduction() || MayBeLeftOut()) return;
+    if (!expression_.has_reduction() || MayCombineNeutrals(expression_)) return;
     const ScalarFunction& f = expression_.function();
     const std::vector<PointWiseKind>& kinds = expression_.reduction().kinds();
     const std::vector<bool> needed = NeededResults(expression_);
@@ -100,6 +92,13 @@ class PointCounter {
 };
 
 }  // namespace
+
+bool MayCombineNeutrals(const Expression& expression) {
+  const std::vector<ScalarInstruction>& all = expression.function().instructions();
+  return std::ranges::any_of(all, [](const ScalarInstruction& instruction) {
+    return instruction.op == ScalarOp::kSelect || instruction.op == ScalarOp::kTable;
+  });
+}
 
 PointWork PointWorkOf(const Expression& expression) { return PointCounter(expression).Count(); }
 

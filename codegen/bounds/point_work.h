@@ -29,6 +29,10 @@ struct PointWork {
   std::vector<Read> reads;  // one of each input
 };
 
+// Whether what is combined may be the neutral element at most points, as a selection or a table
+// gives it, which can be left out.
+bool MayCombineNeutrals(const Expression& expression);
+
 // Nothing where results have keys or are prefix sums, or an access leaves a buffer with a boundary.
 PointWork PointWorkOf(const Expression& expression);
 

@@ -57,8 +57,7 @@ class BoundMaker {
            .reason = absl::StrFormat("an empty call takes %.3g us", rates_.launch_ns / 1e3),
            .assumption = rates_.launch_assumption});
     }
-    std::stable_sort(bound_.floors.begin(), bound_.floors.end(),
-                     [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+    std::ranges::stable_sort(bound_.floors, std::ranges::greater{}, &Floor::time_ns);
     return std::move(bound_);
   }
 
@@ -195,16 +194,6 @@ class BoundMaker {
 };
 
 }  // namespace
-
-std::string ProblemBound::ToText() const {
-  std::string text;
-  for (const Floor& floor : floors) {
-    absl::StrAppendFormat(&text, "%s: %.4g us, %s (class %c%s%s)\n", floor.resource,
-                          floor.time_ns / 1e3, floor.reason, static_cast<char>(floor.proof),
-                          floor.assumption.empty() ? "" : "; assumed: ", floor.assumption);
-  }
-  return text;
-}
 
 MachinePeaks RaisedBy(const Floor& floor, double time_ns, const DeviceRates& rates,
                       MachinePeaks peaks) {

@@ -32,8 +32,6 @@ struct ProblemBound {
   std::vector<Floor> floors;  // of more than 0 ns; the largest first
 
   double time_ns() const { return floors.empty() ? 0 : floors.front().time_ns; }
-  // "memory: 30.1 us, 134 MB at 4.92 TB/s; fp32 units: .." : one line for each.
-  std::string ToText() const;
 };
 
 // What a bound is asked for.

@@ -35,7 +35,7 @@ std::vector<SummedTogether> Groups(const ProductSum& product, DimensionSet reduc
   for (const int d : Members(reduced)) {
     std::vector<bool> users;
     for (const DimensionSet uses : product.uses) users.push_back(IsIn(uses, d));
-    if (std::count(users.begin(), users.end(), true) == 0) continue;
+    if (std::ranges::count(users, true) == 0) continue;
     groups[users].dimensions |= DimensionSet{1} << d;
   }
   std::vector<SummedTogether> result;
@@ -73,8 +73,8 @@ std::optional<ProductSum> FindProductSum(const Expression& expression) {
   }
   // Else nothing is regrouped.
   const std::vector<SummedTogether> groups = Groups(product, ReducedDimensions(expression));
-  const bool is_shared = std::all_of(groups.begin(), groups.end(),
-                                     [](const SummedTogether& one) { return one.factors > 1; });
+  const bool is_shared =
+      std::ranges::all_of(groups, [](const SummedTogether& one) { return one.factors > 1; });
   if (groups.empty() || (product.factors.size() <= 2 && !is_shared)) return std::nullopt;
   return product;
 }

@@ -6,7 +6,6 @@
 
 #include "codegen/choose/block_design.h"
 #include "codegen/choose/part_design.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
@@ -59,8 +58,8 @@ class Aligner {
   bool SetDimensions() {
     const std::vector<int64_t>& part = joint_.group.part;
     const auto has_points = [](int64_t points) { return points > 1; };
-    if (std::count_if(part.begin(), part.end(), has_points) != 1) return false;
-    row_ = std::find_if(part.begin(), part.end(), has_points) - part.begin();
+    if (std::ranges::count_if(part, has_points) != 1) return false;
+    row_ = std::ranges::find_if(part, has_points) - part.begin();
     bool has_contraction = false;
     for (size_t n = 0; n < steps().size(); ++n) {
       const Expression& e = expression(n);
@@ -96,7 +95,7 @@ class Aligner {
       const int lanes = of_[n].of_lanes();
       if (lanes < 0 || !IsContraction(n)) continue;
       const std::vector<Buffer>& inputs = expression(n).inputs();
-      const bool has_rows = std::all_of(inputs.begin(), inputs.end(), [&](const Buffer& input) {
+      const bool has_rows = std::ranges::all_of(inputs, [&](const Buffer& input) {
         return !input.DependsOn(lanes) || input.Linearized(0).coefficients[lanes] == 1;
       });
       if (!has_rows) strided_.insert(LanesKey(n));

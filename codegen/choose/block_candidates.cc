@@ -90,7 +90,7 @@ class Climber {
           if (stride <= 0 || size(d) == 1) continue;
           if (closest < 0 || stride < offset.coefficients[closest]) closest = d;
         }
-        if (closest >= 0 && std::find(lanes.begin(), lanes.end(), closest) == lanes.end()) {
+        if (closest >= 0 && std::ranges::find(lanes, closest) == lanes.end()) {
           lanes.push_back(closest);
         }
       }

@@ -1,7 +1,6 @@
 #include "codegen/choose/block_cost.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "codegen/choose/block_cost.h"
 #include "core/device/warp_accesses.h"

@@ -19,9 +19,9 @@ constexpr int64_t kMaxPrivateElements = 64;  // of an input, on their way to the
 using Copy = BlockDesign::Copy;
 
 bool UsesDimension(const Buffer& buffer, int d) {
-  return std::any_of(buffer.accesses.begin(), buffer.accesses.end(), [&](const IndexFunction& a) {
-    return std::any_of(a.indices.begin(), a.indices.end(),
-                       [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
+  return std::ranges::any_of(buffer.accesses, [&](const IndexFunction& a) {
+    return std::ranges::any_of(
+        a.indices, [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
   });
 }
 
@@ -227,15 +227,14 @@ std::vector<int> ResultOrder(const Expression& e) {
   const auto distance = [&](int d) {  // of neighbouring results
     return e.combine_operators()[d].is_concat() ? result.coefficients[d] : INT64_MAX;
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return distance(a) < distance(b); });
+  std::ranges::stable_sort(order, [&](int a, int b) { return distance(a) < distance(b); });
   return order;
 }
 
 std::vector<int> ThreadOrder(const Expression& e, const BlockDesign& design) {
   std::vector<int> order = ResultOrder(e);
   if (design.cuts[design.lane_dimension].threads > 1) {
-    const auto lane = std::find(order.begin(), order.end(), design.lane_dimension);
+    const auto lane = std::ranges::find(order, design.lane_dimension);
     std::rotate(order.begin(), lane, lane + 1);
   }
   std::stable_partition(order.begin(), order.end(),
@@ -308,9 +307,8 @@ DesignedInput InputDesigner::Run(const BlockDesign& design) const {
 
 DesignedInput InputDesigner::Direct(const BlockDesign& design) const {
   // Whether the points of a thread are one box, in registers.
-  const bool is_one_box = std::all_of(used_.begin(), used_.end(), [&](int d) {
-    return design.cuts[d].strided == 1 && IsUnrolled(design, d);
-  });
+  const bool is_one_box = std::ranges::all_of(
+      used_, [&](int d) { return design.cuts[d].strided == 1 && IsUnrolled(design, d); });
   DesignedInput input;
   if (along_last_ >= 0 && is_one_box) input.vector = VectorOf(design.cuts[along_last_].vector);
   return input;
@@ -342,8 +340,8 @@ DesignedInput InputDesigner::Copied(const BlockDesign& design) const {
 }
 
 bool HasSharedReduction(const BlockDesign& design) {
-  return std::any_of(design.cuts.begin(), design.cuts.end(),
-                     [](const BlockDesign::Cut& cut) { return cut.blocks > 1; });
+  return std::ranges::any_of(design.cuts,
+                             [](const BlockDesign::Cut& cut) { return cut.blocks > 1; });
 }
 
 int64_t AsyncWidth(int64_t element_bytes, int64_t row) {
@@ -394,7 +392,7 @@ std::string ToString(const Expression& e, const BlockDesign& design) {
 TuningParameters ToParameters(const Expression& expression, const SystemModel& model,
                               const DeviceDescription& device, const BlockDesign& design) {
   const std::vector<Buffer>& inputs = expression.inputs();
-  if (std::all_of(inputs.begin(), inputs.end(), CanStage)) {
+  if (std::ranges::all_of(inputs, CanStage)) {
     return Translator(expression, model, device, design).Run();
   }
   const Expression separate = WithSeparateAccesses(expression);

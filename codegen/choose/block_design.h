@@ -13,7 +13,6 @@
 #include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
-#include "core/expression/numerics.h"
 
 namespace mdh {
 

@@ -61,7 +61,7 @@ void BlockLevels::Add(int layer, absl::FunctionRef<bool(int d)> has) {
 
 void BlockLevels::Assign(const std::vector<int>& inside, std::vector<int> grid) {
   const auto parts = [&](int d) { return CeilDivide(size(d), parameters.tile[blocks][d]); };
-  std::stable_sort(grid.begin(), grid.end(), [&](int a, int b) { return parts(a) > parts(b); });
+  std::ranges::stable_sort(grid, [&](int a, int b) { return parts(a) > parts(b); });
   LevelTable<AsmLevel>& assignment = parameters.phase.assignment;
   assignment.assign(layers, std::vector<AsmLevel>(expression.rank()));
   for (int l = 0; l < layers; ++l) {

@@ -26,7 +26,7 @@ std::vector<int64_t> Ladder(int64_t size, int64_t most) {
 }
 
 bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
-  const auto at = std::find(ladder.begin(), ladder.end(), *value);
+  const auto at = std::ranges::find(ladder, *value);
   if (at == ladder.end()) return false;
   if (direction < 0 ? at == ladder.begin() : at + 1 == ladder.end()) return false;
   *value = *(at + direction);
@@ -36,7 +36,7 @@ bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
 // 0: there are no asynchronous copies.
 int AsyncStages(const BlockDesign& design) {
   const BlockDesign::List<int>& all = design.async_stages;
-  return all.empty() ? 0 : *std::max_element(all.begin(), all.end());
+  return all.empty() ? 0 : *std::ranges::max_element(all);
 }
 
 void SetAsyncStages(BlockDesign* design, int b, int stages) {
@@ -44,13 +44,13 @@ void SetAsyncStages(BlockDesign* design, int b, int stages) {
   all.resize(design->copies.size(), 0);
   all[b] = stages;
   // Equal designs are equal values.
-  if (std::count(all.begin(), all.end(), 0) == std::ssize(all)) all.clear();
+  if (std::ranges::count(all, 0) == std::ssize(all)) all.clear();
 }
 
 // A dimension has further points of a thread or further tiles, not both.
 bool IsNeighbour(const BlockDesign& design) {
-  return std::none_of(design.cuts.begin(), design.cuts.end(),
-                      [](const Cut& cut) { return cut.strided > 1 && cut.loops > 1; });
+  return std::ranges::none_of(design.cuts,
+                              [](const Cut& cut) { return cut.strided > 1 && cut.loops > 1; });
 }
 
 // Whether the choice says something: clusters have few blocks, and one stage has no other one
@@ -111,7 +111,7 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
     for (const int64_t v : {device.blocks.multiprocessors, 2 * device.blocks.multiprocessors}) {
       if (v <= d.size) slots.push_back(v);
     }
-    std::sort(slots.begin(), slots.end());
+    std::ranges::sort(slots);
     slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
     slots_.push_back(std::move(slots));
   }
@@ -238,7 +238,7 @@ void BlockMoves::ShowLaneTiles(Walk& walk) const {
 void BlockMoves::ShowChoice(const Steps& steps, Walk& walk) const {
   const Choice& choice = *steps.choice;
   const std::vector<int64_t>& values = steps.values;
-  const auto at = std::find(values.begin(), values.end(), choice.get_of_blocks(walk.design));
+  const auto at = std::ranges::find(values, choice.get_of_blocks(walk.design));
   std::vector<int64_t> next_values = values;
   if (choice.is_number()) {
     next_values.clear();

@@ -248,8 +248,8 @@ class BlockRules {
     for (int d = e_.rank() - 1; d >= 0; --d) {
       if (!IsKept(d)) dimensions.push_back(d);
     }
-    std::stable_sort(dimensions.begin(), dimensions.end(),
-                     [&](int a, int b) { return Contiguity(a) > Contiguity(b); });
+    std::ranges::stable_sort(dimensions,
+                             [&](int a, int b) { return Contiguity(a) > Contiguity(b); });
     for (const int d : dimensions) {
       DimensionCut& cut = cuts_[d];
       if (e_.is_reduction(d)) {
@@ -310,7 +310,7 @@ class BlockRules {
     std::vector<int> grid(e_.rank());
     std::iota(grid.begin(), grid.end(), 0);
     std::vector<int> inside = grid;
-    std::stable_sort(inside.begin(), inside.end(), [&](int a, int b) { return Rank(a) < Rank(b); });
+    std::ranges::stable_sort(inside, [&](int a, int b) { return Rank(a) < Rank(b); });
     levels_.Assign(inside, grid);
   }
 
@@ -416,10 +416,10 @@ TuningParameters ParametersWithoutKeys(const Expression& expression, const Syste
 // loops, which take long then.
 bool AreKeysSafe(const Expression& expression, const DeviceDescription& device) {
   return device.blocks.warp_size > 1 &&
-         std::all_of(expression.outputs().begin(), expression.outputs().end(), [](const Buffer& b) {
-           return std::all_of(
-               b.type.fields().begin(), b.type.fields().end(),
-               [](const ElementType::Field& field) { return !IsFloatingPoint(field.type); });
+         std::ranges::all_of(expression.outputs(), [](const Buffer& b) {
+           return std::ranges::all_of(b.type.fields(), [](const ElementType::Field& field) {
+             return !IsFloatingPoint(field.type);
+           });
          });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 
 #include "codegen/choose/default_block_parameters.h"
 #include "codegen/choose/fusion_choice.h"
@@ -82,8 +81,8 @@ std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
   const auto is_better = [&](const FusedTile& a, const FusedTile& b) {
     return cycles(a) < cycles(b);
   };
-  std::stable_sort(first.begin(), first.end(), is_better);
-  std::stable_sort(others.begin(), others.end(), is_better);
+  std::ranges::stable_sort(first, is_better);
+  std::ranges::stable_sort(others, is_better);
   std::move(others.begin(), others.end(), std::back_inserter(first));
   return first;
 }
@@ -148,7 +147,7 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     p.remainder = RemainderByCounting(fused, model, device, p);
     p.fused = choice.fusion->fused;
     p.compiler = CompilersOf(device).front();
-    if (std::find(starts.begin(), starts.end(), p) == starts.end()) starts.push_back(std::move(p));
+    if (std::ranges::find(starts, p) == starts.end()) starts.push_back(std::move(p));
   };
   for (const FusedTile& choice : RankTilesOf(fusions, model, device, numerics, most)) {
     if (starts.size() >= most) break;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/decomposition/tuning_parameters.h"
-#include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"

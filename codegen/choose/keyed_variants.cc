@@ -54,11 +54,9 @@ std::vector<TuningParameters> KeyedVariants(const Expression& expression, const 
       variant.keyed = ChooseKeyed(expression, *form, device, threads, rounds);
       // The first of several stages reads no inputs.
       const bool has_parts = CutByKey(expression, *form, variant.keyed).parts > 1;
-      if (has_parts && HasEarlyLaunches(device)) {
-        variant.early_launches = EarlyLaunches::kCalls;
-      }
+      if (has_parts && HasEarlyLaunches(device)) variant.early_launches = EarlyLaunches::kCalls;
       if (!Validate(expression, model, device, variant).ok()) continue;
-      if (std::find(variants.begin(), variants.end(), variant) != variants.end()) continue;
+      if (std::ranges::find(variants, variant) != variants.end()) continue;
       variants.push_back(std::move(variant));
     }
   }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "codegen/choose/block_design.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/base/round.h"
 #include "core/decomposition/nest_shape.h"
@@ -69,9 +67,8 @@ class PartDesigner {
   }
   // -1: there are no inputs.
   int MostRead() const {
-    const auto most = std::max_element(
-        e_.inputs().begin(), e_.inputs().end(),
-        [&](const Buffer& a, const Buffer& b) { return PointsOf(a) < PointsOf(b); });
+    const auto most = std::ranges::max_element(
+        e_.inputs(), [&](const Buffer& a, const Buffer& b) { return PointsOf(a) < PointsOf(b); });
     return most == e_.inputs().end() ? -1 : static_cast<int>(most - e_.inputs().begin());
   }
   // Whether what is read most is in memory of the part, with rows along d that begin at different
@@ -177,7 +174,7 @@ class ContractionDesigner {
   std::optional<std::pair<int, int>> Plane() const {
     if (!e_.has_reduction() || e_.is_empty()) return std::nullopt;
     const std::vector<int> order = ResultOrder(e_);
-    const auto lanes = std::find_if(order.begin(), order.end(), [&](int d) { return IsKept(d); });
+    const auto lanes = std::ranges::find_if(order, [&](int d) { return IsKept(d); });
     if (lanes == order.end()) return std::nullopt;
     int m = -1;
     for (int d = 0; d < e_.rank(); ++d) {
@@ -196,7 +193,7 @@ class ContractionDesigner {
   }
 
   bool IsContiguous(int n) const {
-    return std::all_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& input) {
+    return std::ranges::all_of(e_.inputs(), [&](const Buffer& input) {
       return !input.DependsOn(n) || input.Linearized(0).coefficients[n] == 1;
     });
   }

@@ -127,7 +127,7 @@ class UnitWalk {
     for (const Choice& choice : Choices()) {
       if (choice.steps.empty()) continue;
       const int64_t here = choice.get_of_blocks(p_);
-      const auto at = std::find(choice.steps.begin(), choice.steps.end(), here);
+      const auto at = std::ranges::find(choice.steps, here);
       for (const int64_t& value : choice.steps) {
         const bool is_near = at != choice.steps.end() && std::abs(&value - &*at) <= 1;
         if (value == here || (choice.is_number() && !is_near)) continue;

@@ -132,7 +132,7 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
   const auto add = [&](int packed, int computed) {
     const OperandsOfUnit way{static_cast<UnitOperands>(packed),
                              static_cast<UnitOperands>(computed)};
-    const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const OperandsOfUnit& other) {
+    const bool is_known = std::ranges::any_of(ways, [&](const OperandsOfUnit& other) {
       return other.packed == way.packed && other.computed == way.computed;
     });
     if (!is_known) ways.push_back(way);
@@ -238,8 +238,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
       }
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [cycles, ranked_variant] : ranked) {
     if (variants.size() >= most) break;
     if (Validate(expression, model, device, ranked_variant).ok()) {

@@ -191,8 +191,7 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
       }
     }
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [cycles, unit] : ranked) {
     if (variants.size() >= most) break;
     TuningParameters variant = parameters;

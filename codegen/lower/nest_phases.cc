@@ -63,9 +63,8 @@ class PhaseSplitter {
       bytes += static_cast<double>(buffer.elements) * SizeBytes(buffer.type);
     }
     if (bytes > static_cast<double>(kMaxSharedScratchBytes)) {
-      return absl::ResourceExhaustedError(absl::StrCat("phases that are set apart need ", bytes,
-                                                       " bytes between them, the limit is ",
-                                                       kMaxSharedScratchBytes));
+      return ResourceExhausted("phases that are set apart need ", bytes,
+                               " bytes between them, the limit is ", kMaxSharedScratchBytes);
     }
     return whole;
   }
@@ -134,8 +133,7 @@ class PhaseSplitter {
 
   Expression PartOf(const Nest& nest) const {
     const Expression& e = expression();
-    const bool computes =
-        std::count(nest.phases.begin(), nest.phases.end(), PhaseKind::kScalar) > 0;
+    const bool computes = std::ranges::count(nest.phases, PhaseKind::kScalar) > 0;
     const PhaseKind first = nest.phases.front(), last = nest.phases.back();
     const bool reads_inputs = first == PhaseKind::kDecomposition;
     const bool combines = last == PhaseKind::kRecomposition;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "codegen/lower/finish/finish_results.h"
 #include "codegen/lower/finish/zero_results.h"
@@ -17,7 +16,6 @@
 #include "codegen/lower/walk/level_walk.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/presence.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 
@@ -82,7 +80,7 @@ class NestProgramBuilder : public LevelWalk {
       return Append(DeclareHardwareParts(context_, NeedsThreadNumber()), block);
     }
     std::vector<int> places = CorePlaces();
-    std::reverse(places.begin(), places.end());
+    std::ranges::reverse(places);
     context_.DeclareParts(places, Index::Variable("part"), block);
   }
 
@@ -90,8 +88,7 @@ class NestProgramBuilder : public LevelWalk {
 
   bool HasSharedCopies() const {
     const std::vector<NestCopy>& copies = context_.plan().copies;
-    return std::any_of(copies.begin(), copies.end(),
-                       [](const NestCopy& copy) { return copy.is_shared; });
+    return std::ranges::any_of(copies, &NestCopy::is_shared);
   }
 
   bool NeedsThreadNumber() const {
@@ -295,9 +292,7 @@ class NestProgramBuilder : public LevelWalk {
     // Other policies say in which order slots are combined.
     combined.is_combined =
         context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
-    if (combined.is_combined) {
-      program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
-    }
+    if (combined.is_combined) program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
     const size_t first = program_.stages.size();
     if (Scans()) {
       AppendRegisterScans(context_, scan_, combined, &program_);
@@ -326,9 +321,8 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
   for (const LowLevelOperator& op : low_level.operators()) {
     const AsmLayer& layer = low_level.model().layers[op.assigned[0].layer];
     if (layer.role == LayerRole::kDevices && op.parts > 1) {
-      return absl::UnimplementedError(absl::StrCat("no backend runs on several devices: level (",
-                                                   op.level.layer + 1, ",", op.level.dimension + 1,
-                                                   ") has ", op.parts, " parts on ", layer.name));
+      return Unimplemented("no backend runs on several devices: level (", op.level.layer + 1, ",",
+                           op.level.dimension + 1, ") has ", op.parts, " parts on ", layer.name);
     }
   }
   if (low_level.parameters().keyed.threads > 0) return BuildKeyedProgram(low_level, device);

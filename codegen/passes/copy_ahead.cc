@@ -72,9 +72,8 @@ bool StandsAlone(const CopyRegion& region, const For& loop) {
   CollectDeclaredNames(*loop.body, changed);
   changed.erase(region.array);
   changed.erase(loop.variable);
-  return std::none_of(used.begin(), used.end(), [&](const std::string& name) {
-    return changed.contains(name) && !own.contains(name);
-  });
+  return std::ranges::none_of(
+      used, [&](const std::string& name) { return changed.contains(name) && !own.contains(name); });
 }
 
 }  // namespace

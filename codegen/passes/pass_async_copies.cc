@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/copy_loop.h"
 #include "codegen/passes/iterations.h"
-#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {
@@ -148,7 +146,7 @@ class Pipeliner : public LoopPipeliner {
     const auto is_barrier = [](const Statement& statement) {
       return std::holds_alternative<Barrier>(statement.form);
     };
-    return std::count_if(body.begin(), body.end(), is_barrier) >= 2 && is_barrier(body.back());
+    return std::ranges::count_if(body, is_barrier) >= 2 && is_barrier(body.back());
   }
 
   // The loop and what is in front of it.
@@ -200,9 +198,9 @@ class Pipeliner : public LoopPipeliner {
       elements[entry.first] = arrays_.at(entry.first).elements;
       parts_[entry.first] = std::max(parts_[entry.first], stages);
     }
-    const auto barrier = std::find_if(
-        loop.body->begin(), loop.body->end(),
-        [](const Statement& statement) { return std::holds_alternative<Barrier>(statement.form); });
+    const auto barrier = std::ranges::find_if(*loop.body, [](const Statement& statement) {
+      return std::holds_alternative<Barrier>(statement.form);
+    });
     // What is not yet behind a barrier, with that barrier.
     const Block before = WithoutRegions(Block(loop.body->begin(), barrier + 1), regions);
     const Block behind = WithoutRegions(Block(barrier + 1, loop.body->end()), regions);
@@ -218,7 +216,7 @@ class Pipeliner : public LoopPipeliner {
     const Index place = Index::Variable(pipeline.place);
     const Block computation = PartSelector(elements, place).RewriteBlock(behind);
     body.insert(body.end(), computation.begin(), computation.end());
-    if (!std::all_of(before.begin(), before.end(), IsPassive)) body.push_back({Barrier{}});
+    if (!std::ranges::all_of(before, IsPassive)) body.push_back({Barrier{}});
     return body;
   }
 

@@ -173,7 +173,7 @@ class SelectionBrancher : public Rewriter {
       taken.push_back(std::move(block[n]));
       block.erase(block.begin() + static_cast<std::ptrdiff_t>(n));
     }
-    std::reverse(taken.begin(), taken.end());
+    std::ranges::reverse(taken);
     return taken;
   }
 
@@ -260,7 +260,7 @@ class SelectionBrancher : public Rewriter {
   // A weaker condition that is worth a branch around the evaluation of `condition`, once; nullptr
   // if there is none.
   LoopValue GuardOf(const LoopValue& condition, const Block& before) {
-    if (std::find(guarded_.begin(), guarded_.end(), condition) != guarded_.end()) return nullptr;
+    if (std::ranges::find(guarded_, condition) != guarded_.end()) return nullptr;
     const auto value_of = [&](const std::string& name) -> LoopValue {
       for (const Statement& statement : before) {
         const auto* declared = std::get_if<DeclareValue>(&statement.form);

@@ -8,7 +8,6 @@
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/iterations.h"
 #include "codegen/passes/prefetch_region.h"
-#include "codegen/program/scalar_code.h"
 
 namespace mdh {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/status.h"

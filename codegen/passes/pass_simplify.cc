@@ -13,7 +13,7 @@ namespace mdh {
 namespace {
 
 bool IsEmpty(const Block& block) {
-  return std::all_of(block.begin(), block.end(), [](const Statement& statement) {
+  return std::ranges::all_of(block, [](const Statement& statement) {
     return std::holds_alternative<Comment>(statement.form);
   });
 }
@@ -213,8 +213,8 @@ class Simplifier : public Rewriter {
   }
 
   bool IsDeclared(const std::string& name) const {
-    return std::any_of(scopes_.begin(), scopes_.end(),
-                       [&](const std::set<std::string>& scope) { return scope.contains(name); });
+    return std::ranges::any_of(
+        scopes_, [&](const std::set<std::string>& scope) { return scope.contains(name); });
   }
 
   void RewriteShareLoop(const ShareLoop& s, Block& out) {

@@ -28,8 +28,9 @@ class Weakener {
     }
     std::vector<LoopValue> factors, tests;
     AddFactors(value, factors);
-    std::copy_if(factors.begin(), factors.end(), std::back_inserter(tests),
-                 [](const LoopValue& f) { return AsOperation(f, ScalarOp::kEq) != nullptr; });
+    std::ranges::copy_if(factors, std::back_inserter(tests), [](const LoopValue& f) {
+      return AsOperation(f, ScalarOp::kEq) != nullptr;
+    });
     if (tests.empty() || factors.size() <= kTests) return condition;
     tests.resize(std::min(tests.size(), kTests));
     for (const LoopValue& factor : factors) dropped_ += Comparisons(factor);

@@ -290,9 +290,7 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
     }
     absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
   }
-  const bool has_early =
-      std::any_of(kernel.launches.begin(), kernel.launches.end(),
-                  [](const KernelLaunch& launch) { return launch.starts_early; });
+  const bool has_early = std::ranges::any_of(kernel.launches, &KernelLaunch::starts_early);
   if (has_early) {
     text +=
         "\nThose that may start early wait for the others themselves: on devices of compute "
@@ -312,9 +310,8 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
                     capability % 10, " or later.\n");
   }
   if (prelude_.uses_ptx()) text += "\nContains PTX, which NVIDIA's compiler takes.\n";
-  const bool has_clusters =
-      std::any_of(program_.stages.begin(), program_.stages.end(),
-                  [](const Stage& stage) { return stage.cluster != Stage().cluster; });
+  const bool has_clusters = std::ranges::any_of(
+      program_.stages, [](const Stage& stage) { return stage.cluster != Stage().cluster; });
   if (has_clusters) {
     text += "\nBlocks form clusters, which needs compute capability 9.0 or later.\n";
   }

@@ -3,8 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_prelude.h"
-#include "codegen/print/c_spelling.h"
-#include "codegen/program/c_names.h"
 
 namespace mdh {
 namespace {

@@ -215,9 +215,7 @@ std::string WideningByWayOfHalf(const Rounding& rounding, const std::string& typ
 
 void CPrelude::DefineStorageConversion(const std::string& name, LoopValueType type,
                                        LoopValueType operand) {
-  if (dialect_.computes_with_vectors) {
-    return DefineStorageConversionOfVectors(name, type, operand);
-  }
+  if (dialect_.computes_with_vectors) return DefineStorageConversionOfVectors(name, type, operand);
   std::string body;
   if (operand.scalar == ScalarType::kFloat16) {
     body = absl::StrCat("  ", dialect_.widen_half, "\n");

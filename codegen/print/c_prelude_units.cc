@@ -6,7 +6,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_prelude.h"
-#include "codegen/print/c_spelling.h"
 
 namespace mdh {
 namespace {

@@ -31,9 +31,7 @@ std::string CPrinter::PrintMultiply(const GroupMultiply& s) {
 std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
   if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
   std::string arguments = Address(s.array, s.offset);
-  for (const LoopValue& value : s.values) {
-    absl::StrAppend(&arguments, ", ", PrintValue(*value, 0));
-  }
+  for (const LoopValue& value : s.values) absl::StrAppend(&arguments, ", ", PrintValue(*value, 0));
   return absl::StrCat(prelude_.StoreMatricesFunction(s.type), "(", arguments, ");\n");
 }
 

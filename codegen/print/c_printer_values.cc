@@ -138,7 +138,7 @@ std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& joi
 
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
   const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
-  const auto along = std::find_if(load.dimensions.begin(), load.dimensions.end(), moves);
+  const auto along = std::ranges::find_if(load.dimensions, moves);
   if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
     NotInLanguage(dialect_, "vectors from buffers with a boundary");
   }

@@ -40,8 +40,8 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
   layout.offsets.resize(scratch.size());
   std::vector<size_t> order(scratch.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (std::any_of(scratch.begin(), scratch.end(), IsUsedForAWhile)) {
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  if (std::ranges::any_of(scratch, IsUsedForAWhile)) {
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) {
       return AlignedBytes(scratch[a]) > AlignedBytes(scratch[b]);
     });
   }
@@ -54,7 +54,7 @@ ScratchLayout LayOutScratch(const std::vector<ScratchBuffer>& scratch) {
         taken.push_back({from, from + AlignedBytes(scratch[order[m]])});
       }
     }
-    std::sort(taken.begin(), taken.end());
+    std::ranges::sort(taken);
     int64_t& offset = layout.offsets[order[n]];
     for (const auto& [from, to] : taken) {
       if (offset + std::max<int64_t>(AlignedBytes(buffer), 1) <= from) break;

@@ -84,7 +84,7 @@ bool IsMathFunction(absl::string_view name) {
 // M_PI, INT_MAX, CLK_LOCAL_MEM_FENCE: macros have capitals and an underscore.
 bool IsLikeAMacro(absl::string_view name) {
   return absl::StrContains(name, "_") &&
-         std::none_of(name.begin(), name.end(), [](char c) { return absl::ascii_islower(c); });
+         std::ranges::none_of(name, [](char c) { return absl::ascii_islower(c); });
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ std::string ProductsObstacle(const Expression& expression, const DeviceDescripti
 
 bool MayTruncate(const Expression& expression) {
   const std::vector<UnitOfContraction> units = UnitsIfContraction(expression);
-  return std::any_of(units.begin(), units.end(), [](const UnitOfContraction& unit) {
+  return std::ranges::any_of(units, [](const UnitOfContraction& unit) {
     return unit.arithmetic == UnitArithmetic::kRounded && unit.instruction->truncates;
   });
 }

@@ -156,8 +156,8 @@ bool Index::SameForm(const Node& a, const Node& b) {
   std::vector<const Node*> summands_a, summands_b;
   AppendSummands(a, summands_a);
   AppendSummands(b, summands_b);
-  return std::equal(summands_a.begin(), summands_a.end(), summands_b.begin(), summands_b.end(),
-                    [](const Node* x, const Node* y) { return SameForm(*x, *y); });
+  return std::ranges::equal(summands_a, summands_b,
+                            [](const Node* x, const Node* y) { return SameForm(*x, *y); });
 }
 
 void Index::AppendSummands(const Node& node, std::vector<const Node*>& summands) {

@@ -3,11 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "codegen/program/loop_program.h"
-#include "core/base/status.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/device/backends.h"
 #include "core/expression/expression.h"

@@ -46,8 +46,8 @@ ScalarFunction PresentFunction(const ScalarFunction& f) {
   std::vector<TypedName> results = f.results();
   TypedName present = {"present", ScalarType::kBool};
   const auto is_taken = [&](const std::vector<TypedName>& names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const TypedName& other) { return other.name == present.name; });
+    return std::ranges::any_of(names,
+                               [&](const TypedName& other) { return other.name == present.name; });
   };
   while (is_taken(results) || is_taken(f.parameters())) present.name += "_";
   results.push_back(present);

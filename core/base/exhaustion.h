@@ -4,7 +4,6 @@
 #include <new>
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -14,7 +13,7 @@ inline bool IsLack(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-inline Status OutOfMemory() { return absl::ResourceExhaustedError("there is not enough memory"); }
+inline Status OutOfMemory() { return ResourceExhausted("there is not enough memory"); }
 
 // What `work` gives, a Status or a Result. Errors: its own; ResourceExhausted if memory, or what
 // else the system has, is used up.
@@ -25,7 +24,7 @@ auto OrExhausted(Work&& work) -> decltype(work()) {
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat("the system refused: ", error.what()));
+    return ResourceExhausted("the system refused: ", error.what());
   }
 }
 

@@ -14,7 +14,7 @@ bool IsIdentifier(absl::string_view name) {
   }
   const auto is_word = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
   return !name.empty() && name.size() <= kLongest && !absl::ascii_isdigit(name[0]) &&
-         std::all_of(name.begin(), name.end(), is_word);
+         std::ranges::all_of(name, is_word);
 }
 
 }  // namespace mdh

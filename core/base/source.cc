@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 namespace mdh {
@@ -12,10 +11,10 @@ namespace mdh {
 Source::Source(absl::string_view name, absl::string_view text)
     : name_(name), text_(absl::StripPrefix(text, "\xEF\xBB\xBF")) {}
 
-Status Source::ErrorAt(size_t offset, absl::string_view message, absl::StatusCode code) const {
+Status Source::ErrorOfCode(absl::StatusCode code, size_t offset, absl::string_view message) const {
   offset = std::min(offset, text_.size());
   const absl::string_view before = text_.substr(0, offset);
-  const auto line_number = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line_number = 1 + std::ranges::count(before, '\n');
   const size_t newline = before.rfind('\n');
   const size_t line_start = newline == absl::string_view::npos ? 0 : newline + 1;
   const absl::string_view line = text_.substr(line_start, text_.find('\n', offset) - line_start);

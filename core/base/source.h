@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 
@@ -18,8 +19,12 @@ class Source {
 
   // "NAME:LINE:COLUMN: MESSAGE", then the line and a caret under the column. Lines and columns (of
   // bytes) count from 1. Of a very long line the part around the column is shown.
-  Status ErrorAt(size_t offset, absl::string_view message,
-                 absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+  Status ErrorOfCode(absl::StatusCode code, size_t offset, absl::string_view message) const;
+  // InvalidArgument, the message in parts.
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... parts) const {
+    return ErrorOfCode(absl::StatusCode::kInvalidArgument, offset, absl::StrCat(parts...));
+  }
 
  private:
   absl::string_view name_;

@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -17,7 +16,7 @@ Result<std::thread> StartThread(Work&& work) {
   try {
     return std::thread(std::forward<Work>(work));
   } catch (const std::system_error& error) {
-    return absl::ResourceExhaustedError(absl::StrCat("no thread can be started: ", error.what()));
+    return ResourceExhausted("no thread can be started: ", error.what());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 namespace mdh {
 
@@ -14,6 +15,64 @@ namespace mdh {
 template <typename T>
 using Result = absl::StatusOr<T>;
 using Status = absl::Status;
+
+// Errors whose message comes in parts, as those of absl::StrCat.
+template <typename... Parts>
+Status InvalidArgument(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status OutOfRange(const Parts&... parts) {
+  return absl::OutOfRangeError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status FailedPrecondition(const Parts&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status NotFound(const Parts&... parts) {
+  return absl::NotFoundError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status AlreadyExists(const Parts&... parts) {
+  return absl::AlreadyExistsError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status ResourceExhausted(const Parts&... parts) {
+  return absl::ResourceExhaustedError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Unavailable(const Parts&... parts) {
+  return absl::UnavailableError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status DeadlineExceeded(const Parts&... parts) {
+  return absl::DeadlineExceededError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Cancelled(const Parts&... parts) {
+  return absl::CancelledError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Aborted(const Parts&... parts) {
+  return absl::AbortedError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status PermissionDenied(const Parts&... parts) {
+  return absl::PermissionDeniedError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Unauthenticated(const Parts&... parts) {
+  return absl::UnauthenticatedError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Unimplemented(const Parts&... parts) {
+  return absl::UnimplementedError(absl::StrCat(parts...));
+}
+template <typename... Parts>
+Status Internal(const Parts&... parts) {
+  return absl::InternalError(absl::StrCat(parts...));
+}
 
 // Returns from the enclosing function if `expression` (a Status) is an error.
 #define MDH_RETURN_IF_ERROR(expression)                                               \

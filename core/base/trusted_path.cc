@@ -67,14 +67,14 @@ Status CheckOwner(const std::string& path, const struct stat& state, const Trust
     return absl::OkStatus();
   }
   const std::string self = geteuid() == 0 ? "" : UserText(geteuid()) + " or ";
-  return absl::PermissionDeniedError(absl::StrCat(
-      path, " belongs to ", UserText(state.st_uid), ", not to ", self,
-      "root; who trusts them says so: --trusted-users ",
-      UserName(state.st_uid).value_or(absl::StrCat(state.st_uid)), ", or $MDH_TRUSTED_USERS"));
+  return PermissionDenied(path, " belongs to ", UserText(state.st_uid), ", not to ", self,
+                          "root; who trusts them says so: --trusted-users ",
+                          UserName(state.st_uid).value_or(absl::StrCat(state.st_uid)),
+                          ", or $MDH_TRUSTED_USERS");
 }
 
 Status OthersCouldChange(const std::string& path, const struct stat& state) {
-  return absl::PermissionDeniedError(absl::StrFormat(
+  return PermissionDenied(absl::StrFormat(
       "%s: others than its owner, %s, may write it (mode %04o); chmod go-w %s, or use a folder of "
       "your own",
       path, UserText(state.st_uid), state.st_mode & 07777, path));
@@ -110,7 +110,7 @@ class Walk {
 
  private:
   static Status Failed(const std::string& path) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
+    return FailedPrecondition(path, ": ", std::strerror(errno));
   }
 
   // Goes on from a folder.
@@ -158,7 +158,7 @@ class Walk {
   Status Missing(const std::string& path) {
     is_missing_ = true;
     if (use_ != PathUse::kSocket || !OthersMayWrite(folder_)) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat("there is no ", path));
+    return NotFound("there is no ", path);
   }
 
   static std::string ParentOf(const std::string& path) {
@@ -194,8 +194,7 @@ Result<TrustedUsers> TrustedUsers::Parse(std::string_view text) {
                found != nullptr) {
       users.Add(found->pw_uid);
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no user '", word, "' who could be trusted"));
+      return InvalidArgument("there is no user '", word, "' who could be trusted");
     }
   }
   return users;

@@ -54,7 +54,7 @@ void AppendWrapped(absl::string_view line, int columns, int hang, std::string& t
 }  // namespace
 
 int CharactersIn(absl::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), BeginsCharacter));
+  return static_cast<int>(std::ranges::count_if(text, BeginsCharacter));
 }
 
 std::string WrapLines(absl::string_view text, int columns, int hang) {

@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/c_loops/reduction.h"
 
 namespace mdh {
@@ -30,12 +29,12 @@ bool HasValue(const CNode& statement, const CNode& declaration) {
 
 bool Mentions(const CNode& node, const std::string& declaration) {
   return (node.kind == CNode::Kind::kReference && node.declaration == declaration) ||
-         std::any_of(node.children.begin(), node.children.end(),
-                     [&](const CNode& child) { return Mentions(child, declaration); });
+         std::ranges::any_of(node.children,
+                             [&](const CNode& child) { return Mentions(child, declaration); });
 }
 
 bool IsMentionedBehind(const CLoopNest& nest, const CNode& declaration) {
-  return std::any_of(nest.after.begin(), nest.after.end(), [&](const CNode* statement) {
+  return std::ranges::any_of(nest.after, [&](const CNode* statement) {
     return Mentions(*statement, declaration.declaration);
   });
 }
@@ -58,20 +57,17 @@ std::set<size_t> LevelsWithValue(const CLoopNest& nest, const CNode& declaration
 Status CheckNotCarried(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
   const std::set<size_t> levels = LevelsWithValue(nest, declaration);
   if (levels.size() < 2) return absl::OkStatus();
-  return evaluator->ErrorAt(
-      declaration,
-      absl::StrCat("'", declaration.text, "' goes on from one iteration of '",
-                   nest.loops[*levels.begin()].name,
-                   "' to the next, which only what the innermost loop combines can do"));
+  return evaluator->ErrorAt(declaration, "'", declaration.text, "' goes on from one iteration of '",
+                            nest.loops[*levels.begin()].name,
+                            "' to the next, which only what the innermost loop combines can do");
 }
 
 Status CheckStart(const CLoopNest& nest, const CNode& declaration, Evaluator* evaluator) {
   const std::string& name = declaration.text;
   if (!nest.has_after()) {
-    return evaluator->ErrorAt(declaration,
-                              absl::StrCat("'", name,
-                                           "' goes on from one iteration to the next, and no "
-                                           "statement behind the loops reads it"));
+    return evaluator->ErrorAt(declaration, "'", name,
+                              "' goes on from one iteration to the next, and no "
+                              "statement behind the loops reads it");
   }
   for (const CLoopNest::Before& before : nest.before) {
     if (!Assigns(*before.statement, declaration.declaration) || before.loops == nest.outer ||
@@ -80,15 +76,14 @@ Status CheckStart(const CLoopNest& nest, const CNode& declaration, Evaluator* ev
     }
     const std::string& reduced = nest.loops[nest.outer].name;
     if (before.loops > nest.outer) {
-      return evaluator->ErrorAt(*before.statement,
-                                absl::StrCat("'", name, "' is set anew by every iteration of '",
-                                             reduced, "'; set it before that loop"));
+      return evaluator->ErrorAt(*before.statement, "'", name,
+                                "' is set anew by every iteration of '", reduced,
+                                "'; set it before that loop");
     }
-    return evaluator->ErrorAt(
-        *before.statement,
-        absl::StrCat("'", name, "' goes on from one iteration of '",
-                     nest.loops[nest.outer - 1].name,
-                     "' to the next; set it directly before the loop over '", reduced, "'"));
+    return evaluator->ErrorAt(*before.statement, "'", name, "' goes on from one iteration of '",
+                              nest.loops[nest.outer - 1].name,
+                              "' to the next; set it directly before the loop over '", reduced,
+                              "'");
   }
   return absl::OkStatus();
 }
@@ -101,10 +96,9 @@ Result<CValue> CombinedWithStart(const Accumulator& accumulator, const CombineOp
   if (function == nullptr || function->parameters.size() != 2 ||
       results != accumulator.result.size()) {
     return unit->source().ErrorAt(
-        accumulator.offset,
-        absl::StrCat("'", accumulator.name, "' has a value before the loops, which '", name,
-                     "' cannot combine with the result: it combines several at once; leave out the "
-                     "value, and assign plainly in the loops"));
+        accumulator.offset, "'", accumulator.name, "' has a value before the loops, which '", name,
+        "' cannot combine with the result: it combines several at once; leave out the "
+        "value, and assign plainly in the loops");
   }
   return evaluator->Call(*function, {accumulator.start, accumulator.result}, accumulator.offset);
 }
@@ -173,7 +167,7 @@ Status FinishAccumulators(const std::vector<Accumulator>& accumulators,
   ScalarBuilder& builder = evaluator->builder();
   const bool is_custom = combine.kinds()[0] == PointWiseKind::kCustom;
   const auto uses_former = [&](const NestResult& result) {
-    return std::any_of(results.begin(), results.end(), [&](const NestResult& other) {
+    return std::ranges::any_of(results, [&](const NestResult& other) {
       return DependsOn(builder, result.value, other.former);
     });
   };
@@ -188,12 +182,9 @@ Status FinishAccumulators(const std::vector<Accumulator>& accumulators,
                      results.begin() + static_cast<std::ptrdiff_t>(r), uses_former)) {
       continue;
     }
-    if (std::any_of(accumulator.start.begin(), accumulator.start.end(),
-                    [](int start) { return start < 0; })) {
-      return unit->source().ErrorAt(
-          accumulator.offset,
-          absl::StrCat("'", accumulator.name,
-                       "' has no value before the first iteration; give it one"));
+    if (std::ranges::any_of(accumulator.start, [](int start) { return start < 0; })) {
+      return unit->source().ErrorAt(accumulator.offset, "'", accumulator.name,
+                                    "' has no value before the first iteration; give it one");
     }
     if (is_custom) {
       MDH_ASSIGN_OR_RETURN(

@@ -45,9 +45,8 @@ class AnnotationParser {
         MDH_RETURN_IF_ERROR(Once(clause, annotation.operators.has_value()));
         MDH_ASSIGN_OR_RETURN(annotation.operators, Operators());
       } else {
-        return Error(clause.begin,
-                     absl::StrCat("expected 'out', 'inp', 'keep' or 'combine_ops', found '",
-                                  clause.text, "'"));
+        return Error(clause.begin, "expected 'out', 'inp', 'keep' or 'combine_ops', found '",
+                     clause.text, "'");
       }
     }
     return annotation;
@@ -63,14 +62,14 @@ class AnnotationParser {
     ++at_;
     return true;
   }
-  Status Error(size_t offset, const std::string& message) const {
-    return unit_.source().ErrorAt(offset, message);
+  template <typename... Parts>
+  Status Error(size_t offset, const Parts&... message) const {
+    return unit_.source().ErrorAt(offset, message...);
   }
   Status Unexpected(absl::string_view expected, const CToken& found) const {
-    return Error(found.begin,
-                 absl::StrCat("expected ", expected, ", found ",
-                              found.text.empty() ? "the end of the annotation"
-                                                 : absl::StrCat("'", found.text, "'")));
+    return Error(
+        found.begin, "expected ", expected, ", found ",
+        found.text.empty() ? "the end of the annotation" : absl::StrCat("'", found.text, "'"));
   }
   Status Expect(absl::string_view text) {
     const CToken token = Next();
@@ -79,7 +78,7 @@ class AnnotationParser {
   }
   Status Once(const CToken& clause, bool was_there) const {
     if (!was_there) return absl::OkStatus();
-    return Error(clause.begin, absl::StrCat("'", clause.text, "' is given twice"));
+    return Error(clause.begin, "'", clause.text, "' is given twice");
   }
 
   Result<std::vector<AnnotatedName>> Names() {
@@ -92,9 +91,7 @@ class AnnotationParser {
         return Unexpected("the name of a buffer", name);
       }
       for (const AnnotatedName& other : names) {
-        if (other.name == name.text) {
-          return Error(name.begin, absl::StrCat("'", name.text, "' is given twice"));
-        }
+        if (other.name == name.text) return Error(name.begin, "'", name.text, "' is given twice");
       }
       names.push_back({name.text, name.begin});
     } while (Accept(","));

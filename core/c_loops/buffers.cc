@@ -102,9 +102,7 @@ Result<BufferMemory::Place> BufferMemory::PlaceOf(const CNode& lvalue) const {
   if (node->kind == Kind::kBinary || node->kind == Kind::kUnary) {
     return ErrorAt(*node, "pointer arithmetic is not supported");
   }
-  if (node->kind != Kind::kReference) {
-    return ErrorAt(*node, "this is no element of a buffer");
-  }
+  if (node->kind != Kind::kReference) return ErrorAt(*node, "this is no element of a buffer");
   place.variable = node;
   return place;
 }
@@ -113,7 +111,7 @@ Result<const CVariable*> BufferMemory::VariableOf(const Place& place) const {
   const CNode& node = *place.variable;
   MDH_ASSIGN_OR_RETURN(const CVariable* variable, unit_.Variable(node.declaration));
   if (variable != nullptr) return variable;
-  return ErrorAt(node, absl::StrCat("'", node.text, "' is not a variable of this file"));
+  return ErrorAt(node, "'", node.text, "' is not a variable of this file");
 }
 
 Result<CValue> BufferMemory::ReadLoopVariable(int d, Evaluator* evaluator) {
@@ -142,8 +140,8 @@ Result<CValue> BufferMemory::ReadTable(const Place& place, const CVariable& vari
                                        Evaluator* evaluator) {
   std::vector<ScalarValue> values;
   if (!Flatten(*variable.initial_value, variable.type, &values)) {
-    return ErrorAt(*place.variable, absl::StrCat("the values of the table '", place.variable->text,
-                                                 "' are not all constants, or too many"));
+    return ErrorAt(*place.variable, "the values of the table '", place.variable->text,
+                   "' are not all constants, or too many");
   }
   ScalarBuilder& builder = evaluator->builder();
   int position = -1;
@@ -184,9 +182,9 @@ Result<CValue> BufferMemory::Read(const CNode& lvalue, Evaluator* evaluator) {
   }
   MDH_ASSIGN_OR_RETURN(CBuffer * buffer, BufferOf(place, *variable));
   if (buffer->is_output && part_ == Part::kBefore) {
-    return ErrorAt(*place.variable, absl::StrCat("'", buffer->name,
-                                                 "' is read before a loop, but "
-                                                 "former contents of outputs do not count"));
+    return ErrorAt(*place.variable, "'", buffer->name,
+                   "' is read before a loop, but "
+                   "former contents of outputs do not count");
   }
   MDH_ASSIGN_OR_RETURN(CAccess * access, AccessOf(place, *variable, buffer, evaluator));
   CValue value;
@@ -202,15 +200,14 @@ Result<CValue> BufferMemory::Read(const CNode& lvalue, Evaluator* evaluator) {
   }
   if (!is_arrow) return value;
   const int field = FieldNumber(buffer->element, lvalue.text);
-  if (field < 0) return ErrorAt(lvalue, absl::StrCat("there is no field '", lvalue.text, "'"));
+  if (field < 0) return ErrorAt(lvalue, "there is no field '", lvalue.text, "'");
   return CValue{value[field]};
 }
 
 Status BufferMemory::Write(const CNode& lvalue, CValue value, Evaluator* evaluator) {
   MDH_ASSIGN_OR_RETURN(const Place place, PlaceOf(lvalue));
   if (integers_.LoopOf(place.variable->declaration).has_value()) {
-    return ErrorAt(lvalue, absl::StrCat("the loop variable '", place.variable->text,
-                                        "' is changed in the loop"));
+    return ErrorAt(lvalue, "the loop variable '", place.variable->text, "' is changed in the loop");
   }
   MDH_ASSIGN_OR_RETURN(const CVariable* variable, VariableOf(place));
   MDH_ASSIGN_OR_RETURN(CBuffer * buffer, BufferOf(place, *variable));
@@ -220,7 +217,7 @@ Status BufferMemory::Write(const CNode& lvalue, CValue value, Evaluator* evaluat
     const bool is_first = written == evaluator->state().end();
     CValue record = is_first ? Former(access->state) : written->second;
     const int field = FieldNumber(buffer->element, lvalue.text);
-    if (field < 0) return ErrorAt(lvalue, absl::StrCat("there is no field '", lvalue.text, "'"));
+    if (field < 0) return ErrorAt(lvalue, "there is no field '", lvalue.text, "'");
     record[field] = value[0];
     value = std::move(record);
   }
@@ -234,19 +231,19 @@ Result<CBuffer*> BufferMemory::BufferOf(const Place& place, const CVariable& var
   if (known != buffer_of_.end()) return &buffers_[known->second];
   const CType& element = ElementOf(variable.type);
   if (element.ScalarTypes().empty()) {
-    return ErrorAt(node, absl::StrCat("'", node.text, "' is of type '", variable.type.spelling,
-                                      "', which is not supported"));
+    return ErrorAt(node, "'", node.text, "' is of type '", variable.type.spelling,
+                   "', which is not supported");
   }
   for (const CType* type = variable.type.element.get(); type != nullptr;
        type = type->element.get()) {
     if (type->kind != CType::Kind::kPointer) continue;
-    return ErrorAt(node, absl::StrCat("'", node.text,
-                                      "' consists of pointers; buffers must be one "
-                                      "piece of memory"));
+    return ErrorAt(node, "'", node.text,
+                   "' consists of pointers; buffers must be one "
+                   "piece of memory");
   }
   if (variable.kind == CVariable::Kind::kLocal && variable.initial_value != nullptr &&
       variable.type.kind == CType::Kind::kPointer) {
-    return ErrorAt(node, absl::StrCat("'", node.text, "' may be an alias of another buffer"));
+    return ErrorAt(node, "'", node.text, "' may be an alias of another buffer");
   }
   MDH_ASSIGN_OR_RETURN(std::vector<int64_t> extents, ExtentsOf(place, variable));
   buffer_of_[node.declaration] = static_cast<int>(buffers_.size());
@@ -277,10 +274,9 @@ Result<std::vector<int64_t>> BufferMemory::ExtentsOf(const Place& place,
     const std::optional<int64_t> value = size == nullptr ? std::nullopt : integers_.Integer(*size);
     if (value.has_value() && *value >= 0) extents[x] = *value;
     if (extents[x] >= 0 || x == 0) continue;
-    return unit_.source().ErrorAt(
-        size == nullptr ? variable.offset : size->begin,
-        absl::StrCat("the size of dimension ", x + 1, " of '", place.variable->text,
-                     "' is not known; give the sizes that it depends on a value"));
+    return unit_.source().ErrorAt(size == nullptr ? variable.offset : size->begin,
+                                  "the size of dimension ", x + 1, " of '", place.variable->text,
+                                  "' is not known; give the sizes that it depends on a value");
   }
   return extents;
 }
@@ -293,8 +289,8 @@ Result<CAccess*> BufferMemory::AccessOf(const Place& place, const CVariable& var
   const bool is_whole =
       place.indices.empty() && (is_value || (is_pointer && place.is_dereferenced));
   if (place.indices.size() != buffer->extents.size() || (place.indices.empty() && !is_whole)) {
-    return ErrorAt(node, absl::StrCat("'", node.text, "' is used with ", place.indices.size(),
-                                      " indices, but has ", buffer->extents.size(), " dimensions"));
+    return ErrorAt(node, "'", node.text, "' is used with ", place.indices.size(),
+                   " indices, but has ", buffer->extents.size(), " dimensions");
   }
   IndexFunction function;
   for (const CNode* index : place.indices) {
@@ -334,8 +330,8 @@ void BufferMemory::FitToIterations(const CBuffer& buffer, Buffer* result) const 
   const std::vector<Loop>& loops = integers_.loops();
   const auto has_guards = [](const Loop& loop) { return !loop.guards.empty(); };
   const auto is_empty = [](const Loop& loop) { return loop.size == 0; };
-  if (buffer.is_output || std::none_of(loops.begin(), loops.end(), has_guards) ||
-      std::any_of(loops.begin(), loops.end(), is_empty)) {
+  if (buffer.is_output || std::ranges::none_of(loops, has_guards) ||
+      std::ranges::any_of(loops, is_empty)) {
     return;
   }
   std::vector<int64_t> extents = result->extents;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -87,8 +86,9 @@ class BufferMemory : public CMemory {
   Result<CValue> ReadConstant(const Place& place, const CVariable& variable, Evaluator* evaluator);
   Result<CValue> ReadTable(const Place& place, const CVariable& variable, Evaluator* evaluator);
   Result<CValue> ReadLoopVariable(int loop, Evaluator* evaluator);
-  Status ErrorAt(const CNode& node, absl::string_view message) const {
-    return unit_.source().ErrorAt(node.begin, message);
+  template <typename... Parts>
+  Status ErrorAt(const CNode& node, const Parts&... message) const {
+    return unit_.source().ErrorAt(node.begin, message...);
   }
 
   ClangUnit& unit_;

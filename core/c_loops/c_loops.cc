@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/identifier.h"
@@ -33,19 +32,16 @@ Result<BoundNames> Bind(const Bindings& bindings, const Source& source,
   if (bindings.empty()) return bound;
   const auto declared = ClangUnit::DeclaredVariables(source, file_name);
   for (const auto& [name, value] : bindings) {
-    if (!IsIdentifier(name)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no name"));
-    }
+    if (!IsIdentifier(name)) return InvalidArgument("'", name, "' is no name");
     const std::optional<ScalarType> type = ScalarTypeFromName(value);
     int64_t number = 0;
     const bool is_number = absl::SimpleAtoi(value, &number);
     if (!is_number && !type.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("the value '", value, "' of '", name,
-                                                     "' is neither a 64-bit integer nor a type"));
+      return InvalidArgument("the value '", value, "' of '", name,
+                             "' is neither a 64-bit integer nor a type");
     }
     if (!is_number && Info(*type).c_name.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("C has no type ", Name(*type), ", the value of '", name, "'"));
+      return InvalidArgument("C has no type ", Name(*type), ", the value of '", name, "'");
     }
     const auto [first, last] = declared.equal_range(name);
     if (first == last) {
@@ -54,9 +50,9 @@ Result<BoundNames> Bind(const Bindings& bindings, const Source& source,
     }
     for (auto variable = first; variable != last; ++variable) {
       if (!is_number || !variable->second.is_integer || variable->second.has_value) {
-        return absl::InvalidArgumentError(absl::StrCat(
+        return InvalidArgument(
             "'", name, "' cannot have the value '", value, "': the file declares it as a variable ",
-            variable->second.has_value ? "with a value of its own" : "of another type"));
+            variable->second.has_value ? "with a value of its own" : "of another type");
       }
       bound.variables[variable->second.declaration] = number;
     }
@@ -70,8 +66,7 @@ Status CheckUsed(const Bindings& bindings, const ClangUnit& unit, absl::string_v
     bool occurs = false;
     for (const CToken& token : unit.tokens()) occurs = occurs || token.text == name;
     if (occurs) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(source_name, ": '", name, "' has a value, but does not occur"));
+    return InvalidArgument(source_name, ": '", name, "' has a value, but does not occur");
   }
   return absl::OkStatus();
 }
@@ -82,10 +77,9 @@ struct AnnotatedLoop {
 };
 
 Status SeveralInOne(const std::string& function, const Annotation& second, const Source& source) {
-  return source.ErrorAt(second.offset,
-                        absl::StrCat("'", function,
-                                     "' has several annotated loops; there can be one in a "
-                                     "function, or several nests in one annotated block"));
+  return source.ErrorAt(second.offset, "'", function,
+                        "' has several annotated loops; there can be one in a "
+                        "function, or several nests in one annotated block");
 }
 
 Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const ClangUnit& unit,
@@ -107,20 +101,17 @@ Result<AnnotatedLoop> Choose(const std::vector<Annotation>& annotations, const C
   }
   if (loops.size() == 1) return loops[0];
   if (annotations.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(source_name, ": there is no loop with '#pragma mdh' before it"));
+    return NotFound(source_name, ": there is no loop with '#pragma mdh' before it");
   }
   if (loops.empty()) {
-    return absl::NotFoundError(absl::StrCat(source_name, ": there are no annotated loops in '",
-                                            wanted, "', only in ", names));
+    return NotFound(source_name, ": there are no annotated loops in '", wanted, "', only in ",
+                    names);
   }
-  const bool are_in_one = std::all_of(loops.begin(), loops.end(), [&](const AnnotatedLoop& loop) {
-    return loop.function == loops[0].function;
-  });
+  const bool are_in_one = std::ranges::all_of(
+      loops, [&](const AnnotatedLoop& loop) { return loop.function == loops[0].function; });
   if (!are_in_one) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(source_name, ": there are ", loops.size(),
-                     " annotated loops; name the function of those that are meant: ", names));
+    return InvalidArgument(source_name, ": there are ", loops.size(),
+                           " annotated loops; name the function of those that are meant: ", names);
   }
   return SeveralInOne(loops[0].function, *loops[1].annotation, unit.source());
 }
@@ -165,17 +156,6 @@ Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions
   MDH_ASSIGN_OR_RETURN(ConvertedNest nest, ConvertNest(function->name, *loop, *chosen.annotation,
                                                        bound.variables, unit.get()));
   return std::move(nest.expression);
-}
-
-Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options,
-                               std::string_view source_name) {
-  MDH_ASSIGN_OR_RETURN(Computation computation, ParseCComputation(text, options, source_name));
-  if (auto* const expression = std::get_if<Expression>(&computation); expression != nullptr) {
-    return std::move(*expression);
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      View(source_name), ": the loops are a pipeline of ",
-      std::get<Pipeline>(computation).steps().size(), " nests; here one nest is wanted"));
 }
 
 }  // namespace mdh

@@ -28,8 +28,4 @@ struct CLoopsOptions {
 Result<Computation> ParseCComputation(std::string_view text, const CLoopsOptions& options = {},
                                       std::string_view source_name = "<text>.c");
 
-// The same where it must be one nest.
-Result<Expression> ParseCLoops(std::string_view text, const CLoopsOptions& options = {},
-                               std::string_view source_name = "<text>.c");
-
 }  // namespace mdh

@@ -151,8 +151,7 @@ std::vector<CXCursor> ChildrenOf(CXCursor cursor) {
 
 Result<CNode> NodeBuilder::Build(CXCursor cursor) {
   if (++depth_ > kMaxDepth) {
-    return source_.ErrorAt(BeginOf(cursor),
-                           absl::StrCat("this is nested deeper than ", kMaxDepth, " levels"));
+    return source_.ErrorAt(BeginOf(cursor), "this is nested deeper than ", kMaxDepth, " levels");
   }
   Result<CNode> node = BuildAtDepth(cursor);
   --depth_;
@@ -305,9 +304,7 @@ std::string NodeBuilder::OperatorBetween(CXCursor left, CXCursor right) {
 }
 
 const CToken* NodeBuilder::FirstTokenFrom(size_t offset) const {
-  const auto token =
-      std::lower_bound(tokens_.begin(), tokens_.end(), offset,
-                       [](const CToken& candidate, size_t from) { return candidate.begin < from; });
+  const auto token = std::ranges::lower_bound(tokens_, offset, {}, &CToken::begin);
   return token == tokens_.end() ? nullptr : &*token;
 }
 

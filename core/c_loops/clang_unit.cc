@@ -136,8 +136,8 @@ Result<std::unique_ptr<ClangUnit>> ClangUnit::Parse(const Source& source,
                                                     const std::vector<std::string>& definitions) {
   const absl::string_view text = source.text();
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the C file has ", text.size(),
-                                                   " bytes; at most ", kMaxBytes, " are allowed"));
+    return InvalidArgument("the C file has ", text.size(), " bytes; at most ", kMaxBytes,
+                           " are allowed");
   }
   if (const size_t zero = text.find('\0'); zero != absl::string_view::npos) {
     return source.ErrorAt(zero, "unexpected byte 0x00");
@@ -146,7 +146,7 @@ Result<std::unique_ptr<ClangUnit>> ClangUnit::Parse(const Source& source,
   std::unique_ptr<ClangUnit> unit(new ClangUnit(source, file_name, definitions));
   const CXErrorCode error = unit->handles_->Parse(file_name, text, definitions);
   if (error != CXError_Success || unit->handles_->unit == nullptr) {
-    return absl::InternalError(absl::StrCat("clang failed on this file with code ", error));
+    return Internal("clang failed on this file with code ", error);
   }
   MDH_RETURN_IF_ERROR(unit->ReadDiagnostics());
   unit->ReadTokens();
@@ -168,14 +168,14 @@ Status ClangUnit::ReadDiagnostics() const {
     const bool is_here = file != nullptr && clang_File_isEqual(file, handles_->file(file_name_));
     if (severity >= CXDiagnostic_Error) {
       if (is_here) return source_.ErrorAt(offset, message);
-      return absl::InvalidArgumentError(absl::StrCat(
-          file == nullptr ? file_name_ : TakeString(clang_getFileName(file)), ": ", message));
+      return InvalidArgument(file == nullptr ? file_name_ : TakeString(clang_getFileName(file)),
+                             ": ", message);
     }
     // The only warning that is on: a macro with a value from outside.
     if (is_here && severity == CXDiagnostic_Warning) {
-      return source_.ErrorAt(offset, absl::StrCat(message,
-                                                  "; it has a value from outside, so define it "
-                                                  "between #ifndef and #endif"));
+      return source_.ErrorAt(offset, message,
+                             "; it has a value from outside, so define it "
+                             "between #ifndef and #endif");
     }
   }
   return absl::OkStatus();
@@ -194,9 +194,8 @@ void ClangUnit::ReadTokens() {
     const CXSourceRange extent = clang_getTokenExtent(handles_->unit, tokens[n]);
     clang_getFileLocation(clang_getRangeStart(extent), nullptr, nullptr, nullptr, &begin);
     clang_getFileLocation(clang_getRangeEnd(extent), nullptr, nullptr, nullptr, &end);
-    const bool is_skipped = std::any_of(skipped.begin(), skipped.end(), [&](const Range& range) {
-      return range.begin <= begin && begin < range.end;
-    });
+    const bool is_skipped = std::ranges::any_of(
+        skipped, [&](const Range& range) { return range.begin <= begin && begin < range.end; });
     if (is_skipped) continue;
     tokens_.push_back({TakeString(clang_getTokenSpelling(handles_->unit, tokens[n])), begin, end});
   }
@@ -247,9 +246,8 @@ Status ClangUnit::ResolveOperators(const std::string& name, CFunction* function)
   const std::string expanded =
       absl::StrCat(text.substr(0, BeginOf(cursor)), printed, "\n", text.substr(EndOf(cursor)));
   const Source source(file_name_, expanded);
-  const Status failed = source_.ErrorAt(
-      function->offset,
-      absl::StrCat("the macros in '", name, "' hide operators; write them as functions"));
+  const Status failed = source_.ErrorAt(function->offset, "the macros in '", name,
+                                        "' hide operators; write them as functions");
   Result<std::unique_ptr<ClangUnit>> unit = Parse(source, file_name_, definitions_);
   if (!unit.ok()) return failed;
   const CXCursor again = (*unit)->handles_->Function(name);

@@ -1,7 +1,6 @@
 // Evaluates the function on parameters.
 #include "core/c_loops/combine_function.h"
 
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -99,9 +98,9 @@ Result<Signature> SignatureOf(const CFunction& function, const Source& source,
                              parameter.type.element->is_scalar() && !parameter.type.is_const;
       if (!is_output) {
         return source.ErrorAt(parameter.begin,
-                              absl::StrCat("a function that combines values cannot have a "
-                                           "parameter of type '",
-                                           parameter.type.spelling, "'"));
+                              "a function that combines values cannot have a "
+                              "parameter of type '",
+                              parameter.type.spelling, "'");
       }
       signature.outputs.push_back(&parameter);
     }
@@ -124,10 +123,10 @@ Result<CValue> Results(const CFunction& function, const Signature& signature, co
     const auto written = evaluator->state().find(OutParameters::StateOf(*output));
     const bool is_known = written != evaluator->state().end() && written->second[0] >= 0;
     if (!is_known) {
-      return source.ErrorAt(output->begin, absl::StrCat("'", function.name,
-                                                        "' does not always "
-                                                        "give '*",
-                                                        output->text, "' a value"));
+      return source.ErrorAt(output->begin, "'", function.name,
+                            "' does not always "
+                            "give '*",
+                            output->text, "' a value");
     }
     values.push_back(evaluator->builder().Cast(output->type.element->scalar, written->second[0]));
   }
@@ -161,9 +160,9 @@ Result<CombineOperator> CombineFunction(const std::string& name, size_t offset,
   const Source& source = unit->source();
   MDH_ASSIGN_OR_RETURN(const CFunction* function, unit->Function(name));
   if (function == nullptr) {
-    return source.ErrorAt(offset, absl::StrCat("'", name,
-                                               "' is neither an operator nor a function "
-                                               "that this file defines"));
+    return source.ErrorAt(offset, "'", name,
+                          "' is neither an operator nor a function "
+                          "that this file defines");
   }
   ScalarBuilder builder;
   OutParameters memory(unit);
@@ -175,11 +174,10 @@ Result<CombineOperator> CombineFunction(const std::string& name, size_t offset,
   for (const int value : values) value_types.push_back(builder.type(value));
   wanted.insert(wanted.end(), results.begin(), results.end());
   if (value_types != results || parameter_types != wanted) {
-    return source.ErrorAt(
-        function->offset,
-        absl::StrCat("'", name, "' maps (", TypeNames(parameter_types), ") to (",
-                     TypeNames(value_types), "); to combine the results it must map (",
-                     TypeNames(wanted), ") to (", TypeNames(results), ")"));
+    return source.ErrorAt(function->offset, "'", name, "' maps (", TypeNames(parameter_types),
+                          ") to (", TypeNames(value_types),
+                          "); to combine the results it must map (", TypeNames(wanted), ") to (",
+                          TypeNames(results), ")");
   }
   std::set<std::string> used;
   std::map<int, int> positions;

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "core/c_loops/loop_nest.h"
 #include "core/c_loops/math_functions.h"
 
 namespace mdh {
@@ -51,8 +49,7 @@ Status Evaluator::Count(const CNode& node) {
 Result<int> Evaluator::Scalar(const CNode& node) {
   MDH_ASSIGN_OR_RETURN(const CValue value, Value(node));
   if (!node.type.is_scalar() || value.size() != 1) {
-    return ErrorAt(
-        node, absl::StrCat("expected a number, found a value of type '", node.type.spelling, "'"));
+    return ErrorAt(node, "expected a number, found a value of type '", node.type.spelling, "'");
   }
   return builder_.Cast(node.type.scalar, value[0]);
 }
@@ -60,8 +57,7 @@ Result<int> Evaluator::Scalar(const CNode& node) {
 Result<int> Evaluator::Condition(const CNode& node) {
   MDH_ASSIGN_OR_RETURN(const CValue value, Value(node));
   if (!node.type.is_scalar() || value.size() != 1) {
-    return ErrorAt(node, absl::StrCat("expected a condition, found a value of type '",
-                                      node.type.spelling, "'"));
+    return ErrorAt(node, "expected a condition, found a value of type '", node.type.spelling, "'");
   }
   return builder_.Cast(ScalarType::kBool, value[0]);
 }
@@ -91,7 +87,7 @@ Result<CValue> Evaluator::Value(const CNode& node) {
     case Kind::kAssign:
       return ErrorAt(node, "an assignment inside of an expression is not supported");
     default:
-      return ErrorAt(node, absl::StrCat(node.text, " is not supported here"));
+      return ErrorAt(node, node.text, " is not supported here");
   }
 }
 
@@ -101,16 +97,16 @@ Result<CValue> Evaluator::ReadVariable(const CNode& node) {
     MDH_ASSIGN_OR_RETURN(const CValue value, Value(record));
     const int field = FieldNumber(record.type, node.text);
     if (field < 0 || field >= static_cast<int>(value.size())) {
-      return ErrorAt(node, absl::StrCat("'", node.text, "' cannot be read"));
+      return ErrorAt(node, "'", node.text, "' cannot be read");
     }
     if (value[field] >= 0) return CValue{value[field]};
-    return ErrorAt(node, absl::StrCat("'", node.text, "' has no value as yet"));
+    return ErrorAt(node, "'", node.text, "' has no value as yet");
   }
   const auto local = state_.find(node.declaration);
   if (node.kind != Kind::kReference || local == state_.end()) return memory_.Read(node, this);
   if (local->second.empty()) return ErrorAt(node, "pointers are not supported as values");
   if (!node.type.is_record() && local->second[0] < 0) {
-    return ErrorAt(node, absl::StrCat("'", node.text, "' has no value as yet"));
+    return ErrorAt(node, "'", node.text, "' has no value as yet");
   }
   return local->second;
 }
@@ -119,8 +115,8 @@ Result<CValue> Evaluator::Convert(const CNode& node) {
   MDH_ASSIGN_OR_RETURN(CValue value, Value(node.children[0]));
   if (node.type.is_record() && node.children[0].type.is_record()) return value;
   if (!node.type.is_scalar() || value.size() != 1) {
-    return ErrorAt(node, absl::StrCat("a conversion from '", node.children[0].type.spelling,
-                                      "' to '", node.type.spelling, "' is not supported"));
+    return ErrorAt(node, "a conversion from '", node.children[0].type.spelling, "' to '",
+                   node.type.spelling, "' is not supported");
   }
   // A comparison is an int in C, but stays a truth value for as long as it is used as one.
   const bool is_truth =
@@ -139,8 +135,7 @@ Result<CValue> Evaluator::Unary(const CNode& node) {
   }
   if (node.text == "&") return ErrorAt(node, "addresses are not supported");
   if (node.text == "++" || node.text == "--") {
-    return ErrorAt(node,
-                   absl::StrCat("'", node.text, "' inside of an expression is not supported"));
+    return ErrorAt(node, "'", node.text, "' inside of an expression is not supported");
   }
   MDH_ASSIGN_OR_RETURN(const int value, Scalar(operand));
   if (node.text == "+") return CValue{value};
@@ -178,18 +173,17 @@ Status Evaluator::NoNumber(const CNode& node, const CType& type) const {
     return ErrorAt(node, "pointer arithmetic is not supported");
   }
   const bool is_complex = absl::StrContains(type.spelling, "omplex");
-  return ErrorAt(node, absl::StrCat("values of type '", type.spelling, "' are not supported",
-                                    is_complex ? "; a complex number is a struct of its two parts, "
-                                                 "or a number in each of two buffers"
-                                               : ""));
+  return ErrorAt(node, "values of type '", type.spelling, "' are not supported",
+                 is_complex ? "; a complex number is a struct of its two parts, "
+                              "or a number in each of two buffers"
+                            : "");
 }
 
 Result<int> Evaluator::Arithmetic(const CNode& node, const std::string& op, int a, int b) {
   const std::optional<ScalarOp> found = ArithmeticOf(op);
   const ScalarType type = builder_.type(a);
   if (!found.has_value() || !ResultType(*found, {type, builder_.type(b)}).ok()) {
-    return ErrorAt(node,
-                   absl::StrCat("'", op, "' is not supported for values of type ", Name(type)));
+    return ErrorAt(node, "'", op, "' is not supported for values of type ", Name(type));
   }
   return builder_.Binary(*found, a, b);
 }
@@ -200,9 +194,8 @@ Result<int> Evaluator::Shift(const CNode& node, const std::string& op, int a, co
   const ScalarType type = builder_.type(a);
   const int bits = 8 * SizeBytes(type);
   if (!IsInteger(type) || !by.constant.has_value() || *by.constant < 0 || *by.constant >= bits) {
-    return ErrorAt(node,
-                   absl::StrCat("'", op, "' is supported for integers, by constants from 0 to ",
-                                bits - 1, "; others are products and quotients"));
+    return ErrorAt(node, "'", op, "' is supported for integers, by constants from 0 to ", bits - 1,
+                   "; others are products and quotients");
   }
   // Also of unsigned values that C has promoted to int.
   const ScalarInstruction& value = builder_.at(a);
@@ -234,8 +227,7 @@ Result<CValue> Evaluator::Conditional(const CNode& node) {
     sides[side][0] = builder_.Cast(node.type.scalar, sides[side][0]);
   }
   if (node.type.ScalarTypes().size() != sides[0].size() || sides[0].size() != sides[1].size()) {
-    return ErrorAt(node, absl::StrCat("a choice of values of type '", node.type.spelling,
-                                      "' is not supported"));
+    return ErrorAt(node, "a choice of values of type '", node.type.spelling, "' is not supported");
   }
   CValue value;
   for (size_t n = 0; n < sides[0].size(); ++n) {
@@ -274,7 +266,7 @@ Result<CValue> Evaluator::AnyCall(const CNode& node) {
     arguments.push_back(std::move(value));
   }
   MDH_ASSIGN_OR_RETURN(CValue result, Call(*function, arguments, node.begin));
-  if (result.empty()) return ErrorAt(node, absl::StrCat("'", node.text, "' gives no value"));
+  if (result.empty()) return ErrorAt(node, "'", node.text, "' gives no value");
   calls_.push_back({node.text, std::move(arguments), result});
   return result;
 }
@@ -287,9 +279,9 @@ Result<CValue> Evaluator::MathCall(const CNode& node) {
   }
   const std::optional<int> value = BuildMathCall(node.text, arguments, &builder_);
   if (value.has_value()) return CValue{*value};
-  return ErrorAt(node, absl::StrCat("the function '", node.text,
-                                    "' is neither defined in this file nor one of the supported "
-                                    "functions of math.h"));
+  return ErrorAt(node, "the function '", node.text,
+                 "' is neither defined in this file nor one of the supported "
+                 "functions of math.h");
 }
 
 }  // namespace mdh

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -60,8 +59,9 @@ class Evaluator {
   // `result`: of the function's type; empty if it is void.
   Result<CValue> Call(const CFunction& function, std::vector<CValue> arguments, size_t offset);
 
-  Status ErrorAt(const CNode& node, absl::string_view message) const {
-    return unit_.source().ErrorAt(node.begin, message);
+  template <typename... Parts>
+  Status ErrorAt(const CNode& node, const Parts&... message) const {
+    return unit_.source().ErrorAt(node.begin, message...);
   }
 
  private:

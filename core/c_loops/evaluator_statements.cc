@@ -12,8 +12,7 @@ namespace {
 using Kind = CNode::Kind;
 
 bool HasReturn(const CNode& node) {
-  return node.kind == Kind::kReturn ||
-         std::any_of(node.children.begin(), node.children.end(), HasReturn);
+  return node.kind == Kind::kReturn || std::ranges::any_of(node.children, HasReturn);
 }
 
 // The variable that an lvalue is, or is a field of.
@@ -44,14 +43,14 @@ Status Evaluator::Run(const CNode& statement) {
     case Kind::kConvert:
       return Run(statement.children[0]);
     case Kind::kCall:
-      return ErrorAt(statement, absl::StrCat("a call of '", statement.text,
-                                             "' for its side effects is not supported"));
+      return ErrorAt(statement, "a call of '", statement.text,
+                     "' for its side effects is not supported");
     case Kind::kFor:
       return ErrorAt(statement, "a loop is not supported here: loops must be nested perfectly");
     case Kind::kReturn:
       return ErrorAt(statement, "'return' is not supported here");
     case Kind::kOther:
-      return ErrorAt(statement, absl::StrCat(statement.text, " is not supported"));
+      return ErrorAt(statement, statement.text, " is not supported");
     default:
       break;
   }
@@ -61,8 +60,8 @@ Status Evaluator::Run(const CNode& statement) {
 Status Evaluator::Declare(const CNode& declaration) {
   const size_t fields = declaration.type.ScalarTypes().size();
   if (fields == 0) {
-    return ErrorAt(declaration, absl::StrCat("a variable of type '", declaration.type.spelling,
-                                             "' is not supported here"));
+    return ErrorAt(declaration, "a variable of type '", declaration.type.spelling,
+                   "' is not supported here");
   }
   state_[declaration.declaration] = CValue(fields, -1);
   if (declaration.children.empty()) return absl::OkStatus();
@@ -104,7 +103,7 @@ Status Evaluator::Assign(const CNode& node) {
 Status Evaluator::Increment(const CNode& node) {
   const CNode& lvalue = node.children[0];
   if (!lvalue.type.is_scalar() || lvalue.type.scalar == ScalarType::kBool) {
-    return ErrorAt(node, absl::StrCat("'", node.text, "' is supported for numbers only"));
+    return ErrorAt(node, "'", node.text, "' is supported for numbers only");
   }
   const ScalarType type = lvalue.type.scalar;
   MDH_ASSIGN_OR_RETURN(const int former, Scalar(lvalue));
@@ -116,8 +115,8 @@ Status Evaluator::Increment(const CNode& node) {
 
 Status Evaluator::Store(const CNode& lvalue, CValue value) {
   if (value.size() != lvalue.type.ScalarTypes().size()) {
-    return ErrorAt(lvalue, absl::StrCat("an assignment to a value of type '", lvalue.type.spelling,
-                                        "' is not supported"));
+    return ErrorAt(lvalue, "an assignment to a value of type '", lvalue.type.spelling,
+                   "' is not supported");
   }
   const CNode& target = RecordOf(lvalue);
   const auto local = state_.find(target.declaration);
@@ -177,9 +176,9 @@ Status Evaluator::Merge(int condition, const State& then, const State& otherwise
 Result<CValue> Evaluator::Call(const CFunction& function, std::vector<CValue> arguments,
                                size_t offset) {
   const auto error = [&](absl::string_view message) {
-    return unit_.source().ErrorAt(offset, absl::StrCat("'", function.name, "' ", message));
+    return unit_.source().ErrorAt(offset, "'", function.name, "' ", message);
   };
-  if (std::find(active_calls_.begin(), active_calls_.end(), function.name) != active_calls_.end()) {
+  if (std::ranges::find(active_calls_, function.name) != active_calls_.end()) {
     return error("calls itself, which is not supported");
   }
   if (arguments.size() != function.parameters.size()) {

@@ -1,7 +1,7 @@
 // Affine arithmetic.
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/c_loops/loop_nest.h"
 
 namespace mdh {
@@ -114,10 +114,9 @@ Result<AffineIndex> IntegerEvaluator::Affine(const CNode& node) const {
 Status IntegerEvaluator::CheckNotEnded(const CNode& node, int loop) const {
   if (!first_ended_.has_value() || loop < static_cast<int>(*first_ended_)) return absl::OkStatus();
   const std::string& name = loops_[loop].name;
-  return source_.ErrorAt(
-      node.begin, absl::StrCat("the loop over '", name,
-                               "' ends before this statement: there is one result for all '", name,
-                               "', and what depends on '", name, "' belongs in that loop"));
+  return source_.ErrorAt(node.begin, "the loop over '", name,
+                         "' ends before this statement: there is one result for all '", name,
+                         "', and what depends on '", name, "' belongs in that loop");
 }
 
 Result<AffineIndex> IntegerEvaluator::AffineReference(const CNode& node) const {
@@ -130,9 +129,9 @@ Result<AffineIndex> IntegerEvaluator::AffineReference(const CNode& node) const {
   if (const auto local = locals_.find(node.declaration); local != locals_.end()) {
     return local->second;
   }
-  return source_.ErrorAt(node.begin, absl::StrCat("'", node.text,
-                                                  "' in an index is neither a loop variable nor a "
-                                                  "constant, nor an affine function of them"));
+  return source_.ErrorAt(node.begin, "'", node.text,
+                         "' in an index is neither a loop variable nor a "
+                         "constant, nor an affine function of them");
 }
 
 Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
@@ -143,10 +142,8 @@ Result<AffineIndex> IntegerEvaluator::AffineBinary(const CNode& node) const {
   if (op == "*") {
     // One side must be a number.
     const auto number = [](const AffineIndex& index) {
-      for (const int64_t coefficient : index.coefficients) {
-        if (coefficient != 0) return false;
-      }
-      return true;
+      return std::ranges::all_of(index.coefficients,
+                                 [&](int64_t coefficient) { return coefficient == 0; });
     };
     if (!number(b)) std::swap(a, b);
     if (!number(b)) return NotAffine(node);

@@ -1,7 +1,5 @@
 #include "core/c_loops/iteration_range.h"
 
-#include <algorithm>
-
 namespace mdh {
 namespace {
 

@@ -37,9 +37,8 @@ class LoopParser {
     const bool never_meets =
         node_.children[1].text == "!=" && loop_.guards.empty() && end < loop_.start;
     if (never_meets || __builtin_sub_overflow(end, loop_.start, &distance)) {
-      return source_.ErrorAt(node_.children[1].begin,
-                             absl::StrCat("the loop runs from ", loop_.start, " to below ", end,
-                                          ": it does not end there"));
+      return source_.ErrorAt(node_.children[1].begin, "the loop runs from ", loop_.start,
+                             " to below ", end, ": it does not end there");
     }
     loop_.size = distance <= 0 ? 0 : (distance - 1) / loop_.step + 1;
     return CheckRange();
@@ -55,14 +54,12 @@ class LoopParser {
     const std::string hint = has_no_value
                                  ? absl::StrCat("'", inner.text, "' has no value; give it one")
                                  : "it must be a constant or a size with a value";
-    return source_.ErrorAt(node.begin,
-                           absl::StrCat("the ", what, " of the loop is not known: ", hint));
+    return source_.ErrorAt(node.begin, "the ", what, " of the loop is not known: ", hint);
   }
 
   bool IsOuterVariable(const CNode& reference) const {
-    return std::any_of(outer_.begin(), outer_.end(), [&](const Loop& outer) {
-      return outer.declaration == reference.declaration;
-    });
+    return std::ranges::any_of(
+        outer_, [&](const Loop& outer) { return outer.declaration == reference.declaration; });
   }
 
   // A start or end: known, or affine in the variables of outer loops. In points of these.
@@ -75,11 +72,10 @@ class LoopParser {
     if (bound.ok()) return bound;
     const CNode& inner = Unwrapped(node);
     if (inner.kind == Kind::kReference) return known.status();
-    return source_.ErrorAt(node.begin,
-                           absl::StrCat("the ", what,
-                                        " of the loop is not known: it must be a constant, a size "
-                                        "with a value, or a sum of multiples of the variables of "
-                                        "outer loops and of constants"));
+    return source_.ErrorAt(node.begin, "the ", what,
+                           " of the loop is not known: it must be a constant, a size "
+                           "with a value, or a sum of multiples of the variables of "
+                           "outer loops and of constants");
   }
 
   // The least and the largest value over all points of the outer loops. Errors: InvalidArgument if
@@ -99,8 +95,8 @@ class LoopParser {
   }
 
   static bool IsConstant(const AffineIndex& bound) {
-    return std::all_of(bound.coefficients.begin(), bound.coefficients.end(),
-                       [](int64_t coefficient) { return coefficient == 0; });
+    return std::ranges::all_of(bound.coefficients,
+                               [](int64_t coefficient) { return coefficient == 0; });
   }
 
   // sign * (variable - bound) + constant, in points of the loops up to this one.
@@ -159,24 +155,22 @@ class LoopParser {
       }
     }
     if (by == nullptr) {
-      return source_.ErrorAt(node.begin,
-                             absl::StrCat(kForm, "; the step must add to '", loop_.name, "'"));
+      return source_.ErrorAt(node.begin, kForm, "; the step must add to '", loop_.name, "'");
     }
     MDH_ASSIGN_OR_RETURN(loop_.step, Known(*by, "step"));
     if (loop_.step >= 1) return absl::OkStatus();
-    return source_.ErrorAt(
-        by->begin, absl::StrCat("the step of the loop is ", loop_.step, "; it must be at least 1"));
+    return source_.ErrorAt(by->begin, "the step of the loop is ", loop_.step,
+                           "; it must be at least 1");
   }
 
   Status AddGuards(const AffineIndex& end) {
-    const bool is_aligned =
-        std::all_of(first_.coefficients.begin(), first_.coefficients.end(),
-                    [&](int64_t coefficient) { return coefficient % loop_.step == 0; });
+    const bool is_aligned = std::ranges::all_of(
+        first_.coefficients, [&](int64_t coefficient) { return coefficient % loop_.step == 0; });
     if (!is_aligned) {
       return source_.ErrorAt(node_.children[2].begin,
-                             absl::StrCat("a loop whose start depends on outer loops must step by "
-                                          "1, or the start by multiples of ",
-                                          loop_.step));
+                             "a loop whose start depends on outer loops must step by "
+                             "1, or the start by multiples of ",
+                             loop_.step);
     }
     if (!IsConstant(first_)) MDH_RETURN_IF_ERROR(AddGuard(first_, 1, 0));
     return IsConstant(end) ? absl::OkStatus() : AddGuard(end, -1, -1);
@@ -190,8 +184,8 @@ class LoopParser {
     const bool backward = is_comparison && IsReferenceTo(node.children[1], loop_.declaration) &&
                           (node.text == ">" || node.text == ">=");
     if ((!forward && !backward) || (node.text == "!=" && loop_.step != 1)) {
-      return source_.ErrorAt(node.begin, absl::StrCat(kForm, "; the condition must compare '",
-                                                      loop_.name, "' with its end"));
+      return source_.ErrorAt(node.begin, kForm, "; the condition must compare '", loop_.name,
+                             "' with its end");
     }
     MDH_ASSIGN_OR_RETURN(AffineIndex end, Bound(node.children[forward ? 1 : 0], "end"));
     if (node.text == "<=" || node.text == ">=") {
@@ -210,8 +204,8 @@ class LoopParser {
         bits >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1;
     if (__builtin_mul_overflow(loop_.step, loop_.size, &last) ||
         __builtin_add_overflow(last, loop_.start, &last) || last > largest) {
-      return source_.ErrorAt(loop_.offset, absl::StrCat("the loop never ends: '", loop_.name,
-                                                        "' is of type ", Name(loop_.type)));
+      return source_.ErrorAt(loop_.offset, "the loop never ends: '", loop_.name, "' is of type ",
+                             Name(loop_.type));
     }
     return loop_;
   }
@@ -240,7 +234,7 @@ class InnerLoops {
     const auto is_loop = [](const CNode& statement) { return statement.kind == Kind::kFor; };
     if (only->kind != Kind::kCompound) return false;
     const std::vector<CNode>& statements = only->children;
-    const auto loop = std::find_if(statements.begin(), statements.end(), is_loop);
+    const auto loop = std::ranges::find_if(statements, is_loop);
     if (loop == statements.end()) return false;
     for (auto before = statements.begin(); before != loop; ++before) {
       MDH_RETURN_IF_ERROR(Before(*before));
@@ -320,8 +314,8 @@ Result<CLoopNest> ParseLoopNest(const CNode& node, const IntegerEvaluator& integ
     MDH_ASSIGN_OR_RETURN(Loop loop, LoopParser(*nest.body, nest.loops, integers).Run());
     for (const Loop& outer : nest.loops) {
       if (outer.declaration != loop.declaration) continue;
-      return integers.source().ErrorAt(
-          loop.offset, absl::StrCat("'", loop.name, "' is the variable of an outer loop, too"));
+      return integers.source().ErrorAt(loop.offset, "'", loop.name,
+                                       "' is the variable of an outer loop, too");
     }
     nest.loops.push_back(std::move(loop));
     nest.body = &nest.body->children[3];

@@ -31,10 +31,9 @@ constexpr MathFunction kFunctions[] = {
 
 std::optional<int> BuildMathCall(const std::string& name, const std::vector<int>& arguments,
                                  ScalarBuilder* builder) {
-  const bool is_real =
-      !arguments.empty() && std::all_of(arguments.begin(), arguments.end(), [&](int argument) {
-        return IsFloatingPoint(builder->type(argument));
-      });
+  const bool is_real = !arguments.empty() && std::ranges::all_of(arguments, [&](int argument) {
+    return IsFloatingPoint(builder->type(argument));
+  });
   if ((name == "abs" || name == "labs" || name == "llabs") && arguments.size() == 1 && !is_real) {
     return builder->Unary(ScalarOp::kAbs, arguments[0]);
   }

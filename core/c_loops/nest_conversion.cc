@@ -57,8 +57,7 @@ class NestConversion {
 
  private:
   NestBuffer Named(const std::string& name) const {
-    const auto found = std::find_if(memory_.buffers().begin(), memory_.buffers().end(),
-                                    [&](const CBuffer& buffer) { return buffer.name == name; });
+    const auto found = std::ranges::find(memory_.buffers(), name, &CBuffer::name);
     return {found->declaration, found->offset};
   }
 
@@ -104,7 +103,7 @@ class NestConversion {
     Result<Expression> expression = Expression::Create(std::move(spec));
     if (expression.ok()) return expression;
     const Status& status = expression.status();
-    return unit_.source().ErrorAt(OffsetOf(PlaceOf(status)), status.message(), status.code());
+    return unit_.source().ErrorOfCode(status.code(), OffsetOf(PlaceOf(status)), status.message());
   }
 
   // Evaluates the statements behind the loops that are reduced.
@@ -170,16 +169,14 @@ class NestConversion {
   Status CheckResultsAreUsed(const std::vector<NestResult>& results,
                              const std::set<int>& used) const {
     for (const NestResult& result : results) {
-      const bool is_used =
-          std::any_of(results.begin(), results.end(), [&](const NestResult& field) {
-            return field.buffer == result.buffer && field.offset == result.offset &&
-                   used.count(builder_.at(field.former).parameter) > 0;
-          });
+      const bool is_used = std::ranges::any_of(results, [&](const NestResult& field) {
+        return field.buffer == result.buffer && field.offset == result.offset &&
+               used.count(builder_.at(field.former).parameter) > 0;
+      });
       if (is_used) continue;
-      return unit_.source().ErrorAt(
-          result.offset,
-          absl::StrCat("nothing behind the loop over '", nest_.loops[nest_.outer].name,
-                       "' uses what it makes of '", result.buffer, "'"));
+      return unit_.source().ErrorAt(result.offset, "nothing behind the loop over '",
+                                    nest_.loops[nest_.outer].name, "' uses what it makes of '",
+                                    result.buffer, "'");
     }
     return absl::OkStatus();
   }
@@ -198,12 +195,11 @@ class NestConversion {
   // Whether storing does nothing but convert the results, so that it needs no function.
   bool IsStoredAsItIs(const std::vector<NestResult>& results,
                       const std::vector<int>& stored) const {
-    return std::equal(results.begin(), results.end(), stored.begin(), stored.end(),
-                      [&](const NestResult& result, int value) {
-                        const ScalarInstruction& last = builder_.at(value);
-                        return value == result.former ||
-                               (last.op == ScalarOp::kCast && last.operands[0] == result.former);
-                      });
+    return std::ranges::equal(results, stored, [&](const NestResult& result, int value) {
+      const ScalarInstruction& last = builder_.at(value);
+      return value == result.former ||
+             (last.op == ScalarOp::kCast && last.operands[0] == result.former);
+    });
   }
 
   Status OrderBuffers() {
@@ -218,12 +214,10 @@ class NestConversion {
     MDH_ASSIGN_OR_RETURN(outputs_, Ordered(outputs, annotation_.outputs, "out", "assigned"));
     if (!annotation_.kept.has_value()) return absl::OkStatus();
     for (const AnnotatedName& name : *annotation_.kept) {
-      const bool is_output =
-          std::any_of(outputs_.begin(), outputs_.end(),
-                      [&](const CBuffer* output) { return output->name == name.name; });
+      const bool is_output = std::ranges::any_of(
+          outputs_, [&](const CBuffer* output) { return output->name == name.name; });
       if (is_output) continue;
-      return unit_.source().ErrorAt(name.offset,
-                                    absl::StrCat("'", name.name, "' is not assigned in the loops"));
+      return unit_.source().ErrorAt(name.offset, "'", name.name, "' is not assigned in the loops");
     }
     return absl::OkStatus();
   }
@@ -249,10 +243,9 @@ class NestConversion {
       return absl::OkStatus();
     }
     return unit_.source().ErrorAt(
-        (*annotation_.kept)[0].offset,
-        absl::StrCat("'", (*annotation_.kept)[0].name,
-                     "' cannot be kept: the bounds of a loop depend on an outer one, and elements "
-                     "outside of them get a value, too"));
+        (*annotation_.kept)[0].offset, "'", (*annotation_.kept)[0].name,
+        "' cannot be kept: the bounds of a loop depend on an outer one, and elements "
+        "outside of them get a value, too");
   }
 
   int Int64(int64_t value) {
@@ -276,8 +269,8 @@ class NestConversion {
 
   bool IsKept(const std::string& output) const {
     if (!annotation_.kept.has_value()) return false;
-    return std::any_of(annotation_.kept->begin(), annotation_.kept->end(),
-                       [&](const AnnotatedName& name) { return name.name == output; });
+    return std::ranges::any_of(*annotation_.kept,
+                               [&](const AnnotatedName& name) { return name.name == output; });
   }
 
   // In the order of the annotation, which must name the same buffers.
@@ -288,25 +281,22 @@ class NestConversion {
     if (!names.has_value()) return buffers;
     std::vector<const CBuffer*> ordered;
     for (const AnnotatedName& name : *names) {
-      const auto buffer =
-          std::find_if(buffers.begin(), buffers.end(),
-                       [&](const CBuffer* candidate) { return candidate->name == name.name; });
+      const auto buffer = std::ranges::find_if(
+          buffers, [&](const CBuffer* candidate) { return candidate->name == name.name; });
       if (buffer == buffers.end()) {
-        return unit_.source().ErrorAt(
-            name.offset, absl::StrCat("'", name.name, "' is not ", verb, " in the loops"));
+        return unit_.source().ErrorAt(name.offset, "'", name.name, "' is not ", verb,
+                                      " in the loops");
       }
       ordered.push_back(*buffer);
     }
     for (const CBuffer* buffer : buffers) {
-      if (std::find(ordered.begin(), ordered.end(), buffer) != ordered.end()) continue;
+      if (std::ranges::find(ordered, buffer) != ordered.end()) continue;
       return unit_.source().ErrorAt(
-          buffer->offset,
-          absl::StrCat("'", buffer->name, "' is ", verb, ", but is not in ", clause, "(",
-                       absl::StrJoin(*names, ", ",
-                                     [](std::string* out, const AnnotatedName& name) {
-                                       absl::StrAppend(out, name.name);
-                                     }),
-                       ")"));
+          buffer->offset, "'", buffer->name, "' is ", verb, ", but is not in ", clause, "(",
+          absl::StrJoin(
+              *names, ", ",
+              [](std::string* out, const AnnotatedName& name) { absl::StrAppend(out, name.name); }),
+          ")");
     }
     return ordered;
   }
@@ -314,12 +304,12 @@ class NestConversion {
   Status ReadElsewhere(const CBuffer& buffer, const CAccess& access) const {
     return unit_.source().ErrorAt(
         access.offset,
-        absl::StrCat(
-            "'", buffer.name,
-            nest_.has_after()
-                ? "' is read before it is assigned; former contents of outputs do not count"
-                : "' is read at another element than those that are assigned; a buffer is "
-                  "read or written"));
+
+        "'", buffer.name,
+        nest_.has_after()
+            ? "' is read before it is assigned; former contents of outputs do not count"
+            : "' is read at another element than those that are assigned; a buffer is "
+              "read or written");
   }
 
   std::vector<bool> UsesOf(const CAccess& access) const {
@@ -351,9 +341,8 @@ class NestConversion {
       }
     }
     if (!results.empty()) return results;
-    return unit_.source().ErrorAt(
-        nest_.after[0]->begin, absl::StrCat("nothing behind the loop over '",
-                                            nest_.loops[nest_.outer].name, "' uses what it makes"));
+    return unit_.source().ErrorAt(nest_.after[0]->begin, "nothing behind the loop over '",
+                                  nest_.loops[nest_.outer].name, "' uses what it makes");
   }
 
   // Inputs with the accesses that `belongs` picks, if there are any.

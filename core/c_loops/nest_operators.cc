@@ -47,8 +47,9 @@ class OperatorDerivation {
   }
 
  private:
-  Status ErrorAt(size_t offset, absl::string_view message) const {
-    return unit_.source().ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return unit_.source().ErrorAt(offset, message...);
   }
 
   Status FindReduced() {
@@ -56,10 +57,8 @@ class OperatorDerivation {
       const bool used = results_[0].uses[d];
       for (const NestResult& result : results_) {
         if (result.uses[d] == used) continue;
-        return ErrorAt(
-            result.offset,
-            absl::StrCat("'", results_[0].buffer, "' and '", result.buffer,
-                         "' differ: the index of only one of them uses '", loops_[d].name, "'"));
+        return ErrorAt(result.offset, "'", results_[0].buffer, "' and '", result.buffer,
+                       "' differ: the index of only one of them uses '", loops_[d].name, "'");
       }
       is_reduced_.push_back(!used);
       combines_ = combines_ || !used;
@@ -71,19 +70,18 @@ class OperatorDerivation {
     if (!annotation_.operators.has_value()) return absl::OkStatus();
     const std::vector<AnnotatedOperator>& operators = *annotation_.operators;
     if (operators.size() != loops_.size()) {
-      return ErrorAt(operators[0].offset, absl::StrCat("combine_ops has ", operators.size(),
-                                                       " operators for ", loops_.size(), " loops"));
+      return ErrorAt(operators[0].offset, "combine_ops has ", operators.size(), " operators for ",
+                     loops_.size(), " loops");
     }
     for (size_t d = 0; d < loops_.size(); ++d) {
       const AnnotatedOperator& combine = operators[d];
       if (combine.kind == OperatorKind::kPointWise && !is_reduced_[d]) {
-        return ErrorAt(combine.offset, absl::StrCat("'", loops_[d].name, "' is reduced here, but '",
-                                                    results_[0].buffer, "' is indexed by it"));
+        return ErrorAt(combine.offset, "'", loops_[d].name, "' is reduced here, but '",
+                       results_[0].buffer, "' is indexed by it");
       }
       if (combine.kind != OperatorKind::kPointWise && is_reduced_[d]) {
-        return ErrorAt(combine.offset,
-                       absl::StrCat("'", loops_[d].name, "' is not reduced here, but '",
-                                    results_[0].buffer, "' is not indexed by it"));
+        return ErrorAt(combine.offset, "'", loops_[d].name, "' is not reduced here, but '",
+                       results_[0].buffer, "' is not indexed by it");
       }
       combines_ = combines_ || combine.kind == OperatorKind::kPrefixSum;
     }
@@ -107,10 +105,9 @@ class OperatorDerivation {
   Status CheckNoReduction() const {
     const NestResult* result = ThatUsesFormer();
     if (result == nullptr) return absl::OkStatus();
-    return ErrorAt(result->offset,
-                   absl::StrCat("'", result->buffer,
-                                "' keeps or uses its former value, but no loop "
-                                "reduces; assign it in all cases, and from other buffers"));
+    return ErrorAt(result->offset, "'", result->buffer,
+                   "' keeps or uses its former value, but no loop "
+                   "reduces; assign it in all cases, and from other buffers");
   }
 
   // A call f(former, value) that gives all results, or f(value, former).
@@ -127,9 +124,9 @@ class OperatorDerivation {
           continue;
         }
         const std::vector<int>& operand = call.arguments[1 - side];
-        const bool is_free = std::none_of(operand.begin(), operand.end(), [&](int value) {
-          return std::any_of(results_.begin(), results_.end(),
-                             [&](const NestResult& result) { return UsesFormer(value, result); });
+        const bool is_free = std::ranges::none_of(operand, [&](int value) {
+          return std::ranges::any_of(
+              results_, [&](const NestResult& result) { return UsesFormer(value, result); });
         });
         if (is_free) return CodeReduction{{}, call.function, operand};
       }
@@ -160,10 +157,9 @@ class OperatorDerivation {
   }
 
   Status NotRecognised(const NestResult& result) const {
-    return ErrorAt(result.offset,
-                   absl::StrCat("the way in which '", result.buffer,
-                                "' combines values is not recognised; assign the value of one "
-                                "iteration with '=' and name the operator in combine_ops"));
+    return ErrorAt(result.offset, "the way in which '", result.buffer,
+                   "' combines values is not recognised; assign the value of one "
+                   "iteration with '=' and name the operator in combine_ops");
   }
 
   Result<NestOperators> Derived() const {
@@ -193,12 +189,11 @@ class OperatorDerivation {
   }
 
   Status NoOperator(const NestResult& result) const {
-    const size_t d = std::find(is_reduced_.begin(), is_reduced_.end(), true) - is_reduced_.begin();
-    return ErrorAt(result.offset,
-                   absl::StrCat("'", result.buffer, "' is assigned anew in every iteration of '",
-                                loops_[d].name,
-                                "'; combine the values, as with +=, or name the operator in "
-                                "combine_ops"));
+    const size_t d = std::ranges::find(is_reduced_, true) - is_reduced_.begin();
+    return ErrorAt(result.offset, "'", result.buffer, "' is assigned anew in every iteration of '",
+                   loops_[d].name,
+                   "'; combine the values, as with +=, or name the operator in "
+                   "combine_ops");
   }
 
   // The named operations, one per result; empty if it is a function of the file.
@@ -216,8 +211,8 @@ class OperatorDerivation {
     }
     if (kinds.size() == 1) kinds.resize(results_.size(), kinds[0]);
     if (kinds.size() == results_.size()) return kinds;
-    return ErrorAt(combine.offset, absl::StrCat("there are ", kinds.size(), " operators for ",
-                                                results_.size(), " results"));
+    return ErrorAt(combine.offset, "there are ", kinds.size(), " operators for ", results_.size(),
+                   " results");
   }
 
   // `code`: what the code does with each result, which decides about nan.
@@ -241,9 +236,9 @@ class OperatorDerivation {
   }
 
   Result<NestOperators> Annotated() const {
-    const AnnotatedOperator& reduces =
-        *std::find_if(annotation_.operators->begin(), annotation_.operators->end(),
-                      [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
+    const AnnotatedOperator& reduces = *std::ranges::find_if(
+        *annotation_.operators,
+        [](const auto& combine) { return combine.kind != OperatorKind::kConcat; });
     // What is wrong with the operators themselves is said first.
     MDH_RETURN_IF_ERROR(AnnotatedOperators({}).status());
     MDH_ASSIGN_OR_RETURN(const CodeReduction code, AnnotatedCode(reduces));
@@ -303,9 +298,8 @@ class OperatorDerivation {
 
   Status Contradiction(const AnnotatedOperator& combine, absl::string_view annotated,
                        const NestResult& result, absl::string_view found) const {
-    return ErrorAt(combine.offset,
-                   absl::StrCat("combine_ops says '", annotated, "', but the code combines '",
-                                result.buffer, "' with ", found));
+    return ErrorAt(combine.offset, "combine_ops says '", annotated, "', but the code combines '",
+                   result.buffer, "' with ", found);
   }
 
   const Annotation& annotation_;
@@ -321,8 +315,8 @@ class OperatorDerivation {
 // Values of points that are no iterations become the operator's identity, or zero.
 Status Guarded(const NestGuard& guard, const std::vector<ScalarType>& types, ScalarBuilder* builder,
                const Source& source, NestOperators* made) {
-  const auto combines = std::find_if(made->operators.begin(), made->operators.end(),
-                                     [](const CombineOperator& one) { return !one.is_concat(); });
+  const auto combines = std::ranges::find_if(
+      made->operators, [](const CombineOperator& one) { return !one.is_concat(); });
   for (size_t r = 0; r < types.size(); ++r) {
     ScalarValue outside = ScalarValue::Zero(types[r]);
     if (combines != made->operators.end()) {

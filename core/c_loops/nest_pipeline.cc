@@ -25,9 +25,7 @@ bool IsNest(const CNode& statement) {
 // 0, or a list of it.
 bool IsZero(const CNode& value) {
   const CNode& inner = Unwrapped(value);
-  if (inner.kind == Kind::kList) {
-    return std::all_of(inner.children.begin(), inner.children.end(), IsZero);
-  }
+  if (inner.kind == Kind::kList) return std::ranges::all_of(inner.children, IsZero);
   return inner.kind == Kind::kLiteral && inner.value.has_value() &&
          *inner.value == ScalarValue::Zero(inner.value->type());
 }
@@ -62,20 +60,21 @@ class PipelineConversion {
     Result<Pipeline> pipeline = Pipeline::Create(std::move(spec_));
     if (pipeline.ok()) return pipeline;
     const Status& status = pipeline.status();
-    return unit_.source().ErrorAt(OffsetOf(PlaceOfPipeline(status)), status.message(),
-                                  status.code());
+    return unit_.source().ErrorOfCode(status.code(), OffsetOf(PlaceOfPipeline(status)),
+                                      status.message());
   }
 
  private:
-  Status ErrorAt(size_t offset, absl::string_view message) const {
-    return unit_.source().ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return unit_.source().ErrorAt(offset, message...);
   }
 
   Status CheckAnnotation() const {
     const auto error = [&](size_t offset, absl::string_view clause) {
-      return ErrorAt(offset, absl::StrCat("'", clause,
-                                          "' is for one nest: it stands in an "
-                                          "annotation before that"));
+      return ErrorAt(offset, "'", clause,
+                     "' is for one nest: it stands in an "
+                     "annotation before that");
     };
     if (annotation_.operators.has_value()) {
       return error((*annotation_.operators)[0].offset, "combine_ops");
@@ -90,9 +89,7 @@ class PipelineConversion {
   Status Add(const CNode& statement) {
     if (statement.kind == Kind::kEmpty) return absl::OkStatus();
     if (statement.kind == Kind::kDeclarations) {
-      for (const CNode& declaration : statement.children) {
-        declared_.insert(declaration.declaration);
-      }
+      for (const CNode& declaration : statement.children) declared_.insert(declaration.declaration);
       return absl::OkStatus();
     }
     if (!IsNest(statement)) {
@@ -100,9 +97,7 @@ class PipelineConversion {
                      "this stands between the nests of a pipeline, where only declarations are; "
                      "what is computed stands in a nest, or behind loops in a block with them");
     }
-    const auto inner =
-        std::find_if(annotation_.inner.begin(), annotation_.inner.end(),
-                     [&](const Annotation& one) { return one.loop == statement.begin; });
+    const auto inner = std::ranges::find(annotation_.inner, statement.begin, &Annotation::loop);
     Annotation annotation;
     annotation.offset = annotation_.offset;
     annotation.loop = statement.begin;
@@ -118,7 +113,7 @@ class PipelineConversion {
   // Every inner annotation has a nest behind it.
   Status CheckInnerAnnotations() const {
     for (const Annotation& inner : annotation_.inner) {
-      const bool has_nest = std::count(offsets_.begin(), offsets_.end(), inner.loop) > 0;
+      const bool has_nest = std::ranges::count(offsets_, inner.loop) > 0;
       if (!has_nest)
         return ErrorAt(inner.offset, "no nest of the pipeline follows this annotation");
     }
@@ -189,10 +184,9 @@ class PipelineConversion {
     if (IsZero(*variable->initial_value) && StartsAtZero(nest.expression, number)) {
       return absl::OkStatus();
     }
-    return ErrorAt(variable->offset,
-                   absl::StrCat("'", variables.at(output.declaration).name,
-                                "' lies between nests: results start at the neutral element of "
-                                "their operator, so leave its initial value out"));
+    return ErrorAt(variable->offset, "'", variables.at(output.declaration).name,
+                   "' lies between nests: results start at the neutral element of "
+                   "their operator, so leave its initial value out");
   }
 
   // In the order of a clause, which must name the same variables.
@@ -202,27 +196,24 @@ class PipelineConversion {
     if (!names.has_value()) return absl::OkStatus();
     std::vector<std::string> ordered;
     for (const AnnotatedName& name : *names) {
-      const auto named = std::find_if(declarations->begin(), declarations->end(),
-                                      [&](const std::string& declaration) {
-                                        return variables.at(declaration).name == name.name;
-                                      });
+      const auto named = std::ranges::find_if(*declarations, [&](const std::string& declaration) {
+        return variables.at(declaration).name == name.name;
+      });
       if (named == declarations->end()) {
-        return ErrorAt(name.offset, absl::StrCat("'", name.name, "' is not ", verb,
-                                                 " in the nests as a buffer of the function"));
+        return ErrorAt(name.offset, "'", name.name, "' is not ", verb,
+                       " in the nests as a buffer of the function");
       }
       ordered.push_back(*named);
     }
     for (const std::string& declaration : *declarations) {
-      if (std::count(ordered.begin(), ordered.end(), declaration) > 0) continue;
+      if (std::ranges::count(ordered, declaration) > 0) continue;
       const Variable& variable = variables.at(declaration);
       return ErrorAt(
-          variable.offset,
-          absl::StrCat("'", variable.name, "' is ", verb, ", but is not in ", clause, "(",
-                       absl::StrJoin(*names, ", ",
-                                     [](std::string* out, const AnnotatedName& n) {
-                                       absl::StrAppend(out, n.name);
-                                     }),
-                       ")"));
+          variable.offset, "'", variable.name, "' is ", verb, ", but is not in ", clause, "(",
+          absl::StrJoin(
+              *names, ", ",
+              [](std::string* out, const AnnotatedName& n) { absl::StrAppend(out, n.name); }),
+          ")");
     }
     *declarations = std::move(ordered);
     return absl::OkStatus();
@@ -257,8 +248,7 @@ class PipelineConversion {
 }  // namespace
 
 bool IsPipeline(const CNode& block) {
-  return block.kind == Kind::kCompound &&
-         std::count_if(block.children.begin(), block.children.end(), IsNest) > 1;
+  return block.kind == Kind::kCompound && std::ranges::count_if(block.children, IsNest) > 1;
 }
 
 Result<Pipeline> ConvertPipeline(const std::string& name, const CNode& block,

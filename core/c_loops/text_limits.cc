@@ -2,7 +2,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {
@@ -52,12 +51,9 @@ Status CheckTextLimits(const Source& source) {
     const bool is_end = first == '{' || first == '}' || first == ';' || first == ',';
     tokens = is_end && !is_inside ? 0 : tokens + 1;
     if (tokens > kMaxStatementTokens) {
-      return source.ErrorAt(
-          at, absl::StrCat("this statement has more than ", kMaxStatementTokens, " tokens"));
+      return source.ErrorAt(at, "this statement has more than ", kMaxStatementTokens, " tokens");
     }
-    if (elses > kMaxElse) {
-      return source.ErrorAt(at, absl::StrCat("more than ", kMaxElse, " 'else' in a file"));
-    }
+    if (elses > kMaxElse) return source.ErrorAt(at, "more than ", kMaxElse, " 'else' in a file");
     at = end > at ? end : at + 1;
   }
   return absl::OkStatus();

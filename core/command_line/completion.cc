@@ -31,7 +31,7 @@ std::vector<std::string> NamesWithValue(const CommandEntry& program) {
     for (const OptionEntry& option : command.options) {
       if (option.value.empty()) continue;
       for (const std::string& name : option.names) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
       }
     }
   });

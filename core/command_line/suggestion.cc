@@ -35,7 +35,7 @@ const OptionEntry* OptionNamed(const std::string& name,
                                const std::vector<const OptionEntry*>& options) {
   for (const OptionEntry* option : options) {
     const auto& names = option->names;
-    if (std::find(names.begin(), names.end(), name) != names.end()) return option;
+    if (std::ranges::find(names, name) != names.end()) return option;
   }
   return nullptr;
 }
@@ -84,9 +84,7 @@ std::string ExplainUnknownWord(const CommandEntry& program, const std::vector<st
       continue;
     }
     if (word.starts_with("-") || command->commands.empty()) continue;
-    const auto inner =
-        std::find_if(command->commands.begin(), command->commands.end(),
-                     [&](const CommandEntry& candidate) { return candidate.name == word; });
+    const auto inner = std::ranges::find(command->commands, word, &CommandEntry::name);
     if (inner == command->commands.end()) {
       std::vector<std::string> names;
       for (const CommandEntry& candidate : command->commands) names.push_back(candidate.name);

@@ -58,7 +58,7 @@ Result<ChoiceValue> Choice::Parse(absl::string_view text) const {
   const std::vector<absl::string_view> items = !has_several() ? std::vector<absl::string_view>{text}
                                                : text.empty() ? std::vector<absl::string_view>()
                                                               : absl::StrSplit(text, separator);
-  if (!form.empty() && std::ssize(items) != std::count(form.begin(), form.end(), separator) + 1) {
+  if (!form.empty() && std::ssize(items) != std::ranges::count(form, separator) + 1) {
     return InvalidParameters(key, " '", text, "' is not ", form);
   }
   for (const absl::string_view item : items) {

@@ -4,10 +4,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/device_compilers.h"
 #include "core/decomposition/dot_plan.h"
@@ -482,8 +479,7 @@ LoweringTarget LoweringTargetOf(const SystemModel& model, const TuningParameters
 absl::Span<const Choice> Choices() { return kChoices; }
 
 const Choice& ChoiceOf(absl::string_view key) {
-  const auto* const row = std::find_if(std::begin(kChoices), std::end(kChoices),
-                                       [&](const Choice& choice) { return choice.key == key; });
+  const auto* const row = std::ranges::find(kChoices, key, &Choice::key);
   if (row == std::end(kChoices)) std::abort();  // a bug of the caller
   return *row;
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
@@ -38,24 +37,23 @@ bool MoveAlike(const IndexFunction& a, const IndexFunction& b) {
 }
 
 bool MovesForward(const IndexFunction& access) {
-  return std::all_of(access.indices.begin(), access.indices.end(), [](const AffineIndex& index) {
-    return std::all_of(index.coefficients.begin(), index.coefficients.end(),
-                       [](int64_t c) { return c >= 0; });
+  return std::ranges::all_of(access.indices, [](const AffineIndex& index) {
+    return std::ranges::all_of(index.coefficients, [](int64_t c) { return c >= 0; });
   });
 }
 
 }  // namespace
 
 bool CanStage(const Buffer& buffer) {
-  return CanStageApart(buffer) && std::all_of(buffer.accesses.begin(), buffer.accesses.end(),
-                                              [&](const IndexFunction& access) {
-                                                return MoveAlike(access, buffer.accesses[0]);
-                                              });
+  return CanStageApart(buffer) &&
+         std::ranges::all_of(buffer.accesses, [&](const IndexFunction& access) {
+           return MoveAlike(access, buffer.accesses[0]);
+         });
 }
 
 bool CanStageApart(const Buffer& buffer) {
   return !buffer.extents.empty() && !buffer.type.is_record() &&
-         std::all_of(buffer.accesses.begin(), buffer.accesses.end(), MovesForward);
+         std::ranges::all_of(buffer.accesses, MovesForward);
 }
 
 Expression WithSeparateAccesses(const Expression& expression) {
@@ -67,7 +65,7 @@ Expression WithSeparateAccesses(const Expression& expression) {
     places.emplace_back();
     spec.inputs[b].accesses.clear();
     for (const IndexFunction& access : buffer.accesses) {
-      auto kind = std::find_if(kinds.begin(), kinds.end(), [&](int k) {
+      auto kind = std::ranges::find_if(kinds, [&](int k) {
         const std::vector<IndexFunction>& others = spec.inputs[k].accesses;
         return !CanStageApart(buffer) || others.empty() || MoveAlike(access, others[0]);
       });
@@ -125,10 +123,8 @@ bool HasSeparateCopies(const NestShape& nest) {
 
 int OwnerOf(const Expression& separate, int b) {
   const std::vector<Buffer>& inputs = separate.inputs();
-  return static_cast<int>(
-      std::find_if(inputs.begin(), inputs.end(),
-                   [&](const Buffer& input) { return input.name == inputs[b].name; }) -
-      inputs.begin());
+  return static_cast<int>(std::ranges::find(inputs, inputs[b].name, &Buffer::name) -
+                          inputs.begin());
 }
 
 int PlainDimension(const Buffer& buffer, int x) {

@@ -14,27 +14,22 @@
 namespace mdh {
 namespace {
 
-template <typename... Parts>
-Status NotForDots(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 Result<DotOperand> OperandOf(const Expression& expression, const ContractionOperand& operand) {
-  if (operand.loaded < 0) return NotForDots("an operand is computed");
+  if (operand.loaded < 0) return InvalidArgument("an operand is computed");
   const Expression::AccessRef ref = expression.input_access(operand.loaded);
   const Buffer& buffer = expression.inputs()[ref.buffer];
-  if (buffer.type.is_record()) return NotForDots(buffer.name, " has records");
+  if (buffer.type.is_record()) return InvalidArgument(buffer.name, " has records");
   return DotOperand{operand.loaded, ref.buffer, buffer.type.scalar()};
 }
 
 }  // namespace
 
 Result<DotPlan> PlanDot(const Expression& expression, int d) {
-  if (expression.is_empty()) return NotForDots("there are no points");
+  if (expression.is_empty()) return InvalidArgument("there are no points");
   MDH_ASSIGN_OR_RETURN(const ContractionForm form, FindContractionForm(expression));
-  if (form.factor.has_value()) return NotForDots("sums have a factor");
-  if (std::find(form.k.begin(), form.k.end(), d) == form.k.end()) {
-    return NotForDots(
+  if (form.factor.has_value()) return InvalidArgument("sums have a factor");
+  if (std::ranges::find(form.k, d) == form.k.end()) {
+    return InvalidArgument(
         d < expression.rank() ? absl::string_view(expression.dimensions()[d].name) : "it",
         " is no dimension that both operands have and that is reduced");
   }
@@ -42,11 +37,11 @@ Result<DotPlan> PlanDot(const Expression& expression, int d) {
   MDH_ASSIGN_OR_RETURN(const DotOperand b, OperandOf(expression, form.b));
   const bool are_halves = a.type == ScalarType::kBfloat16 && b.type == ScalarType::kBfloat16;
   if (!are_halves && !(IsByte(a.type) && IsByte(b.type))) {
-    return NotForDots("operands are of types ", Name(a.type), " and ", Name(b.type));
+    return InvalidArgument("operands are of types ", Name(a.type), " and ", Name(b.type));
   }
   const ScalarType sums = Info(expression.function().results()[0].type).computed;
   const ScalarType accumulator = are_halves ? ScalarType::kFloat32 : ScalarType::kInt32;
-  if (sums != accumulator) return NotForDots("sums are of type ", Name(sums));
+  if (sums != accumulator) return InvalidArgument("sums are of type ", Name(sums));
   return DotPlan{d, kWordBytes / SizeBytes(a.type), a, b};
 }
 
@@ -72,8 +67,8 @@ std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& pla
   const auto depends = [&](const DotOperand& operand) {
     const Expression::AccessRef ref = expression.input_access(operand.parameter);
     const IndexFunction& access = expression.inputs()[ref.buffer].accesses[ref.access];
-    return std::any_of(access.indices.begin(), access.indices.end(),
-                       [v](const AffineIndex& index) { return index.coefficients[v] != 0; });
+    return std::ranges::any_of(
+        access.indices, [v](const AffineIndex& index) { return index.coefficients[v] != 0; });
   };
   if (v < 0 || depends(plan.a) == depends(plan.b)) return std::nullopt;
   DotSides sides = depends(plan.a) ? DotSides{plan.b, plan.a, false, false}

@@ -5,9 +5,7 @@
 // Of one operand a word is broadcast to all lanes, that of the other has lanes along m or n.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
 
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
 
@@ -11,7 +10,7 @@ namespace mdh {
 namespace {
 
 bool Contains(const std::vector<int>& group, int d) {
-  return std::find(group.begin(), group.end(), d) != group.end();
+  return std::ranges::find(group, d) != group.end();
 }
 
 // Buffer dimensions `first`..`last` whose indices have a dimension of the group in some access;
@@ -24,8 +23,7 @@ struct IndexRange {
     for (const IndexFunction& access : buffer.accesses) {
       for (int x = 0; x < std::ssize(access.indices); ++x) {
         const std::vector<int64_t>& coefficients = access.indices[x].coefficients;
-        const bool has =
-            std::any_of(group.begin(), group.end(), [&](int d) { return coefficients[d] != 0; });
+        const bool has = std::ranges::any_of(group, [&](int d) { return coefficients[d] != 0; });
         if (!has) continue;
         range.first = std::min(range.first, x);
         range.last = std::max(range.last, x);
@@ -63,8 +61,8 @@ class Fusion {
       return true;
     };
     const std::vector<const std::vector<Buffer>*> buffers = BuffersOf(e_.spec());
-    return std::all_of(buffers.begin(), buffers.end(), [&](const std::vector<Buffer>* some) {
-      return std::all_of(some->begin(), some->end(), is_plain);
+    return std::ranges::all_of(buffers, [&](const std::vector<Buffer>* some) {
+      return std::ranges::all_of(*some, is_plain);
     });
   }
 
@@ -205,8 +203,8 @@ FusedDimensions ContiguousDimensions(const Expression& expression, bool plain, b
   FusedDimensions groups;
   const auto is_free = [&](int d) {
     return expression.dimensions()[d].size > 1 && (reductions || !expression.is_reduction(d)) &&
-           std::none_of(groups.begin(), groups.end(),
-                        [d](const std::vector<int>& group) { return Contains(group, d); });
+           std::ranges::none_of(groups,
+                                [d](const std::vector<int>& group) { return Contains(group, d); });
   };
   const auto is_group = [&](const std::vector<int>& group) {
     const Fusion fusion(expression, group);

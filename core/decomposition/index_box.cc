@@ -4,12 +4,6 @@
 
 namespace mdh {
 
-int64_t IndexBox::elements() const {
-  int64_t elements = 1;
-  for (size_t x = 0; x < first.size(); ++x) elements *= last[x] - first[x] + 1;
-  return elements;
-}
-
 IndexBox IndicesOf(const Buffer& buffer, const IndexBox& points) {
   IndexBox box{std::vector<int64_t>(buffer.extents.size(), INT64_MAX),
                std::vector<int64_t>(buffer.extents.size(), INT64_MIN)};

@@ -11,8 +11,6 @@ namespace mdh {
 // First and last index (both included) of every dimension of an MDA or a buffer.
 struct IndexBox {
   std::vector<int64_t> first, last;
-
-  int64_t elements() const;
 };
 
 // The buffer's indices that the accesses read at the points of a box.

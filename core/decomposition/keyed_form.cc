@@ -16,11 +16,6 @@ namespace {
 // Tables of more keys fit nowhere.
 constexpr int64_t kMostKeys = int64_t{1} << 40;
 
-template <typename... Parts>
-Status NotKeyed(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 // A condition that holds, or does not.
 struct Literal {
   int instruction;
@@ -58,8 +53,9 @@ class KeyedFormFinder {
     for (int r = 0; r < static_cast<int>(f_.results().size()); ++r) {
       std::optional<KeyedChoice> choice = ChoiceOf(r);
       if (!choice.has_value()) {
-        return NotKeyed("result ", f_.results()[r].name, " is no choice between a value and ",
-                        IdentityOf(r).ToString(), ", the identity of ", e_.reduction().ToString());
+        return InvalidArgument("result ", f_.results()[r].name,
+                               " is no choice between a value and ", IdentityOf(r).ToString(),
+                               ", the identity of ", e_.reduction().ToString());
       }
       choices_.push_back(*std::move(choice));
     }
@@ -81,19 +77,17 @@ class KeyedFormFinder {
         has_sides = true;
       }
     }
-    return NotKeyed(reason);
+    return InvalidArgument(reason);
   }
 
  private:
   Status CheckOperators() const {
-    if (e_.has_prefix_sum()) return NotKeyed("there are prefix sums");
-    if (!e_.has_reduction()) return NotKeyed("no dimension is reduced");
+    if (e_.has_prefix_sum()) return InvalidArgument("there are prefix sums");
+    if (!e_.has_reduction()) return InvalidArgument("no dimension is reduced");
     const std::vector<PointWiseKind>& kinds = e_.reduction().kinds();
-    if (std::find(kinds.begin(), kinds.end(), PointWiseKind::kCustom) == kinds.end()) {
-      return absl::OkStatus();
-    }
-    return NotKeyed("results are combined by ", e_.reduction().ToString(),
-                    ", not by named operators");
+    if (std::ranges::find(kinds, PointWiseKind::kCustom) == kinds.end()) return absl::OkStatus();
+    return InvalidArgument("results are combined by ", e_.reduction().ToString(),
+                           ", not by named operators");
   }
 
   const ScalarValue& IdentityOf(int r) const { return (*e_.reduction().identity())[r]; }
@@ -163,8 +157,8 @@ class KeyedFormFinder {
         }
       }
       if (!has_key) {
-        return NotKeyed("results ", f_.results()[0].name, " and ", f_.results()[r].name,
-                        " are chosen by different keys");
+        return InvalidArgument("results ", f_.results()[0].name, " and ", f_.results()[r].name,
+                               " are chosen by different keys");
       }
       if (choice.value >= 0) used |= uses_[choice.value];
     }
@@ -173,7 +167,7 @@ class KeyedFormFinder {
       (e_.is_reduction(d) ? elements : IsIn(used, d) ? batch : keys).push_back(d);
     }
     if (keys.empty()) {
-      return NotKeyed("elements and their values depend on all dimensions that are kept");
+      return InvalidArgument("elements and their values depend on all dimensions that are kept");
     }
     MDH_ASSIGN_OR_RETURN(ScalarFunction element_function, ElementFunction(equality, element));
     MDH_ASSIGN_OR_RETURN(

@@ -190,7 +190,7 @@ std::vector<MdhLevel> LowLevelExpression::Order(PhaseKind phase) const {
 }
 
 bool LowLevelExpression::is_fused() const {
-  return std::all_of(operators().begin(), operators().end(), [](const LowLevelOperator& row) {
+  return std::ranges::all_of(operators(), [](const LowLevelOperator& row) {
     return row.position[0] == row.position[1] && row.position[0] == row.position[2] &&
            row.assigned[0] == row.assigned[1] && row.assigned[0] == row.assigned[2];
   });

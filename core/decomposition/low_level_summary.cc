@@ -75,9 +75,7 @@ std::string TableLegend(const SystemModel& model, int columns) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     std::string meaning = absl::StrCat(name, " ", SpelledOutName(name));
-    if (std::find(names.begin(), names.end(), meaning) == names.end()) {
-      names.push_back(std::move(meaning));
-    }
+    if (std::ranges::find(names, meaning) == names.end()) names.push_back(std::move(meaning));
   };
   for (const AsmLayer& layer : model.layers) add(layer.name);
   for (const std::string& region : model.memory_regions()) add(region);

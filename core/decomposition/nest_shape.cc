@@ -54,7 +54,7 @@ int64_t NestShape::CorePart(int d) const {
 }
 
 bool NestShape::IsGuarded(int d) const {
-  return std::any_of(parameters_->tile.begin(), parameters_->tile.end(), [&](const auto& tile) {
+  return std::ranges::any_of(parameters_->tile, [&](const auto& tile) {
     return expression_->dimensions()[d].size % tile[d] != 0;
   });
 }
@@ -232,7 +232,7 @@ std::vector<int> NestShape::SlotPlaces() const {
   for (int n = 0; n < count(); ++n) {
     if (IsSlot(n) && levels_[n].parts > 1) places.push_back(n);
   }
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+  std::ranges::stable_sort(places, [&](int a, int b) {
     const Level &first = levels_[a], &second = levels_[b];
     return std::pair(first.level.dimension, -first.tile) <
            std::pair(second.level.dimension, -second.tile);
@@ -284,9 +284,7 @@ int64_t NestShape::SharedBytes() const {
     arrays += AccumulatorElements() * ThreadsPerBlock();
   }
   if (parameters_->combine_blocks == CombineBlocks::kLastBlock) arrays += ThreadsPerBlock();
-  for (const ScalarType type : PartialTypes()) {
-    bytes += RoundUp(arrays * ResultBytes(type), 16);
-  }
+  for (const ScalarType type : PartialTypes()) bytes += RoundUp(arrays * ResultBytes(type), 16);
   return bytes;
 }
 

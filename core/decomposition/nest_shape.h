@@ -4,11 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "core/decomposition/tuning_parameters.h"
-#include "core/device/device_description.h"
 #include "core/device/system_model.h"
 #include "core/expression/expression.h"
 

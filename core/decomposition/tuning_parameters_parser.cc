@@ -18,7 +18,7 @@ namespace {
 
 template <typename... Parts>
 Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", parts...));
+  return InvalidArgument("tuning parameters: ", parts...);
 }
 
 template <typename T>

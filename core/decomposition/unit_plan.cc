@@ -8,16 +8,10 @@
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
-#include "core/expression/numerics.h"
 #include "core/expression/store_factor.h"
 
 namespace mdh {
 namespace {
-
-template <typename... Parts>
-Status NotForUnits(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
 
 bool IsHalf(ScalarType type) {
   return type == ScalarType::kFloat16 || type == ScalarType::kBfloat16;
@@ -50,11 +44,11 @@ Result<ScalarType> HeldType(const ContractionForm& form, Products products) {
     if (form.product != SumOf(type) && !(IsHalf(type) && IsHalf(form.product))) continue;
     if (HasAllValues(type, form.a.function) && HasAllValues(type, form.b.function)) return type;
   }
-  return NotForUnits("operands are of types ", Name(a), " and ", Name(b),
-                     ", and units take fp16, bf16, fp64, int8 and uint8",
-                     a == ScalarType::kFloat32 && b == ScalarType::kFloat32
-                         ? ", and fp32 with numerics=tf32, bf16x3 and bf16x6"
-                         : "");
+  return InvalidArgument("operands are of types ", Name(a), " and ", Name(b),
+                         ", and units take fp16, bf16, fp64, int8 and uint8",
+                         a == ScalarType::kFloat32 && b == ScalarType::kFloat32
+                             ? ", and fp32 with numerics=tf32, bf16x3 and bf16x6"
+                             : "");
 }
 
 // What is loaded, where it is all there is to it.
@@ -87,7 +81,7 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
     plan.width = width;
   }
   if (plan.parameter < 0) {
-    return NotForUnits("operand ", is_a ? "A" : "B", " is made of indices alone");
+    return InvalidArgument("operand ", is_a ? "A" : "B", " is made of indices alone");
   }
   const Expression::AccessRef ref = e.input_access(plan.parameter);
   const Buffer& buffer = e.inputs()[ref.buffer];
@@ -361,7 +355,7 @@ const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& 
 }
 
 Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics) {
-  if (expression.is_empty()) return NotForUnits("there are no points");
+  if (expression.is_empty()) return InvalidArgument("there are no points");
   const Products products = ProductsOf(numerics);
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
   MDH_ASSIGN_OR_RETURN(const ScalarType held, HeldType(form, products));
@@ -374,9 +368,9 @@ Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics)
   };
   // Products of integers have all bits of their sums.
   if (!IsByte(held) && !is_right(form.product)) {
-    return NotForUnits("products are of type ", Name(form.product));
+    return InvalidArgument("products are of type ", Name(form.product));
   }
-  if (!is_right(form.combined)) return NotForUnits("sums are of type ", Name(form.combined));
+  if (!is_right(form.combined)) return InvalidArgument("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
   UnitPlan plan = {.form = std::move(form),
                    .computed = std::move(computed),

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"

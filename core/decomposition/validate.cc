@@ -5,7 +5,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "core/decomposition/choices.h"
 #include "core/decomposition/fuse_dimensions.h"
 #include "core/expression/one_point.h"
 

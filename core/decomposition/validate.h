@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/nest_shape.h"
@@ -18,7 +17,7 @@ namespace mdh {
 
 template <typename... Parts>
 Status InvalidParameters(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("tuning parameters: ", parts...));
+  return InvalidArgument("tuning parameters: ", parts...);
 }
 
 // Whether `values` are 0 .. count-1 in some order.

@@ -178,7 +178,7 @@ Status ValidateUserLayouts(const MemoryParameters& memory, const std::string& na
     for (int d = 0; d < static_cast<int>(memory.layouts[l].size()); ++d) {
       const bool is_copy = !memory.regions.empty() && memory.regions[l][d] > 0;
       std::vector<int> layout = memory.layouts[l][d];
-      if (is_copy || std::is_sorted(layout.begin(), layout.end())) continue;
+      if (is_copy || std::ranges::is_sorted(layout)) continue;
       for (int& x : layout) ++x;
       return InvalidParameters(name, ": [", absl::StrJoin(layout, ","), "] at level ",
                                LevelText({l, d}),

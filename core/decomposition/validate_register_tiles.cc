@@ -145,9 +145,7 @@ class Validator {
         MDH_RETURN_IF_ERROR(enter(d, p_.tile[l][d] < p_.tile[l - 1][d]));
       }
     }
-    for (int d = 0; d < e_.rank(); ++d) {
-      MDH_RETURN_IF_ERROR(enter(d, p_.tile[innermost][d] > 1));
-    }
+    for (int d = 0; d < e_.rank(); ++d) MDH_RETURN_IF_ERROR(enter(d, p_.tile[innermost][d] > 1));
     return absl::OkStatus();
   }
 

@@ -133,9 +133,7 @@ class Shapes {
     if (memory.layouts.empty()) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(Table(name, memory.layouts));
     for (const std::vector<std::vector<int>>& row : memory.layouts) {
-      for (const std::vector<int>& layout : row) {
-        MDH_RETURN_IF_ERROR(Layout(layout, buffer, name));
-      }
+      for (const std::vector<int>& layout : row) MDH_RETURN_IF_ERROR(Layout(layout, buffer, name));
     }
     return absl::OkStatus();
   }

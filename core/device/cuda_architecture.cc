@@ -59,15 +59,14 @@ int ComputeCapability(const DeviceDescription& device) {
 }
 
 Result<DeviceDescription> DescribeCudaArchitecture(int compute_capability) {
-  const auto known = std::find_if(
-      kArchitectures.begin(), kArchitectures.end(),
-      [&](const Architecture& one) { return one.compute_capability == compute_capability; });
+  const auto known =
+      std::ranges::find(kArchitectures, compute_capability, &Architecture::compute_capability);
   if (known == kArchitectures.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgument(
         "compute capability ", compute_capability, " is not known; known are ",
         absl::StrJoin(kArchitectures, ", ", [](std::string* out, const Architecture& one) {
           absl::StrAppend(out, one.compute_capability);
-        })));
+        }));
   }
   DeviceDescription device;
   device.kind = DeviceKind::kCuda;

@@ -2,7 +2,6 @@
 #include "core/device/device_description.h"
 
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +12,7 @@ namespace {
 
 template <typename... Parts>
 Status InvalidDescription(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("device description: ", parts...));
+  return InvalidArgument("device description: ", parts...);
 }
 
 Status Positive(absl::string_view field, int64_t value) {

@@ -41,7 +41,7 @@ DeviceFeatures OfLanguage(const DeviceDescription& device) {
 
 bool HasDotInstructions(const DeviceDescription& device) {
   const absl::Span<const MatrixInstruction> rows = MatrixInstructions();
-  return std::any_of(rows.begin(), rows.end(), [&](const MatrixInstruction& row) {
+  return std::ranges::any_of(rows, [&](const MatrixInstruction& row) {
     return row.unit == MatrixUnit::kVector && HasInstruction(row, device);
   });
 }
@@ -86,8 +86,8 @@ Status ValidateFeatures(const DeviceDescription& device) {
   const DeviceFeatures has = FeaturesOf(device);
   for (const auto& [name, field] : kFeatureNames) {
     if (has.*field || !(device.features.*field)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("device description: features.", name,
-                                                   " is true, but ", Contradiction(device, field)));
+    return InvalidArgument("device description: features.", name, " is true, but ",
+                           Contradiction(device, field));
   }
   return absl::OkStatus();
 }

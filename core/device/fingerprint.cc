@@ -8,7 +8,7 @@
 namespace mdh {
 
 bool IsFingerprint(std::string_view text) {
-  return std::any_of(Backends().begin(), Backends().end(), [&](const BackendInfo& backend) {
+  return std::ranges::any_of(Backends(), [&](const BackendInfo& backend) {
     return text.starts_with(absl::StrCat(backend.name, " '"));
   });
 }

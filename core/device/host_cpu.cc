@@ -9,9 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
@@ -192,7 +190,7 @@ std::vector<int> PlacementOrder(std::vector<HardwareThread> threads) {
     const bool is_first = met.insert(thread.core).second;
     order.emplace_back(!is_first, IsSlow(thread, fastest), thread.number);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::vector<int> numbers;
   for (const auto& [shares, is_slow, number] : order) numbers.push_back(number);
   return numbers;
@@ -209,9 +207,7 @@ bool AreUnlike(const std::vector<HardwareThread>& threads) {
 
 Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   const std::vector<HardwareThread> threads = ReadHardwareThreads(view);
-  if (threads.empty()) {
-    return absl::FailedPreconditionError("cannot read on which CPUs this process may run");
-  }
+  if (threads.empty()) return FailedPrecondition("cannot read on which CPUs this process may run");
   DeviceDescription device;
   device.cores = static_cast<int>(threads.size());
   std::vector<std::string> notes;
@@ -224,8 +220,8 @@ Result<DeviceDescription> DescribeHostCpu(const HostView& view) {
   for (const HardwareThread& thread : threads) {
     is_slow_core[thread.core] = IsSlow(thread, FastestOf(threads));
   }
-  const auto slow = std::count_if(is_slow_core.begin(), is_slow_core.end(),
-                                  [](const auto& core) { return core.second; });
+  const auto slow =
+      std::ranges::count_if(is_slow_core, [](const auto& core) { return core.second; });
   if (slow > 0) {
     const auto cores = std::ssize(is_slow_core);
     notes.push_back(absl::StrCat(cores - slow, " of ", cores, " cores are fast"));

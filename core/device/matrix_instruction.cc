@@ -6,9 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace mdh {
@@ -335,31 +333,11 @@ std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n) {
   return std::nullopt;
 }
 
-Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name) {
-  std::vector<std::string> of_unit;
-  for (const MatrixInstruction& row : MatrixInstructions()) {
-    if (!absl::StartsWith(absl::string_view(name.data(), name.size()),
-                          absl::StrCat(PrefixOf(row.unit), "."))) {
-      continue;
-    }
-    for (int64_t n = row.n; n <= kMostN; n += 8) {
-      if (!HasN(row, n)) continue;
-      MatrixInstruction sized = WithN(row, n);
-      if (sized.name == name) return sized;
-    }
-    of_unit.push_back(row.name);
-  }
-  if (of_unit.empty()) of_unit = {"mma.", "wgmma.", "tcgen05.", "dot.", "amx."};
-  return absl::NotFoundError(absl::StrCat("there is no matrix instruction '",
-                                          absl::string_view(name.data(), name.size()),
-                                          "'; there are ", absl::StrJoin(of_unit, ", ")));
-}
-
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device) {
   if (!instruction.isa.empty()) {
     const std::vector<absl::string_view> words = absl::StrSplit(device.isa, ' ');
-    const bool has = device.kind == DeviceKind::kCpu &&
-                     std::find(words.begin(), words.end(), instruction.isa) != words.end();
+    const bool has =
+        device.kind == DeviceKind::kCpu && std::ranges::find(words, instruction.isa) != words.end();
     return has ? instruction.cpu_rate : 0;
   }
   if (device.kind != DeviceKind::kCuda) return 0;  // OpenCL and HIP have no words for them
@@ -401,39 +379,6 @@ std::string AssemblyName(const MatrixInstruction& instruction) {
     return absl::StrCat(name, ".row.col.", sum, operands, ".", sum);
   }
   return absl::StrCat(name, ".", sum, operands);
-}
-
-std::string MatrixInstructionTable() {
-  std::string text;
-  const auto homes = [](const OperandHomes& home) {
-    std::vector<const char*> names;
-    if (home.registers) names.push_back("registers");
-    if (home.shared) names.push_back("shared");
-    if (home.memory) names.push_back("memory");
-    return absl::StrJoin(names, "|");
-  };
-  for (const MatrixInstruction& row : MatrixInstructions()) {
-    absl::StrAppend(&text, row.name, ": ", row.lanes, row.lanes == 1 ? " lane" : " lanes", ", a ",
-                    homes(row.a_home), ", b ", homes(row.b_home), ", sums ", Name(row.accumulator),
-                    row.truncates ? " truncated" : "");
-    for (const UnitRate& rate : row.rates) {
-      absl::StrAppend(&text, ", sm_", rate.from,
-                      rate.to == kNoEnd         ? " on"
-                      : rate.to > rate.from + 1 ? absl::StrCat(" to ", rate.to - 1)
-                                                : "",
-                      " ", rate.multiply_adds);
-    }
-    if (!row.isa.empty()) absl::StrAppend(&text, ", ", row.isa, " ", row.cpu_rate);
-    if (row.is_planned) absl::StrAppend(&text, ", planned");
-    absl::StrAppend(&text, "\n");
-    for (const auto& [what, layout] : {std::pair("a", &row.a_layout), std::pair("b", &row.b_layout),
-                                       std::pair("c", &row.c_layout)}) {
-      if (!layout->digits.empty()) {
-        absl::StrAppend(&text, "  ", what, ": ", ToText(*layout), "\n");
-      }
-    }
-  }
-  return text;
 }
 
 }  // namespace mdh

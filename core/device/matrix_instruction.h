@@ -29,7 +29,7 @@ enum class MatrixUnit : uint8_t {
 // Where an instruction takes an operand from.
 struct OperandHomes {
   bool registers = false;  // as fragments
-  bool shared = false;     // GPUs: shared memory, by descriptor (core/device/matrix_memory.h)
+  bool shared = false;     // GPUs: shared memory, by descriptor
   bool memory = false;     // CPUs: an operand of the instruction may be in memory
 
   friend bool operator==(const OperandHomes&, const OperandHomes&) = default;
@@ -80,9 +80,6 @@ MatrixInstruction WithN(const MatrixInstruction& row, int64_t n);
 // wgmma of 64 rows by n columns, of operands of one type. nullopt: there is none.
 std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n);
 
-// With any n that there is. Errors: NotFound, naming those of the unit.
-Result<MatrixInstruction> MatrixInstructionNamed(std::string_view name);
-
 // Multiply-adds per cycle of one core of the device; 0: it has no such instruction.
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device);
 inline bool HasInstruction(const MatrixInstruction& instruction, const DeviceDescription& device) {
@@ -103,8 +100,5 @@ UnitArithmetic ArithmeticOf(const MatrixInstruction& instruction, ScalarType a, 
 
 // "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"; of CPUs the mnemonic.
 std::string AssemblyName(const MatrixInstruction& instruction);
-
-// The rows as a table: name, shape, lanes, homes, rates; and the layouts of each.
-std::string MatrixInstructionTable();
 
 }  // namespace mdh

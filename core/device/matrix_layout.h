@@ -4,8 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace mdh {
@@ -50,18 +48,10 @@ struct FragmentLayout {
   int64_t Count(DigitPlace place) const;  // lanes, registers, elements of a register
   int64_t Extent(MatrixAxis axis) const;  // 1 of an axis that no digit moves along
   MatrixPoint At(const HeldAt& held) const;
-  // The least place where the point is held; nullopt if it is outside.
-  std::optional<HeldAt> Holding(const MatrixPoint& point) const;
   // Digits of one place in their order.
   std::vector<LayoutDigit> DigitsOf(DigitPlace place) const;
-  // With neighbouring registers packed into one, `factor` at a time. Expects registers' first digit
-  // to be a multiple of it.
-  FragmentLayout Packed(int64_t factor) const;
 
   friend bool operator==(const FragmentLayout&, const FragmentLayout&) = default;
 };
-
-// "m: lane/4%8 + 8*(reg%2); k: 2*(lane%4) + packed%2 + 8*(reg/2%2)".
-std::string ToText(const FragmentLayout& layout);
 
 }  // namespace mdh

@@ -65,7 +65,7 @@ std::string SystemModel::DimensionName(int dimension) const {
 }
 
 int SystemModel::num_core_layers() const {
-  return static_cast<int>(std::count_if(layers.begin(), layers.end(), IsCoreLayer));
+  return static_cast<int>(std::ranges::count_if(layers, IsCoreLayer));
 }
 
 int SystemModel::num_memory_layers() const {
@@ -73,14 +73,12 @@ int SystemModel::num_memory_layers() const {
 }
 
 int SystemModel::LayerNamed(std::string_view layer_name) const {
-  const auto it = std::find_if(layers.begin(), layers.end(),
-                               [&](const AsmLayer& layer) { return layer.name == layer_name; });
+  const auto it = std::ranges::find(layers, layer_name, &AsmLayer::name);
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 
 int SystemModel::LayerWith(LayerRole role) const {
-  const auto it = std::find_if(layers.begin(), layers.end(),
-                               [&](const AsmLayer& layer) { return layer.role == role; });
+  const auto it = std::ranges::find(layers, role, &AsmLayer::role);
   return it == layers.end() ? -1 : static_cast<int>(it - layers.begin());
 }
 
@@ -149,11 +147,10 @@ const SystemModel* FindSystemModel(std::string_view name) {
 
 Result<SystemModel> SystemModelNamed(std::string_view name) {
   if (const SystemModel* model = FindSystemModel(name)) return *model;
-  return absl::NotFoundError(
-      absl::StrCat("there is no system model '", std::string(name), "'; there are ",
-                   absl::StrJoin(AllModels(), ", ", [](std::string* out, const SystemModel& model) {
-                     absl::StrAppend(out, "'", model.name, "'");
-                   })));
+  return NotFound("there is no system model '", std::string(name), "'; there are ",
+                  absl::StrJoin(AllModels(), ", ", [](std::string* out, const SystemModel& model) {
+                    absl::StrAppend(out, "'", model.name, "'");
+                  }));
 }
 
 }  // namespace mdh

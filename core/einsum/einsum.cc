@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -35,8 +33,8 @@ Word DimensionsOf(const EinsumSyntax& syntax) {
     dimensions.push_back({letter.name, first.at(letter.name)});
   }
   const auto is_known = [&](const std::string& name) {
-    return std::any_of(dimensions.begin(), dimensions.end(),
-                       [&](const EinsumLetter& letter) { return letter.name == name; });
+    return std::ranges::any_of(dimensions,
+                               [&](const EinsumLetter& letter) { return letter.name == name; });
   };
   for (const Word& operand : syntax.operands) {
     for (const EinsumLetter& letter : operand) {
@@ -57,17 +55,16 @@ Result<std::map<std::string, int64_t>> SizesOfShapes(const EinsumSyntax& syntax,
       const EinsumLetter& letter = syntax.operands[n][x];
       const int64_t extent = options.shapes[n][x];
       if (extent < 0) {
-        return source.ErrorAt(letter.offset, absl::StrCat("an extent of operand ", n + 1, " is ",
-                                                          extent, ", which is negative"));
+        return source.ErrorAt(letter.offset, "an extent of operand ", n + 1, " is ", extent,
+                              ", which is negative");
       }
       const auto [same, is_first] = own.try_emplace(letter.name, extent);
       int64_t& size = sizes.try_emplace(letter.name, extent).first->second;
       if (size == 1) size = extent;
       if ((!is_first && same->second != extent) || (extent != 1 && extent != size)) {
-        return source.ErrorAt(
-            letter.offset,
-            absl::StrCat("'", letter.name, "' has ", extent, " elements in operand ", n + 1,
-                         ", but ", is_first ? size : same->second, " before"));
+        return source.ErrorAt(letter.offset, "'", letter.name, "' has ", extent,
+                              " elements in operand ", n + 1, ", but ",
+                              is_first ? size : same->second, " before");
       }
     }
   }
@@ -80,21 +77,18 @@ Result<int64_t> LetterSize(const EinsumLetter& letter, const Bindings& sizes,
   const auto given = sizes.find(letter.name);
   const auto shaped = of_shapes.find(letter.name);
   if (given == sizes.end() && shaped == of_shapes.end()) {
-    return source.ErrorAt(
-        letter.offset,
-        absl::StrCat("'", letter.name, "' has no size; give one, as in ", letter.name, "=16"));
+    return source.ErrorAt(letter.offset, "'", letter.name, "' has no size; give one, as in ",
+                          letter.name, "=16");
   }
   if (given == sizes.end()) return shaped->second;
   int64_t value = 0;
   if (!absl::SimpleAtoi(given->second, &value) || value < 0) {
-    return source.ErrorAt(letter.offset,
-                          absl::StrCat("the size '", given->second, "' of '", letter.name,
-                                       "' is no 64-bit integer from 0 on"));
+    return source.ErrorAt(letter.offset, "the size '", given->second, "' of '", letter.name,
+                          "' is no 64-bit integer from 0 on");
   }
   if (shaped != of_shapes.end() && shaped->second != 1 && shaped->second != value) {
-    return source.ErrorAt(letter.offset,
-                          absl::StrCat("'", letter.name, "' has the size ", value, ", but ",
-                                       shaped->second, " elements in its operands"));
+    return source.ErrorAt(letter.offset, "'", letter.name, "' has the size ", value, ", but ",
+                          shaped->second, " elements in its operands");
   }
   return value;
 }
@@ -110,13 +104,13 @@ Result<std::vector<Dimension>> Sizes(const Word& letters, const EinsumSyntax& sy
     dimensions.push_back({letter.name, size});
   }
   for (const auto& [name, value] : options.sizes) {
-    if (std::any_of(
-            dimensions.begin(), dimensions.end(),
-            [&letter = name](const Dimension& dimension) { return dimension.name == letter; })) {
+    if (std::ranges::any_of(dimensions, [&letter = name](const Dimension& dimension) {
+          return dimension.name == letter;
+        })) {
       continue;
     }
-    return source.ErrorAt(0, absl::StrCat("there is a size for '", name,
-                                          "', which does not occur; the letters are ", known));
+    return source.ErrorAt(0, "there is a size for '", name,
+                          "', which does not occur; the letters are ", known);
   }
   return dimensions;
 }
@@ -142,8 +136,9 @@ std::vector<std::string> BufferNames(size_t count, const Word& dimensions) {
   std::vector<std::string> names;
   for (size_t n = 0; names.size() < count; ++n) {
     const std::string letter(1, static_cast<char>('A' + n % 26));
-    if (n < 26 && std::any_of(dimensions.begin(), dimensions.end(),
-                              [&](const EinsumLetter& other) { return other.name == letter; })) {
+    if (n < 26 && std::ranges::any_of(dimensions, [&](const EinsumLetter& other) {
+          return other.name == letter;
+        })) {
       continue;
     }
     names.push_back(n < 26 ? letter : absl::StrCat(letter, n / 26));
@@ -229,7 +224,7 @@ Result<Expression> ParseEinsum(std::string_view text, const EinsumOptions& optio
   Result<Expression> expression = Build(syntax, options, source);
   // What Create says has no position of its own.
   if (expression.ok() || absl::StrContains(expression.status().message(), "\n")) return expression;
-  return source.ErrorAt(0, expression.status().message(), expression.status().code());
+  return source.ErrorOfCode(expression.status().code(), 0, expression.status().message());
 }
 
 Result<Expression> ParseEinsum(std::string_view text, const Bindings& sizes, ScalarType type,
@@ -242,14 +237,12 @@ Status AddSizes(std::string_view text, Bindings* sizes) {
     const std::vector<std::string> sides = absl::StrSplit(part, absl::MaxSplits('=', 1));
     const std::string name(absl::StripAsciiWhitespace(sides[0]));
     if (sides.size() != 2 || name.size() != 1 || !absl::ascii_isalpha(name[0])) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", part, "' is no size; sizes are given as in a=24,b=16"));
+      return InvalidArgument("'", part, "' is no size; sizes are given as in a=24,b=16");
     }
     const std::string value(absl::StripAsciiWhitespace(sides[1]));
     const auto [entry, is_new] = sizes->try_emplace(name, value);
     if (!is_new && entry->second != value) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", name, "' has two sizes, ", entry->second, " and ", value));
+      return InvalidArgument("'", name, "' has two sizes, ", entry->second, " and ", value);
     }
   }
   return absl::OkStatus();
@@ -261,8 +254,8 @@ Result<std::vector<int64_t>> ParseShape(std::string_view text) {
   for (absl::string_view part : absl::StrSplit(View(text), ',')) {
     int64_t extent = 0;
     if (!absl::SimpleAtoi(part, &extent) || extent < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", View(text), "' is no shape; shapes are given as in 8,16,32, in elements"));
+      return InvalidArgument("'", View(text),
+                             "' is no shape; shapes are given as in 8,16,32, in elements");
     }
     shape.push_back(extent);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,19 +32,16 @@ class EpilogueParser {
 
   Result<StoreFunction> Run() {
     std::vector<Token> without_accesses;
-    while (stream_.Peek().kind != Token::Kind::kEnd) {
-      MDH_RETURN_IF_ERROR(Next(&without_accesses));
-    }
+    while (stream_.Peek().kind != Token::Kind::kEnd) MDH_RETURN_IF_ERROR(Next(&without_accesses));
     without_accesses.push_back(stream_.Peek());
     for (const Token& name : bare_) {
-      const bool is_buffer = std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-        return input.buffer.name == name.text;
-      });
+      const bool is_buffer = std::ranges::any_of(
+          inputs_, [&](const Input& input) { return input.buffer.name == name.text; });
       if (!is_buffer) continue;
-      return stream_.ErrorAt(name, absl::StrCat("'", name.text,
-                                                "' is a buffer, which has indices; a "
-                                                "single value is ",
-                                                name.text, "[]"));
+      return stream_.ErrorAt(name, "'", name.text,
+                             "' is a buffer, which has indices; a "
+                             "single value is ",
+                             name.text, "[]");
     }
     return Typed(std::move(without_accesses));
   }
@@ -69,31 +65,28 @@ class EpilogueParser {
   }
 
   Status CheckNotReduced(const Token& name) const {
-    const auto d = std::find(dimensions_.begin(), dimensions_.end(), name.text);
+    const auto d = std::ranges::find(dimensions_, name.text);
     if (d == dimensions_.end() || !reduced_[d - dimensions_.begin()]) return absl::OkStatus();
-    return stream_.ErrorAt(
-        name,
-        absl::StrCat("'", name.text, "' is summed over: there is one sum for all '", name.text,
-                     "', and what depends on '", name.text, "' belongs among the operands"));
+    return stream_.ErrorAt(name, "'", name.text, "' is summed over: there is one sum for all '",
+                           name.text, "', and what depends on '", name.text,
+                           "' belongs among the operands");
   }
 
   // NAME[INDEX,...]: TYPE(PARAMETER) instead.
   Status Access(const Token& name, std::vector<Token>* rest) {
-    const bool is_dimension =
-        std::find(dimensions_.begin(), dimensions_.end(), name.text) != dimensions_.end();
+    const bool is_dimension = std::ranges::find(dimensions_, name.text) != dimensions_.end();
     if (is_dimension || name.Is(kSum)) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("'", name.text, "' is ", is_dimension ? "an index" : "the sum",
-                             ", which has no indices of its own"));
+      return stream_.ErrorAt(name, "'", name.text, "' is ", is_dimension ? "an index" : "the sum",
+                             ", which has no indices of its own");
     }
     MDH_ASSIGN_OR_RETURN(IndexFunction function, Indices());
     Input& input = InputOf(name);
     const size_t rank = input.buffer.accesses.empty() ? function.indices.size()
                                                       : input.buffer.accesses[0].indices.size();
     if (function.indices.size() != rank) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("'", name.text, "' has ", rank, rank == 1 ? " index" : " indices",
-                             " elsewhere, but ", function.indices.size(), " here"));
+      return stream_.ErrorAt(name, "'", name.text, "' has ", rank,
+                             rank == 1 ? " index" : " indices", " elsewhere, but ",
+                             function.indices.size(), " here");
     }
     const Token parameter = ParameterOf(name, std::move(function), &input);
     if (type_ == accumulate_) {
@@ -128,9 +121,8 @@ class EpilogueParser {
   }
 
   Input& InputOf(const Token& name) {
-    const auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
-      return input.buffer.name == name.text;
-    });
+    const auto known = std::ranges::find_if(
+        inputs_, [&](const Input& input) { return input.buffer.name == name.text; });
     if (known != inputs_.end()) return *known;
     inputs_.push_back(
         {{.name = std::string(name.text), .type = type_, .extents = {}, .accesses = {}}, {}});
@@ -139,7 +131,7 @@ class EpilogueParser {
 
   Token ParameterOf(const Token& name, IndexFunction function, Input* input) {
     std::vector<IndexFunction>& accesses = input->buffer.accesses;
-    const auto known = std::find(accesses.begin(), accesses.end(), function);
+    const auto known = std::ranges::find(accesses, function);
     if (known != accesses.end()) return input->parameters[known - accesses.begin()];
     std::string unique(name.text);
     for (size_t n = accesses.size() + 1; n > 1 || used_.count(unique) > 0; ++n) {

@@ -21,8 +21,8 @@ class EinsumParser {
 
   Result<EinsumSyntax> Run() {
     if (text_.size() > kMaxBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the einsum string has ", text_.size(), " bytes; at most ", kMaxBytes, " are allowed"));
+      return InvalidArgument("the einsum string has ", text_.size(), " bytes; at most ", kMaxBytes,
+                             " are allowed");
     }
     EinsumSyntax syntax;
     bool has_output = false;
@@ -31,8 +31,8 @@ class EinsumParser {
       syntax.operands.push_back(std::move(word));
     } while (Accept(","));
     if (syntax.operands.size() > Expression::kMaxAccesses) {
-      return source_.ErrorAt(
-          0, absl::StrCat("more than ", Expression::kMaxAccesses, " operands are not supported"));
+      return source_.ErrorAt(0, "more than ", Expression::kMaxAccesses,
+                             " operands are not supported");
     }
     const size_t arrow = at_;
     if (Accept("->")) {
@@ -40,9 +40,9 @@ class EinsumParser {
       MDH_ASSIGN_OR_RETURN(syntax.output, ParseWord());
     }
     if (at_ < text_.size()) {
-      return source_.ErrorAt(at_, absl::StrCat("expected ", has_output ? "" : "',', '->' or ",
-                                               "the end of the einsum string, found '",
-                                               absl::CHexEscape(text_.substr(at_, 1)), "'"));
+      return source_.ErrorAt(at_, "expected ", has_output ? "" : "',', '->' or ",
+                             "the end of the einsum string, found '",
+                             absl::CHexEscape(text_.substr(at_, 1)), "'");
     }
     MDH_RETURN_IF_ERROR(ExpandEllipses(arrow, has_output, syntax));
     for (const EinsumWord& operand : syntax.operands) {
@@ -84,8 +84,7 @@ class EinsumParser {
   }
 
   static bool HasEllipsis(const EinsumWord& word) {
-    return std::any_of(word.begin(), word.end(),
-                       [](const EinsumLetter& letter) { return letter.is_ellipsis(); });
+    return std::ranges::any_of(word, &EinsumLetter::is_ellipsis);
   }
 
   // Dimensions that "..." of an operand stands for. Errors: InvalidArgument.
@@ -93,29 +92,27 @@ class EinsumParser {
     const bool has_ellipsis = HasEllipsis(word);
     const size_t letters = word.size() - (has_ellipsis ? 1 : 0), rank = shapes_[number].size();
     if (has_ellipsis ? rank >= letters : rank == letters) return rank - letters;
-    return source_.ErrorAt(
-        word.empty() ? 0 : word[0].offset,
-        absl::StrCat("operand ", number + 1, " has ", letters,
-                     letters == 1 ? " letter" : " letters", has_ellipsis ? " and '...'" : "",
-                     ", but its shape has ", rank, rank == 1 ? " dimension" : " dimensions"));
+    return source_.ErrorAt(word.empty() ? 0 : word[0].offset, "operand ", number + 1, " has ",
+                           letters, letters == 1 ? " letter" : " letters",
+                           has_ellipsis ? " and '...'" : "", ", but its shape has ", rank,
+                           rank == 1 ? " dimension" : " dimensions");
   }
 
   Status ExpandEllipses(size_t arrow, bool has_output, EinsumSyntax& syntax) {
     if (shapes_.empty()) return ForbidEllipses(syntax);
     if (shapes_.size() != syntax.operands.size()) {
-      return source_.ErrorAt(
-          0, absl::StrCat("there are ", syntax.operands.size(), " operands, but ", shapes_.size(),
-                          shapes_.size() == 1 ? " shape" : " shapes"));
+      return source_.ErrorAt(0, "there are ", syntax.operands.size(), " operands, but ",
+                             shapes_.size(), shapes_.size() == 1 ? " shape" : " shapes");
     }
     std::vector<size_t> ranks;
     for (size_t n = 0; n < syntax.operands.size(); ++n) {
       MDH_ASSIGN_OR_RETURN(const size_t rank, EllipsisRank(syntax.operands[n], n));
       ranks.push_back(rank);
     }
-    ellipsis_rank_ = *std::max_element(ranks.begin(), ranks.end());
+    ellipsis_rank_ = *std::ranges::max_element(ranks);
     if (has_output && !HasEllipsis(syntax.output) && ellipsis_rank_ > 0) {
-      return source_.ErrorAt(arrow, absl::StrCat("the output lacks '...', which stands for ",
-                                                 ellipsis_rank_, " dimensions of the operands"));
+      return source_.ErrorAt(arrow, "the output lacks '...', which stands for ", ellipsis_rank_,
+                             " dimensions of the operands");
     }
     for (size_t n = 0; n < ranks.size(); ++n) Expand(ranks[n], syntax.operands[n]);
     Expand(ellipsis_rank_, syntax.output);
@@ -139,8 +136,7 @@ class EinsumParser {
 
   // "..." becomes the last `rank` dimensions of all those it stands for.
   void Expand(size_t rank, EinsumWord& word) const {
-    const auto place = std::find_if(word.begin(), word.end(),
-                                    [](const EinsumLetter& l) { return l.is_ellipsis(); });
+    const auto place = std::ranges::find_if(word, &EinsumLetter::is_ellipsis);
     if (place == word.end()) return;
     EinsumWord dimensions;
     for (size_t n = ellipsis_rank_ - rank; n < ellipsis_rank_; ++n) {
@@ -161,8 +157,8 @@ class EinsumParser {
     const auto by_name = [](const EinsumLetter& a, const EinsumLetter& b) {
       return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
     };
-    std::sort(output.begin(), output.end(), by_name);
-    std::sort(dimensions.begin(), dimensions.end(), by_name);
+    std::ranges::sort(output, by_name);
+    std::ranges::sort(dimensions, by_name);
     dimensions.erase(
         std::unique(dimensions.begin(), dimensions.end(),
                     [](const EinsumLetter& a, const EinsumLetter& b) { return a.name == b.name; }),
@@ -175,11 +171,10 @@ class EinsumParser {
     std::map<std::string, int> seen;
     for (const EinsumLetter& letter : output) {
       if (count_.count(letter.name) == 0) {
-        return source_.ErrorAt(letter.offset, absl::StrCat("'", letter.name, "' is in no operand"));
+        return source_.ErrorAt(letter.offset, "'", letter.name, "' is in no operand");
       }
       if (++seen[letter.name] > 1) {
-        return source_.ErrorAt(letter.offset,
-                               absl::StrCat("'", letter.name, "' is twice in the output"));
+        return source_.ErrorAt(letter.offset, "'", letter.name, "' is twice in the output");
       }
     }
     return absl::OkStatus();

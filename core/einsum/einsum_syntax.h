@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "core/base/source.h"
 #include "core/base/status.h"
 

@@ -24,7 +24,7 @@ ScalarValue RoundedNumber(ScalarType type, double value) {
 }
 
 bool IsFinite(const ResultTuple& tuple) {
-  return std::all_of(tuple.begin(), tuple.end(), [](const ScalarValue& value) {
+  return std::ranges::all_of(tuple, [](const ScalarValue& value) {
     return !IsFloatingPoint(value.type()) || std::isfinite(value.as_double());
   });
 }
@@ -57,7 +57,7 @@ bool IsNan(const ScalarValue& value) {
   return IsFloatingPoint(value.type()) && std::isnan(value.as_double());
 }
 
-bool HasNan(const ResultTuple& tuple) { return std::any_of(tuple.begin(), tuple.end(), IsNan); }
+bool HasNan(const ResultTuple& tuple) { return std::ranges::any_of(tuple, IsNan); }
 
 // As Differ, of values that may be nan; infinities prove nothing.
 bool DifferInNan(const ResultTuple& a, const ResultTuple& b) {
@@ -167,9 +167,9 @@ class LawChecker {
     const ResultTuple both = f_(identity, identity);
     for (size_t r = 0; r < both.size(); ++r) {
       if (!IsNan(both[r]) || IsNan(identity[r])) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
-                       "': ", f_.Call(identity, identity), " is ", TupleText(both)));
+      return InvalidArgument(TupleText(identity), " is no identity of combine operator '",
+                             f_.name(), "': ", f_.Call(identity, identity), " is ",
+                             TupleText(both));
     }
     for (const ResultTuple& sample : samples_) {
       for (const bool is_left : {true, false}) {
@@ -178,9 +178,8 @@ class LawChecker {
         const ResultTuple combined = f_(a, b);
         const bool is_nan = !IsFinite(combined);
         if (!is_nan && !Differ(combined, sample)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(TupleText(identity), " is no identity of combine operator '", f_.name(),
-                         "': ", f_.Call(a, b), " is ", TupleText(combined)));
+        return InvalidArgument(TupleText(identity), " is no identity of combine operator '",
+                               f_.name(), "': ", f_.Call(a, b), " is ", TupleText(combined));
       }
     }
     return absl::OkStatus();
@@ -188,8 +187,8 @@ class LawChecker {
 
  private:
   Status Violated(absl::string_view law, const std::string& one, const std::string& other) const {
-    return absl::InvalidArgumentError(absl::StrCat("combine operator '", f_.name(), "' is not ",
-                                                   law, ": ", one, ", but ", other));
+    return InvalidArgument("combine operator '", f_.name(), "' is not ", law, ": ", one, ", but ",
+                           other);
   }
 
   const Operation f_;
@@ -211,7 +210,7 @@ std::vector<ResultTuple> SampleResults(const ScalarFunction& f) {
       arguments.push_back(RoundedNumber(parameter.type, value));
     }
     ResultTuple tuple = f.Evaluate(arguments);
-    if (IsFinite(tuple) && std::find(samples.begin(), samples.end(), tuple) == samples.end()) {
+    if (IsFinite(tuple) && std::ranges::find(samples, tuple) == samples.end()) {
       samples.push_back(std::move(tuple));
     }
   }
@@ -232,22 +231,21 @@ namespace {
 // Whether it compares, or takes one of several values: then nan may be lost on one way and not on
 // another one. Arithmetic alone hands nan on.
 bool Chooses(const ScalarFunction& combine) {
-  return std::any_of(combine.instructions().begin(), combine.instructions().end(),
-                     [](const ScalarInstruction& instruction) {
-                       switch (instruction.op) {
-                         case ScalarOp::kParameter:
-                         case ScalarOp::kConstant:
-                         case ScalarOp::kNeg:
-                         case ScalarOp::kAdd:
-                         case ScalarOp::kSub:
-                         case ScalarOp::kMul:
-                           return false;
-                         case ScalarOp::kCast:
-                           return !IsFloatingPoint(instruction.type);
-                         default:
-                           return true;
-                       }
-                     });
+  return std::ranges::any_of(combine.instructions(), [](const ScalarInstruction& instruction) {
+    switch (instruction.op) {
+      case ScalarOp::kParameter:
+      case ScalarOp::kConstant:
+      case ScalarOp::kNeg:
+      case ScalarOp::kAdd:
+      case ScalarOp::kSub:
+      case ScalarOp::kMul:
+        return false;
+      case ScalarOp::kCast:
+        return !IsFloatingPoint(instruction.type);
+      default:
+        return true;
+    }
+  });
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ Result<ScalarFunction> ComponentWise(absl::Span<const PointWiseKind> kinds,
 
 std::string NameOf(absl::Span<const PointWiseKind> kinds) {
   const auto name = [](PointWiseKind kind) { return std::string(Info(OperationOf(kind)).name); };
-  if (std::adjacent_find(kinds.begin(), kinds.end(), std::not_equal_to<>()) == kinds.end()) {
+  if (std::ranges::adjacent_find(kinds, std::not_equal_to<>()) == kinds.end()) {
     return name(kinds[0]);
   }
   return absl::StrCat("(",
@@ -128,20 +128,18 @@ std::string NameOf(absl::Span<const PointWiseKind> kinds) {
 Status CheckSignature(const ScalarFunction& f) {
   const size_t arity = f.results().size();
   if (!IsIdentifier(f.name())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", f.name(), "' is no name for a combine operator"));
+    return InvalidArgument("'", f.name(), "' is no name for a combine operator");
   }
   if (f.parameters().size() != 2 * arity) {
-    return absl::InvalidArgumentError(absl::StrCat("combine operator '", f.name(), "' with ", arity,
-                                                   " results must have ", 2 * arity,
-                                                   " parameters, not ", f.parameters().size()));
+    return InvalidArgument("combine operator '", f.name(), "' with ", arity, " results must have ",
+                           2 * arity, " parameters, not ", f.parameters().size());
   }
   for (size_t p = 0; p < 2 * arity; ++p) {
     if (f.parameters()[p].type != f.results()[p % arity].type) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "combine operator '", f.name(), "': parameter '", f.parameters()[p].name, "' has type ",
-          Name(f.parameters()[p].type), ", but the result '", f.results()[p % arity].name,
-          "' has type ", Name(f.results()[p % arity].type)));
+      return InvalidArgument("combine operator '", f.name(), "': parameter '",
+                             f.parameters()[p].name, "' has type ", Name(f.parameters()[p].type),
+                             ", but the result '", f.results()[p % arity].name, "' has type ",
+                             Name(f.results()[p % arity].type));
     }
   }
   return absl::OkStatus();
@@ -149,15 +147,14 @@ Status CheckSignature(const ScalarFunction& f) {
 
 Status CheckIdentity(const ScalarFunction& f, absl::Span<const ScalarValue> identity) {
   if (identity.size() != f.results().size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("combine operator '", f.name(), "' has ", f.results().size(),
-                     " results but an identity of ", identity.size(), " values"));
+    return InvalidArgument("combine operator '", f.name(), "' has ", f.results().size(),
+                           " results but an identity of ", identity.size(), " values");
   }
   for (size_t r = 0; r < identity.size(); ++r) {
     if (identity[r].type() != f.results()[r].type) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "combine operator '", f.name(), "': the identity of result '", f.results()[r].name,
-          "' has type ", Name(identity[r].type()), ", not ", Name(f.results()[r].type)));
+      return InvalidArgument("combine operator '", f.name(), "': the identity of result '",
+                             f.results()[r].name, "' has type ", Name(identity[r].type()), ", not ",
+                             Name(f.results()[r].type));
     }
   }
   return absl::OkStatus();
@@ -175,14 +172,14 @@ Result<CombineOperator> CombineOperator::PointWise(PointWiseKind kind,
 Result<CombineOperator> CombineOperator::PointWise(absl::Span<const PointWiseKind> kinds,
                                                    absl::Span<const ScalarType> types) {
   if (kinds.size() != types.size() || kinds.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a combine operator of ", kinds.size(),
-                                                   " operations for ", types.size(), " results"));
+    return InvalidArgument("a combine operator of ", kinds.size(), " operations for ", types.size(),
+                           " results");
   }
   CombineOperator result;
   std::vector<ScalarValue> identity;
   for (size_t r = 0; r < kinds.size(); ++r) {
     if (kinds[r] == PointWiseKind::kCustom) {
-      return absl::InvalidArgumentError("a custom combine operator needs a function");
+      return InvalidArgument("a custom combine operator needs a function");
     }
     MDH_RETURN_IF_ERROR(ResultType(OperationOf(kinds[r]), {types[r], types[r]}).status());
     identity.push_back(Identity(kinds[r], types[r]));
@@ -224,11 +221,6 @@ std::string CombineOperator::ToString() const {
 
 bool CombineOperator::HasSameFunction(const CombineOperator& other) const {
   return identity_ == other.identity_ && function_->EquivalentTo(*other.function_);
-}
-
-bool CombineOperator::EquivalentTo(const CombineOperator& other) const {
-  if (is_concat() || other.is_concat()) return is_concat() == other.is_concat();
-  return is_prefix_sum_ == other.is_prefix_sum_ && HasSameFunction(other);
 }
 
 }  // namespace mdh

@@ -74,7 +74,6 @@ class CombineOperator {
   // As in the text form: "++", "+", "(+, max)", "ps(+)", or the function's name.
   std::string ToString() const;
 
-  bool EquivalentTo(const CombineOperator& other) const;
   // Of two that are not cc: the same function and identity, be it in pw or ps.
   bool HasSameFunction(const CombineOperator& other) const;
 

@@ -16,11 +16,6 @@ namespace {
 // More factors than any computation has; all ways to make two groups of them are tried.
 constexpr size_t kMostFactors = 12;
 
-template <typename... Parts>
-Status NoContraction(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
 // The factors of f: what they depend on decides what they are for. All are of the products' type.
 struct Factors {
   ScalarType type = ScalarType::kFloat32;
@@ -77,14 +72,14 @@ class ContractionFinder {
   };
 
   Status CheckOperators() const {
-    if (e_.is_empty()) return NoContraction("a dimension is empty");
-    if (e_.has_prefix_sum()) return NoContraction("there are prefix sums");
-    if (reduced_ == 0) return NoContraction("no dimension of more than one point is reduced");
+    if (e_.is_empty()) return InvalidArgument("a dimension is empty");
+    if (e_.has_prefix_sum()) return InvalidArgument("there are prefix sums");
+    if (reduced_ == 0) return InvalidArgument("no dimension of more than one point is reduced");
     if (f_.results().size() != 1) {
-      return NoContraction("f has ", f_.results().size(), " results, not one");
+      return InvalidArgument("f has ", f_.results().size(), " results, not one");
     }
     if (e_.reduction().kind() == PointWiseKind::kAdd) return absl::OkStatus();
-    return NoContraction("results are combined by ", e_.reduction().ToString(), ", not by +");
+    return InvalidArgument("results are combined by ", e_.reduction().ToString(), ", not by +");
   }
 
   // ---- Factors ----
@@ -106,8 +101,8 @@ class ContractionFinder {
     const bool is_rounding =
         IsFloatingPoint(from) && IsFloatingPoint(to) && HoldsAllValues(from, to);
     if (is_rounding || (are_integers && Bits(from) >= Bits(to))) return inner;
-    return NoContraction("products are ", are_integers ? "cut off" : "rounded", " to ", Name(from),
-                         " before they are added up in ", Name(to));
+    return InvalidArgument("products are ", are_integers ? "cut off" : "rounded", " to ",
+                           Name(from), " before they are added up in ", Name(to));
   }
 
   Result<Factors> FactorsOfF() const {
@@ -134,20 +129,20 @@ class ContractionFinder {
         factors.terms.push_back(n);
       }
       if (factors.terms.size() + open.size() > kMostFactors) {
-        return NoContraction("f is a product of more than ", kMostFactors, " factors");
+        return InvalidArgument("f is a product of more than ", kMostFactors, " factors");
       }
     }
     if (factors.terms.size() >= 2) return factors;
-    if (factors.terms.empty()) return NoContraction("f depends on no reduced dimension");
+    if (factors.terms.empty()) return InvalidArgument("f depends on no reduced dimension");
     int term = factors.terms[0];
     while (instructions_[term].op == ScalarOp::kCast || instructions_[term].op == ScalarOp::kNeg) {
       term = instructions_[term].operands[0];
     }
     const ScalarOp op = instructions_[term].op;
     if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
-      return NoContraction("f is a sum, and sums of products are not taken apart");
+      return InvalidArgument("f is a sum, and sums of products are not taken apart");
     }
-    return NoContraction("f is no product of two values that depend on reduced dimensions");
+    return InvalidArgument("f is no product of two values that depend on reduced dimensions");
   }
 
   // ---- Sides ----
@@ -185,10 +180,11 @@ class ContractionFinder {
     }
     if (best.has_value()) return *best;
     if (fewest_of_one_side.has_value()) {
-      return NoContraction("not both operands depend on ", NamesOf(*fewest_of_one_side), ", which ",
-                           std::popcount(*fewest_of_one_side) == 1 ? "is" : "are", " reduced");
+      return InvalidArgument("not both operands depend on ", NamesOf(*fewest_of_one_side),
+                             ", which ", std::popcount(*fewest_of_one_side) == 1 ? "is" : "are",
+                             " reduced");
     }
-    return NoContraction("at most one operand has a kept dimension of its own");
+    return InvalidArgument("at most one operand has a kept dimension of its own");
   }
 
   std::string NamesOf(DimensionSet set) const {
@@ -208,7 +204,7 @@ class ContractionFinder {
   // Dimensions by strides, those without one as they are, first.
   static std::vector<int> Descending(std::vector<int> dimensions,
                                      const std::vector<int64_t>& strides) {
-    std::stable_sort(dimensions.begin(), dimensions.end(), [&](int d, int other) {
+    std::ranges::stable_sort(dimensions, [&](int d, int other) {
       return std::abs(strides[d]) > std::abs(strides[other]);
     });
     return dimensions;
@@ -266,7 +262,7 @@ class ContractionFinder {
       if (instruction.op == ScalarOp::kParameter)
         operand.parameters.push_back(instruction.parameter);
     }
-    std::sort(operand.parameters.begin(), operand.parameters.end());
+    std::ranges::sort(operand.parameters);
     const ScalarInstruction& value =
         operand.function.instructions()[operand.function.result_instructions()[0]];
     if (value.op == ScalarOp::kParameter && !e_.is_index(value.parameter)) {
@@ -380,7 +376,7 @@ bool HasAllValues(ScalarType type, const ScalarFunction& function) {
     }
   }
   const std::vector<int>& results = function.result_instructions();
-  return std::all_of(results.begin(), results.end(), [&](int result) { return has[result]; });
+  return std::ranges::all_of(results, [&](int result) { return has[result]; });
 }
 
 std::string ToText(const Expression& expression, const ContractionForm& form) {

@@ -7,7 +7,6 @@
 // says, as all index functions are affine. Nothing is transposed or laid out anew.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -12,8 +12,8 @@ namespace mdh {
 
 Result<ElementType> ElementType::Record(std::vector<TypedName> fields) {
   if (fields.empty() || fields.size() > kMaxFields) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a record has ", fields.size(), " fields; it must have 1 to ", kMaxFields));
+    return InvalidArgument("a record has ", fields.size(), " fields; it must have 1 to ",
+                           kMaxFields);
   }
   ElementType record(fields[0].type);
   record.fields_.clear();
@@ -21,12 +21,10 @@ Result<ElementType> ElementType::Record(std::vector<TypedName> fields) {
   int end = 0, largest = 1;
   for (const TypedName& field : fields) {
     if (!IsIdentifier(field.name)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", field.name, "' is no name for a field of a record"));
+      return InvalidArgument("'", field.name, "' is no name for a field of a record");
     }
     if (!names.insert(field.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two fields of a record are called '", field.name, "'"));
+      return InvalidArgument("two fields of a record are called '", field.name, "'");
     }
     const int size = SizeBytes(field.type);
     const int offset = (end + size - 1) / size * size;

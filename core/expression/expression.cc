@@ -2,7 +2,6 @@
 #include "core/expression/expression.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "core/base/round.h"
@@ -47,9 +46,7 @@ Expression::Expression(ExpressionSpec spec)
   store_accesses_ = AllAccesses(read);
   if (!read.empty()) passed_inputs_ = spec_.inputs;
   for (const Buffer& buffer : read) {
-    const auto known =
-        std::find_if(passed_inputs_.begin(), passed_inputs_.end(),
-                     [&](const Buffer& passed) { return passed.name == buffer.name; });
+    const auto known = std::ranges::find(passed_inputs_, buffer.name, &Buffer::name);
     passed_store_inputs_.push_back(static_cast<int>(known - passed_inputs_.begin()));
     if (known == passed_inputs_.end()) passed_inputs_.push_back(buffer);
   }
@@ -58,7 +55,7 @@ Expression::Expression(ExpressionSpec spec)
 int64_t Buffer::elements() const {
   int64_t last = 0;
   const std::vector<int64_t> stride = strides();
-  if (std::count(extents.begin(), extents.end(), 0) > 0) return 0;
+  if (std::ranges::count(extents, 0) > 0) return 0;
   for (size_t x = 0; x < extents.size(); ++x) last += (extents[x] - 1) * stride[x];
   return last + 1;
 }

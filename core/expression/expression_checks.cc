@@ -1,7 +1,6 @@
 // Expression::Create: every check that makes an expression valid.
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -25,9 +24,8 @@ using PlaceKind = ExpressionPlace::Kind;
 
 Status CheckDimensions(const std::vector<Dimension>& dimensions) {
   if (dimensions.empty() || dimensions.size() > Expression::kMaxDimensions) {
-    return absl::InvalidArgumentError(absl::StrCat("md_hom has ", dimensions.size(),
-                                                   " dimensions; it must have 1 to ",
-                                                   Expression::kMaxDimensions));
+    return InvalidArgument("md_hom has ", dimensions.size(), " dimensions; it must have 1 to ",
+                           Expression::kMaxDimensions);
   }
   std::set<absl::string_view> names;
   int64_t points = 1;
@@ -35,27 +33,26 @@ Status CheckDimensions(const std::vector<Dimension>& dimensions) {
     const Dimension& dimension = dimensions[d];
     const ExpressionPlace place{PlaceKind::kDimension, d};
     if (!IsIdentifier(dimension.name)) {
-      return InvalidAt(place, absl::StrCat("'", dimension.name, "' is no name for a dimension"));
+      return InvalidAt(place, "'", dimension.name, "' is no name for a dimension");
     }
     if (!names.insert(dimension.name).second) {
-      return InvalidAt(place, absl::StrCat("two dimensions are called '", dimension.name, "'"));
+      return InvalidAt(place, "two dimensions are called '", dimension.name, "'");
     }
     if (dimension.size < 0) {
-      return InvalidAt(place, absl::StrCat("the size of dimension '", dimension.name, "' is ",
-                                           dimension.size, "; it must not be negative"));
+      return InvalidAt(place, "the size of dimension '", dimension.name, "' is ", dimension.size,
+                       "; it must not be negative");
     }
     // An empty dimension does not make room for others.
     if (!MultiplyInto(&points, std::max<int64_t>(dimension.size, 1))) {
-      return TooLarge(place, absl::StrCat("the number of points of all dimensions up to '",
-                                          dimension.name, "' does not fit in 63 bits"));
+      return TooLarge(place, "the number of points of all dimensions up to '", dimension.name,
+                      "' does not fit in 63 bits");
     }
   }
   return absl::OkStatus();
 }
 
 Buffer* FindBuffer(std::vector<Buffer>& buffers, absl::string_view name) {
-  const auto found = std::find_if(buffers.begin(), buffers.end(),
-                                  [&](const Buffer& buffer) { return buffer.name == name; });
+  const auto found = std::ranges::find(buffers, name, &Buffer::name);
   return found == buffers.end() ? nullptr : &*found;
 }
 
@@ -66,7 +63,7 @@ Status CheckBufferNames(const ExpressionSpec& spec) {
                         std::set<absl::string_view>& taken) -> Status {
     for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
       if (taken.insert(buffers[b].name).second) continue;
-      return InvalidAt({kind, b}, absl::StrCat("two buffers are called '", buffers[b].name, "'"));
+      return InvalidAt({kind, b}, "two buffers are called '", buffers[b].name, "'");
     }
     return absl::OkStatus();
   };
@@ -104,20 +101,18 @@ Status CheckParametersOf(const ScalarFunction& function, PlaceKind place,
   int previous = -1;
   for (const int d : index_dimensions) {
     if (d <= previous || d >= static_cast<int>(rank)) {
-      return InvalidAt({place},
-                       absl::StrCat("the dimensions whose indices ", function.name(),
-                                    " takes must be ascending numbers below ", rank, ", not (",
-                                    absl::StrJoin(index_dimensions, ", "), ")"));
+      return InvalidAt({place}, "the dimensions whose indices ", function.name(),
+                       " takes must be ascending numbers below ", rank, ", not (",
+                       absl::StrJoin(index_dimensions, ", "), ")");
     }
     previous = d;
     entries.push_back({nullptr, ScalarType::kInt64});
   }
   const std::vector<TypedName>& names = function.parameters();
   if (names.size() != entries.size()) {
-    return InvalidAt(
-        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
-                              " parameters, but ", view, " ", entries.size(),
-                              index_dimensions.empty() ? " accesses" : " accesses and indices"));
+    return InvalidAt({place}, "function '", function.name(), "' has ", names.size(),
+                     " parameters, but ", view, " ", entries.size(),
+                     index_dimensions.empty() ? " accesses" : " accesses and indices");
   }
   for (size_t n = 0; n < names.size(); ++n) {
     if (names[n].type == entries[n].type) continue;
@@ -125,9 +120,9 @@ Status CheckParametersOf(const ScalarFunction& function, PlaceKind place,
         entries[n].result != nullptr   ? absl::StrCat("result '", entries[n].result->name, "'")
         : entries[n].buffer == nullptr ? "an index"
                                        : absl::StrCat("buffer '", entries[n].buffer->name, "'");
-    return InvalidAt({place}, absl::StrCat("function '", function.name(), "': parameter '",
-                                           names[n].name, "' has type ", Name(names[n].type),
-                                           ", but ", what, " has type ", Name(entries[n].type)));
+    return InvalidAt({place}, "function '", function.name(), "': parameter '", names[n].name,
+                     "' has type ", Name(names[n].type), ", but ", what, " has type ",
+                     Name(entries[n].type));
   }
   return absl::OkStatus();
 }
@@ -160,17 +155,15 @@ Status CheckStoredResults(const ExpressionSpec& spec) {
   const PlaceKind place = spec.store.has_value() ? PlaceKind::kStoreFunction : PlaceKind::kFunction;
   const std::vector<TypedName>& names = function.results();
   if (names.size() != entries.size()) {
-    return InvalidAt(
-        {place}, absl::StrCat("function '", function.name(), "' has ", names.size(),
-                              " results, but the output view has ", entries.size(), " accesses"));
+    return InvalidAt({place}, "function '", function.name(), "' has ", names.size(),
+                     " results, but the output view has ", entries.size(), " accesses");
   }
   for (size_t n = 0; n < names.size(); ++n) {
     const bool is_bool = names[n].type == ScalarType::kBool;
     if (is_bool == (entries[n].type == ScalarType::kBool)) continue;
-    return InvalidAt({place},
-                     absl::StrCat("function '", function.name(), "': result '", names[n].name,
-                                  "' has type ", Name(names[n].type), ", but buffer '",
-                                  entries[n].buffer->name, "' has type ", Name(entries[n].type)));
+    return InvalidAt({place}, "function '", function.name(), "': result '", names[n].name,
+                     "' has type ", Name(names[n].type), ", but buffer '", entries[n].buffer->name,
+                     "' has type ", Name(entries[n].type));
   }
   return absl::OkStatus();
 }
@@ -182,14 +175,12 @@ Status CheckLemma1(const ExpressionSpec& spec, int first, int second,
   const CombineOperator& b = spec.combine_operators[second];
   const std::optional<std::string> counterexample =
       InterchangeCounterexample(a.function(), b.function(), samples);
-  return InvalidAt(
-      {PlaceKind::kCombineOperator, second},
-      absl::StrCat("combine operators '", a.ToString(), "' of dimension '",
-                   spec.dimensions[first].name, "' and '", b.ToString(), "' of dimension '",
-                   spec.dimensions[second].name,
+  return InvalidAt({PlaceKind::kCombineOperator, second}, "combine operators '", a.ToString(),
+                   "' of dimension '", spec.dimensions[first].name, "' and '", b.ToString(),
+                   "' of dimension '", spec.dimensions[second].name,
                    "' differ, so that the result would depend on which dimension is combined first",
                    counterexample.has_value() ? absl::StrCat(": ", *counterexample) : "",
-                   "; all dimensions but those with ++ must have the same function"));
+                   "; all dimensions but those with ++ must have the same function");
 }
 
 // Also tells the operators whether they keep the order.
@@ -217,20 +208,17 @@ Status CheckResultsOfNothing(const ExpressionSpec& spec) {
     empty = d;
   }
   if (empty < 0 || spec.combine_operators[empty].identity().has_value()) return absl::OkStatus();
-  return InvalidAt(
-      {PlaceKind::kCombineOperator, empty},
-      absl::StrCat("dimension '", spec.dimensions[empty].name, "' is empty, and combine operator '",
-                   spec.combine_operators[empty].ToString(),
-                   "' has no identity, which its results would be"));
+  return InvalidAt({PlaceKind::kCombineOperator, empty}, "dimension '", spec.dimensions[empty].name,
+                   "' is empty, and combine operator '", spec.combine_operators[empty].ToString(),
+                   "' has no identity, which its results would be");
 }
 
 Status CheckCombineOperators(ExpressionSpec* to_check) {
   const ExpressionSpec& spec = *to_check;
   const std::vector<CombineOperator>& operators = spec.combine_operators;
   if (operators.size() != spec.dimensions.size()) {
-    return InvalidAt({PlaceKind::kCombineOperator},
-                     absl::StrCat("md_hom has ", operators.size(), " combine operators for ",
-                                  spec.dimensions.size(), " dimensions"));
+    return InvalidAt({PlaceKind::kCombineOperator}, "md_hom has ", operators.size(),
+                     " combine operators for ", spec.dimensions.size(), " dimensions");
   }
   int first = -1, count = 0;
   const std::vector<ResultTuple> samples = SampleResults(spec.function);
@@ -238,12 +226,12 @@ Status CheckCombineOperators(ExpressionSpec* to_check) {
     if (operators[d].is_concat()) continue;
     const std::vector<TypedName>& combined = operators[d].function().results();
     const std::vector<TypedName>& results = spec.function.results();
-    if (!std::equal(combined.begin(), combined.end(), results.begin(), results.end(),
-                    [](const TypedName& a, const TypedName& b) { return a.type == b.type; })) {
-      return InvalidAt({PlaceKind::kCombineOperator, d},
-                       absl::StrCat("combine operator '", operators[d].ToString(),
-                                    "' does not combine values of the types of the results of '",
-                                    spec.function.name(), "'"));
+    if (!std::ranges::equal(combined, results, [](const TypedName& a, const TypedName& b) {
+          return a.type == b.type;
+        })) {
+      return InvalidAt(
+          {PlaceKind::kCombineOperator, d}, "combine operator '", operators[d].ToString(),
+          "' does not combine values of the types of the results of '", spec.function.name(), "'");
     }
     if (first < 0) first = d;
     ++count;
@@ -278,9 +266,8 @@ Status CheckNotReduced(const ExpressionSpec& spec, const std::vector<Buffer>& bu
               buffer.accesses[a].indices[x].coefficients[d] == 0) {
             continue;
           }
-          return InvalidAt({place, b, a, x},
-                           absl::StrCat(what, " '", buffer.name, "', access ", a, ", index ", x,
-                                        " uses ", ReducedDimension(spec, d), why));
+          return InvalidAt({place, b, a, x}, what, " '", buffer.name, "', access ", a, ", index ",
+                           x, " uses ", ReducedDimension(spec, d), why);
         }
       }
     }
@@ -293,10 +280,8 @@ Status CheckNothingReducedIsUsed(const ExpressionSpec& spec) {
   if (!spec.store.has_value()) return absl::OkStatus();
   for (const int d : spec.store->index_dimensions) {
     if (!spec.combine_operators[d].is_point_wise()) continue;
-    return InvalidAt(
-        {PlaceKind::kStoreFunction},
-        absl::StrCat("store function '", spec.store->function.name(), "' takes the index of ",
-                     ReducedDimension(spec, d), kOncePerResult));
+    return InvalidAt({PlaceKind::kStoreFunction}, "store function '", spec.store->function.name(),
+                     "' takes the index of ", ReducedDimension(spec, d), kOncePerResult);
   }
   return CheckNotReduced(spec, spec.store->inputs, PlaceKind::kStoreInput,
                          "input of the store function", kOncePerResult);
@@ -315,10 +300,9 @@ Status JoinWithInputs(ExpressionSpec* spec, JoinedStrides* strides) {
     const Buffer* input = FindBuffer(spec->inputs, read.name);
     if (input == nullptr) continue;
     if (!(read.type == input->type)) {
-      return InvalidAt(
-          {PlaceKind::kStoreInput, b},
-          absl::StrCat("buffer '", read.name, "' is of type ", read.type.ToString(),
-                       ", but the input of this name is of type ", input->type.ToString()));
+      return InvalidAt({PlaceKind::kStoreInput, b}, "buffer '", read.name, "' is of type ",
+                       read.type.ToString(), ", but the input of this name is of type ",
+                       input->type.ToString());
     }
     if (!read.extents_given && read.is_dense()) {
       read.extents_given = input->extents_given;
@@ -349,11 +333,10 @@ Status CheckJoinedInputs(const JoinedStrides& strides, ExpressionSpec* spec) {
       is_same = of_read == of_input;
     }
     if (!is_same || read.strides() != input->strides()) {
-      return InvalidAt({PlaceKind::kStoreInput, b},
-                       absl::StrCat("buffer '", read.name, "' has the extents (",
-                                    absl::StrJoin(read.extents, ", "),
-                                    ") here, but others or another layout in inp_view, (",
-                                    absl::StrJoin(input->extents, ", "), ")"));
+      return InvalidAt({PlaceKind::kStoreInput, b}, "buffer '", read.name, "' has the extents (",
+                       absl::StrJoin(read.extents, ", "),
+                       ") here, but others or another layout in inp_view, (",
+                       absl::StrJoin(input->extents, ", "), ")");
     }
     // The common extents may be larger than those of each.
     std::vector<Buffer> joined = {*input, read};
@@ -377,11 +360,9 @@ Status DoubleWrite(const ExpressionSpec& spec, int b, int first, int second,
     return absl::StrCat(PointText(spec.dimensions, point),
                         buffer.accesses.size() > 1 ? absl::StrCat(" of access ", access) : "");
   };
-  return InvalidAt(
-      {PlaceKind::kOutput, b, second},
-      absl::StrCat("output '", buffer.name, "': element (", absl::StrJoin(element, ", "),
-                   ") is written twice, by ", writer(first, collision.first), " and by ",
-                   writer(second, collision.second)));
+  return InvalidAt({PlaceKind::kOutput, b, second}, "output '", buffer.name, "': element (",
+                   absl::StrJoin(element, ", "), ") is written twice, by ",
+                   writer(first, collision.first), " and by ", writer(second, collision.second));
 }
 
 Status CheckWrittenOnce(const ExpressionSpec& spec) {
@@ -400,10 +381,9 @@ Status CheckWrittenOnce(const ExpressionSpec& spec) {
             first == second ? FindSelfCollision(accesses[first], sizes, &steps)
                             : FindCollision(accesses[first], accesses[second], sizes, &steps);
         if (!collision.ok()) {
-          return InvalidAt({PlaceKind::kOutput, b, second},
-                           absl::StrCat("output '", spec.outputs[b].name,
-                                        "': it could not be proven that no element is written "
-                                        "twice; use simpler index functions"));
+          return InvalidAt({PlaceKind::kOutput, b, second}, "output '", spec.outputs[b].name,
+                           "': it could not be proven that no element is written "
+                           "twice; use simpler index functions");
         }
         if (collision->has_value()) return DoubleWrite(spec, b, first, second, **collision);
       }
@@ -416,13 +396,10 @@ Status CheckWrittenOnce(const ExpressionSpec& spec) {
 
 Result<Expression> Expression::Create(ExpressionSpec spec) {
   if (!IsIdentifier(spec.name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", spec.name, "' is no name for an expression"));
+    return InvalidArgument("'", spec.name, "' is no name for an expression");
   }
   MDH_RETURN_IF_ERROR(CheckDimensions(spec.dimensions));
-  if (spec.outputs.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("expression '", spec.name, "' has no output"));
-  }
+  if (spec.outputs.empty()) return InvalidArgument("expression '", spec.name, "' has no output");
   MDH_RETURN_IF_ERROR(CheckBufferNames(spec));
   JoinedStrides joined_strides;
   MDH_RETURN_IF_ERROR(JoinWithInputs(&spec, &joined_strides));

@@ -22,9 +22,9 @@ Collision PointsApart(const Point& difference) {
 }
 
 bool SameLinearPart(const IndexFunction& a, const IndexFunction& b) {
-  return std::equal(
-      a.indices.begin(), a.indices.end(), b.indices.begin(), b.indices.end(),
-      [](const AffineIndex& x, const AffineIndex& y) { return x.coefficients == y.coefficients; });
+  return std::ranges::equal(a.indices, b.indices, [](const AffineIndex& x, const AffineIndex& y) {
+    return x.coefficients == y.coefficients;
+  });
 }
 
 std::vector<IntegerInterval> Differences(absl::Span<const int64_t> sizes) {
@@ -60,7 +60,7 @@ bool FitsArithmetic(const IndexFunction& first, const IndexFunction& second) {
 }
 
 Status CoefficientsTooLarge() {
-  return absl::ResourceExhaustedError("coefficients are too large to compare accesses");
+  return ResourceExhausted("coefficients are too large to compare accesses");
 }
 
 }  // namespace

@@ -47,9 +47,7 @@ class Search {
 
   // Narrows `box` to a single point and returns true, or returns false.
   Result<bool> Solve(Box* box) {
-    if (--*steps_ < 0) {
-      return absl::ResourceExhaustedError("the search for integer solutions was given up");
-    }
+    if (--*steps_ < 0) return ResourceExhausted("the search for integer solutions was given up");
     if (!Propagate(box)) return false;
     int variable = -1;
     Candidates best{};
@@ -84,8 +82,8 @@ class Search {
         if (!PropagateOne(equation, box, &changed)) return false;
       }
     }
-    return std::all_of(equations_.begin(), equations_.end(),
-                       [&](const LinearEquation& equation) { return IsDivisible(equation, *box); });
+    return std::ranges::all_of(
+        equations_, [&](const LinearEquation& equation) { return IsDivisible(equation, *box); });
   }
 
   static bool PropagateOne(const LinearEquation& equation, Box* box, bool* changed) {

@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -60,9 +58,7 @@ ScalarValue Converted(const ScalarValue& value, ScalarType type) {
   return value.type() == type ? value : mdh::Apply(ScalarOp::kCast, type, {value});
 }
 void Convert(const std::vector<TypedName>& to, std::vector<ScalarValue>* values) {
-  for (size_t r = 0; r < values->size(); ++r) {
-    (*values)[r] = Converted((*values)[r], to[r].type);
-  }
+  for (size_t r = 0; r < values->size(); ++r) (*values)[r] = Converted((*values)[r], to[r].type);
 }
 
 // element < 0: the boundary's.
@@ -269,16 +265,14 @@ std::vector<ScalarValue> StoredValues(const Expression& expression,
 Status CheckInputs(const Expression& expression, absl::Span<const BufferBytes> inputs) {
   const std::vector<Buffer>& buffers = expression.passed_inputs();
   if (inputs.size() != buffers.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("expression '", expression.name(), "' has ",
-                                                   buffers.size(), " inputs, but ", inputs.size(),
-                                                   " were given"));
+    return InvalidArgument("expression '", expression.name(), "' has ", buffers.size(),
+                           " inputs, but ", inputs.size(), " were given");
   }
   for (size_t b = 0; b < inputs.size(); ++b) {
     const Buffer& buffer = buffers[b];
     if (static_cast<int64_t>(inputs[b].size()) != buffer.size_bytes()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", buffer.name, "' has ",
-                                                     buffer.size_bytes(), " bytes, but ",
-                                                     inputs[b].size(), " were given"));
+      return InvalidArgument("input '", buffer.name, "' has ", buffer.size_bytes(), " bytes, but ",
+                             inputs[b].size(), " were given");
     }
   }
   return absl::OkStatus();

@@ -70,9 +70,9 @@ Result<NumericsPolicy> ParseNumericsPolicy(std::string_view name) {
   for (const PolicyName& known : kPolicyNames) {
     if (known.name == absl::string_view(name.data(), name.size())) return known.policy;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no numerics policy '", absl::string_view(name.data(), name.size()),
-                   "'; the policies are reassociate, exact, tree, tf32, bf16x3, bf16x6 and fp8"));
+  return InvalidArgument(
+      "there is no numerics policy '", absl::string_view(name.data(), name.size()),
+      "'; the policies are reassociate, exact, tree, tf32, bf16x3, bf16x6 and fp8");
 }
 
 std::string ProductsObstacle(const Expression& expression, NumericsPolicy policy) {

@@ -124,7 +124,7 @@ std::optional<std::map<BoxSet, int64_t>> ValuesByBoxes(const std::vector<Progres
     if ((steps += 2 * parts.size() * parts.size()) > kMaxSteps) return std::nullopt;
     std::vector<int64_t> cuts;
     for (const Part& part : parts) cuts.insert(cuts.end(), {part.first, part.end});
-    std::sort(cuts.begin(), cuts.end());
+    std::ranges::sort(cuts);
     for (size_t c = 0; c + 1 < cuts.size(); ++c) {
       if (cuts[c] == cuts[c + 1]) continue;
       BoxSet in(boxes.size(), false);
@@ -153,7 +153,7 @@ IndexValues ValuesOf(const AffineIndex& index, const std::vector<Dimension>& dim
     if (coefficient < 0) first += coefficient * (size - 1);
     terms.emplace_back(std::abs(coefficient), size);
   }
-  std::sort(terms.begin(), terms.end());
+  std::ranges::sort(terms);
   SumSet sums;
   for (const auto& [stride, count] : terms) sums.Add(stride, count);
   return sums.Values(first);
@@ -177,7 +177,7 @@ IndexValues AtBoundary(const IndexValues& all, int64_t extent, Boundary::Kind bo
 
 std::optional<int64_t> SizeOfUnion(std::vector<ProgressionBox> boxes) {
   std::erase_if(boxes, [](const ProgressionBox& box) { return SizeOf(box) == 0; });
-  std::sort(boxes.begin(), boxes.end());
+  std::ranges::sort(boxes);
   boxes.erase(std::unique(boxes.begin(), boxes.end()), boxes.end());
   if (boxes.empty()) return 0;
   if (boxes.size() == 1) return SizeOf(boxes[0]);

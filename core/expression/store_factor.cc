@@ -72,8 +72,7 @@ class StoreBuilder {
   // Of an access of inp_view, which stands among the inputs of the store function afterwards.
   Read ReadOf(const Expression::AccessRef& ref) {
     const Buffer& read = e_.inputs()[ref.buffer];
-    auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                              [&](const Buffer& known) { return known.name == read.name; });
+    auto input = std::ranges::find(inputs_, read.name, &Buffer::name);
     if (input == inputs_.end()) {
       inputs_.push_back(read);
       input = inputs_.end() - 1;
@@ -85,7 +84,7 @@ class StoreBuilder {
         if (e_.is_reduction(d)) one.coefficients[d] = 0;  // which has one point
       }
     }
-    auto access = std::find(input->accesses.begin(), input->accesses.end(), index);
+    auto access = std::ranges::find(input->accesses, index);
     if (access == input->accesses.end()) {
       input->accesses.push_back(index);
       access = input->accesses.end() - 1;
@@ -105,7 +104,7 @@ class StoreBuilder {
         index_dimensions_.push_back(e_.index_dimension(p));
       }
     }
-    std::sort(index_dimensions_.begin(), index_dimensions_.end());
+    std::ranges::sort(index_dimensions_);
     index_dimensions_.erase(std::unique(index_dimensions_.begin(), index_dimensions_.end()),
                             index_dimensions_.end());
   }
@@ -113,9 +112,9 @@ class StoreBuilder {
   std::string FreeName(std::string name) const {
     const auto is_taken = [&] {
       const auto has_name = [&](const auto& named) { return named.name == name; };
-      return std::any_of(parameters_.begin(), parameters_.end(), has_name) ||
-             std::any_of(e_.dimensions().begin(), e_.dimensions().end(), has_name) ||
-             std::any_of(e_.stored().begin(), e_.stored().end(), has_name);
+      return std::ranges::any_of(parameters_, has_name) ||
+             std::ranges::any_of(e_.dimensions(), has_name) ||
+             std::ranges::any_of(e_.stored(), has_name);
     };
     while (is_taken()) name += "_";
     return name;
@@ -146,13 +145,13 @@ class StoreBuilder {
   }
 
   int ValueOf(const Read& read) const {
-    const auto value = std::find_if(read_values_.begin(), read_values_.end(),
-                                    [&](const auto& known) { return known.first == read; });
+    const auto value =
+        std::ranges::find_if(read_values_, [&](const auto& known) { return known.first == read; });
     return value->second;
   }
 
   int IndexOf(int dimension) const {
-    const auto d = std::find(index_dimensions_.begin(), index_dimensions_.end(), dimension);
+    const auto d = std::ranges::find(index_dimensions_, dimension);
     return index_values_[d - index_dimensions_.begin()];
   }
 
@@ -160,7 +159,7 @@ class StoreBuilder {
   int ArgumentOfFactor(int p) const {
     if (!e_.is_index(p)) return reads_[p].input < 0 ? -1 : ValueOf(reads_[p]);
     const int d = e_.index_dimension(p);
-    const bool is_read = std::binary_search(index_dimensions_.begin(), index_dimensions_.end(), d);
+    const bool is_read = std::ranges::binary_search(index_dimensions_, d);
     return is_read ? IndexOf(d) : -1;
   }
 

@@ -23,7 +23,7 @@ bool KeepsIndicesApart(const Buffer& buffer) {
     if (buffer.given_strides[x] > 0)
       by_stride.emplace_back(buffer.given_strides[x], buffer.extents[x]);
   }
-  std::sort(by_stride.begin(), by_stride.end());
+  std::ranges::sort(by_stride);
   int64_t span = 0;
   for (const auto& [stride, extent] : by_stride) {
     if (extent > 1 && stride <= span) return false;
@@ -36,8 +36,8 @@ bool KeepsIndicesApart(const Buffer& buffer) {
 bool HasSeparateIndices(const IndexFunction& access, const std::vector<Dimension>& dimensions) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (dimensions[d].size == 1) continue;
-    const auto uses = std::count_if(access.indices.begin(), access.indices.end(),
-                                    [&](const AffineIndex& i) { return i.coefficients[d] != 0; });
+    const auto uses = std::ranges::count_if(
+        access.indices, [&](const AffineIndex& i) { return i.coefficients[d] != 0; });
     if (uses > 1) return false;
   }
   return true;
@@ -181,7 +181,7 @@ int64_t LinesOfAccess(const Buffer& buffer, int a, const std::vector<Dimension>&
     terms.emplace_back(std::abs(offset.coefficients[d]) * buffer.type.size_bytes(),
                        dimensions[d].size);
   }
-  std::sort(terms.begin(), terms.end());
+  std::ranges::sort(terms);
   int64_t lines = 1, span = buffer.type.size_bytes();
   for (const auto& [stride, count] : terms) {
     span = AddOrLargest(span, MultiplyOrLargest(stride, count - 1));

@@ -54,8 +54,7 @@ AccessPositions AccessPositionsOf(const Expression& expression, const Buffer& bu
     }
     if (level.count > 1) result.levels.push_back(level);
   }
-  std::sort(result.levels.begin(), result.levels.end(),
-            [](const Level& a, const Level& b) { return a.step > b.step; });
+  std::ranges::sort(result.levels, std::ranges::greater{}, &Level::step);
   Levels merged;
   for (const Level& level : result.levels) {
     if (!merged.empty() && merged.back().step == level.step * level.count) {
@@ -73,8 +72,7 @@ class GapFinder {
  public:
   // All of [0, end) but what the progressions have.
   UnreachedElements Find(std::vector<AccessPositions> progressions, int64_t end) {
-    std::sort(progressions.begin(), progressions.end(),
-              [](const AccessPositions& a, const AccessPositions& b) { return a.first < b.first; });
+    std::ranges::sort(progressions, {}, &AccessPositions::first);
     int64_t at = 0;
     for (size_t n = 0; n < progressions.size();) {
       // Those that reach into each other.
@@ -99,7 +97,7 @@ class GapFinder {
 
  private:
   static bool SameLevels(const Levels& a, const Levels& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Level& x, const Level& y) {
+    return std::ranges::equal(a, b, [](const Level& x, const Level& y) {
       return x.count == y.count && x.step == y.step;
     });
   }
@@ -191,7 +189,7 @@ std::vector<int64_t> PositionStrides(const Buffer& buffer) {
   std::vector<size_t> order(strides.size());
   std::iota(order.begin(), order.end(), size_t{0});
   // Of equal strides at most one has more than one index.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
     return std::pair(strides[a], buffer.extents[a]) < std::pair(strides[b], buffer.extents[b]);
   });
   std::vector<int64_t> positions(strides.size());

@@ -2,9 +2,7 @@
 #include "core/expression/view_checks.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -34,7 +32,7 @@ Result<IndexBounds> BoundsOf(const AffineIndex& index, const std::vector<Dimensi
     if (coefficient == std::numeric_limits<int64_t>::min() ||
         __builtin_mul_overflow(coefficient, last, &term) ||
         __builtin_add_overflow(*bound, term, bound)) {
-      return absl::OutOfRangeError("does not fit in 63 bits");
+      return OutOfRange("does not fit in 63 bits");
     }
     bounds.smallest_at.push_back(coefficient < 0 ? last : 0);
     bounds.largest_at.push_back(coefficient > 0 ? last : 0);
@@ -63,9 +61,8 @@ class ViewChecker {
       accesses += (*buffers)[b].accesses.size();
     }
     if (accesses > Expression::kMaxAccesses) {
-      return absl::InvalidArgumentError(absl::StrCat(view_name(), " has ", accesses,
-                                                     " accesses; at most ",
-                                                     Expression::kMaxAccesses, " are allowed"));
+      return InvalidArgument(view_name(), " has ", accesses, " accesses; at most ",
+                             Expression::kMaxAccesses, " are allowed");
     }
     return absl::OkStatus();
   }
@@ -95,19 +92,16 @@ class ViewChecker {
   Status CheckBuffer(int b, Buffer* buffer) const {
     const ExpressionPlace place{kind_, b};
     if (!IsIdentifier(buffer->name)) {
-      return InvalidAt(place, absl::StrCat("'", buffer->name, "' is no name for a buffer"));
+      return InvalidAt(place, "'", buffer->name, "' is no name for a buffer");
     }
-    if (buffer->accesses.empty()) {
-      return InvalidAt(place, absl::StrCat(Describe(*buffer), " has no access"));
-    }
+    if (buffer->accesses.empty()) return InvalidAt(place, Describe(*buffer), " has no access");
     const size_t rank =
         buffer->extents_given ? buffer->extents.size() : buffer->accesses[0].indices.size();
     buffer->mda_rank = static_cast<int>(dimensions_.size());
     MDH_RETURN_IF_ERROR(CheckShape(b, *buffer, rank));
     MDH_RETURN_IF_ERROR(CheckBoundary(place, *buffer));
     if (buffer->keeps_unreached && is_read()) {
-      return InvalidAt(
-          place, absl::StrCat(Describe(*buffer), " keeps what is not written; only outputs can"));
+      return InvalidAt(place, Describe(*buffer), " keeps what is not written; only outputs can");
     }
     if (!buffer->extents_given) buffer->extents.assign(rank, 0);
     bool leaves = false;
@@ -127,22 +121,20 @@ class ViewChecker {
     for (int a = 0; a < static_cast<int>(buffer.accesses.size()); ++a) {
       const std::vector<AffineIndex>& indices = buffer.accesses[a].indices;
       if (indices.size() != rank) {
-        return InvalidAt({kind_, b, a},
-                         absl::StrCat(Describe(buffer), ", access ", a, " has ", indices.size(),
-                                      " indices, but the buffer has ", rank, " dimensions"));
+        return InvalidAt({kind_, b, a}, Describe(buffer), ", access ", a, " has ", indices.size(),
+                         " indices, but the buffer has ", rank, " dimensions");
       }
       for (int x = 0; x < static_cast<int>(rank); ++x) {
         if (indices[x].coefficients.size() == dimensions_.size()) continue;
-        return InvalidAt({kind_, b, a, x},
-                         absl::StrCat(Describe(buffer), ", access ", a, ", index ", x, " has ",
-                                      indices[x].coefficients.size(), " coefficients for ",
-                                      dimensions_.size(), " dimensions"));
+        return InvalidAt({kind_, b, a, x}, Describe(buffer), ", access ", a, ", index ", x, " has ",
+                         indices[x].coefficients.size(), " coefficients for ", dimensions_.size(),
+                         " dimensions");
       }
     }
     for (size_t x = 0; x < rank; ++x) {
       if (buffer.extents_given && buffer.extents[x] < 0) {
-        return InvalidAt({kind_, b}, absl::StrCat(Describe(buffer), ", extent ", x, " is ",
-                                                  buffer.extents[x], "; it must not be negative"));
+        return InvalidAt({kind_, b}, Describe(buffer), ", extent ", x, " is ", buffer.extents[x],
+                         "; it must not be negative");
       }
     }
     return absl::OkStatus();
@@ -151,20 +143,19 @@ class ViewChecker {
   Status CheckBoundary(const ExpressionPlace& place, const Buffer& buffer) const {
     if (buffer.boundary.kind == Boundary::Kind::kNone) return absl::OkStatus();
     if (kind_ == PlaceKind::kOutput) {
-      return InvalidAt(place, absl::StrCat(Describe(buffer), " has a boundary; only inputs can"));
+      return InvalidAt(place, Describe(buffer), " has a boundary; only inputs can");
     }
     if (!buffer.extents_given) {
-      return InvalidAt(
-          place, absl::StrCat(Describe(buffer), " has a boundary; its extents must be given then"));
+      return InvalidAt(place, Describe(buffer), " has a boundary; its extents must be given then");
     }
     if (buffer.boundary.kind == Boundary::Kind::kClamp) return absl::OkStatus();
     const std::vector<ElementType::Field>& fields = buffer.type.fields();
     const std::vector<ScalarValue>& values = buffer.boundary.values;
-    if (!std::equal(
-            values.begin(), values.end(), fields.begin(), fields.end(),
-            [](const ScalarValue& v, const auto& field) { return v.type() == field.type; })) {
-      return InvalidAt(place, absl::StrCat(Describe(buffer), ": the values of its boundary are no ",
-                                           buffer.type.ToString()));
+    if (!std::ranges::equal(values, fields, [](const ScalarValue& v, const auto& field) {
+          return v.type() == field.type;
+        })) {
+      return InvalidAt(place, Describe(buffer), ": the values of its boundary are no ",
+                       buffer.type.ToString());
     }
     return absl::OkStatus();
   }
@@ -175,13 +166,13 @@ class ViewChecker {
     const std::vector<int64_t> strides = std::move(buffer->given_strides);
     buffer->given_strides.clear();
     if (strides.size() != buffer->extents.size()) {
-      return InvalidAt(place, absl::StrCat(Describe(*buffer), " has ", strides.size(),
-                                           " strides for ", buffer->extents.size(), " dimensions"));
+      return InvalidAt(place, Describe(*buffer), " has ", strides.size(), " strides for ",
+                       buffer->extents.size(), " dimensions");
     }
     for (size_t x = 0; x < strides.size(); ++x) {
       if (strides[x] >= 0) continue;
-      return InvalidAt(place, absl::StrCat(Describe(*buffer), ", stride ", x, " is ", strides[x],
-                                           "; it must not be negative"));
+      return InvalidAt(place, Describe(*buffer), ", stride ", x, " is ", strides[x],
+                       "; it must not be negative");
     }
     MDH_RETURN_IF_ERROR(CheckSize(place, *buffer));
     if (strides == buffer->strides()) return absl::OkStatus();
@@ -191,10 +182,8 @@ class ViewChecker {
           FindSelfCollision({{{strides, 0}}}, buffer->extents, &steps);
       if (!collision.ok() || collision->has_value()) {
         return InvalidAt(
-            place,
-            absl::StrCat(Describe(*buffer), ": with the strides (", absl::StrJoin(strides, ", "),
-                         ") ", collision.ok() ? "two elements" : "it may be that two elements",
-                         " share memory"));
+            place, Describe(*buffer), ": with the strides (", absl::StrJoin(strides, ", "), ") ",
+            collision.ok() ? "two elements" : "it may be that two elements", " share memory");
       }
     }
     buffer->given_strides = strides;
@@ -207,32 +196,30 @@ class ViewChecker {
     const AffineIndex& index = buffer->accesses[place.access].indices[place.index];
     const Result<IndexBounds> bounds = BoundsOf(index, dimensions_);
     if (!bounds.ok() || bounds->largest == std::numeric_limits<int64_t>::max()) {
-      return TooLarge(place, absl::StrCat(Describe(*buffer), AtIndex(place),
-                                          ": the index does not fit in 63 bits"));
+      return TooLarge(place, Describe(*buffer), AtIndex(place),
+                      ": the index does not fit in 63 bits");
     }
     if (!HasValues(index, dimensions_)) return absl::OkStatus();
     int64_t& extent = buffer->extents[place.index];
     if (buffer->boundary.kind != Boundary::Kind::kNone) {
       if (extent == 0 && buffer->boundary.kind == Boundary::Kind::kClamp) {
-        return InvalidAt(place, absl::StrCat(Describe(*buffer), ": extent ", place.index,
-                                             " is 0, so that there is no nearest element inside"));
+        return InvalidAt(place, Describe(*buffer), ": extent ", place.index,
+                         " is 0, so that there is no nearest element inside");
       }
       *leaves = *leaves || bounds->smallest < 0 || bounds->largest >= extent;
       return absl::OkStatus();
     }
     if (bounds->smallest < 0) {
-      return TooLarge(
-          place, absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->smallest, " at ",
-                              PointText(dimensions_, bounds->smallest_at),
-                              "; it must not be negative", HowToReadOutside()));
+      return TooLarge(place, Describe(*buffer), AtIndex(place), " is ", bounds->smallest, " at ",
+                      PointText(dimensions_, bounds->smallest_at), "; it must not be negative",
+                      HowToReadOutside());
     }
     if (!buffer->extents_given) {
       extent = std::max(extent, bounds->largest + 1);
     } else if (bounds->largest >= extent) {
-      return TooLarge(
-          place, absl::StrCat(Describe(*buffer), AtIndex(place), " is ", bounds->largest, " at ",
-                              PointText(dimensions_, bounds->largest_at), ", but the extent is ",
-                              extent, HowToReadOutside()));
+      return TooLarge(place, Describe(*buffer), AtIndex(place), " is ", bounds->largest, " at ",
+                      PointText(dimensions_, bounds->largest_at), ", but the extent is ", extent,
+                      HowToReadOutside());
     }
     return absl::OkStatus();
   }
@@ -249,9 +236,8 @@ class ViewChecker {
       fits = MultiplyInto(&term, buffer.extents[x]) && !__builtin_add_overflow(last, term, &last);
     }
     if (fits && (buffer.is_dense() || MultiplyInto(&bytes, last))) return absl::OkStatus();
-    return TooLarge(place,
-                    absl::StrCat("the size of ", Describe(buffer), " with the extents (",
-                                 absl::StrJoin(buffer.extents, ", "), ") does not fit in 63 bits"));
+    return TooLarge(place, "the size of ", Describe(buffer), " with the extents (",
+                    absl::StrJoin(buffer.extents, ", "), ") does not fit in 63 bits");
   }
 
   // Offsets of elements are computed as affine functions too: no term of them may overflow.
@@ -274,8 +260,8 @@ class ViewChecker {
         }
       }
       if (!fits || !BoundsOf(offset, dimensions_).ok()) {
-        return TooLarge({kind_, b, a}, absl::StrCat(Describe(buffer), ", access ", a,
-                                                    ": the offset does not fit in 63 bits"));
+        return TooLarge({kind_, b, a}, Describe(buffer), ", access ", a,
+                        ": the offset does not fit in 63 bits");
       }
     }
     return absl::OkStatus();

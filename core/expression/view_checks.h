@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/expression/expression.h"
@@ -21,11 +20,13 @@ Status CheckView(ExpressionPlace::Kind kind, const std::vector<Dimension>& dimen
                  std::vector<Buffer>* buffers);
 
 // InvalidArgument and OutOfRange with a place.
-inline Status InvalidAt(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::InvalidArgumentError(message), place);
+template <typename... Parts>
+Status InvalidAt(const ExpressionPlace& place, const Parts&... message) {
+  return AtPlace(InvalidArgument(message...), place);
 }
-inline Status TooLarge(const ExpressionPlace& place, absl::string_view message) {
-  return AtPlace(absl::OutOfRangeError(message), place);
+template <typename... Parts>
+Status TooLarge(const ExpressionPlace& place, const Parts&... message) {
+  return AtPlace(OutOfRange(message...), place);
 }
 
 // False if the product does not fit.

@@ -32,7 +32,7 @@ constexpr char kCallOnThreads[] =
 
 bool IsRuntime(absl::string_view path) {
   const absl::string_view file = path.substr(path.rfind('/') + 1);
-  return std::any_of(std::begin(kRuntimes), std::end(kRuntimes), [&](absl::string_view name) {
+  return std::ranges::any_of(kRuntimes, [&](absl::string_view name) {
     if (!absl::StartsWith(file, name) || file.size() == name.size()) return false;
     return absl::StrContains("-.", file[name.size()]) && absl::StrContains(file, ".so");
   });
@@ -79,7 +79,7 @@ std::string CallSource(const KernelCall& call) {
 
 std::vector<std::string> CallOptions(const KernelCall& call, std::vector<std::string> options) {
   if (call.stages > 0) {
-    options.erase(std::remove(options.begin(), options.end(), "-fopenmp"), options.end());
+    std::erase(options, "-fopenmp");
   }
   return options;
 }
@@ -94,9 +94,8 @@ Result<OpenMpRuntime> FindOpenMpRuntime() {
       Find(library, "omp_get_thread_num", &runtime.thread)) {
     return runtime;
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("there is no OpenMP runtime to run kernels on: neither ", kFiles[0], " nor ",
-                   kFiles[1], " can be loaded"));
+  return FailedPrecondition("there is no OpenMP runtime to run kernels on: neither ", kFiles[0],
+                            " nor ", kFiles[1], " can be loaded");
 }
 
 Result<int> ThreadsOfOpenMp() {

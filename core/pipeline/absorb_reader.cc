@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/inverse_view.h"
 #include "core/pipeline/step_builder.h"
 
@@ -84,9 +83,8 @@ class ReaderAbsorber {
           point = InversePoint(read, reader.dimensions(), *written, results, view.extents, false);
         }
         if (!point.has_value() || (!point_.empty() && *point != point_)) {
-          return Obstacle(absl::StrCat("the points of '", reader.name(),
-                                       "' are not the results of '", producer_.expression.name(),
-                                       "' one by one"));
+          return Obstacle("the points of '", reader.name(), "' are not the results of '",
+                          producer_.expression.name(), "' one by one");
         }
         point_ = *std::move(point);
       }
@@ -103,7 +101,7 @@ class ReaderAbsorber {
   }
 
   const Buffer& Written(int buffer) const {
-    const auto output = std::find(producer_.outputs.begin(), producer_.outputs.end(), buffer);
+    const auto output = std::ranges::find(producer_.outputs, buffer);
     return producer_.expression.outputs()[output - producer_.outputs.begin()];
   }
 
@@ -169,14 +167,14 @@ class ReaderAbsorber {
 Result<Pipeline> AbsorbReader(const Pipeline& pipeline, int producer, int consumer) {
   const PipelineStep& from = pipeline.steps()[producer];
   const PipelineStep& to = pipeline.steps()[consumer];
-  const bool reads = std::any_of(to.inputs.begin(), to.inputs.end(),
-                                 [&](int input) { return pipeline.writer(input) == producer; });
+  const bool reads =
+      std::ranges::any_of(to.inputs, [&](int input) { return pipeline.writer(input) == producer; });
   if (!reads) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
-                                 from.expression.name(), "' writes"));
+    return Obstacle("'", to.expression.name(), "' reads nothing of what '", from.expression.name(),
+                    "' writes");
   }
   if (to.expression.has_reduction() || to.expression.has_prefix_sum()) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' combines points"));
+    return Obstacle("'", to.expression.name(), "' combines points");
   }
   MDH_ASSIGN_OR_RETURN(PipelineStep absorbed,
                        ReaderAbsorber(pipeline, producer, consumer).Absorbed());

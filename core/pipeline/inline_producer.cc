@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/inverse_view.h"
 #include "core/pipeline/step_builder.h"
 
@@ -65,12 +64,11 @@ class ProducerInliner {
                                    FunctionBuilder* builder) {
     const bool leaves = Leaves(view, a, builder_.dimensions());
     if (leaves && view.boundary.kind == Boundary::Kind::kClamp) {
-      return Obstacle(absl::StrCat("'", consumer_.expression.name(), "' reads '", view.name,
-                                   "' clamped at its border, which is no affine index"));
+      return Obstacle("'", consumer_.expression.name(), "' reads '", view.name,
+                      "' clamped at its border, which is no affine index");
     }
     const auto output =
-        static_cast<int>(std::find(producer_.outputs.begin(), producer_.outputs.end(), buffer) -
-                         producer_.outputs.begin());
+        static_cast<int>(std::ranges::find(producer_.outputs, buffer) - producer_.outputs.begin());
     const Buffer& written = producer_.expression.outputs()[output];
     for (int w = 0; w < static_cast<int>(written.accesses.size()); ++w) {
       std::optional<std::vector<AffineIndex>> indices =
@@ -82,9 +80,9 @@ class ProducerInliner {
       if (leaves) values = OrOutside(view, a, values, builder);
       return values;
     }
-    return Obstacle(absl::StrCat("which point of '", producer_.expression.name(), "' writes what '",
-                                 consumer_.expression.name(), "' reads of '", view.name,
-                                 "' does not follow from its indices"));
+    return Obstacle("which point of '", producer_.expression.name(), "' writes what '",
+                    consumer_.expression.name(), "' reads of '", view.name,
+                    "' does not follow from its indices");
   }
 
   // What the producer writes by an access of an output, as it is stored.
@@ -167,15 +165,13 @@ Result<PipelineStep> WithOutputs(const Pipeline& pipeline, const PipelineStep& s
 Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int consumer) {
   const PipelineStep& from = pipeline.steps()[producer];
   const PipelineStep& to = pipeline.steps()[consumer];
-  const auto reads = [&](int output) {
-    return std::count(to.inputs.begin(), to.inputs.end(), output) > 0;
-  };
-  if (std::none_of(from.outputs.begin(), from.outputs.end(), reads)) {
-    return Obstacle(absl::StrCat("'", to.expression.name(), "' reads nothing of what '",
-                                 from.expression.name(), "' writes"));
+  const auto reads = [&](int output) { return std::ranges::count(to.inputs, output) > 0; };
+  if (std::ranges::none_of(from.outputs, reads)) {
+    return Obstacle("'", to.expression.name(), "' reads nothing of what '", from.expression.name(),
+                    "' writes");
   }
   if (from.expression.has_reduction() || from.expression.has_prefix_sum()) {
-    return Obstacle(absl::StrCat("'", from.expression.name(), "' combines points"));
+    return Obstacle("'", from.expression.name(), "' combines points");
   }
   MDH_ASSIGN_OR_RETURN(PipelineStep inlined,
                        ProducerInliner(pipeline, producer, consumer).Consumer());
@@ -189,7 +185,7 @@ Result<Pipeline> InlineProducer(const Pipeline& pipeline, int producer, int cons
   PipelineSpec spec = pipeline.spec();
   std::vector<PipelineStep>& steps = spec.steps;
   steps[consumer] = std::move(inlined);
-  const auto kept = std::count(is_kept.begin(), is_kept.end(), true);
+  const auto kept = std::ranges::count(is_kept, true);
   if (kept == 0) {
     steps.erase(steps.begin() + producer);
   } else if (kept < static_cast<int64_t>(is_kept.size())) {

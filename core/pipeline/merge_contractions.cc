@@ -45,8 +45,8 @@ Result<PipelineStep> MergedStep(const Pipeline& pipeline, const PipelineStep& fr
       InversePoint(inner.outputs()[0].accesses[0], written_over, view.accesses[factor.access],
                    outer.dimensions(), view.extents, /*only_inside=*/false);
   if (!point.has_value()) {
-    return Obstacle(absl::StrCat("which point of '", inner.name(), "' writes what '", outer.name(),
-                                 "' reads does not follow from its indices"));
+    return Obstacle("which point of '", inner.name(), "' writes what '", outer.name(),
+                    "' reads does not follow from its indices");
   }
   for (int d = 0; d < inner.rank(); ++d) {
     AffineIndex& index = (*point)[d];
@@ -82,19 +82,18 @@ Result<Pipeline> MergeContractions(const Pipeline& pipeline, int producer, int c
   const ScalarType type = to.expression.function().results()[0].type;
   if (buffer.role != PipelineBuffer::Role::kTemporary ||
       pipeline.Readers(temporary) != std::vector<int>{consumer}) {
-    return Obstacle(
-        absl::StrCat("'", buffer.name, "' is not for '", to.expression.name(), "' alone"));
+    return Obstacle("'", buffer.name, "' is not for '", to.expression.name(), "' alone");
   }
   if (from.expression.function().results()[0].type != type || buffer.type != ElementType(type)) {
-    return Obstacle(absl::StrCat("'", from.expression.name(), "', '", buffer.name, "' and '",
-                                 to.expression.name(), "' have different types"));
+    return Obstacle("'", from.expression.name(), "', '", buffer.name, "' and '",
+                    to.expression.name(), "' have different types");
   }
   const ProductFactor* found = nullptr;
   for (const ProductFactor& factor : outer) {
     if (to.inputs[factor.buffer] != temporary) continue;
     if (found != nullptr || !factor.is_plain()) {
-      return Obstacle(absl::StrCat("'", to.expression.name(), "' has '", buffer.name,
-                                   "' not once as a factor by itself"));
+      return Obstacle("'", to.expression.name(), "' has '", buffer.name,
+                      "' not once as a factor by itself");
     }
     found = &factor;
   }

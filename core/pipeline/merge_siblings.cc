@@ -15,19 +15,17 @@ Status CheckAreSiblings(const Pipeline& pipeline, int first, int second) {
   const Expression& b = pipeline.steps()[second].expression;
   if (first == second) return Obstacle("a step is no sibling of itself");
   if (DependsOn(pipeline, first, second) || DependsOn(pipeline, second, first)) {
-    return Obstacle(
-        absl::StrCat("one of '", a.name(), "' and '", b.name(), "' needs what the other writes"));
+    return Obstacle("one of '", a.name(), "' and '", b.name(), "' needs what the other writes");
   }
   if (a.rank() != b.rank()) return Obstacle("the steps have different numbers of dimensions");
   for (int d = 0; d < a.rank(); ++d) {
     if (a.dimensions()[d].size != b.dimensions()[d].size) {
-      return Obstacle(absl::StrCat("dimension ", d + 1, " has the sizes ", a.dimensions()[d].size,
-                                   " and ", b.dimensions()[d].size));
+      return Obstacle("dimension ", d + 1, " has the sizes ", a.dimensions()[d].size, " and ",
+                      b.dimensions()[d].size);
     }
     if (a.is_reduction(d) != b.is_reduction(d) || a.is_prefix_sum(d) != b.is_prefix_sum(d)) {
-      return Obstacle(absl::StrCat("dimension ", d + 1, " is combined by ",
-                                   a.combine_operators()[d].ToString(), " and by ",
-                                   b.combine_operators()[d].ToString()));
+      return Obstacle("dimension ", d + 1, " is combined by ", a.combine_operators()[d].ToString(),
+                      " and by ", b.combine_operators()[d].ToString());
     }
   }
   return absl::OkStatus();

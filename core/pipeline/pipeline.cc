@@ -54,7 +54,7 @@ std::vector<int> Pipeline::Readers(int buffer) const {
   std::vector<int> readers;
   for (int s = 0; s < static_cast<int>(steps().size()); ++s) {
     const std::vector<int>& inputs = steps()[s].inputs;
-    if (std::count(inputs.begin(), inputs.end(), buffer) > 0) readers.push_back(s);
+    if (std::ranges::count(inputs, buffer) > 0) readers.push_back(s);
   }
   return readers;
 }

@@ -16,8 +16,9 @@ namespace {
 using Role = PipelineBuffer::Role;
 using StepPlace = PipelinePlace::Kind;
 
-Status PipelineError(const PipelinePlace& place, absl::string_view message) {
-  return AtPipelinePlace(absl::InvalidArgumentError(message), place);
+template <typename... Parts>
+Status PipelineError(const PipelinePlace& place, const Parts&... message) {
+  return AtPipelinePlace(InvalidArgument(message...), place);
 }
 
 // An input or output of a step.
@@ -69,22 +70,20 @@ class PipelineChecker {
 
   Status CheckNames() const {
     if (!IsIdentifier(spec_.name)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", spec_.name, "' is no name for a pipeline"));
+      return InvalidArgument("'", spec_.name, "' is no name for a pipeline");
     }
     if (spec_.buffers.size() > Pipeline::kMaxBuffers) {
-      return absl::InvalidArgumentError(absl::StrCat("pipeline '", spec_.name, "' has ",
-                                                     spec_.buffers.size(), " buffers; at most ",
-                                                     Pipeline::kMaxBuffers, " are allowed"));
+      return InvalidArgument("pipeline '", spec_.name, "' has ", spec_.buffers.size(),
+                             " buffers; at most ", Pipeline::kMaxBuffers, " are allowed");
     }
     std::set<absl::string_view> names;
     for (int b = 0; b < BufferCount(); ++b) {
       const PipelinePlace place{StepPlace::kBuffer, b};
       if (!IsIdentifier(spec_.buffers[b].name)) {
-        return PipelineError(place, absl::StrCat(Quoted(b), " is no name for a buffer"));
+        return PipelineError(place, Quoted(b), " is no name for a buffer");
       }
       if (!names.insert(spec_.buffers[b].name).second) {
-        return PipelineError(place, absl::StrCat("two buffers are called ", Quoted(b)));
+        return PipelineError(place, "two buffers are called ", Quoted(b));
       }
     }
     return absl::OkStatus();
@@ -92,9 +91,8 @@ class PipelineChecker {
 
   Status CheckSteps() {
     if (spec_.steps.empty() || spec_.steps.size() > Pipeline::kMaxSteps) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("pipeline '", spec_.name, "' has ", spec_.steps.size(),
-                       " steps; it must have 1 to ", Pipeline::kMaxSteps));
+      return InvalidArgument("pipeline '", spec_.name, "' has ", spec_.steps.size(),
+                             " steps; it must have 1 to ", Pipeline::kMaxSteps);
     }
     for (int s = 0; s < StepCount(); ++s) {
       const PipelineStep& step = spec_.steps[s];
@@ -114,19 +112,17 @@ class PipelineChecker {
       const auto append_name = [](std::string* out, const Buffer& view) {
         absl::StrAppend(out, view.name);
       };
-      return PipelineError(
-          {StepPlace::kStep, s},
-          absl::StrCat(StepText(s), writes ? " has " : " takes ", views.size(),
-                       writes ? " output" : " input", views.size() == 1 ? " (" : "s (",
-                       absl::StrJoin(views, ", ", append_name), "), but ", numbers.size(),
-                       numbers.size() == 1 ? " buffer is" : " buffers are", " given for them"));
+      return PipelineError({StepPlace::kStep, s}, StepText(s), writes ? " has " : " takes ",
+                           views.size(), writes ? " output" : " input",
+                           views.size() == 1 ? " (" : "s (",
+                           absl::StrJoin(views, ", ", append_name), "), but ", numbers.size(),
+                           numbers.size() == 1 ? " buffer is" : " buffers are", " given for them");
     }
     for (int n = 0; n < static_cast<int>(numbers.size()); ++n) {
       const BufferUse use{s, side, n};
       if (numbers[n] < 0 || numbers[n] >= BufferCount()) {
-        return PipelineError(
-            use.place(), absl::StrCat(StepText(s), writes ? " writes" : " reads", " buffer number ",
-                                      numbers[n], ", which does not exist"));
+        return PipelineError(use.place(), StepText(s), writes ? " writes" : " reads",
+                             " buffer number ", numbers[n], ", which does not exist");
       }
       uses_[numbers[n]].push_back(use);
     }
@@ -145,24 +141,21 @@ class PipelineChecker {
     for (int b = 0; b < BufferCount(); ++b) {
       const BufferUse* writer = WriterOf(b);
       if (writer == nullptr && spec_.buffers[b].role != Role::kInput) {
-        return PipelineError({StepPlace::kBuffer, b},
-                             absl::StrCat("no step writes ", Quoted(b),
-                                          "; make it an input, or the result of a step"));
+        return PipelineError({StepPlace::kBuffer, b}, "no step writes ", Quoted(b),
+                             "; make it an input, or the result of a step");
       }
       for (const BufferUse& use : uses_[b]) {
         if (!use.writes()) continue;
         if (spec_.buffers[b].role == Role::kInput) {
-          return PipelineError(
-              use.place(),
-              absl::StrCat(UseText(use, b), ", which is an input; give the result another name"));
+          return PipelineError(use.place(), UseText(use, b),
+                               ", which is an input; give the result another name");
         }
         if (&use == writer) continue;
-        return PipelineError(use.place(), absl::StrCat(UseText(use, b), ", which ",
-                                                       use.step == writer->step
-                                                           ? "it has written already"
-                                                           : absl::StrCat(StepText(writer->step),
-                                                                          " has written already"),
-                                                       "; give the result another name"));
+        return PipelineError(use.place(), UseText(use, b), ", which ",
+                             use.step == writer->step
+                                 ? "it has written already"
+                                 : absl::StrCat(StepText(writer->step), " has written already"),
+                             "; give the result another name");
       }
     }
     return absl::OkStatus();
@@ -177,24 +170,21 @@ class PipelineChecker {
         if (use.writes()) continue;
         ++edges;
         if (use.step == writer->step) {
-          return PipelineError(use.place(),
-                               absl::StrCat(StepText(use.step), " reads and writes ", Quoted(b),
-                                            "; give the result another name"));
+          return PipelineError(use.place(), StepText(use.step), " reads and writes ", Quoted(b),
+                               "; give the result another name");
         }
         if (use.step > writer->step) continue;
-        return PipelineError(
-            use.place(),
-            absl::StrCat(UseText(use, b), " before ", StepText(writer->step), " writes it; ",
-                         Needs(writer->step, use.step)
-                             ? "each needs what the other writes, so that none can be first"
-                             : "a step reads inputs and what the steps before it have written"));
+        return PipelineError(use.place(), UseText(use, b), " before ", StepText(writer->step),
+                             " writes it; ",
+                             Needs(writer->step, use.step)
+                                 ? "each needs what the other writes, so that none can be first"
+                                 : "a step reads inputs and what the steps before it have written");
       }
     }
     if (edges <= Pipeline::kMaxEdges) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("pipeline '", spec_.name, "' has ", edges,
-                     " edges, which are inputs of steps that steps write; at most ",
-                     Pipeline::kMaxEdges, " are allowed"));
+    return InvalidArgument("pipeline '", spec_.name, "' has ", edges,
+                           " edges, which are inputs of steps that steps write; at most ",
+                           Pipeline::kMaxEdges, " are allowed");
   }
 
   // Whether step `to` needs what step `from` writes, directly or through others, in whatever order
@@ -222,28 +212,26 @@ class PipelineChecker {
     for (int b = 0; b < BufferCount(); ++b) {
       const Role role = spec_.buffers[b].role;
       has_output = has_output || role == Role::kOutput;
-      const bool is_read = std::any_of(uses_[b].begin(), uses_[b].end(),
-                                       [](const BufferUse& use) { return !use.writes(); });
+      const bool is_read =
+          std::ranges::any_of(uses_[b], [](const BufferUse& use) { return !use.writes(); });
       const PipelinePlace place{StepPlace::kBuffer, b};
       if (role == Role::kTemporary && !is_read) {
-        return PipelineError(place, absl::StrCat("no step reads the temporary ", Quoted(b),
-                                                 "; make it an output, or leave it out"));
+        return PipelineError(place, "no step reads the temporary ", Quoted(b),
+                             "; make it an output, or leave it out");
       }
       if (role == Role::kInput && !is_read) {
-        return PipelineError(place,
-                             absl::StrCat("no step reads the input ", Quoted(b), "; leave it out"));
+        return PipelineError(place, "no step reads the input ", Quoted(b), "; leave it out");
       }
       const BufferUse* writer = WriterOf(b);
       if (writer == nullptr || !ViewOf(*writer).keeps_unreached) continue;
       if (role == Role::kTemporary || is_read) {
         return PipelineError(
-            writer->place(),
-            absl::StrCat(StepText(writer->step), " keeps elements of ", Quoted(b),
-                         " that it does not write, so that no step can read it; leave out 'keep'"));
+            writer->place(), StepText(writer->step), " keeps elements of ", Quoted(b),
+            " that it does not write, so that no step can read it; leave out 'keep'");
       }
     }
     if (has_output) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("pipeline '", spec_.name, "' has no output"));
+    return InvalidArgument("pipeline '", spec_.name, "' has no output");
   }
 
   // The use that says what buffer b is: its writer; of inputs a reader that gives the extents, else
@@ -266,10 +254,9 @@ class PipelineChecker {
     for (const BufferUse& use : uses_[b]) {
       const Buffer& view = ViewOf(use);
       const auto error = [&](absl::string_view found, absl::string_view expected) {
-        return PipelineError(
-            use.place(),
-            absl::StrCat(UseText(use, b), " ", found, ", but ", StepText(declaration.step),
-                         declaration.writes() ? " writes" : " reads", " it ", expected));
+        return PipelineError(use.place(), UseText(use, b), " ", found, ", but ",
+                             StepText(declaration.step),
+                             declaration.writes() ? " writes" : " reads", " it ", expected);
       };
       if (view.type != buffer.type) {
         return error(absl::StrCat("as ", view.type.ToString()),
@@ -292,10 +279,9 @@ class PipelineChecker {
     buffer.given_strides = ViewOf(declaration).given_strides;
     for (const BufferUse& use : uses_[b]) {
       if (ViewOf(use).strides() == ViewOf(declaration).strides()) continue;
-      return PipelineError(use.place(), absl::StrCat(UseText(use, b), " with the strides ",
-                                                     ShapeText(ViewOf(use).strides()), ", but ",
-                                                     StepText(declaration.step), " has ",
-                                                     ShapeText(ViewOf(declaration).strides())));
+      return PipelineError(use.place(), UseText(use, b), " with the strides ",
+                           ShapeText(ViewOf(use).strides()), ", but ", StepText(declaration.step),
+                           " has ", ShapeText(ViewOf(declaration).strides()));
     }
     return absl::OkStatus();
   }

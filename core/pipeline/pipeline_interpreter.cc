@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/expression/canonical.h"
 
 namespace mdh {
@@ -95,33 +94,21 @@ BufferBytes ConvertedElements(const BufferBytes& bytes, const ElementType& from,
 
 }  // namespace
 
-Result<std::vector<BufferBytes>> InterpretPipeline(const Pipeline& pipeline,
-                                                   absl::Span<const BufferBytes> inputs,
-                                                   Intermediates intermediates,
-                                                   Accumulation accumulation) {
-  return RunPipeline(pipeline, inputs, intermediates,
-                     [&](const Expression& step, absl::Span<const BufferBytes> given) {
-                       return Interpret(step, given, accumulation);
-                     });
-}
-
 Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              absl::Span<const BufferBytes> inputs,
                                              Intermediates intermediates, const RunStep& run) {
   const std::vector<int> given = pipeline.BuffersOf(Role::kInput);
   if (inputs.size() != given.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("pipeline '", pipeline.name(), "' has ",
-                                                   given.size(), " inputs, but ", inputs.size(),
-                                                   " were given"));
+    return InvalidArgument("pipeline '", pipeline.name(), "' has ", given.size(), " inputs, but ",
+                           inputs.size(), " were given");
   }
   const bool is_wide = intermediates == Intermediates::kWide;
   std::vector<BufferBytes> contents(pipeline.buffers().size());
   for (size_t n = 0; n < given.size(); ++n) {
     const PipelineBuffer& buffer = pipeline.buffers()[given[n]];
     if (static_cast<int64_t>(inputs[n].size()) != buffer.size_bytes()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", buffer.name, "' has ",
-                                                     buffer.size_bytes(), " bytes, but ",
-                                                     inputs[n].size(), " were given"));
+      return InvalidArgument("input '", buffer.name, "' has ", buffer.size_bytes(), " bytes, but ",
+                             inputs[n].size(), " were given");
     }
     contents[given[n]] =
         is_wide ? ConvertedElements(inputs[n], buffer.type, WideType(buffer.type)) : inputs[n];
@@ -143,18 +130,9 @@ Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
 }
 
 bool HasNarrowReals(const Pipeline& pipeline) {
-  return std::any_of(
-      pipeline.steps().begin(), pipeline.steps().end(), [](const PipelineStep& step) {
-        return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
-      });
-}
-
-bool IsRightValue(double got, double rounded, double wide, double tolerance) {
-  const auto is_same = [](double a, double b) {
-    return a == b || (std::isnan(a) && std::isnan(b));
-  };
-  if (is_same(got, rounded) || is_same(got, wide)) return true;
-  return std::abs(got - wide) <= tolerance + 4 * std::abs(wide - rounded);
+  return std::ranges::any_of(pipeline.steps(), [](const PipelineStep& step) {
+    return CanonicalForm(WideStep(step.expression)) != CanonicalForm(step.expression);
+  });
 }
 
 }  // namespace mdh

@@ -1,5 +1,4 @@
-// The reference interpreter of pipelines: step after step by the interpreter of expressions. Every
-// kernel of a pipeline, fused or not, is judged by it.
+// Pipelines, step after step, whatever computes an expression; and all of it in fp64.
 #pragma once
 
 #include <functional>
@@ -20,19 +19,13 @@ enum class Intermediates {
   kWide,
 };
 
-// The outputs, in the order of their buffers; `inputs` likewise. Errors: InvalidArgument if the
-// number or size of the inputs is wrong.
-Result<std::vector<BufferBytes>> InterpretPipeline(
-    const Pipeline& pipeline, absl::Span<const BufferBytes> inputs,
-    Intermediates intermediates = Intermediates::kRounded,
-    Accumulation accumulation = Accumulation::kWide);
-
 // The outputs of an expression, whatever computes them.
 using RunStep = std::function<Result<std::vector<BufferBytes>>(
     const Expression& step, absl::Span<const BufferBytes> inputs)>;
 
-// The same by `run`: with wide intermediates it gets expressions in which all that is
-// floating-point is in fp64, and such inputs. Errors: also those of `run`.
+// The outputs of the pipeline by `run`, in the order of their buffers; `inputs` likewise. With wide
+// intermediates `run` gets expressions in which all that is floating-point is in fp64, and such
+// inputs. Errors: those of `run`; InvalidArgument if the number or size of the inputs is wrong.
 Result<std::vector<BufferBytes>> RunPipeline(const Pipeline& pipeline,
                                              absl::Span<const BufferBytes> inputs,
                                              Intermediates intermediates, const RunStep& run);
@@ -46,13 +39,5 @@ void ConvertElement(const std::byte* from, const ElementType& from_type, const E
 
 // Whether anything in it is floating-point and narrower than fp64: else both runs are the same.
 bool HasNarrowReals(const Pipeline& pipeline);
-
-// Whether a kernel's value is right: a kernel may keep more of a temporary than its type holds, as
-// a fused one does in registers, but never less. `rounded` and `wide` are the values of the two
-// runs of InterpretPipeline; where rounding temporaries changes the result, it may change it:
-//   |got - wide| <= tolerance + 4 |wide - rounded|
-// `tolerance` is that of kernels of single expressions. Values that are not finite are right if
-// they are those of one of the runs.
-bool IsRightValue(double got, double rounded, double wide, double tolerance);
 
 }  // namespace mdh

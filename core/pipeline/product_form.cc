@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/step_builder.h"
 
 namespace mdh {
@@ -49,15 +48,13 @@ Result<std::vector<ProductFactor>> ProductForm(const Expression& expression) {
   const ScalarFunction& f = expression.function();
   const std::string& name = expression.name();
   if (f.results().size() != 1 || f.results()[0].type == ScalarType::kBool) {
-    return Obstacle(absl::StrCat("'", name, "' has no single number as its result"));
+    return Obstacle("'", name, "' has no single number as its result");
   }
   if (expression.has_prefix_sum() ||
       (expression.has_reduction() && expression.reduction().kind() != PointWiseKind::kAdd)) {
-    return Obstacle(absl::StrCat("'", name, "' combines by something else than +"));
+    return Obstacle("'", name, "' combines by something else than +");
   }
-  if (expression.store() != nullptr) {
-    return Obstacle(absl::StrCat("'", name, "' has a store function"));
-  }
+  if (expression.store() != nullptr) return Obstacle("'", name, "' has a store function");
   // From the result down through products; what is no product is part of a factor.
   const std::vector<int> access = AccessesOf(expression);
   std::map<int, std::vector<int>> parts;  // of every access, and kNone
@@ -71,7 +68,7 @@ Result<std::vector<ProductFactor>> ProductForm(const Expression& expression) {
       open.insert(open.end(), f.instructions()[n].operands.begin(),
                   f.instructions()[n].operands.end());
     } else {
-      return Obstacle(absl::StrCat("the function of '", name, "' is no product of what it reads"));
+      return Obstacle("the function of '", name, "' is no product of what it reads");
     }
   }
   std::vector<int> constants = std::move(parts[kNone]);
@@ -82,7 +79,7 @@ Result<std::vector<ProductFactor>> ProductForm(const Expression& expression) {
     for (int a = 0; a < static_cast<int>(expression.inputs()[b].accesses.size()); ++a) {
       const auto part = parts.find(++number);
       if (part == parts.end()) {
-        return Obstacle(absl::StrCat("not all that '", name, "' reads is a factor of its result"));
+        return Obstacle("not all that '", name, "' reads is a factor of its result");
       }
       std::vector<ScalarInstruction> instructions = f.instructions();
       std::vector<int> values = part->second;
@@ -99,7 +96,7 @@ Result<std::vector<ProductFactor>> ProductForm(const Expression& expression) {
       factors.push_back({b, a, *std::move(function)});
     }
   }
-  if (factors.empty()) return Obstacle(absl::StrCat("'", name, "' reads nothing"));
+  if (factors.empty()) return Obstacle("'", name, "' reads nothing");
   return factors;
 }
 

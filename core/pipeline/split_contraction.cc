@@ -208,8 +208,7 @@ class ContractionSplitter {
     std::vector<CombineOperator> operators;
     for (const int d : dimensions) {
       sizes.push_back(expression_.dimensions()[d]);
-      const bool is_kept =
-          is_last ? !expression_.is_reduction(d) : std::count(left.begin(), left.end(), d) > 0;
+      const bool is_kept = is_last ? !expression_.is_reduction(d) : std::ranges::count(left, d) > 0;
       operators.push_back(is_kept ? CombineOperator::Concat()
                                   : *CombineOperator::PointWise(PointWiseKind::kAdd, {type}));
     }
@@ -258,18 +257,17 @@ Result<int64_t> OperationsAsOne(const Expression& expression,
   const std::string& name = expression.name();
   const auto count = static_cast<int64_t>(factors.size());
   if (count < 3 || count > kMaxFactors) {
-    return Obstacle(absl::StrCat("'", name, "' is a product of ", count, " factors, not of 3 to ",
-                                 kMaxFactors));
+    return Obstacle("'", name, "' is a product of ", count, " factors, not of 3 to ", kMaxFactors);
   }
-  if (expression.is_empty()) return Obstacle(absl::StrCat("'", name, "' has an empty dimension"));
+  if (expression.is_empty()) return Obstacle("'", name, "' has an empty dimension");
   DimensionSet used = 0;
   for (const ProductFactor& factor : factors) {
     used |= DimensionsOf(expression.inputs()[factor.buffer].accesses[factor.access]);
   }
   for (int d = 0; d < expression.rank(); ++d) {
     if (!expression.is_reduction(d) || (used & Only(d)) != 0) continue;
-    return Obstacle(absl::StrCat("nothing that '", name, "' reads depends on dimension '",
-                                 expression.dimensions()[d].name, "', over which it sums"));
+    return Obstacle("nothing that '", name, "' reads depends on dimension '",
+                    expression.dimensions()[d].name, "', over which it sums");
   }
   return MultiplyOrLargest(count - (expression.has_reduction() ? 0 : 1), expression.points());
 }
@@ -286,9 +284,9 @@ Result<Pipeline> SplitContraction(const Pipeline& pipeline, int step) {
   }
   const ContractionOrder order(expression, std::move(dimensions));
   if (order.Operations(order.all()) >= as_one) {
-    return Obstacle(absl::StrCat("'", expression.name(), "' has ", as_one,
-                                 " operations; the best order of two factors at a time has ",
-                                 order.Operations(order.all())));
+    return Obstacle("'", expression.name(), "' has ", as_one,
+                    " operations; the best order of two factors at a time has ",
+                    order.Operations(order.all()));
   }
   return ContractionSplitter(pipeline, step, std::move(factors), order).Split();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/pipeline/inverse_view.h"
@@ -12,7 +11,7 @@
 namespace mdh {
 
 int FunctionBuilder::ValueOf(const Parameter& parameter, ScalarType type) {
-  auto found = std::find(parameters_.begin(), parameters_.end(), parameter);
+  auto found = std::ranges::find(parameters_, parameter);
   if (found == parameters_.end()) found = parameters_.insert(found, parameter);
   // Build renumbers the parameters; equal instructions are shared when the function is made.
   return Append({ScalarOp::kParameter, type, {}, static_cast<int>(found - parameters_.begin())});
@@ -21,14 +20,14 @@ int FunctionBuilder::ValueOf(const Parameter& parameter, ScalarType type) {
 std::vector<int> FunctionBuilder::Read(int buffer, const Boundary& outside,
                                        const IndexFunction& access) {
   // Inside of the buffer a boundary makes no difference.
-  auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& one) {
+  auto input = std::ranges::find_if(inputs_, [&](const Input& one) {
     return one.buffer == buffer &&
            (one.outside == outside || one.outside.kind == Boundary::Kind::kNone ||
             outside.kind == Boundary::Kind::kNone);
   });
   if (input == inputs_.end()) input = inputs_.insert(input, Input{buffer, outside, {}});
   if (input->outside.kind == Boundary::Kind::kNone) input->outside = outside;
-  auto found = std::find(input->accesses.begin(), input->accesses.end(), access);
+  auto found = std::ranges::find(input->accesses, access);
   if (found == input->accesses.end()) found = input->accesses.insert(found, access);
   Parameter parameter{.input = static_cast<int>(input - inputs_.begin()),
                       .access = static_cast<int>(found - input->accesses.begin())};
@@ -117,7 +116,7 @@ Result<FunctionBuilder::Built> FunctionBuilder::Build(
   std::vector<int> buffers, index_dimensions;
   std::vector<int> position(parameters_.size(), -1);  // of the parameters in the function
   const auto find = [&](const Parameter& parameter) {
-    return std::find(parameters_.begin(), parameters_.end(), parameter) - parameters_.begin();
+    return std::ranges::find(parameters_, parameter) - parameters_.begin();
   };
   for (int r = 0; r < static_cast<int>(first.size()); ++r) {
     const auto found = find({.result = r});
@@ -177,7 +176,7 @@ StepPoint StepBuilder::SamePoint() const {
 std::string StepBuilder::FreeName(int buffer, std::vector<std::string>* taken) const {
   const std::string& wanted = buffers_[buffer].name;
   std::string name = wanted;
-  for (int n = 2; std::count(taken->begin(), taken->end(), name) > 0; ++n) {
+  for (int n = 2; std::ranges::count(*taken, name) > 0; ++n) {
     name = absl::StrCat(wanted.substr(0, 120), "_", n);
   }
   taken->push_back(name);
@@ -279,8 +278,7 @@ Result<Pipeline> Reordered(PipelineSpec spec) {
     const auto is_ready = [&](int input) { return writer[input] < 0 || is_done[writer[input]]; };
     size_t next = 0;
     while (next < steps.size() &&
-           (is_done[next] ||
-            !std::all_of(steps[next].inputs.begin(), steps[next].inputs.end(), is_ready))) {
+           (is_done[next] || !std::ranges::all_of(steps[next].inputs, is_ready))) {
       ++next;
     }
     if (next == steps.size()) return Obstacle("a step would need its own result");
@@ -307,7 +305,5 @@ Result<Pipeline> Reordered(PipelineSpec spec) {
   if (!rewritten.ok()) return Obstacle(rewritten.status().message());
   return rewritten;
 }
-
-Status Obstacle(absl::string_view why) { return absl::FailedPreconditionError(why); }
 
 }  // namespace mdh

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/pipeline/pipeline.h"
 #include "core/scalar/value_builder.h"
@@ -127,6 +126,9 @@ Result<Pipeline> Reordered(PipelineSpec spec);
 bool DependsOn(const Pipeline& pipeline, int to, int from);
 
 // A rewrite that is not legal, and why.
-Status Obstacle(absl::string_view why);
+template <typename... Parts>
+Status Obstacle(const Parts&... why) {
+  return FailedPrecondition(why...);
+}
 
 }  // namespace mdh

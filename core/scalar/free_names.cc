@@ -8,7 +8,7 @@ std::vector<TypedName> NamedBeside(absl::Span<const TypedName> parameters,
                                    std::vector<TypedName> results) {
   for (TypedName& result : results) {
     const auto has_name = [&result](const TypedName& p) { return p.name == result.name; };
-    while (std::any_of(parameters.begin(), parameters.end(), has_name)) result.name += '_';
+    while (std::ranges::any_of(parameters, has_name)) result.name += '_';
   }
   return results;
 }

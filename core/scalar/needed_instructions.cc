@@ -53,9 +53,7 @@ std::vector<std::vector<bool>> ParametersOfInstructions(const ScalarFunction& f)
     std::vector<bool> of_this(f.parameters().size(), false);
     if (instruction.op == ScalarOp::kParameter) of_this[instruction.parameter] = true;
     for (const int operand : instruction.operands) {
-      for (size_t p = 0; p < of_this.size(); ++p) {
-        of_this[p] = of_this[p] || uses[operand][p];
-      }
+      for (size_t p = 0; p < of_this.size(); ++p) of_this[p] = of_this[p] || uses[operand][p];
     }
     uses.push_back(std::move(of_this));
   }

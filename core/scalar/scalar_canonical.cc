@@ -34,8 +34,7 @@ std::vector<int> OrderedOperands(const ScalarInstruction& instruction,
                                  absl::Span<const std::string> rank) {
   std::vector<int> operands = instruction.operands;
   if (Info(instruction.op).is_commutative) {
-    std::stable_sort(operands.begin(), operands.end(),
-                     [&](int a, int b) { return rank[a] < rank[b]; });
+    std::ranges::stable_sort(operands, [&](int a, int b) { return rank[a] < rank[b]; });
   }
   return operands;
 }

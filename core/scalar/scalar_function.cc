@@ -5,12 +5,9 @@
 #include <array>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/identifier.h"
 #include "core/scalar/scalar_canonical.h"
@@ -18,9 +15,9 @@
 namespace mdh {
 namespace {
 
-Status InInstruction(absl::string_view function, size_t number, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("function '", function, "', instruction ", number, ": ", what));
+template <typename... Parts>
+Status InInstruction(absl::string_view function, size_t number, const Parts&... what) {
+  return InvalidArgument("function '", function, "', instruction ", number, ": ", what...);
 }
 
 Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> parameters,
@@ -28,15 +25,13 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
   const ScalarInstruction& instruction = instructions[number];
   const ScalarOpInfo& info = Info(instruction.op);
   if (static_cast<int>(instruction.operands.size()) != info.operands) {
-    return InInstruction(function, number,
-                         absl::StrCat("operation '", info.name, "' takes ", info.operands,
-                                      " operands, not ", instruction.operands.size()));
+    return InInstruction(function, number, "operation '", info.name, "' takes ", info.operands,
+                         " operands, not ", instruction.operands.size());
   }
   std::vector<ScalarType> types;
   for (int operand : instruction.operands) {
     if (operand < 0 || static_cast<size_t>(operand) >= number) {
-      return InInstruction(function, number,
-                           absl::StrCat("operand ", operand, " is no earlier instruction"));
+      return InInstruction(function, number, "operand ", operand, " is no earlier instruction");
     }
     types.push_back(instructions[operand].type);
   }
@@ -44,46 +39,38 @@ Status CheckInstruction(absl::string_view function, absl::Span<const TypedName> 
   if (instruction.op == ScalarOp::kParameter) {
     if (instruction.parameter < 0 ||
         static_cast<size_t>(instruction.parameter) >= parameters.size()) {
-      return InInstruction(function, number,
-                           absl::StrCat("there is no parameter ", instruction.parameter));
+      return InInstruction(function, number, "there is no parameter ", instruction.parameter);
     }
     type = parameters[instruction.parameter].type;
   } else if (instruction.op == ScalarOp::kConstant) {
     type = instruction.constant.type();
   } else if (instruction.op == ScalarOp::kTable) {
     if (!IsInteger(types[0])) {
-      return InInstruction(function, number,
-                           absl::StrCat("a table has an integer index, not ", Name(types[0])));
+      return InInstruction(function, number, "a table has an integer index, not ", Name(types[0]));
     }
-    if (instruction.table.empty()) {
-      return InInstruction(function, number, "the table is empty");
-    }
+    if (instruction.table.empty()) return InInstruction(function, number, "the table is empty");
     type = instruction.table[0].type();
     for (const ScalarValue& value : instruction.table) {
       if (value.type() == type) continue;
-      return InInstruction(
-          function, number,
-          absl::StrCat("the table has values of types ", Name(type), " and ", Name(value.type())));
+      return InInstruction(function, number, "the table has values of types ", Name(type), " and ",
+                           Name(value.type()));
     }
   } else if (instruction.op != ScalarOp::kCast) {
     Result<ScalarType> result_type = ResultType(instruction.op, types);
-    if (!result_type.ok()) {
-      return InInstruction(function, number, result_type.status().message());
-    }
+    if (!result_type.ok()) return InInstruction(function, number, result_type.status().message());
     type = *result_type;
   }
   if (type != instruction.type) {
-    return InInstruction(
-        function, number,
-        absl::StrCat("'", info.name, "' has type ", Name(type), ", not ", Name(instruction.type)));
+    return InInstruction(function, number, "'", info.name, "' has type ", Name(type), ", not ",
+                         Name(instruction.type));
   }
   return absl::OkStatus();
 }
 
 Status CheckLength(absl::string_view function, size_t length, size_t limit) {
   if (length <= limit) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has ", length,
-                                                 " instructions; at most ", limit, " are allowed"));
+  return InvalidArgument("function '", function, "' has ", length, " instructions; at most ", limit,
+                         " are allowed");
 }
 
 Status CheckNames(absl::string_view function, absl::Span<const TypedName> parameters,
@@ -95,12 +82,12 @@ Status CheckNames(absl::string_view function, absl::Span<const TypedName> parame
           absl::StrSplit(name.name, absl::MaxSplits('.', 1));
       const bool has_field = name.name.find('.') != std::string::npos;
       if (!IsIdentifier(parts.first) || (has_field && !IsIdentifier(parts.second))) {
-        return absl::InvalidArgumentError(absl::StrCat("function '", function, "': '", name.name,
-                                                       "' is no name for a parameter or result"));
+        return InvalidArgument("function '", function, "': '", name.name,
+                               "' is no name for a parameter or result");
       }
       if (!names.insert(name.name).second) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "function '", function, "' has two parameters or results called '", name.name, "'"));
+        return InvalidArgument("function '", function, "' has two parameters or results called '",
+                               name.name, "'");
       }
     }
   }
@@ -110,25 +97,22 @@ Status CheckNames(absl::string_view function, absl::Span<const TypedName> parame
 Status CheckResults(absl::string_view function, absl::Span<const TypedName> results,
                     absl::Span<const ScalarInstruction> instructions,
                     absl::Span<const int> result_instructions) {
-  if (results.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has no result"));
-  }
+  if (results.empty()) return InvalidArgument("function '", function, "' has no result");
   if (results.size() != result_instructions.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("function '", function, "' has ", results.size(),
-                                                   " results but computes ",
-                                                   result_instructions.size()));
+    return InvalidArgument("function '", function, "' has ", results.size(),
+                           " results but computes ", result_instructions.size());
   }
   for (size_t r = 0; r < results.size(); ++r) {
     const int instruction = result_instructions[r];
     if (instruction < 0 || static_cast<size_t>(instruction) >= instructions.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("function '", function, "': result '", results[r].name,
-                       "' is computed by instruction ", instruction, ", which does not exist"));
+      return InvalidArgument("function '", function, "': result '", results[r].name,
+                             "' is computed by instruction ", instruction,
+                             ", which does not exist");
     }
     if (instructions[instruction].type != results[r].type) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "function '", function, "': result '", results[r].name, "' has type ",
-          Name(results[r].type), " but its value has type ", Name(instructions[instruction].type)));
+      return InvalidArgument("function '", function, "': result '", results[r].name, "' has type ",
+                             Name(results[r].type), " but its value has type ",
+                             Name(instructions[instruction].type));
     }
   }
   return absl::OkStatus();
@@ -163,9 +147,8 @@ Status CheckTables(absl::string_view function, absl::Span<const ScalarInstructio
   size_t values = 0;
   for (const ScalarInstruction& instruction : instructions) values += instruction.table.size();
   if (values <= ScalarFunction::kMaxTableValues) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the tables of function '", function, "' have ",
-                                                 values, " values; at most ",
-                                                 ScalarFunction::kMaxTableValues, " are allowed"));
+  return InvalidArgument("the tables of function '", function, "' have ", values,
+                         " values; at most ", ScalarFunction::kMaxTableValues, " are allowed");
 }
 
 // Drops dead instructions and conversions to the same type, and shares equal instructions. The

@@ -1,7 +1,6 @@
 // Scalar operations: their table, their types and their meaning on values.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -98,10 +97,10 @@ bool Exists(ScalarOp op, ScalarType type) {
 }
 
 Status WrongTypes(ScalarOp op, absl::Span<const ScalarType> operands) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "operation '", Info(op).name, "' does not exist for ",
-      absl::StrJoin(operands, ", ",
-                    [](std::string* out, ScalarType t) { absl::StrAppend(out, Name(t)); })));
+  return InvalidArgument("operation '", Info(op).name, "' does not exist for ",
+                         absl::StrJoin(operands, ", ", [](std::string* out, ScalarType t) {
+                           absl::StrAppend(out, Name(t));
+                         }));
 }
 
 // Of two numbers the smaller one; -0 is less than 0.
@@ -286,16 +285,15 @@ absl::Span<const ScalarOpInfo> AllScalarOps() { return kOps; }
 Result<ScalarType> ResultType(ScalarOp op, absl::Span<const ScalarType> operands) {
   const ScalarOpInfo& info = Info(op);
   if (static_cast<int>(operands.size()) != info.operands) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "operation '", info.name, "' takes ", info.operands, " operands, not ", operands.size()));
+    return InvalidArgument("operation '", info.name, "' takes ", info.operands, " operands, not ",
+                           operands.size());
   }
   switch (op) {
     case ScalarOp::kParameter:
     case ScalarOp::kConstant:
     case ScalarOp::kCast:
     case ScalarOp::kTable:
-      return absl::InvalidArgumentError(
-          absl::StrCat("the type of a ", info.name, " does not follow from its operands"));
+      return InvalidArgument("the type of a ", info.name, " does not follow from its operands");
     case ScalarOp::kSelect:
       if (operands[0] != ScalarType::kBool || operands[1] != operands[2]) {
         return WrongTypes(op, operands);
@@ -328,9 +326,7 @@ ScalarValue Apply(ScalarOp op, ScalarType result_type, absl::Span<const ScalarVa
   }
   const ScalarType type = a.type();
   if (IsComparison(op)) {
-    if (IsFloatingPoint(type)) {
-      return ScalarValue::Bool(Compare(op, a.as_double(), b.as_double()));
-    }
+    if (IsFloatingPoint(type)) return ScalarValue::Bool(Compare(op, a.as_double(), b.as_double()));
     return ScalarValue::Bool(IsSigned(type) ? Compare(op, a.as_int64(), b.as_int64())
                                             : Compare(op, a.as_uint64(), b.as_uint64()));
   }

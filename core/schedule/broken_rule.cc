@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -86,9 +85,9 @@ bool HasRightRegions(const TuningParameters& p, const SystemModel& model) {
   const auto is_right = [&](const MemoryParameters& memory) {
     return ValidateRegions(model, p.phase, memory, "").ok();
   };
-  return std::all_of(p.inputs.begin(), p.inputs.end(),
-                     [&](const InputParameters& input) { return is_right(input.memory); }) &&
-         std::all_of(p.outputs.begin(), p.outputs.end(), is_right);
+  return std::ranges::all_of(
+             p.inputs, [&](const InputParameters& input) { return is_right(input.memory); }) &&
+         std::ranges::all_of(p.outputs, is_right);
 }
 
 }  // namespace

@@ -50,9 +50,9 @@ class RuleChecker {
     if (decision.layer + 1 < std::ssize(names_.model().layers) || extent == 1) {
       return absl::OkStatus();
     }
-    return cursor_.ErrorAt(decision.offset, absl::StrCat(Tile(decision, extent),
-                                                         ": parts of the innermost layer are "
-                                                         "single points"));
+    return cursor_.ErrorAt(decision.offset, Tile(decision, extent),
+                           ": parts of the innermost layer are "
+                           "single points");
   }
 
   Status CheckInside(const Decision& decision, int64_t extent, const Decision& outer,
@@ -61,13 +61,11 @@ class RuleChecker {
         absl::StrCat(around, ", the tile around it at ", names_.LayerName(outer.layer), " (line ",
                      outer.line, ")");
     if (extent > around) {
-      return cursor_.ErrorAt(decision.offset,
-                             absl::StrCat(Tile(decision, extent), " is larger than ", where));
+      return cursor_.ErrorAt(decision.offset, Tile(decision, extent), " is larger than ", where);
     }
     const bool is_whole = around == names_.expression().dimensions()[outer.dimension].size;
     if (around % extent == 0 || is_whole) return absl::OkStatus();
-    return cursor_.ErrorAt(decision.offset,
-                           absl::StrCat(Tile(decision, extent), " does not divide ", where));
+    return cursor_.ErrorAt(decision.offset, Tile(decision, extent), " does not divide ", where);
   }
 
   const std::vector<Decision>& decisions_;
@@ -81,7 +79,7 @@ FusedDimensions FusedBy(const std::vector<Decision>& decisions) {
   FusedDimensions groups;
   for (const Decision& decision : decisions) {
     if (decision.kind != Kind::kFuse) continue;
-    if (std::find(groups.begin(), groups.end(), decision.dimensions) == groups.end()) {
+    if (std::ranges::find(groups, decision.dimensions) == groups.end()) {
       groups.push_back(decision.dimensions);
     }
   }

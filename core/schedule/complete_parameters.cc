@@ -133,16 +133,15 @@ class Completion {
     for (const Decision& decision : schedule_.decisions()) {
       if (decision.kind != Kind::kOrder) continue;
       const auto place = [&](const MdhLevel& level) {
-        return std::find(decision.before.begin(), decision.before.end(), level) -
-               decision.before.begin();
+        return std::ranges::find(decision.before, level) - decision.before.begin();
       };
       const auto is_said = [&](const MdhLevel& level) {
         return place(level) < std::ssize(decision.before);
       };
       std::vector<MdhLevel> said;
-      std::copy_if(loops.begin(), loops.end(), std::back_inserter(said), is_said);
-      std::sort(said.begin(), said.end(),
-                [&](const MdhLevel& a, const MdhLevel& b) { return place(a) < place(b); });
+      std::ranges::copy_if(loops, std::back_inserter(said), is_said);
+      std::ranges::sort(said,
+                        [&](const MdhLevel& a, const MdhLevel& b) { return place(a) < place(b); });
       auto next = said.begin();
       for (MdhLevel& loop : loops) {
         if (is_said(loop)) loop = *next++;
@@ -155,7 +154,7 @@ class Completion {
   std::vector<int> Axes(int layer) const {
     std::vector<int> axes(divided_.rank());
     for (int d = 0; d < divided_.rank(); ++d) axes[d] = d;
-    std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
+    std::ranges::stable_sort(axes, [&](int a, int b) {
       const bool has_a = Parts(layer, a) > 1, has_b = Parts(layer, b) > 1;
       if (has_a != has_b) return has_a;
       return AxisOf({layer, a}).value_or(0) < AxisOf({layer, b}).value_or(0);
@@ -185,8 +184,7 @@ class Completion {
         const int d = is_core(l) ? axes[n] : n;
         phase.assignment[l][d] = {l, n};
         const MdhLevel level = {l, d};
-        const bool is_known =
-            std::find(phase.order.begin(), phase.order.end(), level) != phase.order.end();
+        const bool is_known = std::ranges::find(phase.order, level) != phase.order.end();
         if (!is_known) phase.order.push_back(level);
       }
     }
@@ -196,12 +194,8 @@ class Completion {
   // Layers are nested unless loops are not.
   std::vector<MdhLevel> CacheOrder(const std::vector<MdhLevel>& loops) const {
     std::vector<MdhLevel> order;
-    const auto has = [&](MdhLevel level) {
-      return std::find(order.begin(), order.end(), level) != order.end();
-    };
-    const bool is_nested =
-        std::is_sorted(loops.begin(), loops.end(),
-                       [](const MdhLevel& a, const MdhLevel& b) { return a.layer < b.layer; });
+    const auto has = [&](MdhLevel level) { return std::ranges::find(order, level) != order.end(); };
+    const bool is_nested = std::ranges::is_sorted(loops, {}, &MdhLevel::layer);
     for (const int d : Axes(0)) order.push_back({0, d});
     if (!is_nested) order.insert(order.end(), loops.begin(), loops.end());
     for (int l = 0; l < layers(); ++l) {
@@ -253,7 +247,7 @@ class Completion {
     for (const Decision& decision : schedule_.decisions()) {
       if (decision.kind != Kind::kLayout || decision.buffer != buffer) continue;
       const std::optional<ChoiceValue> value = First(decision);
-      if (!value.has_value() || std::is_sorted(value->begin(), value->end())) continue;
+      if (!value.has_value() || std::ranges::is_sorted(*value)) continue;
       if (memory->layouts.empty()) {
         memory->layouts.assign(layers(), std::vector<std::vector<int>>(
                                              divided_.rank(), RowMajor(divided_.inputs()[buffer])));

@@ -15,7 +15,7 @@ bool IsNamePart(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(
 
 size_t NameLength(absl::string_view text) {
   if (text.empty() || !IsNameStart(text[0])) return 0;
-  return std::find_if_not(text.begin(), text.end(), IsNamePart) - text.begin();
+  return std::ranges::find_if_not(text, IsNamePart) - text.begin();
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool ScheduleCursor::NextLine() {
   }
   const absl::string_view passed = text_.substr(counted_, offset_ - counted_);
   if (line_ == 0) line_ = 1;
-  line_ += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+  line_ += static_cast<int>(std::ranges::count(passed, '\n'));
   counted_ = offset_;
   return true;
 }
@@ -106,16 +106,14 @@ size_t ScheduleCursor::offset() {
 }
 
 Status ScheduleCursor::Unexpected(absl::string_view expected) {
-  if (AtLineEnd()) {
-    return ErrorAt(offset_, absl::StrCat("expected ", expected, ", found the end of the line"));
-  }
+  if (AtLineEnd()) return ErrorAt(offset_, "expected ", expected, ", found the end of the line");
   const size_t name = NameLength(rest());
   const absl::string_view found = rest().substr(0, std::max<size_t>(1, std::min<size_t>(name, 40)));
   const auto byte = static_cast<unsigned char>(found[0]);
   const std::string shown = absl::ascii_isprint(byte)
                                 ? absl::StrCat("'", found, "'")
                                 : absl::StrCat("byte 0x", absl::Hex(byte, absl::kZeroPad2));
-  return ErrorAt(offset_, absl::StrCat("expected ", expected, ", found ", shown));
+  return ErrorAt(offset_, "expected ", expected, ", found ", shown);
 }
 
 }  // namespace mdh

@@ -39,8 +39,9 @@ class ScheduleCursor {
 
   // "expected WHAT, found 'c'".
   Status Unexpected(absl::string_view expected);
-  Status ErrorAt(size_t offset, absl::string_view message) const {
-    return source_.ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return source_.ErrorAt(offset, message...);
   }
 
  private:

@@ -27,7 +27,7 @@ bool IsIn(const ValueSet::Span& span, const ChoiceValue& value) {
 
 ValueSet::ValueSet(std::vector<Span> spans, bool is_negated)
     : spans_(std::move(spans)), is_negated_(is_negated) {
-  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
+  std::ranges::sort(spans_, [](const Span& a, const Span& b) {
     return std::tie(a.low, a.high, a.step, a.is_factor) <
            std::tie(b.low, b.high, b.step, b.is_factor);
   });
@@ -35,8 +35,7 @@ ValueSet::ValueSet(std::vector<Span> spans, bool is_negated)
 }
 
 bool ValueSet::Contains(const ChoiceValue& value) const {
-  return is_negated_ !=
-         std::any_of(spans_.begin(), spans_.end(), [&](const Span& s) { return IsIn(s, value); });
+  return is_negated_ != std::ranges::any_of(spans_, [&](const Span& s) { return IsIn(s, value); });
 }
 
 std::vector<ChoiceValue> ValueSet::Named(size_t most) const {

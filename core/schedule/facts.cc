@@ -33,12 +33,11 @@ void ScheduleFacts::AddLevels(const NestShape& nest) {
       return other.role == level.role && other.parts > 1 &&
              other.assigned.dimension < level.assigned.dimension;
     };
-    const auto axis = std::count_if(nest.levels().begin(), nest.levels().end(), is_before);
+    const auto axis = std::ranges::count_if(nest.levels(), is_before);
     cores_.push_back({level.level, static_cast<int>(axis), nest.is_thread(n) ? nest.Lanes(n) : 1,
                       nest.is_reduced(n) ? region : 0});
   }
-  std::sort(cores_.begin(), cores_.end(),
-            [](const Core& a, const Core& b) { return a.level < b.level; });
+  std::ranges::sort(cores_, {}, &Core::level);
 }
 
 void ScheduleFacts::AddCopies(const NestShape& nest) {
@@ -71,13 +70,12 @@ int64_t ScheduleFacts::WordsOfTile() const {
 }
 
 int ScheduleFacts::LoopOf(MdhLevel level) const {
-  const auto at = std::find(loops_.begin(), loops_.end(), level);
+  const auto at = std::ranges::find(loops_, level);
   return at == loops_.end() ? -1 : static_cast<int>(at - loops_.begin());
 }
 
 const ScheduleFacts::Core* ScheduleFacts::CoreAt(MdhLevel level) const {
-  const auto at = std::find_if(cores_.begin(), cores_.end(),
-                               [&](const Core& core) { return core.level == level; });
+  const auto at = std::ranges::find(cores_, level, &Core::level);
   return at == cores_.end() ? nullptr : &*at;
 }
 

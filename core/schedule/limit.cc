@@ -118,14 +118,13 @@ class LimitParser {
       return Limit{.op = Op::kThreads};
     }
     const auto& dimensions = names_.expression().dimensions();
-    const bool is_size = std::any_of(dimensions.begin(), dimensions.end(),
-                                     [&](const Dimension& d) { return d.name == name; });
+    const bool is_size =
+        std::ranges::any_of(dimensions, [&](const Dimension& d) { return d.name == name; });
     if (!is_size) {
       return cursor_->ErrorAt(
-          cursor_->offset(),
-          absl::StrCat("unknown function or size '", name,
-                       "'; there are tile, parts, bytes, threads, registers, min, max and the "
-                       "dimensions"));
+          cursor_->offset(), "unknown function or size '", name,
+          "'; there are tile, parts, bytes, threads, registers, min, max and the "
+          "dimensions");
     }
     MDH_ASSIGN_OR_RETURN(const int d, names_.Dimension(cursor_));
     return Limit{.number = dimensions[d].size};
@@ -175,9 +174,8 @@ class LimitParser {
         known.push_back(buffers[b].name);
       }
     }
-    return cursor_->ErrorAt(
-        at, absl::StrCat("unknown buffer '", name, "'; ", names_.expression().name(), " has ",
-                         absl::StrJoin(known, ", ")));
+    return cursor_->ErrorAt(at, "unknown buffer '", name, "'; ", names_.expression().name(),
+                            " has ", absl::StrJoin(known, ", "));
   }
 
   Result<Limit> Registers() {
@@ -189,7 +187,7 @@ class LimitParser {
     const bool has_tiles =
         model.LayerWith(LayerRole::kRegisters) >= 0 || model.LayerWith(LayerRole::kLanes) >= 0;
     if (names_.is_explicit() || has_tiles) return Limit{.op = Op::kRegisters};
-    return cursor_->ErrorAt(at, absl::StrCat(model.name, " has no layer of registers or lanes"));
+    return cursor_->ErrorAt(at, model.name, " has no layer of registers or lanes");
   }
 
   const ScheduleNames& names_;
@@ -236,9 +234,7 @@ std::string Printed(const Limit& limit, const ScheduleNames& names, int strength
   if (limit.op == Op::kNot) {
     text = absl::StrCat("not ", Printed(limit.operands[0], names, kNotStrength));
   } else {
-    const auto* const row =
-        std::find_if(std::begin(kOperators), std::end(kOperators),
-                     [&](const Operator& known) { return known.op == limit.op; });
+    const auto* const row = std::ranges::find(kOperators, limit.op, &Operator::op);
     own = row->strength;
     const bool goes_on = own != kComparison;
     text = absl::StrCat(Printed(limit.operands[0], names, goes_on ? own : own + 1), " ", row->text,

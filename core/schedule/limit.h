@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/schedule/cursor.h"
 #include "core/schedule/names.h"

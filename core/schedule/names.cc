@@ -1,7 +1,5 @@
 #include "core/schedule/names.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/decomposition/constraints.h"
@@ -21,8 +19,8 @@ constexpr Alias kAliases[] = {
 
 Status Unknown(ScheduleCursor* cursor, size_t at, absl::string_view what, absl::string_view name,
                absl::string_view whose, const std::vector<std::string>& known) {
-  return cursor->ErrorAt(at, absl::StrCat("unknown ", what, " '", name, "'; ", whose, " has ",
-                                          known.empty() ? "none" : absl::StrJoin(known, ", ")));
+  return cursor->ErrorAt(at, "unknown ", what, " '", name, "'; ", whose, " has ",
+                         known.empty() ? "none" : absl::StrJoin(known, ", "));
 }
 
 template <typename Items>

@@ -1,8 +1,6 @@
 #include "core/schedule/parameters_as_decisions.h"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
 #include <utility>
 
 #include "core/schedule/facts.h"
@@ -53,9 +51,8 @@ class Describer {
     for (const std::vector<int>& group : p_.fused) Add(Kind::kFuse).dimensions = group;
     std::vector<int> separate;
     for (int d = 0; d < rank(); ++d) {
-      const bool is_fused = std::any_of(p_.fused.begin(), p_.fused.end(), [&](const auto& group) {
-        return std::find(group.begin(), group.end(), d) != group.end();
-      });
+      const bool is_fused = std::ranges::any_of(
+          p_.fused, [&](const auto& group) { return std::ranges::find(group, d) != group.end(); });
       if (!is_fused && names_.expression().dimensions()[d].size <= 1) separate.push_back(d);
     }
     if (!separate.empty() && rank() > 1) Add(Kind::kSeparate).dimensions = separate;
@@ -96,8 +93,8 @@ class Describer {
   void AddCores() {
     for (const ScheduleFacts::Core& core : facts_.cores()) {
       const auto [layer, d] = core.level;
-      const auto of_layer = std::count_if(
-          facts_.cores().begin(), facts_.cores().end(),
+      const auto of_layer = std::ranges::count_if(
+          facts_.cores(),
           [&](const ScheduleFacts::Core& other) { return other.level.layer == core.level.layer; });
       if (of_layer > 1) AddValue(Kind::kAxis, layer, d, core.axis);
       const bool is_thread = names_.model().layers[layer].role == LayerRole::kThreads;
@@ -136,7 +133,7 @@ class Describer {
     bool is_shared = false;
     for (const ScheduleFacts::Copy& copy : facts_.copies(b)) {
       is_shared = is_shared || copy.region == names_.SharedRegion();
-      const bool is_usual = std::is_sorted(copy.layout.begin(), copy.layout.end());
+      const bool is_usual = std::ranges::is_sorted(copy.layout);
       if (copy.layout.size() < 2 || (is_usual && copy.region != names_.SharedRegion())) continue;
       AddOfInput(Kind::kLayout, b, ChoiceValue(copy.layout.begin(), copy.layout.end()),
                  copy.region);

@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "core/decomposition/constraints.h"
 #include "core/schedule/check_decisions.h"
 #include "core/schedule/value_parser.h"
 
@@ -66,11 +63,8 @@ class ScheduleParser {
       } while (cursor_.Accept(";"));
       return absl::OkStatus();
     }
-    if (names_.LayerOf(name) < 0) {
-      MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
-    }
-    return cursor_.ErrorAt(at,
-                           absl::StrCat("expected '", name, ":' and what layer ", name, " has"));
+    if (names_.LayerOf(name) < 0) MDH_RETURN_IF_ERROR(names_.Layer(&cursor_).status());
+    return cursor_.ErrorAt(at, "expected '", name, ":' and what layer ", name, " has");
   }
 
   // A decision whose values are a choice; what is free is none.
@@ -104,8 +98,7 @@ class ScheduleParser {
     const size_t at = cursor_.offset();
     const LayerRole role = names_.model().layers[layer].role;
     const auto not_here = [&](absl::string_view what) {
-      return cursor_.ErrorAt(at,
-                             absl::StrCat(what, "; layer ", names_.LayerName(layer), " is none"));
+      return cursor_.ErrorAt(at, what, "; layer ", names_.LayerName(layer), " is none");
     };
     if (cursor_.Accept("on")) {
       const bool is_core =
@@ -166,7 +159,7 @@ class ScheduleParser {
         MDH_ASSIGN_OR_RETURN(level.dimension, names_.Dimension(&cursor_));
       }
       if (!seen.insert(level).second) {
-        return cursor_.ErrorAt(at, absl::StrCat(names_.LevelName(level), " has a place already"));
+        return cursor_.ErrorAt(at, names_.LevelName(level), " has a place already");
       }
       (order.has_others ? order.after : order.before).push_back(level);
     } while (cursor_.Accept(","));
@@ -186,11 +179,10 @@ class ScheduleParser {
       const size_t at = cursor_.offset();
       if (cursor_.Accept("in")) {
         if (!names_.is_explicit()) {
-          return cursor_.ErrorAt(at,
-                                 absl::StrCat("memory of ", names_.model().name,
-                                              " are caches, which copy by themselves; packed "
-                                              "copies are 'copy never', 'copy whole' or 'copy at "
-                                              "LAYER'"));
+          return cursor_.ErrorAt(at, "memory of ", names_.model().name,
+                                 " are caches, which copy by themselves; packed "
+                                 "copies are 'copy never', 'copy whole' or 'copy at "
+                                 "LAYER'");
         }
         has_regions = true;
         MDH_RETURN_IF_ERROR(ReadRegion(&regions));
@@ -220,8 +212,8 @@ class ScheduleParser {
       const size_t level_at = cursor_.offset();
       MDH_ASSIGN_OR_RETURN(step.from, names_.Level(&cursor_));
       if (names_.model().layers[step.from.layer].memory_region.empty()) {
-        return cursor_.ErrorAt(level_at, absl::StrCat("layer ", names_.LayerName(step.from.layer),
-                                                      " has no loops, but cores"));
+        return cursor_.ErrorAt(level_at, "layer ", names_.LayerName(step.from.layer),
+                               " has no loops, but cores");
       }
     }
     regions->steps.push_back(step);
@@ -352,8 +344,8 @@ Result<std::vector<int>> ParseGroup(const ScheduleNames& names, ScheduleCursor* 
   do {
     const size_t at = cursor->offset();
     MDH_ASSIGN_OR_RETURN(const int d, names.Dimension(cursor));
-    if (std::find(group.begin(), group.end(), d) != group.end()) {
-      return cursor->ErrorAt(at, absl::StrCat(names.DimensionName(d), " is named already"));
+    if (std::ranges::find(group, d) != group.end()) {
+      return cursor->ErrorAt(at, names.DimensionName(d), " is named already");
     }
     group.push_back(d);
   } while (cursor->Accept(","));

@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -236,7 +235,7 @@ std::string LinesText(absl::Span<const Decision> decisions, const ScheduleNames&
   std::string text;
   for (auto& [place, line] : lines) {
     auto& clauses = line.clauses;
-    std::stable_sort(clauses.begin(), clauses.end());
+    std::ranges::stable_sort(clauses);
     clauses.erase(std::unique(clauses.begin(), clauses.end()), clauses.end());
     // Regions of a line are all that there are: those of several lines stay apart. They come first,
     // so that a line that begins with them has no others.
@@ -252,7 +251,7 @@ std::string LinesText(absl::Span<const Decision> decisions, const ScheduleNames&
         shared.push_back(std::move(clause));
       }
     }
-    std::stable_sort(shared.begin(), shared.end(), [](const auto& a, const auto& b) {
+    std::ranges::stable_sort(shared, [](const auto& a, const auto& b) {
       return a.first == Kind::kRegions && b.first != Kind::kRegions;
     });
     if (!shared.empty()) absl::StrAppend(&text, line.begin, Joined(shared), "\n");

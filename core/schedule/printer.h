@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "core/schedule/decision.h"

@@ -59,8 +59,7 @@ std::optional<ChoiceValue> ValueOf(const Decision& decision, const ScheduleFacts
     }
     case Kind::kAlong: {
       const std::vector<int64_t>& lanes = p.tile[level.layer - 1];
-      const auto at =
-          std::find_if(lanes.begin(), lanes.end(), [](int64_t count) { return count > 1; });
+      const auto at = std::ranges::find_if(lanes, [](int64_t count) { return count > 1; });
       return ChoiceValue{at == lanes.end() ? Decision::kNoDimension : at - lanes.begin()};
     }
     case Kind::kOption:
@@ -111,7 +110,7 @@ bool AllowsOrder(const Decision& decision, const ScheduleFacts& facts) {
   for (const ScheduleFacts::Core& core : facts.cores()) others.push_back(core.level);
   for (const MdhLevel& other : others) {
     if (decision.layer >= 0 && other.layer != decision.layer) continue;
-    if (std::find(all.begin(), all.end(), other) != all.end()) continue;
+    if (std::ranges::find(all, other) != all.end()) continue;
     for (const MdhLevel& level : decision.before) {
       if (!holds(level, other)) return false;
     }
@@ -162,7 +161,7 @@ bool AllowsValue(const Decision& decision, const ScheduleFacts& facts, const Cho
 }
 
 bool IsInGroup(const std::vector<int>& group, int d) {
-  return std::find(group.begin(), group.end(), d) != group.end();
+  return std::ranges::find(group, d) != group.end();
 }
 
 // The dimensions that a decision names, which keeps them as they are.
@@ -196,9 +195,7 @@ Result<FusedDimensions> ReadGroups(const Source& source, const ScheduleNames& na
     } else if (is_read && cursor.Accept("fuse")) {
       if (groups.empty()) first = at;
       MDH_ASSIGN_OR_RETURN(std::vector<int> group, ParseGroup(names, &cursor));
-      if (std::find(groups.begin(), groups.end(), group) == groups.end()) {
-        groups.push_back(std::move(group));
-      }
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(std::move(group));
     }
     cursor.SkipLine();
   }
@@ -215,8 +212,8 @@ Result<Schedule> Schedule::Parse(std::string_view text, const Expression& expres
   const Source source({source_name.data(), source_name.size()}, {text.data(), text.size()});
   constexpr size_t kMaxBytes = size_t{1} << 20;
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
-                                                   " bytes; at most ", kMaxBytes, " are allowed"));
+    return InvalidArgument("the schedule has ", text.size(), " bytes; at most ", kMaxBytes,
+                           " are allowed");
   }
   if (IsInSteps(source.text())) {
     MDH_ASSIGN_OR_RETURN(const std::string lines,
@@ -248,11 +245,11 @@ std::string Schedule::CanonicalText() const {
 bool Schedule::AllowsFused(const FusedDimensions& fused) const {
   for (const Decision& decision : decisions()) {
     if (decision.kind != Kind::kFuse) continue;
-    if (std::find(fused.begin(), fused.end(), decision.dimensions) == fused.end()) return false;
+    if (std::ranges::find(fused, decision.dimensions) == fused.end()) return false;
   }
   const FusedDimensions named = this->fused();
   for (const std::vector<int>& group : fused) {
-    if (std::find(named.begin(), named.end(), group) != named.end()) continue;
+    if (std::ranges::find(named, group) != named.end()) continue;
     for (const Decision& decision : decisions()) {
       if (decision.kind == Kind::kFuse) continue;
       for (const int d : NamedDimensions(decision)) {
@@ -266,19 +263,18 @@ bool Schedule::AllowsFused(const FusedDimensions& fused) const {
 Status Schedule::Allows(const TuningParameters& p) const {
   const Implementation& i = *implementation_;
   if (p.system_model != i.model.name) {
-    return absl::InvalidArgumentError(absl::StrCat(i.source_name, ": the schedule is for ",
-                                                   i.model.name, ", not for ", p.system_model));
+    return InvalidArgument(i.source_name, ": the schedule is for ", i.model.name, ", not for ",
+                           p.system_model);
   }
   if (!AllowsFused(p.fused)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(i.source_name, ": other dimensions are run through as one"));
+    return InvalidArgument(i.source_name, ": other dimensions are run through as one");
   }
   if (is_free()) return absl::OkStatus();
   MDH_ASSIGN_OR_RETURN(const Expression divided, DividedExpression(i.expression, p));
   const ScheduleFacts facts(divided, i.model, p);
   if (facts.has_exchanged_layers()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        i.source_name, ": levels belong to other layers than their own, as in no schedule"));
+    return InvalidArgument(i.source_name,
+                           ": levels belong to other layers than their own, as in no schedule");
   }
   for (const Decision& decision : i.decisions) {
     std::string found;
@@ -297,8 +293,8 @@ Status Schedule::Allows(const TuningParameters& p) const {
       if (!value.has_value() || AllowsValue(decision, facts, *value)) continue;
       found = absl::StrCat("it is ", ValueText(decision, *value, i.names));
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision), "' does not allow it: ", found));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", found);
   }
   return absl::OkStatus();
 }

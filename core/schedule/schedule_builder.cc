@@ -1,11 +1,10 @@
 #include "core/schedule/schedule_builder.h"
 
 #include "absl/strings/str_join.h"
+#include "core/base/text_view.h"
 
 namespace mdh {
 namespace {
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 std::string List(absl::Span<const std::string> names) { return absl::StrJoin(names, ", "); }
 

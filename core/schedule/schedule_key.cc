@@ -11,9 +11,7 @@ namespace {
 
 template <typename Named>
 void NumberNames(const char* prefix, std::vector<Named>* things) {
-  for (size_t n = 0; n < things->size(); ++n) {
-    (*things)[n].name = absl::StrCat(prefix, n + 1);
-  }
+  for (size_t n = 0; n < things->size(); ++n) (*things)[n].name = absl::StrCat(prefix, n + 1);
 }
 
 Result<Expression> WithNumbers(const Expression& expression) {
@@ -21,8 +19,7 @@ Result<Expression> WithNumbers(const Expression& expression) {
   // What the store function reads is an input, or no schedule speaks of it.
   for (size_t s = 0; spec.store && s < spec.store->inputs.size(); ++s) {
     std::string& name = spec.store->inputs[s].name;
-    const auto same = std::find_if(spec.inputs.begin(), spec.inputs.end(),
-                                   [&](const Buffer& input) { return input.name == name; });
+    const auto same = std::ranges::find(spec.inputs, name, &Buffer::name);
     name = same == spec.inputs.end() ? absl::StrCat("store", s + 1)
                                      : absl::StrCat("in", same - spec.inputs.begin() + 1);
   }

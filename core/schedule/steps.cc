@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -97,19 +96,19 @@ class StepReader {
     do {
       const size_t at = cursor_.offset();
       if (std::ssize(step->sizes) == rank()) {
-        return cursor_.ErrorAt(at, absl::StrCat("a step has ", rank(), " sizes"));
+        return cursor_.ErrorAt(at, "a step has ", rank(), " sizes");
       }
       const int d = static_cast<int>(step->sizes.size());
       MDH_ASSIGN_OR_RETURN(step->sizes.emplace_back(), ReadSize());
       const std::string whole = absl::StrCat(names_.expression().dimensions()[d].size);
       if (step->number == 0 && step->sizes[d] != whole) {
-        return cursor_.ErrorAt(at, absl::StrCat("step 0 has the sizes of the expression: ",
-                                                names_.DimensionName(d), " is ", whole));
+        return cursor_.ErrorAt(
+            at, "step 0 has the sizes of the expression: ", names_.DimensionName(d), " is ", whole);
       }
     } while (Accept(","));
     MDH_RETURN_IF_ERROR(Expect(")"));
     if (std::ssize(step->sizes) == rank()) return absl::OkStatus();
-    return cursor_.ErrorAt(step->offset, absl::StrCat("a step has ", rank(), " sizes"));
+    return cursor_.ErrorAt(step->offset, "a step has ", rank(), " sizes");
   }
 
   Result<std::string> ReadSize() {
@@ -150,8 +149,8 @@ class StepReader {
       }
       const Buffer& buffer = names_.BufferAt(placed.buffer, is_output);
       if (!placed.layout.empty() && placed.layout.size() != buffer.extents.size()) {
-        return cursor_.ErrorAt(at, absl::StrCat(buffer.name, " has ", buffer.extents.size(),
-                                                " dimensions, numbered from 1"));
+        return cursor_.ErrorAt(at, buffer.name, " has ", buffer.extents.size(),
+                               " dimensions, numbered from 1");
       }
       step->buffers.push_back(std::move(placed));
     } while (Accept(","));
@@ -173,8 +172,8 @@ class StepReader {
       if (kind != "FOR" && step->number > 0) {
         step->layer = CoreLayer(kind);
         if (step->layer < 0) {
-          return cursor_.ErrorAt(at, absl::StrCat("unknown tag '", kind, "'; there are FOR, ",
-                                                  absl::StrJoin(CoreNames(), ", ")));
+          return cursor_.ErrorAt(at, "unknown tag '", kind, "'; there are FOR, ",
+                                 absl::StrJoin(CoreNames(), ", "));
         }
       }
       MDH_RETURN_IF_ERROR(Expect("."));
@@ -229,9 +228,9 @@ class StepReader {
     std::vector<std::string> layers;
     for (const AsmLayer& layer : names_.model().layers) layers.push_back(layer.name);
     return cursor_.ErrorAt(step.offset,
-                           absl::StrCat("there is no layer left for this step behind those that "
-                                        "cut the same dimensions before it; ",
-                                        names_.model().name, " has ", absl::StrJoin(layers, ", ")));
+                           "there is no layer left for this step behind those that "
+                           "cut the same dimensions before it; ",
+                           names_.model().name, " has ", absl::StrJoin(layers, ", "));
   }
 
   // ---- Lines ----
@@ -263,7 +262,7 @@ class StepReader {
   // Along which axes dimensions are that the step certainly cuts: counted among them.
   std::string AxesOf(const Step& step) const {
     const bool is_core_step = is_core(step.layer) && std::ssize(step.tags) == rank();
-    if (!is_core_step || std::count(step.sizes.begin(), step.sizes.end(), "?") > 0) return "";
+    if (!is_core_step || std::ranges::count(step.sizes, "?") > 0) return "";
     std::map<std::string, int> cut;  // by their tags
     for (int d = 0; d < rank(); ++d) {
       if (step.Cuts(d)) cut[step.tags[d]] = d;
@@ -294,7 +293,7 @@ class StepReader {
         loops.push_back({{step.number, tag}, {step.layer, d}});
       }
     }
-    std::sort(loops.begin(), loops.end());
+    std::ranges::sort(loops);
     return loops;
   }
 

@@ -19,8 +19,7 @@ Result<ValueSet::Span> ValueParser::Span(bool has_ranges, One one, One high) {
     return cursor_->ErrorAt(at, "a range begins with a number");
   }
   if (span.high[0] < span.low[0]) {
-    return cursor_->ErrorAt(
-        at, absl::StrCat("the range ", span.low[0], "..", span.high[0], " has nothing"));
+    return cursor_->ErrorAt(at, "the range ", span.low[0], "..", span.high[0], " has nothing");
   }
   const bool is_factor = cursor_->Accept("*");
   if (!is_factor && !cursor_->Accept("step")) return span;
@@ -58,9 +57,8 @@ Result<ChoiceValue> ValueParser::Extent(bool is_tile, int dimension) {
   const size_t at = cursor_->offset();
   MDH_ASSIGN_OR_RETURN(const int64_t value, names_.Size(cursor_));
   if (value >= 1 && value <= size) return ChoiceValue{value};
-  return cursor_->ErrorAt(
-      at, absl::StrCat(is_tile ? "a part" : "the number of parts", " of ",
-                       names_.DimensionName(dimension), " is in 1..", size, ", not ", value));
+  return cursor_->ErrorAt(at, is_tile ? "a part" : "the number of parts", " of ",
+                          names_.DimensionName(dimension), " is in 1..", size, ", not ", value);
 }
 
 Result<ChoiceValue> ValueParser::Number() {
@@ -80,8 +78,8 @@ Result<ChoiceValue> ValueParser::Copy() {
   const size_t at = cursor_->offset();
   MDH_ASSIGN_OR_RETURN(const int layer, names_.Layer(cursor_));
   if (names_.model().layers[layer].role == LayerRole::kMemory) return ChoiceValue{layer};
-  return cursor_->ErrorAt(at, absl::StrCat("copies are made for parts of memory layers; ",
-                                           names_.LayerName(layer), " is none"));
+  return cursor_->ErrorAt(at, "copies are made for parts of memory layers; ",
+                          names_.LayerName(layer), " is none");
 }
 
 Result<ChoiceValue> ValueParser::Layout(int buffer) {
@@ -95,13 +93,13 @@ Result<ChoiceValue> ValueParser::Layout(int buffer) {
     layout.push_back(x);
   }
   ChoiceValue sorted = layout;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   for (size_t x = 0; x < sorted.size(); ++x) {
     if (sorted[x] != static_cast<int64_t>(x)) sorted.clear();
   }
   if (sorted.size() == b.extents.size()) return layout;
-  return cursor_->ErrorAt(at, absl::StrCat("a layout of ", b.name, " has each of its ",
-                                           b.extents.size(), " dimensions once"));
+  return cursor_->ErrorAt(at, "a layout of ", b.name, " has each of its ", b.extents.size(),
+                          " dimensions once");
 }
 
 Result<ChoiceValue> ValueParser::Mode() {
@@ -117,9 +115,8 @@ Result<ChoiceValue> ValueParser::OfOption(const mdh::Choice& row) {
   if (row.is_number()) {
     MDH_ASSIGN_OR_RETURN(ChoiceValue value, Number());
     if (value[0] >= row.low && value[0] <= row.high) return value;
-    return cursor_->ErrorAt(
-        at, absl::StrCat(row.key, " is in ", row.low, "..",
-                         row.high == INT_MAX ? "" : absl::StrCat(row.high), ", not ", value[0]));
+    return cursor_->ErrorAt(at, row.key, " is in ", row.low, "..",
+                            row.high == INT_MAX ? "" : absl::StrCat(row.high), ", not ", value[0]);
   }
   const Result<ChoiceValue> value = row.Parse(cursor_->Word(",;{}"));
   if (value.ok()) return *value;

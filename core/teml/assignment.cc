@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/teml/iterator_ranges.h"
 
 namespace mdh {
@@ -26,9 +25,7 @@ class AssignmentMaker {
     MDH_RETURN_IF_ERROR(SplitValue(value));
     MDH_RETURN_IF_ERROR(FindIterators());
     std::vector<IteratorUse> uses;
-    if (target_.tensor == nullptr) {
-      MDH_RETURN_IF_ERROR(DeclareTarget(value->type));
-    }
+    if (target_.tensor == nullptr) MDH_RETURN_IF_ERROR(DeclareTarget(value->type));
     made_.target = target_.tensor;
     const TensorTree target = MakeAccess(target_.token, target_.tensor, target_.indices);
     AppendUses(*target, /*is_target=*/true, &uses);
@@ -43,8 +40,9 @@ class AssignmentMaker {
   }
 
  private:
-  Status ErrorAt(const Token& token, absl::string_view message) const {
-    return text_.ErrorAt(token, message);
+  template <typename... Parts>
+  Status ErrorAt(const Token& token, const Parts&... message) const {
+    return text_.ErrorAt(token, message...);
   }
 
   bool IsTarget(const TensorTree& tree) const {
@@ -86,8 +84,7 @@ class AssignmentMaker {
 
   Status FindIterators() {
     const auto add = [&](const std::string& name) {
-      if (std::find(made_.iterators.begin(), made_.iterators.end(), name) ==
-          made_.iterators.end()) {
+      if (std::ranges::find(made_.iterators, name) == made_.iterators.end()) {
         made_.iterators.push_back(name);
       }
     };
@@ -99,11 +96,9 @@ class AssignmentMaker {
     if (!made_.is_reduction() || made_.accumulates.has_value()) return absl::OkStatus();
     const std::string& lost = made_.iterators[made_.kept];
     return ErrorAt(
-        target_.token,
-        absl::StrCat("'", lost, "' is in the value, but not in the list of '", target_.name,
-                     "', so that each element would be assigned several times (14); put '", lost,
-                     "' into the list, or accumulate: ", target_.name, " = add(", target_.name,
-                     ", ...)"));
+        target_.token, "'", lost, "' is in the value, but not in the list of '", target_.name,
+        "', so that each element would be assigned several times (14); put '", lost,
+        "' into the list, or accumulate: ", target_.name, " = add(", target_.name, ", ...)");
   }
 
   // An undeclared target has the shape of its iterators.
@@ -111,9 +106,9 @@ class AssignmentMaker {
     std::vector<IteratorUse> uses;
     for (const TensorNode* access : AccessesOf(made_.terms)) {
       if (access->tensor->name == target_.name) {
-        return ErrorAt(access->token, absl::StrCat("'", target_.name,
-                                                   "' is read before it has a "
-                                                   "value; introduce it with tensor"));
+        return ErrorAt(access->token, "'", target_.name,
+                       "' is read before it has a "
+                       "value; introduce it with tensor");
       }
       AppendUses(*access, /*is_target=*/false, &uses);
     }
@@ -124,11 +119,10 @@ class AssignmentMaker {
       const bool is_plain = index.is_plain() && seen.insert(index.terms[0].iterator).second;
       const auto range = is_plain ? ranges.find(index.terms[0].iterator) : ranges.end();
       if (range == ranges.end()) {
-        return ErrorAt(target_.token, absl::StrCat("'", target_.name,
-                                                   "' was not introduced with tensor (3.4), "
-                                                   "and its shape does not follow from the index ",
-                                                   ToText(index), "; write ", target_.name,
-                                                   " = tensor([...]) before"));
+        return ErrorAt(target_.token, "'", target_.name,
+                       "' was not introduced with tensor (3.4), "
+                       "and its shape does not follow from the index ",
+                       ToText(index), "; write ", target_.name, " = tensor([...]) before");
       }
       shape.push_back(range->second);
     }
@@ -140,17 +134,16 @@ class AssignmentMaker {
   Status CheckTarget(const TensorNode& value) const {
     const RealTensor& tensor = *target_.tensor;
     if (tensor.shape.size() != target_.indices.size()) {
-      return ErrorAt(
-          target_.token,
-          absl::StrCat("an assignment (14) needs one index for each dimension: '", tensor.name,
-                       "' has ", tensor.shape.size(), ", the list has ", target_.indices.size()));
+      return ErrorAt(target_.token, "an assignment (14) needs one index for each dimension: '",
+                     tensor.name, "' has ", tensor.shape.size(), ", the list has ",
+                     target_.indices.size());
     }
     if (tensor.type == value.type) return absl::OkStatus();
-    return ErrorAt(target_.token, absl::StrCat("'", tensor.name, "' holds ", Name(tensor.type),
-                                               ", the value is ", Name(value.type),
-                                               ": all tensors of an expression have one type "
-                                               "(Section 2); write tensor(",
-                                               Name(value.type), ", [...])"));
+    return ErrorAt(target_.token, "'", tensor.name, "' holds ", Name(tensor.type),
+                   ", the value is ", Name(value.type),
+                   ": all tensors of an expression have one type "
+                   "(Section 2); write tensor(",
+                   Name(value.type), ", [...])");
   }
 
   Status CheckRanges(const std::vector<IteratorUse>& uses) const {
@@ -180,13 +173,11 @@ class AssignmentMaker {
       if (access->tensor->name != target_.name) continue;
       made_.reads_target = true;
       if (access->indices == target_.indices && !made_.is_reduction()) continue;
-      return ErrorAt(
-          access->token,
-          absl::StrCat("'", target_.name, "' is read at ", ToSubscripts(access->indices),
-                       " while it is assigned at ", ToSubscripts(target_.indices),
-                       made_.is_reduction() ? " and accumulated" : "",
-                       ", so that the result depends on the order of the loops; assign to another "
-                       "tensor"));
+      return ErrorAt(access->token, "'", target_.name, "' is read at ",
+                     ToSubscripts(access->indices), " while it is assigned at ",
+                     ToSubscripts(target_.indices), made_.is_reduction() ? " and accumulated" : "",
+                     ", so that the result depends on the order of the loops; assign to another "
+                     "tensor");
     }
     return absl::OkStatus();
   }
@@ -212,7 +203,7 @@ class AssignmentMaker {
 
 bool TensorAssignment::is_whole() const {
   std::set<std::string> seen;
-  return std::all_of(indices.begin(), indices.end(), [&](const IteratorIndex& index) {
+  return std::ranges::all_of(indices, [&](const IteratorIndex& index) {
     return index.is_plain() && seen.insert(index.terms[0].iterator).second;
   });
 }

@@ -228,9 +228,7 @@ class DependenceCheck {
         if (first->second[0]->path[0] < second->second[0]->path[0]) continue;
         if (!Conflict(*first->second[0], *second->second[0])) continue;
         for (const PlacedLeaf* one : first->second) {
-          for (const PlacedLeaf* other : second->second) {
-            MDH_RETURN_IF_ERROR(Compare(*one, *other));
-          }
+          for (const PlacedLeaf* other : second->second) MDH_RETURN_IF_ERROR(Compare(*one, *other));
         }
       }
     }
@@ -244,12 +242,10 @@ class DependenceCheck {
   }
 
   Status TooMuch(const PlacedLeaf& first, const PlacedLeaf& second) const {
-    return text_.ErrorAt(
-        PlaceOf(first, second),
-        absl::StrCat("whether these loops keep the order of ",
-                     text_.LineOf(first.leaf->assignment->token), " and ",
-                     text_.LineOf(second.leaf->assignment->token),
-                     " takes too long to decide; unroll less, or generate separate nests"));
+    return text_.ErrorAt(PlaceOf(first, second), "whether these loops keep the order of ",
+                         text_.LineOf(first.leaf->assignment->token), " and ",
+                         text_.LineOf(second.leaf->assignment->token),
+                         " takes too long to decide; unroll less, or generate separate nests");
   }
 
   // Loops around both.
@@ -269,9 +265,8 @@ class DependenceCheck {
 
   static bool Conflict(const PlacedLeaf& first, const PlacedLeaf& second) {
     const std::vector<ElementUse> uses = UsesOf(*first.leaf), others = UsesOf(*second.leaf);
-    return std::any_of(uses.begin(), uses.end(), [&](const ElementUse& use) {
-      return std::any_of(others.begin(), others.end(),
-                         [&](const ElementUse& other) { return Meet(use, other); });
+    return std::ranges::any_of(uses, [&](const ElementUse& use) {
+      return std::ranges::any_of(others, [&](const ElementUse& other) { return Meet(use, other); });
     });
   }
 
@@ -338,13 +333,12 @@ class DependenceCheck {
             : absl::StrCat("would write '", behind.target->name, "' (", text_.LineOf(behind.token),
                            ") before ", text_.LineOf(before.token), " has read it");
     return text_.ErrorAt(
-        PlaceOf(first, second),
-        absl::StrCat("these loops ", what, ElementText(*other.tensor, element),
-                     any_order == nullptr ? ""
-                                          : absl::StrCat(", as iterations of '",
-                                                         any_order->iterator, "' run in any order"),
-                     "; fuse fewer loops, or let codegen list nests of their own in the order of "
-                     "the statements"));
+        PlaceOf(first, second), "these loops ", what, ElementText(*other.tensor, element),
+        any_order == nullptr
+            ? ""
+            : absl::StrCat(", as iterations of '", any_order->iterator, "' run in any order"),
+        "; fuse fewer loops, or let codegen list nests of their own in the order of "
+        "the statements");
   }
 
   const std::vector<GeneratedLoops>& generated_;

@@ -10,9 +10,7 @@ IteratorIndex Sum(const IteratorIndex& a, const IteratorIndex& b) {
   IteratorIndex sum = a;
   sum.constant += b.constant;
   for (const IteratorTerm& term : b.terms) {
-    const auto same = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const IteratorTerm& t) {
-      return t.iterator == term.iterator;
-    });
+    const auto same = std::ranges::find(sum.terms, term.iterator, &IteratorTerm::iterator);
     if (same == sum.terms.end()) {
       sum.terms.push_back(term);
     } else if ((same->coefficient += term.coefficient) == 0) {

@@ -22,11 +22,11 @@ std::string PlaceOfUse(const IteratorUse& use) {
 // Whether a tensor is read with other indices of the iterator in the same dimension.
 bool IsStencil(const std::vector<IteratorUse>& uses, const IteratorUse& use,
                const std::string& iterator) {
-  return std::any_of(uses.begin(), uses.end(), [&](const IteratorUse& other) {
+  return std::ranges::any_of(uses, [&](const IteratorUse& other) {
     return !other.is_target && other.tensor == use.tensor && other.dimension == use.dimension &&
            !other.index->is_plain() &&
-           std::any_of(other.index->terms.begin(), other.index->terms.end(),
-                       [&](const IteratorTerm& term) { return term.iterator == iterator; });
+           std::ranges::any_of(other.index->terms,
+                               [&](const IteratorTerm& term) { return term.iterator == iterator; });
   });
 }
 
@@ -46,10 +46,9 @@ Status InferPlain(const std::vector<IteratorUse>& uses, const ProgramText& text,
         ExtentOf(use) == ExtentOf(least) || (!use.is_target && IsStencil(uses, use, iterator));
     if (!fits) {
       return text.ErrorAt(
-          use.token,
-          absl::StrCat("'", iterator, "' indexes ", PlaceOfUse(use), ", and ", PlaceOfUse(least),
-                       ": shape inference fails (14, 15); use another iterator, or tensors of one "
-                       "extent"));
+          use.token, "'", iterator, "' indexes ", PlaceOfUse(use), ", and ", PlaceOfUse(least),
+          ": shape inference fails (14, 15); use another iterator, or tensors of one "
+          "extent");
     }
     (*ranges)[iterator] = ExtentOf(least);
   }
@@ -115,11 +114,10 @@ Status CheckInside(const std::vector<IteratorUse>& uses, const Ranges& ranges,
     // What is shown need not be exact beyond 2^62.
     const WideSum shown = least < 0 ? std::max(least, WideSum{INT64_MIN / 2})
                                     : std::min(most, WideSum{INT64_MAX / 2});
-    return text.ErrorAt(
-        use.token, absl::StrCat("the index ", ToText(*use.index), " reaches ",
-                                static_cast<int64_t>(shown), " in ", PlaceOfUse(use),
-                                ": shape inference fails (14, 15); enlarge the tensor, or the "
-                                "iterator goes less far where it indexes a shorter tensor alone"));
+    return text.ErrorAt(use.token, "the index ", ToText(*use.index), " reaches ",
+                        static_cast<int64_t>(shown), " in ", PlaceOfUse(use),
+                        ": shape inference fails (14, 15); enlarge the tensor, or the "
+                        "iterator goes less far where it indexes a shorter tensor alone");
   }
   return absl::OkStatus();
 }

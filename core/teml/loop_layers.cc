@@ -8,8 +8,8 @@ namespace mdh {
 namespace {
 
 bool Has(const std::vector<PathLoop>& loops, int iterator) {
-  return std::any_of(loops.begin(), loops.end(),
-                     [&](const PathLoop& loop) { return loop.iterator == iterator; });
+  return std::ranges::any_of(loops,
+                             [&](const PathLoop& loop) { return loop.iterator == iterator; });
 }
 
 class LoopSorter {
@@ -51,8 +51,8 @@ class LoopSorter {
   }
 
   void AddParallel(const PathLoop& loop) {
-    const bool is_cut = std::any_of(layers_.groups.begin(), layers_.groups.end(),
-                                    [&](const auto& group) { return Has(group, loop.iterator); });
+    const bool is_cut = std::ranges::any_of(
+        layers_.groups, [&](const auto& group) { return Has(group, loop.iterator); });
     if (Has(layers_.cores, loop.iterator) || is_cut) {
       Notice(loop, is_cut ? "is parallel inside of the loop over its blocks; one thread runs it"
                           : "is parallel twice; one thread runs the inner one");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -92,8 +91,7 @@ PathLoopKind KindOf(const CountedLoop& loop) {
 }
 
 Status Irregular() {
-  return absl::FailedPreconditionError(
-      "its copies do not fill all points of the loops that were unrolled");
+  return FailedPrecondition("its copies do not fill all points of the loops that were unrolled");
 }
 
 // A loop that was unrolled.
@@ -121,7 +119,7 @@ class PathReader {
     }
     if (copies != leaves_.size()) return Irregular();
     // Of several at one place the one whose copies are further apart is around the others.
-    std::sort(unrolled.begin(), unrolled.end(), [](const auto& a, const auto& b) {
+    std::ranges::sort(unrolled, [](const auto& a, const auto& b) {
       return std::make_pair(a.outer, b.stride) < std::make_pair(b.outer, a.stride);
     });
     std::vector<PathLoop> path;

@@ -55,8 +55,7 @@ class TemlParser : private TermParser {
     CollectNames();
     while (stream_.Peek().kind != Token::Kind::kEnd) {
       if (syntax_.statements.size() == kMaxStatements) {
-        return stream_.ErrorAt(stream_.Peek(),
-                               absl::StrCat("more than ", kMaxStatements, " statements"));
+        return stream_.ErrorAt(stream_.Peek(), "more than ", kMaxStatements, " statements");
       }
       MDH_RETURN_IF_ERROR(ParseStatement());
       stream_.Accept(";");
@@ -81,9 +80,9 @@ class TemlParser : private TermParser {
     if (bound == bindings_.end()) return absl::OkStatus();
     const std::optional<ScalarType> type = ScalarTypeFromName(bound->second);
     if (!type.has_value()) {
-      return stream_.ErrorAt(at, absl::StrCat("the value '", bound->second,
-                                              "' of 'type' is no scalar type; there are fp64, "
-                                              "fp32, int32, ..."));
+      return stream_.ErrorAt(at, "the value '", bound->second,
+                             "' of 'type' is no scalar type; there are fp64, "
+                             "fp32, int32, ...");
     }
     type_ = *type;
     return absl::OkStatus();
@@ -92,10 +91,9 @@ class TemlParser : private TermParser {
   Status CheckBindings(const Token& at) const {
     for (const auto& [name, value] : bindings_) {
       if (name == kTypeName || known_sizes_.count(name) > 0) continue;
-      return stream_.ErrorAt(
-          at, absl::StrCat("the program has no size '", name, "'; it has ",
-                           known_sizes_.empty() ? "none" : absl::StrJoin(known_sizes_, ", "),
-                           ", and 'type'"));
+      return stream_.ErrorAt(at, "the program has no size '", name, "'; it has ",
+                             known_sizes_.empty() ? "none" : absl::StrJoin(known_sizes_, ", "),
+                             ", and 'type'");
     }
     return absl::OkStatus();
   }
@@ -138,24 +136,23 @@ class TemlParser : private TermParser {
       const Token value = stream_.Next();
       const std::optional<ScalarType> type = ScalarTypeFromName(std::string(value.text));
       if (!type.has_value()) {
-        return stream_.ErrorAt(value, absl::StrCat("'", value.text,
-                                                   "' is no scalar type; write type = fp64, fp32, "
-                                                   "int32, ..."));
+        return stream_.ErrorAt(value, "'", value.text,
+                               "' is no scalar type; write type = fp64, fp32, "
+                               "int32, ...");
       }
       if (bindings_.count(text) == 0) type_ = *type;
       return absl::OkStatus();
     }
     if (!known_sizes_.insert(text).second) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("the size '", text, "' has a value already; sizes have one"));
+      return stream_.ErrorAt(name, "the size '", text, "' has a value already; sizes have one");
     }
     MDH_ASSIGN_OR_RETURN(const int64_t value, ParseSize(&stream_, sizes_));
     const auto bound = bindings_.find(text);
     if (bound == bindings_.end()) {
       sizes_[text] = value;
     } else if (int64_t given = 0; !absl::SimpleAtoi(bound->second, &given)) {
-      return stream_.ErrorAt(name, absl::StrCat("the value '", bound->second, "' of '", text,
-                                                "' is no 64-bit integer"));
+      return stream_.ErrorAt(name, "the value '", bound->second, "' of '", text,
+                             "' is no 64-bit integer");
     }
     return absl::OkStatus();
   }
@@ -181,9 +178,9 @@ class TemlParser : private TermParser {
       syntax_.statements.push_back(std::move(init));
       return absl::OkStatus();
     }
-    return stream_.ErrorAt(name, absl::StrCat("the value of '", name.text,
-                                              "(...)' has no name; write NAME = ", name.text,
-                                              "(...), or init(...) or codegen(...)"));
+    return stream_.ErrorAt(name, "the value of '", name.text,
+                           "(...)' has no name; write NAME = ", name.text,
+                           "(...), or init(...) or codegen(...)");
   }
 
   Result<RightSideSyntax> ParseRightSide(const Token& function) {
@@ -209,14 +206,14 @@ class TemlParser : private TermParser {
     }
     return stream_.ErrorAt(
         function,
-        absl::StrCat(
-            "TeML has no expression '", function.text,
-            "'; tensors are made by tensor, scalar, eq, transpose, contract, "
-            "outerproduct, OP and entrywise_OP, where OP is ",
-            NamesOfOperations(), ", with a v before those that are not stored; loops by ",
-            absl::StrJoin(kLoopFunctions, ", ", [](std::string* out, const LoopFunctionInfo& info) {
-              absl::StrAppend(out, info.name);
-            })));
+
+        "TeML has no expression '", function.text,
+        "'; tensors are made by tensor, scalar, eq, transpose, contract, "
+        "outerproduct, OP and entrywise_OP, where OP is ",
+        NamesOfOperations(), ", with a v before those that are not stored; loops by ",
+        absl::StrJoin(kLoopFunctions, ", ", [](std::string* out, const LoopFunctionInfo& info) {
+          absl::StrAppend(out, info.name);
+        }));
   }
 
   Result<RightSideSyntax> ParseTensor(const Token& function) {
@@ -227,8 +224,8 @@ class TemlParser : private TermParser {
       const Token name = stream_.Next();
       const std::optional<ScalarType> type = ScalarTypeFromName(std::string(name.text));
       if (!type.has_value()) {
-        return stream_.ErrorAt(name, absl::StrCat("'", name.text, "' is no scalar type; write ",
-                                                  usage_, ", or a type as fp32 before the shape"));
+        return stream_.ErrorAt(name, "'", name.text, "' is no scalar type; write ", usage_,
+                               ", or a type as fp32 before the shape");
       }
       tensor.type = *type;
       if (!tensor.is_scalar) MDH_RETURN_IF_ERROR(Expect(","));
@@ -238,8 +235,7 @@ class TemlParser : private TermParser {
       MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
         const Token token = stream_.Peek();
         if (tensor.shape.size() == Expression::kMaxDimensions) {
-          return stream_.ErrorAt(
-              token, absl::StrCat("more than ", Expression::kMaxDimensions, " dimensions"));
+          return stream_.ErrorAt(token, "more than ", Expression::kMaxDimensions, " dimensions");
         }
         MDH_ASSIGN_OR_RETURN(const int64_t extent, ParseExtent());
         tensor.shape.push_back(extent);
@@ -291,21 +287,20 @@ class TemlParser : private TermParser {
     MDH_RETURN_IF_ERROR(Expect("]"));
     MDH_RETURN_IF_ERROR(CheckOperands(function, operation, syntax.operands));
     if (syntax.lists.size() != syntax.operands.size()) {
-      return stream_.ErrorAt(
-          lists,
-          absl::StrCat("there are ", syntax.operands.size(), " operands, but ", syntax.lists.size(),
-                       " lists of iterators: write one for each, or "
-                       "nothing between the commas where the operand has iterators, as in ",
-                       usage_));
+      return stream_.ErrorAt(lists, "there are ", syntax.operands.size(), " operands, but ",
+                             syntax.lists.size(),
+                             " lists of iterators: write one for each, or "
+                             "nothing between the commas where the operand has iterators, as in ",
+                             usage_);
     }
     if (!is_virtual) {
       MDH_RETURN_IF_ERROR(Expect("->"));
       MDH_ASSIGN_OR_RETURN(syntax.to, ParseIterators());
     } else if (stream_.Peek().Is("->")) {
-      return stream_.ErrorAt(stream_.Peek(), absl::StrCat("'", function.text,
-                                                          "' stores nothing (15), so it has no "
-                                                          "list behind '->'; write ",
-                                                          function.text.substr(1), "(... -> ...)"));
+      return stream_.ErrorAt(stream_.Peek(), "'", function.text,
+                             "' stores nothing (15), so it has no "
+                             "list behind '->'; write ",
+                             function.text.substr(1), "(... -> ...)");
     }
     MDH_RETURN_IF_ERROR(Expect(")"));
     return syntax;
@@ -315,10 +310,9 @@ class TemlParser : private TermParser {
                        const std::vector<Token>& operands) const {
     const bool fits = operation->is_unary ? operands.size() == 1 : operands.size() >= 2;
     if (fits) return absl::OkStatus();
-    return stream_.ErrorAt(
-        function, absl::StrCat("'", function.text, "' takes ",
-                               operation->is_unary ? "one operand" : "two operands or more",
-                               ", not ", operands.size(), ": ", usage_));
+    return stream_.ErrorAt(function, "'", function.text, "' takes ",
+                           operation->is_unary ? "one operand" : "two operands or more", ", not ",
+                           operands.size(), ": ", usage_);
   }
 
   Result<RightSideSyntax> ParseEntrywise(const Token& function, const TemlOperation* operation,

@@ -2,12 +2,10 @@
 #include "core/teml/program.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/base/source.h"
 #include "core/base/text_view.h"
 #include "core/teml/state.h"
@@ -48,8 +46,8 @@ class ProgramEvaluator {
   Status Spend(const Token& at, int64_t nodes) {
     spent_ += nodes;
     if (spent_ <= kMaxNodesOfProgram) return absl::OkStatus();
-    return text_.ErrorAt(at, absl::StrCat("the trees of the program have more than ",
-                                          kMaxNodesOfProgram, " nodes in all"));
+    return text_.ErrorAt(at, "the trees of the program have more than ", kMaxNodesOfProgram,
+                         " nodes in all");
   }
 
   // (17), (18), (26)
@@ -72,10 +70,9 @@ class ProgramEvaluator {
     MDH_ASSIGN_OR_RETURN(StateValue value, tensors_.Evaluate(statement));
     if (const auto* const tree = std::get_if<TensorTree>(&value)) {
       if (statement.target.has_value()) {
-        return text_.ErrorAt(
-            *statement.target,
-            absl::StrCat("'@' names the tensor that is assigned to (18), but '",
-                         statement.function.text, "' stores nothing; leave it out"));
+        return text_.ErrorAt(*statement.target,
+                             "'@' names the tensor that is assigned to (18), but '",
+                             statement.function.text, "' stores nothing; leave it out");
       }
       MDH_RETURN_IF_ERROR(Spend(statement.name, (*tree)->nodes));
     }
@@ -133,33 +130,30 @@ class ProgramEvaluator {
   Result<LoopTrees> LoopsNamed(const Token& name, absl::string_view function) const {
     const auto found = state_.find(name.text);
     if (found == state_.end()) {
-      return text_.ErrorAt(name,
-                           absl::StrCat("nothing is called '", name.text, "', which ", function,
-                                        " takes; write ", name.text, " = build(...) before"));
+      return text_.ErrorAt(name, "nothing is called '", name.text, "', which ", function,
+                           " takes; write ", name.text, " = build(...) before");
     }
     if (const auto* const loops = std::get_if<LoopTrees>(&found->second)) return *loops;
-    return text_.ErrorAt(name, absl::StrCat(function, " takes loops, but '", name.text, "' is ",
-                                            KindOf(found->second), "; build(", name.text,
-                                            ") makes loops of an assignment (19)"));
+    return text_.ErrorAt(name, function, " takes loops, but '", name.text, "' is ",
+                         KindOf(found->second), "; build(", name.text,
+                         ") makes loops of an assignment (19)");
   }
 
   Status Initialize(const InitSyntax& init) {
     const auto found = declared_.find(std::string(init.name.text));
     if (found == declared_.end()) {
-      return text_.ErrorAt(init.name, absl::StrCat("init takes a tensor, but '", init.name.text,
-                                                   "' is not introduced with tensor or scalar"));
+      return text_.ErrorAt(init.name, "init takes a tensor, but '", init.name.text,
+                           "' is not introduced with tensor or scalar");
     }
     for (const AssignmentPointer& assignment : assignments_) {
       if (assignment->target->name != init.name.text) continue;
-      return text_.ErrorAt(init.name,
-                           absl::StrCat("'", init.name.text, "' is assigned in ",
-                                        text_.LineOf(assignment->token), "; init stands before"));
+      return text_.ErrorAt(init.name, "'", init.name.text, "' is assigned in ",
+                           text_.LineOf(assignment->token), "; init stands before");
     }
     MDH_ASSIGN_OR_RETURN(const ScalarValue value,
                          TypeLiteral(init.value, found->second->type, stream_));
     if (program_.initial.emplace(found->first, value).second) return absl::OkStatus();
-    return text_.ErrorAt(init.name,
-                         absl::StrCat("'", init.name.text, "' has a value from init already"));
+    return text_.ErrorAt(init.name, "'", init.name.text, "' has a value from init already");
   }
 
   Status Generate(const CodegenSyntax& codegen) {
@@ -180,7 +174,7 @@ class ProgramEvaluator {
     }
     std::vector<std::pair<size_t, std::string>> by_age;
     for (const auto& [name, token] : last_loops_) by_age.emplace_back(token.offset, name);
-    std::sort(by_age.begin(), by_age.end());
+    std::ranges::sort(by_age);
     std::vector<bool> is_part(assignments_.size(), false);
     for (const auto& [offset, name] : by_age) {
       const auto& trees = std::get<LoopTrees>(state_.at(name));
@@ -200,11 +194,10 @@ class ProgramEvaluator {
       for (const int number : AssignmentsOf(loops.trees)) {
         const auto [first, is_new] = generated.emplace(number, loops.token);
         if (is_new) continue;
-        return text_.ErrorAt(
-            loops.token,
-            absl::StrCat("the assignment of ", text_.LineOf(assignments_[number]->token),
-                         " is in the loops of '", first->second.text, "' and of '",
-                         loops.token.text, "'; let codegen name one nest for each assignment"));
+        return text_.ErrorAt(loops.token, "the assignment of ",
+                             text_.LineOf(assignments_[number]->token), " is in the loops of '",
+                             first->second.text, "' and of '", loops.token.text,
+                             "'; let codegen name one nest for each assignment");
       }
     }
     for (const auto& [number, token] : generated) {
@@ -226,44 +219,38 @@ class ProgramEvaluator {
       for (const TensorNode* access : AccessesOf(assignment->terms)) {
         const bool is_own = access->tensor->name == name && written.count(name) == 0;
         if (is_own && program_.initial.count(name) == 0) {
-          return text_.ErrorAt(access->token, absl::StrCat("'", name,
-                                                           "' is read before it has a value; give "
-                                                           "it one with init, or assign to "
-                                                           "another tensor"));
+          return text_.ErrorAt(access->token, "'", name,
+                               "' is read before it has a value; give "
+                               "it one with init, or assign to "
+                               "another tensor");
         }
         read.emplace(access->tensor->name, access);
       }
       const auto before = written.find(name);
       const bool has_value = before != written.end() || program_.initial.count(name) > 0;
       if (before == written.end() && read.count(name) > 0 && !assignment->reads_target) {
-        return text_.ErrorAt(
-            assignment->token,
-            absl::StrCat("'", name, "' is assigned after ", text_.LineOf(read.at(name)->token),
-                         " has read it as an input; assign to another tensor"));
+        return text_.ErrorAt(assignment->token, "'", name, "' is assigned after ",
+                             text_.LineOf(read.at(name)->token),
+                             " has read it as an input; assign to another tensor");
       }
       if (has_value && assignment->overwrites) {
-        return text_.ErrorAt(
-            assignment->token,
-            absl::StrCat("'", name,
-                         "' has a value already, to which the contraction would be "
-                         "added (33); assign to another tensor, or write ",
-                         name, " = add(", name, ", ...)"));
+        return text_.ErrorAt(assignment->token, "'", name,
+                             "' has a value already, to which the contraction would be "
+                             "added (33); assign to another tensor, or write ",
+                             name, " = add(", name, ", ...)");
       }
       if (before == written.end() && has_value && !assignment->accumulates.has_value() &&
           !assignment->reads_target) {
-        return text_.ErrorAt(assignment->token,
-                             absl::StrCat("the value that init gives '", name,
-                                          "' is overwritten here; leave init out, or accumulate: ",
-                                          name, " = add(", name, ", ...)"));
+        return text_.ErrorAt(assignment->token, "the value that init gives '", name,
+                             "' is overwritten here; leave init out, or accumulate: ", name,
+                             " = add(", name, ", ...)");
       }
       const bool starts_at_zero =
           !assignment->accumulates.has_value() || *assignment->accumulates == PointWiseKind::kAdd;
       if ((has_value || !starts_at_zero) && !assignment->is_whole()) {
-        return text_.ErrorAt(
-            assignment->token,
-            absl::StrCat("'", name,
-                         "' has a value before, of which only a part is assigned here; "
-                         "index it by one iterator for each dimension"));
+        return text_.ErrorAt(assignment->token, "'", name,
+                             "' has a value before, of which only a part is assigned here; "
+                             "index it by one iterator for each dimension");
       }
       written[name] = assignment.get();
     }

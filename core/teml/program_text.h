@@ -16,13 +16,14 @@ class ProgramText {
  public:
   explicit ProgramText(const Source& source) : source_(source) {}
 
-  Status ErrorAt(const Token& token, absl::string_view message) const {
-    return source_.ErrorAt(token.offset, message);
+  template <typename... Parts>
+  Status ErrorAt(const Token& token, const Parts&... message) const {
+    return source_.ErrorAt(token.offset, message...);
   }
   // "line 12".
   std::string LineOf(const Token& token) const {
     const absl::string_view before = source_.text().substr(0, token.offset);
-    return absl::StrCat("line ", 1 + std::count(before.begin(), before.end(), '\n'));
+    return absl::StrCat("line ", 1 + std::ranges::count(before, '\n'));
   }
 
  private:

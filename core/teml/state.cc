@@ -54,10 +54,9 @@ Result<StateValue> TensorEvaluator::Evaluate(const AssignmentSyntax& statement) 
 Result<StateValue> TensorEvaluator::EvaluateTensor(const TensorSyntax& tensor) const {
   const auto known = declared_.find(TargetName());
   if (known != declared_.end()) {
-    return text_.ErrorAt(statement_->name,
-                         absl::StrCat("'", TargetName(), "' is a tensor already, of ",
-                                      text_.LineOf(known->second->declared),
-                                      "; tensors of the target program have one shape"));
+    return text_.ErrorAt(statement_->name, "'", TargetName(), "' is a tensor already, of ",
+                         text_.LineOf(known->second->declared),
+                         "; tensors of the target program have one shape");
   }
   return std::make_shared<const RealTensor>(
       RealTensor{TargetName(), tensor.type, tensor.shape, tensor.is_scalar, statement_->name});
@@ -66,13 +65,11 @@ Result<StateValue> TensorEvaluator::EvaluateTensor(const TensorSyntax& tensor) c
 Result<StateValue> TensorEvaluator::Operand(const Token& name, absl::string_view rule) const {
   const auto found = state_.find(name.text);
   if (found == state_.end()) {
-    return text_.ErrorAt(
-        name, absl::StrCat("nothing is called '", name.text, "', which ", rule, " looks up; write ",
-                           name.text, " = tensor([...]) before"));
+    return text_.ErrorAt(name, "nothing is called '", name.text, "', which ", rule,
+                         " looks up; write ", name.text, " = tensor([...]) before");
   }
   if (std::holds_alternative<LoopTrees>(found->second)) {
-    return text_.ErrorAt(
-        name, absl::StrCat("'", name.text, "' is a loop nest, but ", rule, " takes tensors"));
+    return text_.ErrorAt(name, "'", name.text, "' is a loop nest, but ", rule, " takes tensors");
   }
   if (const auto* const assignment = std::get_if<AssignmentPointer>(&found->second)) {
     return StateValue((*assignment)->target);
@@ -86,38 +83,33 @@ Result<TensorTree> TensorEvaluator::Indexed(const Token& name,
   MDH_ASSIGN_OR_RETURN(const StateValue operand, Operand(name, rule));
   if (const auto* const tree = std::get_if<TensorTree>(&operand)) {
     if (!list.has_value()) return *tree;
-    return text_.ErrorAt(
-        list->token,
-        absl::StrCat("'", name.text, "' is virtual and has its iterators, ",
-                     absl::StrJoin((*tree)->dimensions, ", "), ", so that it takes no list (", rule,
-                     ": the list is left out where I' is set); leave it out"));
+    return text_.ErrorAt(list->token, "'", name.text, "' is virtual and has its iterators, ",
+                         absl::StrJoin((*tree)->dimensions, ", "), ", so that it takes no list (",
+                         rule, ": the list is left out where I' is set); leave it out");
   }
   const TensorPointer& tensor = std::get<TensorPointer>(operand);
   if (tensor->is_scalar) {
     if (!list.has_value()) return MakeAccess(name, tensor, {});
-    return text_.ErrorAt(list->token, absl::StrCat("'", name.text,
-                                                   "' is a scalar, which no "
-                                                   "iterators index (12); leave the list out"));
+    return text_.ErrorAt(list->token, "'", name.text,
+                         "' is a scalar, which no "
+                         "iterators index (12); leave the list out");
   }
   if (!list.has_value()) {
-    return text_.ErrorAt(name,
-                         absl::StrCat("'", name.text, "' has no iterators yet, so that ", rule,
-                                      " needs a list for it, with one index for each "
-                                      "dimension: it has ",
-                                      tensor->shape.size()));
+    return text_.ErrorAt(name, "'", name.text, "' has no iterators yet, so that ", rule,
+                         " needs a list for it, with one index for each "
+                         "dimension: it has ",
+                         tensor->shape.size());
   }
   if (list->indices.size() != tensor->shape.size()) {
-    return text_.ErrorAt(list->token, absl::StrCat(rule, " needs one index for each dimension: '",
-                                                   name.text, "' has ", tensor->shape.size(),
-                                                   ", the list has ", list->indices.size()));
+    return text_.ErrorAt(list->token, rule, " needs one index for each dimension: '", name.text,
+                         "' has ", tensor->shape.size(), ", the list has ", list->indices.size());
   }
   return MakeAccess(name, tensor, list->indices);
 }
 
 Status TensorEvaluator::TooLarge() const {
-  return text_.ErrorAt(statement_->function,
-                       absl::StrCat("the expression has more than ", TensorNode::kMaxNodes,
-                                    " nodes; store a part of it in a tensor"));
+  return text_.ErrorAt(statement_->function, "the expression has more than ", TensorNode::kMaxNodes,
+                       " nodes; store a part of it in a tensor");
 }
 
 Result<TensorTree> TensorEvaluator::Combined(const TemlOperation* operation,
@@ -128,14 +120,13 @@ Result<TensorTree> TensorEvaluator::Combined(const TemlOperation* operation,
     nodes += child->nodes;
     if (nodes > TensorNode::kMaxNodes) return TooLarge();
     if (child->type == children[0]->type) continue;
-    return text_.ErrorAt(
-        child->token, absl::StrCat("operands of ", rule, " hold ", Name(children[0]->type), " and ",
-                                   Name(child->type),
-                                   ": all tensors of an expression have one type (Section 2)"));
+    return text_.ErrorAt(child->token, "operands of ", rule, " hold ", Name(children[0]->type),
+                         " and ", Name(child->type),
+                         ": all tensors of an expression have one type (Section 2)");
   }
   std::vector<ScalarType> types(operation->is_unary ? 1 : 2, children[0]->type);
   if (const Result<ScalarType> type = ResultType(operation->op, types); !type.ok()) {
-    return text_.ErrorAt(statement_->function, absl::StrCat(type.status().message()));
+    return text_.ErrorAt(statement_->function, type.status().message());
   }
   return MakeOperation(statement_->function, operation, std::move(children));
 }
@@ -169,9 +160,7 @@ Result<StateValue> TensorEvaluator::EvaluateOperation(const OperationSyntax& ope
   std::vector<IteratorUse> uses;
   MDH_ASSIGN_OR_RETURN(const TensorTree value,
                        Combined(operation.operation, std::move(children), rule));
-  if (operation.to.has_value()) {
-    return Assigned(value, operation.to->token, operation.to->indices);
-  }
+  if (operation.to.has_value()) return Assigned(value, operation.to->token, operation.to->indices);
   for (const TensorNode* access : AccessesOf(value)) {
     AppendUses(*access, /*is_target=*/false, &uses);
   }
@@ -195,9 +184,9 @@ Result<TensorEvaluator::Shape> TensorEvaluator::ShapeOf(const Token& name, absl:
   for (const std::string& iterator : (*tree)->dimensions) {
     const auto range = ranges.find(iterator);
     if (range == ranges.end()) {
-      return text_.ErrorAt(name, absl::StrCat("the extent of '", name.text, "' along '", iterator,
-                                              "' does not follow, which ", rule,
-                                              " needs; assign it to a declared tensor first"));
+      return text_.ErrorAt(name, "the extent of '", name.text, "' along '", iterator,
+                           "' does not follow, which ", rule,
+                           " needs; assign it to a declared tensor first");
     }
     shape.push_back(range->second);
   }
@@ -212,9 +201,7 @@ Result<TensorTree> TensorEvaluator::WithIterators(const Token& name, const Itera
     return MakeAccess(name, std::get<TensorPointer>(operand), PlainList(iterators));
   }
   std::map<std::string, std::string> names;
-  for (size_t d = 0; d < iterators.size(); ++d) {
-    names.emplace((*tree)->dimensions[d], iterators[d]);
-  }
+  for (size_t d = 0; d < iterators.size(); ++d) names.emplace((*tree)->dimensions[d], iterators[d]);
   return Renamed(*tree, names);
 }
 
@@ -229,13 +216,11 @@ Result<StateValue> TensorEvaluator::EvaluateEntrywise(const EntrywiseSyntax& ent
     MDH_ASSIGN_OR_RETURN(const Shape other, ShapeOf(operand, rule));
     if (other != shape) {
       return text_.ErrorAt(
-          operand,
-          absl::StrCat(rule, " needs operands of one shape, but '", entrywise.operands[0].text,
-                       "' has ", BracketedShape(shape), " and '", operand.text, "' has ",
-                       BracketedShape(other),
-                       "; say with lists of iterators what belongs together: ",
-                       entrywise.is_virtual ? "v" : "", entrywise.operation->name,
-                       "(t, u, [[...], [...]]", entrywise.is_virtual ? ")" : " -> [...])"));
+          operand, rule, " needs operands of one shape, but '", entrywise.operands[0].text,
+          "' has ", BracketedShape(shape), " and '", operand.text, "' has ", BracketedShape(other),
+          "; say with lists of iterators what belongs together: ", entrywise.is_virtual ? "v" : "",
+          entrywise.operation->name, "(t, u, [[...], [...]]",
+          entrywise.is_virtual ? ")" : " -> [...])");
     }
     MDH_ASSIGN_OR_RETURN(children.emplace_back(), WithIterators(operand, iterators, rule));
   }
@@ -250,8 +235,8 @@ Status TensorEvaluator::CheckLevel(const NumberSyntax& number, size_t dimensions
   if (number.value >= 1 && number.value <= static_cast<int64_t>(dimensions)) {
     return absl::OkStatus();
   }
-  return text_.ErrorAt(number.token, absl::StrCat(rule, ": there is no dimension ", number.value,
-                                                  "; dimensions count from 1 to ", dimensions));
+  return text_.ErrorAt(number.token, rule, ": there is no dimension ", number.value,
+                       "; dimensions count from 1 to ", dimensions);
 }
 
 // (32)
@@ -272,7 +257,7 @@ Result<StateValue> TensorEvaluator::EvaluateTranspose(const TransposeSyntax& tra
   // The same with i1, i2, ... for the iterators of the result.
   Iterators own(shape.size());
   for (size_t d = 0; d < shape.size(); ++d) {
-    const auto from = std::find(iterators.begin(), iterators.end(), swapped[d]);
+    const auto from = std::ranges::find(iterators, swapped[d]);
     own[from - iterators.begin()] = iterators[d];
   }
   MDH_ASSIGN_OR_RETURN(const TensorTree value, WithIterators(transpose.operand, own, rule));
@@ -290,16 +275,14 @@ Result<StateValue> TensorEvaluator::EvaluateContract(const ContractSyntax& contr
     MDH_RETURN_IF_ERROR(CheckLevel(pair.second, right.size(), rule));
     const size_t l = pair.first.value - 1, r = pair.second.value - 1;
     if (!of_left[l].empty() || !of_right[r].empty()) {
-      return text_.ErrorAt(pair.first.token,
-                           absl::StrCat(rule,
-                                        " contracts a dimension twice; every dimension is "
-                                        "in one pair at most"));
+      return text_.ErrorAt(pair.first.token, rule,
+                           " contracts a dimension twice; every dimension is "
+                           "in one pair at most");
     }
     if (left[l] != right[r]) {
-      return text_.ErrorAt(pair.first.token,
-                           absl::StrCat(rule, " needs one extent, but dimension ", l + 1, " of '",
-                                        contract.left.text, "' has ", left[l], " and dimension ",
-                                        r + 1, " of '", contract.right.text, "' has ", right[r]));
+      return text_.ErrorAt(pair.first.token, rule, " needs one extent, but dimension ", l + 1,
+                           " of '", contract.left.text, "' has ", left[l], " and dimension ", r + 1,
+                           " of '", contract.right.text, "' has ", right[r]);
     }
     of_left[l] = of_right[r] = bound.emplace_back(names_.Fresh("k"));
   }
@@ -339,8 +322,8 @@ Result<StateValue> TensorEvaluator::EvaluateOuterProduct(const OuterProductSynta
     MDH_ASSIGN_OR_RETURN(factors.emplace_back(), WithIterators(operand, own, rule));
   }
   if (factors.size() < 2) {
-    return text_.ErrorAt(statement_->function,
-                         absl::StrCat(rule, " takes two tensors or more, not one; a copy is eq"));
+    return text_.ErrorAt(statement_->function, rule,
+                         " takes two tensors or more, not one; a copy is eq");
   }
   MDH_ASSIGN_OR_RETURN(const TensorTree value,
                        Combined(OperationNamed("mul"), std::move(factors), rule));

@@ -48,8 +48,7 @@ Result<Pipeline> ParseTemlPipeline(std::string_view text, const Bindings& bindin
 bool LooksLikeTeml(std::string_view text) {
   absl::string_view rest = BehindBlanks(Source("", View(text)).text());
   const size_t length =
-      std::find_if_not(rest.begin(), rest.end(),
-                       [](char c) { return absl::ascii_isalnum(c) || c == '_'; }) -
+      std::ranges::find_if_not(rest, [](char c) { return absl::ascii_isalnum(c) || c == '_'; }) -
       rest.begin();
   const absl::string_view name = rest.substr(0, length);
   rest = BehindBlanks(rest.substr(length));

@@ -13,7 +13,7 @@ using Kind = TensorNode::Kind;
 
 void AppendNew(const std::vector<std::string>& names, std::vector<std::string>* all) {
   for (const std::string& name : names) {
-    if (std::find(all->begin(), all->end(), name) == all->end()) all->push_back(name);
+    if (std::ranges::find(*all, name) == all->end()) all->push_back(name);
   }
 }
 
@@ -96,9 +96,7 @@ TensorTree MakeSum(const Token& token, std::vector<std::string> bound, TensorTre
   if (bound.empty()) return child;
   TensorNode node{.kind = Kind::kSum, .token = token, .type = child->type};
   for (const std::string& name : child->dimensions) {
-    if (std::find(bound.begin(), bound.end(), name) == bound.end()) {
-      node.dimensions.push_back(name);
-    }
+    if (std::ranges::find(bound, name) == bound.end()) node.dimensions.push_back(name);
   }
   node.nodes = child->nodes + 1;
   node.bound = std::move(bound);
@@ -151,7 +149,7 @@ SumForm ToSumForm(const TensorTree& tree, NameSupply* names) {
     if (!Distributes(*tree, n)) continue;
     SumForm inner = ToSumForm(children[n], names);
     for (std::string& bound : inner.bound) {
-      if (std::find(form.bound.begin(), form.bound.end(), bound) != form.bound.end()) {
+      if (std::ranges::find(form.bound, bound) != form.bound.end()) {
         // One sum twice: (sum_k a[k]) * (sum_k a[k]).
         const std::string other = names->Fresh(bound);
         inner.terms = Renamed(inner.terms, {{bound, other}});

@@ -29,7 +29,7 @@ Result<std::vector<Token>> TermParser::ParseNames(absl::string_view what) {
   std::vector<Token> names;
   MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
     if (names.size() == kMaxOperands) {
-      return stream_.ErrorAt(stream_.Peek(), absl::StrCat("more than ", kMaxOperands, " names"));
+      return stream_.ErrorAt(stream_.Peek(), "more than ", kMaxOperands, " names");
     }
     MDH_ASSIGN_OR_RETURN(names.emplace_back(), ExpectName(what));
     return absl::OkStatus();
@@ -45,9 +45,8 @@ Result<int64_t> TermParser::ParseExtent() {
     if (token.kind != Token::Kind::kName || sizes_.count(std::string(token.text)) > 0) {
       return extent;
     }
-    return stream_.ErrorAt(
-        token, absl::StrCat("the size '", token.text, "' has no value; write ", token.text,
-                            " = 64 before, or --set ", token.text, "=64"));
+    return stream_.ErrorAt(token, "the size '", token.text, "' has no value; write ", token.text,
+                           " = 64 before, or --set ", token.text, "=64");
   }
   const size_t end = stream_.position();
   for (stream_.Seek(begin); stream_.position() < end; stream_.Next()) {
@@ -56,8 +55,7 @@ Result<int64_t> TermParser::ParseExtent() {
     }
   }
   if (*extent >= 1 && *extent <= kLargestExtent) return extent;
-  return stream_.ErrorAt(token,
-                         absl::StrCat("an extent is ", *extent, "; extents are from 1 to 2^40"));
+  return stream_.ErrorAt(token, "an extent is ", *extent, "; extents are from 1 to 2^40");
 }
 
 Result<IteratorsSyntax> TermParser::ParseIterators() {
@@ -95,10 +93,10 @@ Result<std::vector<std::string>> TermParser::NamesInList() {
     const Token& token = stream_.Peek();
     const std::string name(token.text);
     if (token.kind != Token::Kind::kName || sizes_.count(name) > 0) continue;
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (std::ranges::find(names, name) != names.end()) continue;
     if (names.size() == Expression::kMaxDimensions) {
-      return stream_.ErrorAt(
-          token, absl::StrCat("more than ", Expression::kMaxDimensions, " iterators in a list"));
+      return stream_.ErrorAt(token, "more than ", Expression::kMaxDimensions,
+                             " iterators in a list");
     }
     names.push_back(name);
   }
@@ -120,8 +118,7 @@ Result<std::vector<PairSyntax>> TermParser::ParsePairs() {
     MDH_RETURN_IF_ERROR(Expect(","));
     MDH_ASSIGN_OR_RETURN(pair.second, ParseNumber());
     if (pairs.size() == Expression::kMaxDimensions) {
-      return stream_.ErrorAt(pair.first.token,
-                             absl::StrCat("more than ", Expression::kMaxDimensions, " pairs"));
+      return stream_.ErrorAt(pair.first.token, "more than ", Expression::kMaxDimensions, " pairs");
     }
     pairs.push_back(pair);
     return Expect("]");

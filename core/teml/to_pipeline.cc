@@ -1,6 +1,5 @@
 // From assignments to steps of a pipeline.
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,9 +27,8 @@ class PipelineMaker {
   Result<TemlSteps> Make() {
     FindLive();
     if (live_.size() > Pipeline::kMaxSteps) {
-      return absl::InvalidArgumentError(absl::StrCat("the program has ", live_.size(),
-                                                     " assignments; at most ", Pipeline::kMaxSteps,
-                                                     " are allowed"));
+      return InvalidArgument("the program has ", live_.size(), " assignments; at most ",
+                             Pipeline::kMaxSteps, " are allowed");
     }
     AddInputs();
     for (const TensorAssignment* assignment : live_) {
@@ -99,17 +97,15 @@ class PipelineMaker {
 
   // Whether no later assignment has the same target, whose name its buffer then has.
   bool IsLast(const TensorAssignment& assignment) const {
-    return std::none_of(program_.assignments.begin(), program_.assignments.end(),
-                        [&](const AssignmentPointer& other) {
-                          return other->number > assignment.number &&
-                                 other->target->name == assignment.target->name;
-                        });
+    return std::ranges::none_of(program_.assignments, [&](const AssignmentPointer& other) {
+      return other->number > assignment.number && other->target->name == assignment.target->name;
+    });
   }
 
   static AffineIndex AffineOf(const IteratorIndex& index, const Iterators& dimensions) {
     AffineIndex affine{std::vector<int64_t>(dimensions.size(), 0), index.constant};
     for (const IteratorTerm& term : index.terms) {
-      const auto at = std::find(dimensions.begin(), dimensions.end(), term.iterator);
+      const auto at = std::ranges::find(dimensions, term.iterator);
       affine.coefficients[at - dimensions.begin()] = term.coefficient;
     }
     return affine;
@@ -117,9 +113,7 @@ class PipelineMaker {
 
   static IndexFunction FunctionOf(const IteratorList& list, const Iterators& dimensions) {
     IndexFunction function;
-    for (const IteratorIndex& index : list) {
-      function.indices.push_back(AffineOf(index, dimensions));
-    }
+    for (const IteratorIndex& index : list) function.indices.push_back(AffineOf(index, dimensions));
     return function;
   }
 
@@ -255,9 +249,7 @@ class PipelineMaker {
   static Iterators FreeIterators(const TensorNode& sum) {
     Iterators iterators;
     for (const std::string& name : sum.children[0]->dimensions) {
-      if (std::find(sum.bound.begin(), sum.bound.end(), name) == sum.bound.end()) {
-        iterators.push_back(name);
-      }
+      if (std::ranges::find(sum.bound, name) == sum.bound.end()) iterators.push_back(name);
     }
     return iterators;
   }
@@ -268,8 +260,7 @@ class PipelineMaker {
                const Iterators& dimensions, FunctionBuilder* builder) {
     std::vector<std::pair<int, IndexFunction>> reads;
     CollectReads(tree, sums, dimensions, &reads);
-    std::stable_sort(reads.begin(), reads.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(reads, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [buffer, access] : reads) builder->Read(buffer, {}, access);
   }
 
@@ -283,9 +274,7 @@ class PipelineMaker {
         reads->emplace_back(buffer->second, FunctionOf(node.indices, dimensions));
       }
     }
-    for (const TensorTree& child : node.children) {
-      CollectReads(*child, sums, dimensions, reads);
-    }
+    for (const TensorTree& child : node.children) CollectReads(*child, sums, dimensions, reads);
   }
 
   Result<int> ValueOf(const TensorNode& node, const std::map<const TensorNode*, int>& sums,

@@ -39,10 +39,10 @@ class ScheduleWriter {
     const std::vector<Path>& groups = layers_.groups;
     if (groups.size() <= memory_.size()) return absl::OkStatus();
     return WithOffsetInProgram(
-        absl::InvalidArgumentError(absl::StrCat(
+        InvalidArgument(
             groups.size(), " groups of sequential loops, ", model_.name, " has ", memory_.size(),
             " memory layers (", absl::StrJoin(memory_, ", "),
-            "); a group is loops of different iterators, so stripmine or tile less often")),
+            "); a group is loops of different iterators, so stripmine or tile less often"),
         groups[memory_.size()][0].token.offset);
   }
 
@@ -68,10 +68,8 @@ class ScheduleWriter {
   }
 
   static const PathLoop* Find(const Path& loops, int dimension) {
-    for (const PathLoop& loop : loops) {
-      if (loop.iterator == dimension) return &loop;
-    }
-    return nullptr;
+    const auto found = std::ranges::find(loops, dimension, &PathLoop::iterator);
+    return found == loops.end() ? nullptr : &*found;
   }
 
   // OpenMP gives every thread a run of the iterations of a parallel loop: how long it is, a loop
@@ -136,9 +134,9 @@ class ScheduleWriter {
   }
 
   bool HasOpenChunk(const Path& group) const {
-    return !group.empty() &&
-           std::any_of(layers_.cores.begin(), layers_.cores.end(),
-                       [&](const PathLoop& l) { return IsOpenChunk(l.iterator); });
+    return !group.empty() && std::ranges::any_of(layers_.cores, [&](const PathLoop& l) {
+      return IsOpenChunk(l.iterator);
+    });
   }
 
   // Of the loops of a group; what a thread has of a parallel loop is around them.
@@ -158,8 +156,8 @@ class ScheduleWriter {
       absl::StrAppend(&text_, "input ", input.name, ": copy never\n");
     }
     const bool has_reduction =
-        std::any_of(step_.combine_operators().begin(), step_.combine_operators().end(),
-                    [](const CombineOperator& combine) { return !combine.is_concat(); });
+        std::ranges::any_of(step_.combine_operators(),
+                            [](const CombineOperator& combine) { return !combine.is_concat(); });
     if (has_reduction) {
       absl::StrAppend(&text_, "accumulate=", KeepsInRegisters() ? "registers" : "output",
                       "\nchains=one\nprefetch=0\n");
@@ -237,7 +235,7 @@ class ScheduleMaker {
     if (numbers.size() < 2) return absl::OkStatus();
     const std::vector<int> both(numbers.begin(), numbers.end());
     const bool is_one_body = trees.size() == 1 && PerfectDepthOf(trees) == DepthOf(trees);
-    Status obstacle = absl::FailedPreconditionError("loops around some of them are not fused");
+    Status obstacle = FailedPrecondition("loops around some of them are not fused");
     for (size_t n = 1; n < both.size(); ++n) {
       const int first = StepOf(both[0], *pipeline), second = StepOf(both[n], *pipeline);
       if (first < 0 || second < 0) continue;
@@ -258,13 +256,13 @@ class ScheduleMaker {
   }
 
   const AssignmentPointer& Numbered(int number) const {
-    return *std::find_if(program_.assignments.begin(), program_.assignments.end(),
-                         [&](const AssignmentPointer& a) { return a->number == number; });
+    return *std::ranges::find_if(program_.assignments,
+                                 [&](const AssignmentPointer& a) { return a->number == number; });
   }
 
   const LoopTrees& LoopsOf(int number) const {
-    return *std::find_if(program_.loops.begin(), program_.loops.end(),
-                         [&](const auto& trees) { return AssignmentsOf(trees).count(number) > 0; });
+    return *std::ranges::find_if(
+        program_.loops, [&](const auto& trees) { return AssignmentsOf(trees).count(number) > 0; });
   }
 
   Result<std::string> ScheduleOf(const TensorAssignment& assignment, const Expression& step) {
@@ -301,9 +299,9 @@ class ScheduleMaker {
                            outer->second >= assignment.ranges.at(iterator);
       if (!divides) {
         return WithOffsetInProgram(
-            absl::InvalidArgumentError(absl::StrCat(
-                "parts of ", loop.points, " points of '", iterator, "' do not divide the parts of ",
-                outer->second, " around them, as they must in kernels")),
+            InvalidArgument("parts of ", loop.points, " points of '", iterator,
+                            "' do not divide the parts of ", outer->second,
+                            " around them, as they must in kernels"),
             loop.token.offset);
       }
       around[loop.iterator] = loop.points;
@@ -339,9 +337,7 @@ Result<ScheduledTeml> ParseTemlSchedules(std::string_view text, const Bindings& 
   MDH_ASSIGN_OR_RETURN(const TemlProgram program, ParseTemlProgram(text, bindings, source_name));
   Result<TemlSchedules> made = ToSchedules(program, NameOfTemlFile(source_name), model, detail);
   const Source source(View(source_name), View(text));
-  if (!made.ok()) {
-    return source.ErrorAt(OffsetInProgram(made.status()), made.status().message());
-  }
+  if (!made.ok()) return source.ErrorAt(OffsetInProgram(made.status()), made.status().message());
   std::vector<std::string> notices;
   for (const TemlNotice& notice : made->notices) {
     notices.emplace_back(source.ErrorAt(notice.offset, notice.message).message());

@@ -61,8 +61,9 @@ class Transformation {
   int64_t Number(size_t n) const { return context_.syntax->numbers[n].value; }
   const Token& TokenOfNumber(size_t n) const { return context_.syntax->numbers[n].token; }
 
-  Status Error(const Token& token, absl::string_view message) const {
-    return context_.text->ErrorAt(token, message);
+  template <typename... Parts>
+  Status Error(const Token& token, const Parts&... message) const {
+    return context_.text->ErrorAt(token, message...);
   }
 
   // Where level `r` is written.
@@ -75,10 +76,9 @@ class Transformation {
                             const Change& change) {
     const int64_t depth = PerfectDepthOf(trees);
     if (r < 1 || r > depth + 1) {
-      return Error(
-          PlaceOfLevel(),
-          absl::StrCat(rule, " needs a loop at level ", r, ", but the nest is perfect for ", depth,
-                       depth == 1 ? " loop" : " loops", "; levels count from 1, outermost"));
+      return Error(PlaceOfLevel(), rule, " needs a loop at level ", r,
+                   ", but the nest is perfect for ", depth, depth == 1 ? " loop" : " loops",
+                   "; levels count from 1, outermost");
     }
     return Below(trees, r - 1, change);
   }
@@ -107,11 +107,11 @@ class Transformation {
   Result<LoopTrees> Stripmine(const LoopTrees& nest, int64_t r, int64_t v) {
     constexpr absl::string_view kRule = "stripmine (20)";
     if (v < 1 || v > kLargestPart) {
-      return Error(context_.syntax->numbers.back().token,
-                   absl::StrCat(kRule, " makes parts of ", v, "; write a number from 1 to 2^20"));
+      return Error(context_.syntax->numbers.back().token, kRule, " makes parts of ", v,
+                   "; write a number from 1 to 2^20");
     }
     if (DepthOf(nest) >= kMaxDepth) {
-      return Error(context_.statement, absl::StrCat("more than ", kMaxDepth, " nested loops"));
+      return Error(context_.statement, "more than ", kMaxDepth, " nested loops");
     }
     return AtLevel(nest, r, kRule, [&](const LoopTrees& level) -> Result<LoopTrees> {
       MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, kRule));
@@ -150,10 +150,9 @@ class Transformation {
     const int64_t first = std::min(r1, r2), last = std::max(r1, r2);
     const int64_t depth = PerfectDepthOf(nest);
     if (first < 1 || last > depth) {
-      return Error(PlaceOfLevel(), absl::StrCat(kRule, " needs loops at levels ", r1, " and ", r2,
-                                                ", but the nest is perfect for ", depth,
-                                                depth == 1 ? " loop" : " loops",
-                                                "; levels count from 1, outermost"));
+      return Error(PlaceOfLevel(), kRule, " needs loops at levels ", r1, " and ", r2,
+                   ", but the nest is perfect for ", depth, depth == 1 ? " loop" : " loops",
+                   "; levels count from 1, outermost");
     }
     return Reordered(nest, first, last, kRule, [](std::vector<CountedLoop>* loops) {
       std::swap(loops->front(), loops->back());
@@ -191,10 +190,9 @@ class Transformation {
         for (const IteratorIndex& bound : bounds) {
           for (const IteratorTerm& term : bound.terms) {
             if (term.iterator != loops[inner].iterator) continue;
-            return Error(PlaceOfLevel(),
-                         absl::StrCat(rule, " would move the loop over '", loops[n].iterator,
-                                      "' out of the one over '", loops[inner].iterator,
-                                      "', which its range depends on"));
+            return Error(PlaceOfLevel(), rule, " would move the loop over '", loops[n].iterator,
+                         "' out of the one over '", loops[inner].iterator,
+                         "', which its range depends on");
           }
         }
       }
@@ -230,21 +228,17 @@ class Transformation {
   Result<LoopTrees> FuseOuter(const LoopTrees& first, const LoopTrees& second, int64_t r) {
     const int64_t depth = std::min(PerfectDepthOf(first), PerfectDepthOf(second));
     if (r < 1 || r > depth) {
-      return Error(
-          PlaceOfLevel(),
-          absl::StrCat("fuse_outer (22) needs ", r, " loops around both, but '",
-                       context_.syntax->names[0].text, "' is perfect for ", PerfectDepthOf(first),
-                       " and '", context_.syntax->names[1].text, "' for ", PerfectDepthOf(second)));
+      return Error(PlaceOfLevel(), "fuse_outer (22) needs ", r, " loops around both, but '",
+                   context_.syntax->names[0].text, "' is perfect for ", PerfectDepthOf(first),
+                   " and '", context_.syntax->names[1].text, "' for ", PerfectDepthOf(second));
     }
     MDH_RETURN_IF_ERROR(CheckSize(LeavesOf(first) + LeavesOf(second)));
     const std::set<int> both = AssignmentsOf(first);
     for (const int number : AssignmentsOf(second)) {
       if (both.count(number) == 0) continue;
-      return Error(
-          context_.statement,
-          absl::StrCat("fuse_outer (22) would compute an assignment twice, which '",
-                       context_.syntax->names[0].text, "' and '", context_.syntax->names[1].text,
-                       "' both have; fuse nests of different assignments"));
+      return Error(context_.statement, "fuse_outer (22) would compute an assignment twice, which '",
+                   context_.syntax->names[0].text, "' and '", context_.syntax->names[1].text,
+                   "' both have; fuse nests of different assignments");
     }
     return FusedOuter(first, second, r, 1);
   }
@@ -254,11 +248,9 @@ class Transformation {
     CountedLoop loop = *first[0]->loop();
     const CountedLoop& other = *second[0]->loop();
     if (!loop.HasRangeOf(other)) {
-      return Error(
-          context_.statement,
-          absl::StrCat("fuse_outer (22) needs the same ranges, but loop ", level, " of '",
-                       context_.syntax->names[0].text, "' goes over ", RangeText(loop), " and of '",
-                       context_.syntax->names[1].text, "' over ", RangeText(other)));
+      return Error(context_.statement, "fuse_outer (22) needs the same ranges, but loop ", level,
+                   " of '", context_.syntax->names[0].text, "' goes over ", RangeText(loop),
+                   " and of '", context_.syntax->names[1].text, "' over ", RangeText(other));
     }
     loop.is_parallel = loop.is_parallel || other.is_parallel;
     loop.is_vector = loop.is_vector || other.is_vector;
@@ -285,8 +277,8 @@ class Transformation {
     constexpr absl::string_view kRule = "fuse_inner (23)";
     return AtLevel(nest, r, kRule, [&](const LoopTrees& level) -> Result<LoopTrees> {
       if (level[0]->loop() == nullptr) {
-        return Error(PlaceOfLevel(), absl::StrCat(kRule, " needs loops at level ", r,
-                                                  ", but there is an assignment"));
+        return Error(PlaceOfLevel(), kRule, " needs loops at level ", r,
+                     ", but there is an assignment");
       }
       CountedLoop fused = *level[0]->loop();
       fused.token = context_.statement;
@@ -294,11 +286,9 @@ class Transformation {
         const CountedLoop* const other = level[n]->loop();
         if (other == nullptr || !fused.HasRangeOf(*other)) {
           return Error(
-              PlaceOfLevel(),
-              absl::StrCat(kRule, " needs loops of one range at level ", r,
-                           ", but number 1 goes over ", RangeText(fused), " and number ", n + 1,
-                           other == nullptr ? " is an assignment"
-                                            : absl::StrCat(" over ", RangeText(*other))));
+              PlaceOfLevel(), kRule, " needs loops of one range at level ", r,
+              ", but number 1 goes over ", RangeText(fused), " and number ", n + 1,
+              other == nullptr ? " is an assignment" : absl::StrCat(" over ", RangeText(*other)));
         }
         fused.is_parallel = fused.is_parallel || other->is_parallel;
         fused.is_vector = fused.is_vector || other->is_vector;
@@ -316,10 +306,9 @@ class Transformation {
       MDH_ASSIGN_OR_RETURN(const CountedLoop* const loop, OnlyLoop(level, r, kRule));
       const IteratorIndex span = Sum(loop->upper[0], Scaled(loop->lower, -1));
       if (loop->upper.size() > 1 || !span.terms.empty()) {
-        return Error(PlaceOfLevel(),
-                     absl::StrCat(kRule, " needs a loop with a fixed number of points, but '",
-                                  loop->iterator, "' goes over ", RangeText(*loop),
-                                  "; let stripmine make parts that divide the loop"));
+        return Error(PlaceOfLevel(), kRule, " needs a loop with a fixed number of points, but '",
+                     loop->iterator, "' goes over ", RangeText(*loop),
+                     "; let stripmine make parts that divide the loop");
       }
       const int64_t copies = span.constant + 1;
       if (copies > kMaxLeaves) return CheckSize(copies);
@@ -336,9 +325,8 @@ class Transformation {
 
   Status CheckSize(int64_t leaves) const {
     if (leaves <= kMaxLeaves) return absl::OkStatus();
-    return Error(context_.statement,
-                 absl::StrCat("the loops would have ", leaves, " assignments; at most ", kMaxLeaves,
-                              " are allowed"));
+    return Error(context_.statement, "the loops would have ", leaves, " assignments; at most ",
+                 kMaxLeaves, " are allowed");
   }
 
   // Section 3.3.3: the tree stays as it is.
@@ -357,9 +345,9 @@ class Transformation {
   // (27)
   Result<LoopTrees> StripmineN(LoopTrees nest, int64_t n, int64_t v) {
     if (n < 1 || n > PerfectDepthOf(nest)) {
-      return Error(PlaceOfLevel(), absl::StrCat("stripmine_n (27) needs ", n,
-                                                " nested loops, but the nest is perfect for ",
-                                                PerfectDepthOf(nest), "; n counts loops from 1"));
+      return Error(PlaceOfLevel(), "stripmine_n (27) needs ", n,
+                   " nested loops, but the nest is perfect for ", PerfectDepthOf(nest),
+                   "; n counts loops from 1");
     }
     for (int64_t loop = 1; loop <= n; ++loop) {
       MDH_ASSIGN_OR_RETURN(nest, Stripmine(nest, 2 * loop - 1, v));
@@ -370,10 +358,8 @@ class Transformation {
   // (28)
   Result<LoopTrees> InterchangeN(const LoopTrees& nest, int64_t r, int64_t n) {
     if (r < 1 || n < 0 || r > PerfectDepthOf(nest) || n > PerfectDepthOf(nest) - r) {
-      return Error(PlaceOfLevel(),
-                   absl::StrCat("interchange_n (28) needs a loop at level ", r, " and ", n,
-                                " inside of it, but the nest is perfect for ", PerfectDepthOf(nest),
-                                " loops"));
+      return Error(PlaceOfLevel(), "interchange_n (28) needs a loop at level ", r, " and ", n,
+                   " inside of it, but the nest is perfect for ", PerfectDepthOf(nest), " loops");
     }
     // All these interchanges of neighbours at once.
     return Reordered(nest, r, r + n, "interchange_n (28)", [](std::vector<CountedLoop>* loops) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace mdh {
@@ -78,8 +77,7 @@ class AffineParser {
   }
 
   Result<AffineIndex> Named(const Token& token, AffineIndex value) {
-    const auto dimension =
-        std::find(names_.dimensions.begin(), names_.dimensions.end(), token.text);
+    const auto dimension = std::ranges::find(names_.dimensions, token.text);
     if (dimension != names_.dimensions.end()) {
       value.coefficients[dimension - names_.dimensions.begin()] = 1;
       return value;
@@ -89,17 +87,13 @@ class AffineParser {
       value.constant = size->second;
       return value;
     }
-    if (names_.dimensions.empty()) {
-      return stream_.ErrorAt(token, absl::StrCat("unknown size '", token.text, "'"));
-    }
-    return stream_.ErrorAt(token,
-                           absl::StrCat("unknown dimension '", token.text, "'; the dimensions are ",
-                                        absl::StrJoin(names_.dimensions, ", ")));
+    if (names_.dimensions.empty()) return stream_.ErrorAt(token, "unknown size '", token.text, "'");
+    return stream_.ErrorAt(token, "unknown dimension '", token.text, "'; the dimensions are ",
+                           absl::StrJoin(names_.dimensions, ", "));
   }
 
   static bool IsConstant(const AffineIndex& value) {
-    return std::all_of(value.coefficients.begin(), value.coefficients.end(),
-                       [](int64_t c) { return c == 0; });
+    return std::ranges::all_of(value.coefficients, [](int64_t c) { return c == 0; });
   }
 
   // Applies `op` to all numbers of `value`, which may overflow.
@@ -132,15 +126,15 @@ class AffineParser {
     if (divisor.constant == 0) return stream_.ErrorAt(at, "division by zero");
     if (divisor.constant == -1) return Scale(at, -1, value);
     if (value->constant % divisor.constant != 0) {
-      return stream_.ErrorAt(
-          at, absl::StrCat(value->constant, " / ", divisor.constant, " has a remainder"));
+      return stream_.ErrorAt(at, value->constant, " / ", divisor.constant, " has a remainder");
     }
     value->constant /= divisor.constant;
     return absl::OkStatus();
   }
 
   Status TooLarge(const Token& at) const {
-    return stream_.ErrorAt(at, "the value does not fit in 63 bits", absl::StatusCode::kOutOfRange);
+    return stream_.ErrorOfCode(absl::StatusCode::kOutOfRange, at,
+                               "the value does not fit in 63 bits");
   }
 
   TokenStream& stream_;

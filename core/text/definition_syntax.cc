@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/text/header_parser.h"
 
@@ -57,9 +56,9 @@ class DefinitionParser {
       return stream_.ErrorAt(start, "out_view names no dimensions: it has no buffer");
     }
     if (sizes.size() != dimensions_.size()) {
-      return stream_.ErrorAt(
-          start, absl::StrCat("md_hom has ", sizes.size(), " sizes for the ", dimensions_.size(),
-                              " dimensions (", absl::StrJoin(dimensions_, ","), ")"));
+      return stream_.ErrorAt(start, "md_hom has ", sizes.size(), " sizes for the ",
+                             dimensions_.size(), " dimensions (", absl::StrJoin(dimensions_, ","),
+                             ")");
     }
     for (size_t d = 0; d < sizes.size(); ++d) {
       definition_.dimensions.push_back({dimensions_[d], sizes[d]});
@@ -76,9 +75,8 @@ class DefinitionParser {
     MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&] { return OneCombineOperator(); }));
     MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     if (definition_.combine_operators.size() != dimensions_.size()) {
-      return stream_.ErrorAt(
-          start, absl::StrCat(definition_.combine_operators.size(), " combine operators for ",
-                              dimensions_.size(), " dimensions"));
+      return stream_.ErrorAt(start, definition_.combine_operators.size(), " combine operators for ",
+                             dimensions_.size(), " dimensions");
     }
     if (stream_.Accept(",")) MDH_RETURN_IF_ERROR(Store());
     return stream_.Expect(")");
@@ -149,17 +147,14 @@ class DefinitionParser {
                            ParseFunction(&stream_, {types_, sizes_, dimensions_}));
       for (absl::string_view reserved : {"min", "max", "cc", "pw", "ps"}) {
         if (!function.name.Is(reserved)) continue;
-        return stream_.ErrorAt(function.name,
-                               absl::StrCat("'", reserved, "' cannot be the name of a function"));
+        return stream_.ErrorAt(function.name, "'", reserved, "' cannot be the name of a function");
       }
       for (const FunctionSyntax& other : definition_.functions) {
         if (!function.name.Is(other.name.text)) continue;
-        return stream_.ErrorAt(function.name,
-                               absl::StrCat("two functions are called '", other.name.text, "'"));
+        return stream_.ErrorAt(function.name, "two functions are called '", other.name.text, "'");
       }
       if (definition_.functions.size() == kMaxFunctions) {
-        return stream_.ErrorAt(function.name,
-                               absl::StrCat("more than ", kMaxFunctions, " functions"));
+        return stream_.ErrorAt(function.name, "more than ", kMaxFunctions, " functions");
       }
       definition_.functions.push_back(std::move(function));
       return absl::OkStatus();

@@ -132,18 +132,16 @@ class Inference {
   Result<TypePointer> TypeOfCast(const ScalarNode& node) const {
     const TypePointer& operand = types_[node.operands[0]];
     if (operand == nullptr || !operand->is_record()) return ScalarTypePointer(node.type);
-    return stream_.ErrorAt(
-        node.token, absl::StrCat("a record of type ", TypeText(*operand),
-                                 " cannot be converted; name a field, as in ", Name(node.type),
-                                 "(x.", operand->fields()[0].name, ")"));
+    return stream_.ErrorAt(node.token, "a record of type ", TypeText(*operand),
+                           " cannot be converted; name a field, as in ", Name(node.type), "(x.",
+                           operand->fields()[0].name, ")");
   }
 
   Result<TypePointer> TypeOfElement(const ScalarNode& node) const {
     const TypePointer& index = types_[node.operands[1]];
     if (index != nullptr && (index->is_record() || !IsInteger(index->scalar()))) {
-      return stream_.ErrorAt(node.token,
-                             absl::StrCat("the index of a table is an integer, not of type ",
-                                          TypeText(*index), "; convert it, as in int64(...)"));
+      return stream_.ErrorAt(node.token, "the index of a table is an integer, not of type ",
+                             TypeText(*index), "; convert it, as in int64(...)");
     }
     for (const LiteralSyntax& literal : Target(node.operands[0]).table) {
       if (TypePointer type = TypeOfLiteral(literal.token); type != nullptr) return type;
@@ -176,8 +174,8 @@ class Inference {
     for (size_t o = 0; o < node.operands.size(); ++o) {
       const TypePointer& type = types_[node.operands[o]];
       if (type != nullptr && type->is_record()) {
-        return stream_.ErrorAt(node.names[o], absl::StrCat("field '", node.names[o].text,
-                                                           "' of a record cannot be a record"));
+        return stream_.ErrorAt(node.names[o], "field '", node.names[o].text,
+                               "' of a record cannot be a record");
       }
       is_typed = is_typed && type != nullptr;
       fields.push_back(
@@ -194,19 +192,19 @@ class Inference {
     const TypePointer& b = types_[node.operands[second]];
     for (const TypePointer& type : {a, b}) {
       if (type == nullptr || !type->is_record() || TakesRecords(node.op)) continue;
-      return stream_.ErrorAt(node.token, absl::StrCat("operation '", Info(node.op).name,
-                                                      "' does not exist for records; name a field, "
-                                                      "as in x.",
-                                                      type->fields()[0].name));
+      return stream_.ErrorAt(node.token, "operation '", Info(node.op).name,
+                             "' does not exist for records; name a field, "
+                             "as in x.",
+                             type->fields()[0].name);
     }
     if (a != nullptr && b != nullptr && !Same(a, b)) {
       const bool is_record = a->is_record() || b->is_record();
       return stream_.ErrorAt(
           node.token,
-          absl::StrCat(
-              "the operands of '", Info(node.op).name, "' have the types ", TypeText(*a), " and ",
-              TypeText(*b),
-              is_record ? "" : absl::StrCat("; convert one, as in ", TypeText(*a), "(...)")));
+
+          "the operands of '", Info(node.op).name, "' have the types ", TypeText(*a), " and ",
+          TypeText(*b),
+          is_record ? "" : absl::StrCat("; convert one, as in ", TypeText(*a), "(...)"));
     }
     if (GivesBool(node.op)) return ScalarTypePointer(ScalarType::kBool);
     return a != nullptr ? a : b;
@@ -249,9 +247,8 @@ class Inference {
         : expected.is_record() ? absl::StrCat("give it as {", fields[0].name, ": ..., ...}")
         : type.is_record()     ? absl::StrCat("name a field, as in x.", type.fields()[0].name)
                                : absl::StrCat("convert it, as in ", TypeText(expected), "(...)");
-    return stream_.ErrorAt(at,
-                           absl::StrCat("result '", name, "' has type ", TypeText(expected),
-                                        ", but the value has type ", TypeText(type), "; ", how));
+    return stream_.ErrorAt(at, "result '", name, "' has type ", TypeText(expected),
+                           ", but the value has type ", TypeText(type), "; ", how);
   }
 
   // To a node without a type, from its context.
@@ -261,9 +258,8 @@ class Inference {
     const bool can_be_record = node.kind == Kind::kRecord ||
                                (node.kind == Kind::kOperation && node.op == ScalarOp::kSelect);
     if (type->is_record() && !can_be_record) {
-      return stream_.ErrorAt(
-          node.token, absl::StrCat("a value of type ", TypeText(*type), " is needed; give it as {",
-                                   type->fields()[0].name, ": ..., ...}"));
+      return stream_.ErrorAt(node.token, "a value of type ", TypeText(*type),
+                             " is needed; give it as {", type->fields()[0].name, ": ..., ...}");
     }
     types_[n] = type;
     return absl::OkStatus();
@@ -272,28 +268,24 @@ class Inference {
   // A record some of whose fields have no type of their own.
   Status CheckRecord(const ScalarNode& node, const ElementType& type) const {
     if (!type.is_record()) {
-      return stream_.ErrorAt(
-          node.token, absl::StrCat("a record, but a value of type ", TypeText(type), " is needed"));
+      return stream_.ErrorAt(node.token, "a record, but a value of type ", TypeText(type),
+                             " is needed");
     }
     const std::vector<ElementType::Field>& fields = type.fields();
     for (size_t o = 0; o < node.names.size() && o < fields.size(); ++o) {
       if (!node.names[o].Is(fields[o].name)) {
-        return stream_.ErrorAt(node.names[o],
-                               absl::StrCat("expected field '", fields[o].name, "', found '",
-                                            node.names[o].text, "'; the type is ", TypeText(type)));
+        return stream_.ErrorAt(node.names[o], "expected field '", fields[o].name, "', found '",
+                               node.names[o].text, "'; the type is ", TypeText(type));
       }
       const TypePointer& found = types_[node.operands[o]];
       if (found == nullptr || found->scalar() == fields[o].type) continue;
-      return stream_.ErrorAt(
-          node.names[o],
-          absl::StrCat("field '", fields[o].name, "' has type ", Name(fields[o].type),
-                       ", but the value has type ", TypeText(*found), "; convert it, as in ",
-                       Name(fields[o].type), "(...)"));
+      return stream_.ErrorAt(node.names[o], "field '", fields[o].name, "' has type ",
+                             Name(fields[o].type), ", but the value has type ", TypeText(*found),
+                             "; convert it, as in ", Name(fields[o].type), "(...)");
     }
     if (node.names.size() == fields.size()) return absl::OkStatus();
-    return stream_.ErrorAt(
-        node.token, absl::StrCat(node.names.size(), " fields given, but ", TypeText(type), " has ",
-                                 fields.size(), ": ", FieldNames(type)));
+    return stream_.ErrorAt(node.token, node.names.size(), " fields given, but ", TypeText(type),
+                           " has ", fields.size(), ": ", FieldNames(type));
   }
 
   Status Downwards() {
@@ -330,8 +322,8 @@ class Inference {
   }
 
   Status NoType(const Token& at) const {
-    return stream_.ErrorAt(
-        at, absl::StrCat("the literals of '", at.text, "' have no type; give one, as in fp32(1)"));
+    return stream_.ErrorAt(at, "the literals of '", at.text,
+                           "' have no type; give one, as in fp32(1)");
   }
 
   const FunctionSyntax& syntax_;

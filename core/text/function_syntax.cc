@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/identifier.h"
 #include "core/expression/expression.h"
@@ -59,16 +58,16 @@ class FunctionParser {
 
   Status Declare(const Token& token, Meaning meaning, int number) {
     if (!IsIdentifier(token.text)) {
-      return stream_.ErrorAt(token, absl::StrCat("'", token.text, "' cannot be a name"));
+      return stream_.ErrorAt(token, "'", token.text, "' cannot be a name");
     }
     if (used_outer_.count(token.text) > 0) {
-      return stream_.ErrorAt(token, absl::StrCat("'", token.text,
-                                                 "' meant a dimension or size above; choose "
-                                                 "another name"));
+      return stream_.ErrorAt(token, "'", token.text,
+                             "' meant a dimension or size above; choose "
+                             "another name");
     }
     if (!names_.emplace(token.text, Name{meaning, number}).second) {
-      return stream_.ErrorAt(token, absl::StrCat("the name '", token.text, "' is used twice in '",
-                                                 function_.name.text, "'"));
+      return stream_.ErrorAt(token, "the name '", token.text, "' is used twice in '",
+                             function_.name.text, "'");
     }
     return absl::OkStatus();
   }
@@ -87,8 +86,8 @@ class FunctionParser {
 
   Status CheckCount(const Token& at, absl::string_view what, size_t count) const {
     if (count <= kMaxNames) return absl::OkStatus();
-    return stream_.ErrorAt(at, absl::StrCat("function '", function_.name.text, "' has more than ",
-                                            kMaxNames, " ", what));
+    return stream_.ErrorAt(at, "function '", function_.name.text, "' has more than ", kMaxNames,
+                           " ", what);
   }
 
   // name or name: type
@@ -133,9 +132,8 @@ class FunctionParser {
     for (const FunctionSyntax::ResultSyntax& result : function_.results) {
       const auto first = assigned_.lower_bound({result.name.text, ""});
       if (first != assigned_.end() && first->first == result.name.text) continue;
-      return stream_.ErrorAt(
-          stream_.Peek(), absl::StrCat("result '", result.name.text, "' of '", function_.name.text,
-                                       "' is not assigned"));
+      return stream_.ErrorAt(stream_.Peek(), "result '", result.name.text, "' of '",
+                             function_.name.text, "' is not assigned");
     }
     stream_.Next();
     return absl::OkStatus();
@@ -152,9 +150,8 @@ class FunctionParser {
     MDH_ASSIGN_OR_RETURN(const Token name, stream_.ExpectName("'let', a result or '}'"));
     const auto entry = names_.find(std::string(name.text));
     if (entry == names_.end() || entry->second.meaning != Meaning::kResult) {
-      return stream_.ErrorAt(
-          name, absl::StrCat("'", name.text, "' is no result of '", function_.name.text, "'; 'let ",
-                             name.text, " = ...' makes a new name"));
+      return stream_.ErrorAt(name, "'", name.text, "' is no result of '", function_.name.text,
+                             "'; 'let ", name.text, " = ...' makes a new name");
     }
     FunctionSyntax::Assignment assignment{entry->second.number, std::nullopt, -1, name};
     if (stream_.Accept(".")) {
@@ -175,9 +172,8 @@ class FunctionParser {
     const bool has_any = first != assigned_.end() && first->first == name;
     const bool has_whole = has_any && first->second.empty();
     if (has_whole || (has_any && field.empty()) || assigned_.count({name, field}) > 0) {
-      return stream_.ErrorAt(
-          assignment.token,
-          absl::StrCat("result '", name, field.empty() ? "" : ".", field, "' is assigned twice"));
+      return stream_.ErrorAt(assignment.token, "result '", name, field.empty() ? "" : ".", field,
+                             "' is assigned twice");
     }
     assigned_.emplace(name, field);
     return absl::OkStatus();
@@ -265,8 +261,8 @@ class FunctionParser {
       MDH_ASSIGN_OR_RETURN(const LiteralSyntax literal, ParseLiteral(&stream_));
       node.table.push_back(literal);
       if (node.table.size() <= ScalarFunction::kMaxTableValues) return absl::OkStatus();
-      return stream_.ErrorAt(
-          at, absl::StrCat("a table of more than ", ScalarFunction::kMaxTableValues, " values"));
+      return stream_.ErrorAt(at, "a table of more than ", ScalarFunction::kMaxTableValues,
+                             " values");
     }));
     MDH_RETURN_IF_ERROR(stream_.Expect("]"));
     return Append(std::move(node));
@@ -282,8 +278,7 @@ class FunctionParser {
       node.names.push_back(name);
       node.operands.push_back(operand);
       if (node.names.size() <= ElementType::kMaxFields) return absl::OkStatus();
-      return stream_.ErrorAt(
-          name, absl::StrCat("a record of more than ", ElementType::kMaxFields, " fields"));
+      return stream_.ErrorAt(name, "a record of more than ", ElementType::kMaxFields, " fields");
     }));
     MDH_RETURN_IF_ERROR(stream_.Expect("}"));
     return Append(std::move(node));
@@ -299,8 +294,8 @@ class FunctionParser {
     const auto entry = names_.find(std::string(token.text));
     if (entry == names_.end()) return OuterReference(token);
     if (entry->second.meaning == Meaning::kResult) {
-      return stream_.ErrorAt(
-          token, absl::StrCat("result '", token.text, "' cannot be read; use 'let' for the value"));
+      return stream_.ErrorAt(token, "result '", token.text,
+                             "' cannot be read; use 'let' for the value");
     }
     ScalarNode node{entry->second.meaning == Meaning::kLet ? ScalarNode::Kind::kLet
                                                            : ScalarNode::Kind::kParameter,
@@ -315,7 +310,7 @@ class FunctionParser {
 
   // A name that the function itself does not give a meaning.
   Result<int> OuterReference(const Token& token) {
-    const auto dimension = std::find(dimensions_.begin(), dimensions_.end(), token.text);
+    const auto dimension = std::ranges::find(dimensions_, token.text);
     if (dimension != dimensions_.end()) {
       used_outer_.insert(token.text);
       ScalarNode node{ScalarNode::Kind::kIndex, token};
@@ -330,10 +325,9 @@ class FunctionParser {
     }
     std::vector<absl::string_view> known;
     for (const Token& parameter : function_.parameters) known.push_back(parameter.text);
-    return stream_.ErrorAt(token,
-                           absl::StrCat("unknown name '", token.text, "' in '", function_.name.text,
-                                        "'; its parameters are ",
-                                        known.empty() ? "none" : absl::StrJoin(known, ", ")));
+    return stream_.ErrorAt(token, "unknown name '", token.text, "' in '", function_.name.text,
+                           "'; its parameters are ",
+                           known.empty() ? "none" : absl::StrJoin(known, ", "));
   }
 
   Result<int> Call(const Token& name) {
@@ -349,19 +343,19 @@ class FunctionParser {
     const TypePointer type = TypeNamed(name.text, types_);
     const std::optional<ScalarOpInfo> built_in = FunctionNamed(name.text);
     if (type == nullptr && !built_in.has_value()) {
-      return stream_.ErrorAt(name, absl::StrCat("unknown function '", name.text, "'"));
+      return stream_.ErrorAt(name, "unknown function '", name.text, "'");
     }
     if (type != nullptr && type->is_record()) {
       return stream_.ErrorAt(name,
-                             absl::StrCat("nothing converts to a record; write the fields, as "
-                                          "in {",
-                                          type->fields()[0].name, ": ...}"));
+                             "nothing converts to a record; write the fields, as "
+                             "in {",
+                             type->fields()[0].name, ": ...}");
     }
     const size_t expected = type != nullptr ? 1 : static_cast<size_t>(built_in->operands);
     if (operands.size() != expected) {
-      return stream_.ErrorAt(name, absl::StrCat("'", name.text, "' takes ", expected,
-                                                expected == 1 ? " argument" : " arguments",
-                                                ", found ", operands.size()));
+      return stream_.ErrorAt(name, "'", name.text, "' takes ", expected,
+                             expected == 1 ? " argument" : " arguments", ", found ",
+                             operands.size());
     }
     if (built_in.has_value()) return Operation(name, built_in->op, operands);
     ScalarNode node{ScalarNode::Kind::kCast, name};
@@ -379,10 +373,9 @@ class FunctionParser {
 
   Result<int> Append(ScalarNode node) {
     if (function_.nodes.size() >= 4 * ScalarFunction::kMaxInstructions) {
-      return stream_.ErrorAt(
-          node.token,
-          absl::StrCat("function '", function_.name.text, "' is too long: more than ",
-                       4 * ScalarFunction::kMaxInstructions, " names, literals and operations"));
+      return stream_.ErrorAt(node.token, "function '", function_.name.text,
+                             "' is too long: more than ", 4 * ScalarFunction::kMaxInstructions,
+                             " names, literals and operations");
     }
     function_.nodes.push_back(std::move(node));
     return static_cast<int>(function_.nodes.size()) - 1;

@@ -74,9 +74,9 @@ class Emission {
     for (const ScalarNode& node : syntax_.nodes) {
       if (node.kind != Kind::kIndex) continue;
       if (dimensions_.empty()) {
-        return stream_.ErrorAt(node.token, absl::StrCat("'", node.token.text,
-                                                        "' is the index of a dimension; a "
-                                                        "combine operator has none"));
+        return stream_.ErrorAt(node.token, "'", node.token.text,
+                               "' is the index of a dimension; a "
+                               "combine operator has none");
       }
       used.insert(node.reference);
     }
@@ -102,10 +102,9 @@ class Emission {
     const ScalarNode& node = syntax_.nodes[n];
     // Records and tables make long functions out of short ones.
     if (instructions_.size() > 16 * ScalarFunction::kMaxInstructions) {
-      return stream_.ErrorAt(
-          node.token,
-          absl::StrCat("function '", syntax_.name.text, "' is too long: more than ",
-                       16 * ScalarFunction::kMaxInstructions, " operations on fields of records"));
+      return stream_.ErrorAt(node.token, "function '", syntax_.name.text,
+                             "' is too long: more than ", 16 * ScalarFunction::kMaxInstructions,
+                             " operations on fields of records");
     }
     switch (node.kind) {
       case Kind::kLet:
@@ -149,8 +148,7 @@ class Emission {
   }
 
   Range Index(const ScalarNode& node) {
-    const auto position =
-        std::find(index_dimensions_.begin(), index_dimensions_.end(), node.reference);
+    const auto position = std::ranges::find(index_dimensions_, node.reference);
     const int number = static_cast<int>(position - index_dimensions_.begin());
     return One({ScalarOp::kParameter, ScalarType::kInt64, {}, first_index_ + number});
   }
@@ -161,10 +159,9 @@ class Emission {
         operand.kind == Kind::kLet ? syntax_.nodes[operand.reference].table : operand.table;
     table_values_ += literals.size();
     if (table_values_ > ScalarFunction::kMaxTableValues) {
-      return stream_.ErrorAt(
-          node.token,
-          absl::StrCat("the tables that function '", syntax_.name.text, "' reads have more than ",
-                       ScalarFunction::kMaxTableValues, " values together"));
+      return stream_.ErrorAt(node.token, "the tables that function '", syntax_.name.text,
+                             "' reads have more than ", ScalarFunction::kMaxTableValues,
+                             " values together");
     }
     ScalarInstruction instruction{ScalarOp::kTable, type, {Scalar(node.operands[1])}};
     for (const LiteralSyntax& literal : literals) {
@@ -215,9 +212,8 @@ class Emission {
     if (node.op != ScalarOp::kSelect) return One(Comparison(node.op, left, right));
     MDH_RETURN_IF_ERROR(CheckScalar(node.operands[0]));
     if (types_[node.operands[0]]->scalar() != ScalarType::kBool) {
-      return stream_.ErrorAt(node.token,
-                             absl::StrCat("the condition of '?:' has type ",
-                                          TypeText(*types_[node.operands[0]]), ", not bool"));
+      return stream_.ErrorAt(node.token, "the condition of '?:' has type ",
+                             TypeText(*types_[node.operands[0]]), ", not bool");
     }
     const Range range{static_cast<int>(scalars_.size()), static_cast<int>(left.size())};
     for (size_t f = 0; f < left.size(); ++f) {
@@ -260,10 +256,9 @@ class Emission {
     for (size_t r = 0; r < results.size(); ++r) {
       for (size_t f = 0; f < results[r].size(); ++f) {
         if (results[r][f] < 0) {
-          return stream_.ErrorAt(
-              syntax_.results[r].name,
-              absl::StrCat("field '", signature_.results[r]->fields()[f].name, "' of result '",
-                           syntax_.results[r].name.text, "' is not assigned"));
+          return stream_.ErrorAt(syntax_.results[r].name, "field '",
+                                 signature_.results[r]->fields()[f].name, "' of result '",
+                                 syntax_.results[r].name.text, "' is not assigned");
         }
         instructions->push_back(results[r][f]);
       }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/text/operator_names.h"
 
@@ -25,7 +24,7 @@ Status SkipDefault(TokenStream* stream) {
     if ((token.Is(")") || token.Is("}")) && !open.empty()) open.pop_back();
   }
   if (open.empty()) return absl::OkStatus();
-  return stream->ErrorAt(open.back(), absl::StrCat("'", open.back().text, "' is not closed"));
+  return stream->ErrorAt(open.back(), "'", open.back().text, "' is not closed");
 }
 
 Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) {
@@ -34,19 +33,17 @@ Status ParseParameters(TokenStream* stream, bool is_type, HeaderSyntax* header) 
     MDH_ASSIGN_OR_RETURN(parameter.name,
                          stream->ExpectName(is_type ? "a type parameter" : "a size parameter"));
     if (header->parameters.size() == kMaxParameters) {
-      return stream->ErrorAt(parameter.name,
-                             absl::StrCat("more than ", kMaxParameters, " parameters"));
+      return stream->ErrorAt(parameter.name, "more than ", kMaxParameters, " parameters");
     }
     for (const ParameterSyntax& other : header->parameters) {
       if (!other.name.Is(parameter.name.text)) continue;
-      return stream->ErrorAt(parameter.name,
-                             absl::StrCat("two parameters are called '", other.name.text, "'"));
+      return stream->ErrorAt(parameter.name, "two parameters are called '", other.name.text, "'");
     }
     const bool hides = ScalarTypeFromName(std::string(parameter.name.text)).has_value() ||
                        FunctionNamed(parameter.name.text).has_value();
     if (is_type && hides) {
-      return stream->ErrorAt(parameter.name, absl::StrCat("'", parameter.name.text,
-                                                          "' is the name of a type or function"));
+      return stream->ErrorAt(parameter.name, "'", parameter.name.text,
+                             "' is the name of a type or function");
     }
     if (stream->Accept("=")) {
       parameter.default_begin = stream->position();
@@ -72,8 +69,8 @@ Status BindType(const ParameterSyntax& parameter, const std::string* binding, To
   }
   Result<TypePointer> type = TypeFromText(*binding);
   if (!type.ok()) {
-    return stream->ErrorAt(parameter.name, absl::StrCat("the value '", *binding, "' of parameter '",
-                                                        name, "' is no type"));
+    return stream->ErrorAt(parameter.name, "the value '", *binding, "' of parameter '", name,
+                           "' is no type");
   }
   types->emplace(name, *std::move(type));
   return absl::OkStatus();
@@ -85,9 +82,8 @@ Status BindSize(const ParameterSyntax& parameter, const std::string* binding, To
   int64_t size = 0;
   if (binding != nullptr) {
     if (!absl::SimpleAtoi(*binding, &size)) {
-      return stream->ErrorAt(parameter.name,
-                             absl::StrCat("the value '", *binding, "' of parameter '", name,
-                                          "' is no 64-bit integer"));
+      return stream->ErrorAt(parameter.name, "the value '", *binding, "' of parameter '", name,
+                             "' is no 64-bit integer");
     }
   } else {
     stream->Seek(parameter.default_begin);
@@ -102,11 +98,10 @@ Status CheckBindings(const HeaderSyntax& header, const Bindings& bindings,
   std::vector<absl::string_view> names;
   for (const ParameterSyntax& parameter : header.parameters) names.push_back(parameter.name.text);
   for (const auto& [name, value] : bindings) {
-    if (std::count(names.begin(), names.end(), name) > 0) continue;
-    return stream.ErrorAt(
-        header.name,
-        absl::StrCat("'", header.name.text, "' has no parameter '", name, "'; its parameters are ",
-                     names.empty() ? "none" : absl::StrJoin(names, ", ")));
+    if (std::ranges::count(names, name) > 0) continue;
+    return stream.ErrorAt(header.name, "'", header.name.text, "' has no parameter '", name,
+                          "'; its parameters are ",
+                          names.empty() ? "none" : absl::StrJoin(names, ", "));
   }
   return absl::OkStatus();
 }
@@ -138,8 +133,7 @@ Status BindParameters(const HeaderSyntax& header, const Bindings& bindings, Toke
     const std::string* binding = entry == bindings.end() ? nullptr : &entry->second;
     const bool has_default = parameter.default_end > parameter.default_begin;
     if (binding == nullptr && !has_default) {
-      return stream->ErrorAt(parameter.name,
-                             absl::StrCat("parameter '", parameter.name.text, "' has no value"));
+      return stream->ErrorAt(parameter.name, "parameter '", parameter.name.text, "' has no value");
     }
     MDH_RETURN_IF_ERROR(parameter.is_type ? BindType(parameter, binding, stream, types)
                                           : BindSize(parameter, binding, stream, sizes));

@@ -1,7 +1,6 @@
 // The head of a definition: its name and parameters.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "core/base/status.h"

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -69,16 +68,14 @@ Status CheckShape(const ConstantSyntax& constant, const ElementType& type,
             : absl::StrCat("a value of type ", TypeText(type), " is written without braces"));
   }
   if (constant.literals.size() != type.fields().size()) {
-    return stream.ErrorAt(constant.start,
-                          absl::StrCat(constant.literals.size(), " values for the ",
-                                       type.fields().size(), " fields of ", TypeText(type)));
+    return stream.ErrorAt(constant.start, constant.literals.size(), " values for the ",
+                          type.fields().size(), " fields of ", TypeText(type));
   }
   for (size_t n = 0; n < constant.names.size(); ++n) {
     const Token& name = constant.names[n];
     if (name.Is(type.fields()[n].name)) continue;
-    return stream.ErrorAt(
-        name, absl::StrCat("expected field '", type.fields()[n].name, "', found '", name.text,
-                           "'; the type is ", TypeText(type)));
+    return stream.ErrorAt(name, "expected field '", type.fields()[n].name, "', found '", name.text,
+                          "'; the type is ", TypeText(type));
   }
   return absl::OkStatus();
 }
@@ -139,9 +136,8 @@ Result<ScalarValue> TypeLiteral(const LiteralSyntax& literal, ScalarType type,
   if (value.has_value()) return *value;
   const std::string size =
       literal.size.has_value() ? absl::StrCat(", which is ", *literal.size, ",") : "";
-  return stream.ErrorAt(literal.token,
-                        absl::StrCat("'", literal.is_negative ? "-" : "", literal.token.text, "'",
-                                     size, " is no value of type ", Name(type)));
+  return stream.ErrorAt(literal.token, "'", literal.is_negative ? "-" : "", literal.token.text, "'",
+                        size, " is no value of type ", Name(type));
 }
 
 Result<std::vector<ScalarValue>> TypeConstant(const ConstantSyntax& constant,

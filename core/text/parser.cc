@@ -13,7 +13,6 @@
 #include "core/text/definition_parser.h"
 #include "core/text/definition_syntax.h"
 #include "core/text/function_typing.h"
-#include "core/text/header_parser.h"
 
 namespace mdh {
 namespace {
@@ -30,9 +29,8 @@ std::vector<TypePointer> AccessTypes(const ViewSyntax& view) {
 // Whether values of type `from` can be stored as `to`: numbers as numbers, bool as bool, records as
 // records with the same fields.
 bool CanBeStored(const ElementType& from, const ElementType& to) {
-  return std::equal(
-      from.fields().begin(), from.fields().end(), to.fields().begin(), to.fields().end(),
-      [](const ElementType::Field& x, const ElementType::Field& y) {
+  return std::ranges::equal(
+      from.fields(), to.fields(), [](const ElementType::Field& x, const ElementType::Field& y) {
         return x.name == y.name && (x.type == ScalarType::kBool) == (y.type == ScalarType::kBool);
       });
 }
@@ -48,8 +46,7 @@ class Instantiation {
     MDH_ASSIGN_OR_RETURN(std::optional<StoreFunction> store, Store());
     for (const FunctionSyntax& other : syntax_.functions) {
       if (used_.count(other.name.offset) > 0) continue;
-      return stream_.ErrorAt(other.name,
-                             absl::StrCat("function '", other.name.text, "' is not used"));
+      return stream_.ErrorAt(other.name, "function '", other.name.text, "' is not used");
     }
     Result<Expression> expression =
         Expression::Create({.name = std::string(syntax_.name.text),
@@ -62,7 +59,7 @@ class Instantiation {
                             .store = std::move(store)});
     if (expression.ok()) return expression;
     const Status& status = expression.status();
-    return stream_.ErrorAt(TokenOf(PlaceOf(status)), status.message(), status.code());
+    return stream_.ErrorOfCode(status.code(), TokenOf(PlaceOf(status)), status.message());
   }
 
  private:
@@ -72,16 +69,15 @@ class Instantiation {
       used_.insert(function.name.offset);
       return &function;
     }
-    return stream_.ErrorAt(name, absl::StrCat("unknown function '", name.text,
-                                              "'; the where part does not define it"));
+    return stream_.ErrorAt(name, "unknown function '", name.text,
+                           "'; the where part does not define it");
   }
 
   Status CheckCount(const FunctionSyntax& function, absl::string_view what, size_t found,
                     size_t expected, absl::string_view reason) const {
     if (found == expected) return absl::OkStatus();
-    return stream_.ErrorAt(
-        function.name, absl::StrCat("function '", function.name.text, "' has ", found, " ", what,
-                                    ", expected ", expected, ": ", reason));
+    return stream_.ErrorAt(function.name, "function '", function.name.text, "' has ", found, " ",
+                           what, ", expected ", expected, ": ", reason);
   }
 
   // f of md_hom.
@@ -107,11 +103,9 @@ class Instantiation {
       const FunctionSyntax::ResultSyntax& result = function.results[r];
       if (result.type == nullptr) continue;
       if (!CanBeStored(*result.type, *types[r])) {
-        return stream_.ErrorAt(
-            result.type_token,
-            absl::StrCat("result '", result.name.text, "' of type ", TypeText(*result.type),
-                         " cannot be stored as ", TypeText(*types[r]),
-                         "; both must be numbers, or bool, or records with the same fields"));
+        return stream_.ErrorAt(result.type_token, "result '", result.name.text, "' of type ",
+                               TypeText(*result.type), " cannot be stored as ", TypeText(*types[r]),
+                               "; both must be numbers, or bool, or records with the same fields");
       }
       types[r] = result.type;
     }
@@ -125,12 +119,11 @@ class Instantiation {
     std::vector<TypePointer> types;
     for (const FunctionSyntax::ResultSyntax& result : function.results) {
       if (result.type == nullptr && types.size() >= outputs.size()) {
-        return stream_.ErrorAt(
-            result.name,
-            absl::StrCat("the type of result '", result.name.text, "' of '", function.name.text,
-                         "' is not known, as no output stands in "
-                         "its place; write it behind the name, as in (",
-                         result.name.text, ": fp32)"));
+        return stream_.ErrorAt(result.name, "the type of result '", result.name.text, "' of '",
+                               function.name.text,
+                               "' is not known, as no output stands in "
+                               "its place; write it behind the name, as in (",
+                               result.name.text, ": fp32)");
       }
       types.push_back(result.type != nullptr ? result.type : outputs[types.size()]);
     }
@@ -172,9 +165,8 @@ class Instantiation {
     // An identity that no reduction uses is a mistake.
     for (const FunctionSyntax& function : syntax_.functions) {
       if (!function.identity.has_value() || reductions_.count(function.name.offset) > 0) continue;
-      return stream_.ErrorAt(function.identity_token,
-                             absl::StrCat("function '", function.name.text,
-                                          "' has an identity but is no combine operator"));
+      return stream_.ErrorAt(function.identity_token, "function '", function.name.text,
+                             "' has an identity but is no combine operator");
     }
     return operators;
   }
@@ -200,12 +192,9 @@ class Instantiation {
     if (syntax.is_tuple && !is_per_result) {
       if (syntax.kinds.size() != types.size()) {
         return stream_.ErrorAt(
-            syntax.token,
-            absl::StrCat(syntax.kinds.size(), " operations for ", results_.size(), " results",
-                         types.size() > results_.size()
-                             ? absl::StrCat(" with ", types.size(), " fields")
-                             : "",
-                         "; give one for each"));
+            syntax.token, syntax.kinds.size(), " operations for ", results_.size(), " results",
+            types.size() > results_.size() ? absl::StrCat(" with ", types.size(), " fields") : "",
+            "; give one for each");
       }
       per_field = syntax.kinds;
     }
@@ -226,10 +215,9 @@ class Instantiation {
     for (size_t r = 0; r < results_.size(); ++r) {
       const FunctionSyntax::ResultSyntax& result = syntax->results[r];
       if (result.type == nullptr || *result.type == *results_[r]) continue;
-      return stream_.ErrorAt(
-          result.type_token,
-          absl::StrCat("combine operator '", name.text, "' combines values of type ",
-                       TypeText(*results_[r]), ", as '", syntax_.function.text, "' gives them"));
+      return stream_.ErrorAt(result.type_token, "combine operator '", name.text,
+                             "' combines values of type ", TypeText(*results_[r]), ", as '",
+                             syntax_.function.text, "' gives them");
     }
     MDH_ASSIGN_OR_RETURN(TypedFunction typed,
                          TypeFunction(*syntax, stream_, {parameters, results_}, {}));

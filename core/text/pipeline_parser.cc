@@ -37,26 +37,22 @@ Result<const TextItem*> MeantItem(const std::vector<TextItem>& items, absl::stri
     }
     if (!item.is_pipeline) continue;
     if (meant != nullptr) {
-      return stream.ErrorAt(
-          item.header.name,
-          absl::StrCat("the text has two pipelines, '", meant->header.name.text, "' and '",
-                       item.header.name.text, "': name the one that is meant"));
+      return stream.ErrorAt(item.header.name, "the text has two pipelines, '",
+                            meant->header.name.text, "' and '", item.header.name.text,
+                            "': name the one that is meant");
     }
     meant = &item;
   }
   if (meant != nullptr) return meant;
   if (!name.empty()) {
-    return stream.ErrorAt(items[0].header.name,
-                          absl::StrCat("the text has no definition called '", name, "'; it has ",
-                                       NamesOfItems(items)));
+    return stream.ErrorAt(items[0].header.name, "the text has no definition called '", name,
+                          "'; it has ", NamesOfItems(items));
   }
   if (items.size() == 1) return &items[0];
-  return stream.ErrorAt(
-      items[1].header.name,
-      absl::StrCat("the text has the definitions ", NamesOfItems(items),
-                   " and no pipeline that calls them: name the one that is meant, or add "
-                   "'NAME := pipeline(INPUTS) -> OUTPUTS { RESULT = ",
-                   items[0].header.name.text, "(...); ... }'"));
+  return stream.ErrorAt(items[1].header.name, "the text has the definitions ", NamesOfItems(items),
+                        " and no pipeline that calls them: name the one that is meant, or add "
+                        "'NAME := pipeline(INPUTS) -> OUTPUTS { RESULT = ",
+                        items[0].header.name.text, "(...); ... }'");
 }
 
 class PipelineInstantiation {
@@ -78,7 +74,7 @@ class PipelineInstantiation {
     Result<Pipeline> pipeline = Pipeline::Create(std::move(spec_));
     if (pipeline.ok()) return pipeline;
     const Status& status = pipeline.status();
-    return stream_.ErrorAt(TokenOf(PlaceOfPipeline(status)), status.message(), status.code());
+    return stream_.ErrorOfCode(status.code(), TokenOf(PlaceOfPipeline(status)), status.message());
   }
 
   // A definition with values for its parameters.
@@ -134,23 +130,22 @@ class PipelineInstantiation {
       }
       return names.empty() ? "none" : absl::StrJoin(names, ", ");
     };
-    return stream_.ErrorAt(
-        name, absl::StrCat("unknown buffer '", name.text, "'; the inputs are ", names_of(true),
-                           ", and steps write ", names_of(false)));
+    return stream_.ErrorAt(name, "unknown buffer '", name.text, "'; the inputs are ",
+                           names_of(true), ", and steps write ", names_of(false));
   }
 
   Status AppendStep(const CallSyntax& call) {
-    const auto item = std::find_if(items_.begin(), items_.end(), [&](const TextItem& candidate) {
+    const auto item = std::ranges::find_if(items_, [&](const TextItem& candidate) {
       return candidate.header.name.Is(call.name.text);
     });
     if (item == items_.end()) {
-      return stream_.ErrorAt(call.name, absl::StrCat("unknown definition '", call.name.text,
-                                                     "'; the text has ", NamesOfItems(items_)));
+      return stream_.ErrorAt(call.name, "unknown definition '", call.name.text, "'; the text has ",
+                             NamesOfItems(items_));
     }
     if (item->is_pipeline) {
-      return stream_.ErrorAt(call.name, absl::StrCat("'", call.name.text,
-                                                     "' is a pipeline; its steps call definitions "
-                                                     "with an md_hom"));
+      return stream_.ErrorAt(call.name, "'", call.name.text,
+                             "' is a pipeline; its steps call definitions "
+                             "with an md_hom");
     }
     is_called_[item - items_.begin()] = true;
     std::vector<int> inputs, outputs;
@@ -181,10 +176,10 @@ class PipelineInstantiation {
       const std::vector<const ParameterSyntax*>& candidates = is_type ? types : sizes;
       size_t& next = is_type ? next_type : next_size;
       if (argument.is_named) {
-        next = std::find_if(candidates.begin(), candidates.end(),
-                            [&](const ParameterSyntax* parameter) {
-                              return parameter->name.Is(argument.token.text);
-                            }) -
+        next = std::ranges::find_if(candidates,
+                                    [&](const ParameterSyntax* parameter) {
+                                      return parameter->name.Is(argument.token.text);
+                                    }) -
                candidates.begin();
       }
       const absl::string_view kind = is_type ? "type" : "size";
@@ -201,30 +196,27 @@ class PipelineInstantiation {
       const std::string name(candidates[next++]->name.text);
       const std::string value = is_type ? argument.type->ToString() : absl::StrCat(argument.size);
       if (!bindings.emplace(name, value).second) {
-        return stream_.ErrorAt(argument.token, absl::StrCat("parameter '", name, "' of '",
-                                                            call.name.text, "' is given twice"));
+        return stream_.ErrorAt(argument.token, "parameter '", name, "' of '", call.name.text,
+                               "' is given twice");
       }
     }
     for (const ParameterSyntax& parameter : header.parameters) {
       if (parameter.default_end > parameter.default_begin) continue;
       if (bindings.count(std::string(parameter.name.text)) > 0) continue;
-      return stream_.ErrorAt(
-          call.name, absl::StrCat("parameter '", parameter.name.text, "' of '", call.name.text,
-                                  "' has no value; give it as ", call.name.text,
-                                  parameter.is_type ? "<" : "<| ", parameter.name.text, " = ...>"));
+      return stream_.ErrorAt(call.name, "parameter '", parameter.name.text, "' of '",
+                             call.name.text, "' has no value; give it as ", call.name.text,
+                             parameter.is_type ? "<" : "<| ", parameter.name.text, " = ...>");
     }
     return bindings;
   }
 
   // Definitions that the only pipeline does not call are mistakes.
   Status CheckAllCalled() const {
-    const auto pipelines = std::count_if(items_.begin(), items_.end(),
-                                         [](const TextItem& item) { return item.is_pipeline; });
+    const auto pipelines = std::ranges::count_if(items_, &TextItem::is_pipeline);
     for (size_t n = 0; n < items_.size() && pipelines == 1; ++n) {
       if (is_called_[n] || items_[n].is_pipeline) continue;
-      return stream_.ErrorAt(items_[n].header.name,
-                             absl::StrCat("pipeline '", spec_.name, "' does not call '",
-                                          items_[n].header.name.text, "'; leave it out"));
+      return stream_.ErrorAt(items_[n].header.name, "pipeline '", spec_.name, "' does not call '",
+                             items_[n].header.name.text, "'; leave it out");
     }
     return absl::OkStatus();
   }
@@ -275,8 +267,7 @@ bool HoldsPipeline(std::string_view text) {
   if (!tokens.ok()) return false;
   TokenStream stream(source, *std::move(tokens));
   const Result<std::vector<TextItem>> items = FindItems(&stream);
-  return items.ok() && std::any_of(items->begin(), items->end(),
-                                   [](const TextItem& item) { return item.is_pipeline; });
+  return items.ok() && std::ranges::any_of(*items, &TextItem::is_pipeline);
 }
 
 }  // namespace mdh

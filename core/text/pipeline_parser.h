@@ -2,7 +2,6 @@
 // Grammar in grammar.md.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "core/base/status.h"

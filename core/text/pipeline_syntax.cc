@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/pipeline.h"
 
 namespace mdh {
@@ -40,8 +39,7 @@ class PipelineSyntaxParser {
     MDH_RETURN_IF_ERROR(stream_.Expect("{"));
     do {
       if (pipeline.calls.size() == Pipeline::kMaxSteps) {
-        return stream_.ErrorAt(stream_.Peek(),
-                               absl::StrCat("more than ", Pipeline::kMaxSteps, " steps"));
+        return stream_.ErrorAt(stream_.Peek(), "more than ", Pipeline::kMaxSteps, " steps");
       }
       MDH_ASSIGN_OR_RETURN(CallSyntax call, Call());
       pipeline.calls.push_back(std::move(call));
@@ -58,8 +56,7 @@ class PipelineSyntaxParser {
     if (stream_.Accept(")")) return names;
     MDH_RETURN_IF_ERROR(ParseCommaSeparated(&stream_, [&]() -> Status {
       if (names.size() == Pipeline::kMaxBuffers) {
-        return stream_.ErrorAt(stream_.Peek(),
-                               absl::StrCat("more than ", Pipeline::kMaxBuffers, " buffers"));
+        return stream_.ErrorAt(stream_.Peek(), "more than ", Pipeline::kMaxBuffers, " buffers");
       }
       MDH_ASSIGN_OR_RETURN(const Token name, stream_.ExpectName(what));
       names.push_back(name);
@@ -127,8 +124,7 @@ Result<std::vector<TextItem>> FindItems(TokenStream* stream) {
     MDH_ASSIGN_OR_RETURN(item.header, ParseHeaderSyntax(stream));
     const std::string name(item.header.name.text);
     if (!names.emplace(name, items.size()).second) {
-      return stream->ErrorAt(item.header.name,
-                             absl::StrCat("two definitions are called '", name, "'"));
+      return stream->ErrorAt(item.header.name, "two definitions are called '", name, "'");
     }
     item.body = stream->position();
     item.is_pipeline = stream->Peek().Is("pipeline");

@@ -29,9 +29,7 @@ std::string IndexText(const AffineIndex& index, const std::vector<Dimension>& di
   }
   if (text.empty()) return absl::StrCat(index.constant);
   if (index.constant > 0) absl::StrAppend(&text, " + ", index.constant);
-  if (index.constant < 0) {
-    absl::StrAppend(&text, " - ", 0 - static_cast<uint64_t>(index.constant));
-  }
+  if (index.constant < 0) absl::StrAppend(&text, " - ", 0 - static_cast<uint64_t>(index.constant));
   return text;
 }
 

@@ -76,15 +76,15 @@ std::string Found(const Token& token) {
 Result<std::vector<Token>> Tokenize(const Source& source) {
   const absl::string_view text = source.text();
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the text has ", text.size(), " bytes; at most ",
-                                                   kMaxTextBytes, " are allowed"));
+    return InvalidArgument("the text has ", text.size(), " bytes; at most ", kMaxTextBytes,
+                           " are allowed");
   }
   std::vector<Token> tokens;
   for (size_t offset = SkippedLength(text); offset < text.size();
        offset += SkippedLength(text.substr(offset))) {
     const absl::string_view rest = text.substr(offset);
     if (IsNameStart(rest[0])) {
-      const size_t length = std::find_if_not(rest.begin(), rest.end(), IsNamePart) - rest.begin();
+      const size_t length = std::ranges::find_if_not(rest, IsNamePart) - rest.begin();
       tokens.push_back({Token::Kind::kName, rest.substr(0, length), offset});
     } else if (absl::ascii_isdigit(rest[0])) {
       tokens.push_back(NumberToken(rest, offset));
@@ -132,13 +132,12 @@ Result<Token> TokenStream::ExpectName(absl::string_view what) {
 }
 
 Status TokenStream::Unexpected(absl::string_view expected) const {
-  return ErrorAt(Peek(), absl::StrCat("expected ", expected, ", found ", Found(Peek())));
+  return ErrorAt(Peek(), "expected ", expected, ", found ", Found(Peek()));
 }
 
 Status TokenStream::Nesting::Check() const {
   if (stream_->depth_ <= kMaxNesting) return absl::OkStatus();
-  return stream_->ErrorAt(stream_->Peek(),
-                          absl::StrCat("nested deeper than ", kMaxNesting, " levels"));
+  return stream_->ErrorAt(stream_->Peek(), "nested deeper than ", kMaxNesting, " levels");
 }
 
 }  // namespace mdh

@@ -43,9 +43,12 @@ class TokenStream {
 
   // "expected WHAT, found 'TOKEN'", at the next token.
   Status Unexpected(absl::string_view expected) const;
-  Status ErrorAt(const Token& token, absl::string_view message,
-                 absl::StatusCode code = absl::StatusCode::kInvalidArgument) const {
-    return source_.ErrorAt(token.offset, message, code);
+  template <typename... Parts>
+  Status ErrorAt(const Token& token, const Parts&... message) const {
+    return source_.ErrorAt(token.offset, message...);
+  }
+  Status ErrorOfCode(absl::StatusCode code, const Token& token, absl::string_view message) const {
+    return source_.ErrorOfCode(code, token.offset, message);
   }
 
   // Recursive parsing functions hold one of these: an error instead of a stack overflow.

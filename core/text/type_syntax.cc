@@ -12,25 +12,20 @@ namespace {
 
 Status ParseField(TokenStream* stream, const TypeNames& types, std::vector<TypedName>* fields) {
   MDH_ASSIGN_OR_RETURN(const Token name, stream->ExpectName("the name of a field"));
-  if (!IsIdentifier(name.text)) {
-    return stream->ErrorAt(name, absl::StrCat("'", name.text, "' cannot be a name"));
-  }
+  if (!IsIdentifier(name.text)) return stream->ErrorAt(name, "'", name.text, "' cannot be a name");
   if (fields->size() == ElementType::kMaxFields) {
-    return stream->ErrorAt(
-        name, absl::StrCat("a record of more than ", ElementType::kMaxFields, " fields"));
+    return stream->ErrorAt(name, "a record of more than ", ElementType::kMaxFields, " fields");
   }
   for (const TypedName& other : *fields) {
     if (!name.Is(other.name)) continue;
-    return stream->ErrorAt(name,
-                           absl::StrCat("two fields of a record are called '", name.text, "'"));
+    return stream->ErrorAt(name, "two fields of a record are called '", name.text, "'");
   }
   MDH_RETURN_IF_ERROR(stream->Expect(":"));
   const Token at = stream->Peek();
   if (at.Is("{")) return stream->ErrorAt(at, "a field of a record cannot be a record");
   MDH_ASSIGN_OR_RETURN(const TypePointer type, ParseType(stream, types));
   if (type->is_record()) {
-    return stream->ErrorAt(
-        at, absl::StrCat("a field of a record cannot be a record, which '", at.text, "' is"));
+    return stream->ErrorAt(at, "a field of a record cannot be a record, which '", at.text, "' is");
   }
   fields->push_back({std::string(name.text), type->scalar()});
   return absl::OkStatus();
@@ -62,7 +57,7 @@ Result<TypePointer> ParseType(TokenStream* stream, const TypeNames& types) {
     MDH_ASSIGN_OR_RETURN(const Token token, stream->ExpectName("a type"));
     TypePointer type = TypeNamed(token.text, types);
     if (type != nullptr) return type;
-    return stream->ErrorAt(token, absl::StrCat("unknown type '", token.text, "'"));
+    return stream->ErrorAt(token, "unknown type '", token.text, "'");
   }
   std::vector<TypedName> fields;
   MDH_RETURN_IF_ERROR(

@@ -28,8 +28,8 @@ class ViewParser {
     }
     MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     if (view_.types.size() != view_.buffers.size()) {
-      return stream_.ErrorAt(start, absl::StrCat(keyword_, " has ", view_.types.size(),
-                                                 " types for ", view_.buffers.size(), " buffers"));
+      return stream_.ErrorAt(start, keyword_, " has ", view_.types.size(), " types for ",
+                             view_.buffers.size(), " buffers");
     }
     MDH_RETURN_IF_ERROR(CheckFields(start));
     for (size_t b = 0; b < view_.buffers.size(); ++b) {
@@ -57,9 +57,8 @@ class ViewParser {
       fields += view_.buffers[b].accesses.size() * view_.types[b]->fields().size();
     }
     if (fields <= Expression::kMaxAccesses) return absl::OkStatus();
-    return stream_.ErrorAt(start, absl::StrCat("the accesses of ", keyword_, " have ", fields,
-                                               " fields together; at most ",
-                                               Expression::kMaxAccesses, " are allowed"));
+    return stream_.ErrorAt(start, "the accesses of ", keyword_, " have ", fields,
+                           " fields together; at most ", Expression::kMaxAccesses, " are allowed");
   }
 
   // NAME [extents] [strides or layout] [else ... or keep] : index functions
@@ -127,8 +126,8 @@ class ViewParser {
     const std::vector<int64_t> order = buffer->given_strides;
     const size_t rank = buffer->extents.size();
     if (!buffer->extents_given) {
-      return stream_.ErrorAt(start, absl::StrCat("a layout needs the extents of the buffer, as in ",
-                                                 buffer->name, "[I, K] layout (1, 0)"));
+      return stream_.ErrorAt(start, "a layout needs the extents of the buffer, as in ",
+                             buffer->name, "[I, K] layout (1, 0)");
     }
     std::vector<bool> seen(rank, false);
     bool is_permutation = order.size() == rank;
@@ -137,17 +136,16 @@ class ViewParser {
       if (is_permutation) seen[order[n]] = true;
     }
     if (!is_permutation) {
-      return stream_.ErrorAt(
-          start, absl::StrCat("the layout (", absl::StrJoin(order, ", "),
-                              ") does not name every dimension from 0 to ", rank - 1, " once"));
+      return stream_.ErrorAt(start, "the layout (", absl::StrJoin(order, ", "),
+                             ") does not name every dimension from 0 to ", rank - 1, " once");
     }
     int64_t stride = 1;
     for (size_t n = rank; n-- > 0;) {
       buffer->given_strides[order[n]] = stride;
       if (__builtin_mul_overflow(stride, std::max<int64_t>(buffer->extents[order[n]], 1),
                                  &stride)) {
-        return stream_.ErrorAt(start, "the size of the buffer does not fit in 63 bits",
-                               absl::StatusCode::kOutOfRange);
+        return stream_.ErrorOfCode(absl::StatusCode::kOutOfRange, start,
+                                   "the size of the buffer does not fit in 63 bits");
       }
     }
     return absl::OkStatus();
@@ -204,29 +202,23 @@ class ViewParser {
     for (size_t d = 0; agrees && d < names.size(); ++d)
       agrees = names[d].Is(context_.dimensions[d]);
     if (agrees) return absl::OkStatus();
-    return stream_.ErrorAt(
-        start, absl::StrCat("all index functions must have the same dimensions; expected (",
-                            absl::StrJoin(context_.dimensions, ","), ")"));
+    return stream_.ErrorAt(start, "all index functions must have the same dimensions; expected (",
+                           absl::StrJoin(context_.dimensions, ","), ")");
   }
 
   Status NameDimensions(const Token& start, const std::vector<Token>& names) {
     if (names.empty()) return stream_.ErrorAt(start, "there must be at least one dimension");
     if (names.size() > Expression::kMaxDimensions) {
-      return stream_.ErrorAt(start,
-                             absl::StrCat("more than ", Expression::kMaxDimensions, " dimensions"));
+      return stream_.ErrorAt(start, "more than ", Expression::kMaxDimensions, " dimensions");
     }
     for (const Token& name : names) {
       const std::string text(name.text);
-      if (!IsIdentifier(text)) {
-        return stream_.ErrorAt(name, absl::StrCat("'", text, "' cannot be a name"));
-      }
+      if (!IsIdentifier(text)) return stream_.ErrorAt(name, "'", text, "' cannot be a name");
       if (context_.sizes.count(text) > 0) {
-        return stream_.ErrorAt(name, absl::StrCat("'", text, "' is a size parameter already"));
+        return stream_.ErrorAt(name, "'", text, "' is a size parameter already");
       }
       for (const std::string& other : context_.dimensions) {
-        if (other == text) {
-          return stream_.ErrorAt(name, absl::StrCat("two dimensions are called '", text, "'"));
-        }
+        if (other == text) return stream_.ErrorAt(name, "two dimensions are called '", text, "'");
       }
       context_.dimensions.push_back(text);
     }
@@ -245,15 +237,14 @@ class ViewParser {
         MDH_ASSIGN_OR_RETURN(AffineIndex index, ParseAffine(&stream_, names));
         access.indices.push_back(std::move(index));
         if (access.indices.size() <= Expression::kMaxDimensions) return absl::OkStatus();
-        return stream_.ErrorAt(
-            access_tokens.start,
-            absl::StrCat("a buffer of more than ", Expression::kMaxDimensions, " dimensions"));
+        return stream_.ErrorAt(access_tokens.start, "a buffer of more than ",
+                               Expression::kMaxDimensions, " dimensions");
       }));
     }
     MDH_RETURN_IF_ERROR(stream_.Expect(")"));
     if (++context_.accesses > 2 * Expression::kMaxAccesses) {
-      return stream_.ErrorAt(access_tokens.start,
-                             absl::StrCat("more than ", 2 * Expression::kMaxAccesses, " accesses"));
+      return stream_.ErrorAt(access_tokens.start, "more than ", 2 * Expression::kMaxAccesses,
+                             " accesses");
     }
     buffer->accesses.push_back(std::move(access));
     tokens->accesses.push_back(std::move(access_tokens));

@@ -1,9 +1,7 @@
 #include "server/access/access_control.h"
 
-#include <array>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/error_details.h"
@@ -37,9 +35,8 @@ Result<std::optional<std::string_view>> FindToken(const grpc::ServerContextBase&
   if (found == context.client_metadata().end()) return std::nullopt;
   const std::string_view value(found->second.data(), found->second.size());
   if (!value.starts_with(kBearer)) {
-    return WithReason(
-        absl::UnauthenticatedError("the authorization of the call is not 'Bearer <token>'"),
-        "CREDENTIALS_UNKNOWN");
+    return WithReason(Unauthenticated("the authorization of the call is not 'Bearer <token>'"),
+                      "CREDENTIALS_UNKNOWN");
   }
   return std::optional<std::string_view>(value.substr(kBearer.size()));
 }
@@ -52,14 +49,13 @@ Status Refusal(const Principal& principal, Role needed, std::string_view method)
   const std::string needs =
       absl::StrCat(std::string(method), " needs the role ", std::string(RoleName(needed)));
   if (principal.role == Role::kNone) {
-    return WithReason(
-        absl::UnauthenticatedError(absl::StrCat(needs, "; give a token or a certificate")),
-        "CREDENTIALS_MISSING", details);
+    return WithReason(Unauthenticated(needs, "; give a token or a certificate"),
+                      "CREDENTIALS_MISSING", details);
   }
   const std::string who = principal.name.empty() ? "callers without a name" : principal.name;
-  return WithReason(absl::PermissionDeniedError(absl::StrCat(
-                        needs, "; ", who, " have ", std::string(RoleName(principal.role)))),
-                    "ROLE_TOO_LOW", details);
+  return WithReason(
+      PermissionDenied(needs, "; ", who, " have ", std::string(RoleName(principal.role))),
+      "ROLE_TOO_LOW", details);
 }
 
 }  // namespace
@@ -110,8 +106,7 @@ Result<std::shared_ptr<const Principal>> AccessControl::FindPrincipal(
   if (token.has_value()) {
     std::shared_ptr<const Principal> found = principals->FindToken(*token);
     if (found != nullptr) return found;
-    return WithReason(absl::UnauthenticatedError("nobody has the token of the call"),
-                      "TOKEN_UNKNOWN");
+    return WithReason(Unauthenticated("nobody has the token of the call"), "TOKEN_UNKNOWN");
   }
   if (principals->certificates() > 0) {
     std::shared_ptr<const Principal> found = FindCertificate(context, *principals);
@@ -129,9 +124,9 @@ Result<Caller> AccessControl::Identify(const grpc::ServerContextBase& context) c
 Status AccessControl::CheckRole(const Caller& caller, std::string_view method) const {
   const MethodRole* entry = FindMethodRole(method);
   if (entry == nullptr) {
-    return WithReason(absl::PermissionDeniedError(absl::StrCat(
-                          std::string(method), " is not in the table of methods and roles")),
-                      "METHOD_UNKNOWN");
+    return WithReason(
+        PermissionDenied(std::string(method), " is not in the table of methods and roles"),
+        "METHOD_UNKNOWN");
   }
   if (caller.principal->role >= entry->role) return absl::OkStatus();
   return Refusal(*caller.principal, entry->role, method);
@@ -147,10 +142,9 @@ Status AccessControl::CheckOwner(const Caller& caller, const std::string& source
   const bool is_principals = file_ != nullptr && file_->current()->HasName(source);
   if (principal.name.empty() && !is_principals) return absl::OkStatus();
   const std::string who = principal.name.empty() ? "callers without a name" : principal.name;
-  return WithReason(
-      absl::PermissionDeniedError(absl::StrCat(what, " belongs to ", source, ": ", who,
-                                               " may not change it, administrators may")),
-      "NOT_THE_OWNER", {{"name", what}, {"owner", source}});
+  return WithReason(PermissionDenied(what, " belongs to ", source, ": ", who,
+                                     " may not change it, administrators may"),
+                    "NOT_THE_OWNER", {{"name", what}, {"owner", source}});
 }
 
 Result<Admission> AccessControl::Enter(const grpc::ServerContextBase& context,

@@ -16,9 +16,9 @@ constexpr absl::Duration kRetryOpen = absl::Seconds(1);
 
 Status TooMuch(const std::string& who, const char* reason, const std::string& message,
                absl::Duration retry) {
-  return WithRetry(WithQuota(WithReason(absl::ResourceExhaustedError(message), reason),
-                             absl::StrCat("caller:", who)),
-                   retry);
+  return WithRetry(
+      WithQuota(WithReason(ResourceExhausted(message), reason), absl::StrCat("caller:", who)),
+      retry);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "server/access/method_roles.h"
 
 #include <algorithm>
-#include <array>
 
 namespace mdh {
 namespace {
@@ -54,9 +53,7 @@ constexpr MethodRole kMethodRoles[] = {
     {"/mdh.v1.TuningService/WatchTuningJob", Role::kReader, CallKind::kWatch},
 };
 
-constexpr bool IsBefore(const MethodRole& a, const MethodRole& b) { return a.method < b.method; }
-
-static_assert(std::is_sorted(std::begin(kMethodRoles), std::end(kMethodRoles), IsBefore),
+static_assert(std::ranges::is_sorted(kMethodRoles, {}, &MethodRole::method),
               "the methods are looked up by bisection");
 
 }  // namespace
@@ -64,10 +61,8 @@ static_assert(std::is_sorted(std::begin(kMethodRoles), std::end(kMethodRoles), I
 absl::Span<const MethodRole> MethodRoles() { return kMethodRoles; }
 
 const MethodRole* FindMethodRole(std::string_view method) {
-  const MethodRole* end = std::end(kMethodRoles);
-  const MethodRole* found = std::lower_bound(
-      std::begin(kMethodRoles), end, MethodRole{method, Role::kNone, CallKind::kCall}, IsBefore);
-  return found == end || found->method != method ? nullptr : found;
+  const MethodRole* found = std::ranges::lower_bound(kMethodRoles, method, {}, &MethodRole::method);
+  return found == std::end(kMethodRoles) || found->method != method ? nullptr : found;
 }
 
 }  // namespace mdh

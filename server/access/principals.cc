@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -32,11 +31,9 @@ Status CheckName(std::string_view name) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
            std::string_view(".-_@:/").find(c) != std::string_view::npos;
   };
-  if (name.empty() || name.size() > kMaxPrincipalBytes ||
-      !std::all_of(name.begin(), name.end(), is_allowed)) {
-    return absl::InvalidArgumentError(absl::StrCat("the name '", std::string(name),
-                                                   "' is not one of 1 to ", kMaxPrincipalBytes,
-                                                   " letters, digits and .-_@:/"));
+  if (name.empty() || name.size() > kMaxPrincipalBytes || !std::ranges::all_of(name, is_allowed)) {
+    return InvalidArgument("the name '", std::string(name), "' is not one of 1 to ",
+                           kMaxPrincipalBytes, " letters, digits and .-_@:/");
   }
   return absl::OkStatus();
 }
@@ -58,12 +55,11 @@ std::string ToText(const TokenDigest& digest) {
 }
 
 Result<TokenDigest> ParseTokenDigest(std::string_view text) {
-  const bool is_hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-  });
+  const bool is_hexadecimal = std::ranges::all_of(
+      text, [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
   TokenDigest digest = {};
   if (text.size() != 2 * digest.size() || !is_hexadecimal) {
-    return absl::InvalidArgumentError("the SHA-256 of a token has 64 hexadecimal digits");
+    return InvalidArgument("the SHA-256 of a token has 64 hexadecimal digits");
   }
   const std::string bytes = absl::HexStringToBytes(absl::string_view(text.data(), text.size()));
   std::memcpy(digest.data(), bytes.data(), digest.size());
@@ -91,9 +87,7 @@ Result<std::shared_ptr<const Principals>> Principals::Parse(std::string_view tex
        absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
     ++number;
     const Status added = principals->AddLine({line.data(), line.size()});
-    if (!added.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", added.message()));
-    }
+    if (!added.ok()) return InvalidArgument("line ", number, ": ", added.message());
   }
   return std::shared_ptr<const Principals>(std::move(principals));
 }
@@ -107,7 +101,7 @@ Status Principals::AddLine(std::string_view line) {
   const bool is_token = words[0] == "token" && words.size() == 4;
   const bool is_certificate = words[0] == "certificate" && words.size() == 3;
   if (!is_token && !is_certificate) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "it is neither 'token <name> <role> <SHA-256>' nor 'certificate <name> <role>' nor "
         "'limits <role> <limit>=<number>'");
   }
@@ -116,17 +110,14 @@ Status Principals::AddLine(std::string_view line) {
   MDH_ASSIGN_OR_RETURN(const Role role, ParseRole(words[2]));
   if (const auto [known, is_new] = roles_.emplace(words[1], role);
       !is_new && known->second != role) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(words[1], " has another role in an earlier line"));
+    return InvalidArgument(words[1], " has another role in an earlier line");
   }
   auto principal = std::make_shared<const Principal>(Principal{words[1], role});
   return is_token ? AddToken(std::move(principal), words[3]) : AddCertificate(std::move(principal));
 }
 
 Status Principals::AddLimits(const std::vector<std::string>& words) {
-  if (words.size() < 3) {
-    return absl::InvalidArgumentError("'limits' has no role, or no limit for it");
-  }
+  if (words.size() < 3) return InvalidArgument("'limits' has no role, or no limit for it");
   MDH_ASSIGN_OR_RETURN(const Role role, ParseRole(words[1]));
   for (size_t n = 2; n < words.size(); ++n) MDH_RETURN_IF_ERROR(limits_.Set(role, words[n]));
   return absl::OkStatus();
@@ -135,7 +126,7 @@ Status Principals::AddLimits(const std::vector<std::string>& words) {
 Status Principals::AddToken(std::shared_ptr<const Principal> principal, std::string_view digest) {
   MDH_ASSIGN_OR_RETURN(const TokenDigest parsed, ParseTokenDigest(digest));
   if (!by_digest_.try_emplace(FirstBytes(parsed), Token{parsed, std::move(principal)}).second) {
-    return absl::InvalidArgumentError("the token is in an earlier line");
+    return InvalidArgument("the token is in an earlier line");
   }
   return absl::OkStatus();
 }
@@ -143,7 +134,7 @@ Status Principals::AddToken(std::shared_ptr<const Principal> principal, std::str
 Status Principals::AddCertificate(std::shared_ptr<const Principal> principal) {
   const std::string name = principal->name;
   if (!by_certificate_.try_emplace(name, std::move(principal)).second) {
-    return absl::InvalidArgumentError("the certificate is in an earlier line");
+    return InvalidArgument("the certificate is in an earlier line");
   }
   return absl::OkStatus();
 }

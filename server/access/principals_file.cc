@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/operate/file_content.h"
 
 namespace mdh {
@@ -26,9 +25,7 @@ Result<bool> PrincipalsFile::Reload() {
   if (current_ != nullptr && text == text_) return false;
   text_ = std::move(text);
   Result<std::shared_ptr<const Principals>> parsed = Principals::Parse(text_);
-  if (!parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path_, ", ", parsed.status().message()));
-  }
+  if (!parsed.ok()) return InvalidArgument(path_, ", ", parsed.status().message());
   current_ = *std::move(parsed);
   return true;
 }

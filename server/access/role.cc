@@ -3,8 +3,6 @@
 #include <array>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -19,8 +17,8 @@ Result<Role> ParseRole(std::string_view name) {
   for (size_t n = 0; n < kRoleNames.size(); ++n) {
     if (kRoleNames[n] == name) return static_cast<Role>(n);
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", std::string(name), "' is no role: none, reader, tuner, publisher or admin"));
+  return InvalidArgument("'", std::string(name),
+                         "' is no role: none, reader, tuner, publisher or admin");
 }
 
 }  // namespace mdh

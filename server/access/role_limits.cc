@@ -44,15 +44,14 @@ Status LimitTable::Set(Role role, std::string_view setting) {
   for (const Setting& known : kSettings) {
     if (known.name != setting.substr(0, equals)) continue;
     if (!absl::SimpleAtoi(number, &value) || value < 0 || value > kLargestLimit) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", std::string(setting), "' has no number from 0 to ", kLargestLimit));
+      return InvalidArgument("'", std::string(setting), "' has no number from 0 to ",
+                             kLargestLimit);
     }
     limits_[static_cast<size_t>(role)].*known.limit = value;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", std::string(setting),
-                                                 "' is no limit: requests_per_second=, calls=, ",
-                                                 "watches=, queued_jobs= or device_time_s="));
+  return InvalidArgument("'", std::string(setting), "' is no limit: requests_per_second=, calls=, ",
+                         "watches=, queued_jobs= or device_time_s=");
 }
 
 Status LimitDeviceTime(const RoleLimits& limits, std::string_view source,
@@ -60,9 +59,9 @@ Status LimitDeviceTime(const RoleLimits& limits, std::string_view source,
   if (limits.device_time_s == 0) return absl::OkStatus();
   const int64_t limit_ns = limits.device_time_s * kSecond;
   if (options.max_device_time_ns() > limit_ns) {
-    const Status refused = absl::ResourceExhaustedError(
-        absl::StrCat("the job asks for ", options.max_device_time_ns() / kSecond,
-                     " s of devices' time, its caller may use ", limits.device_time_s, " s"));
+    const Status refused =
+        ResourceExhausted("the job asks for ", options.max_device_time_ns() / kSecond,
+                          " s of devices' time, its caller may use ", limits.device_time_s, " s");
     return WithQuota(WithReason(refused, "DEVICE_TIME_QUOTA"),
                      absl::StrCat("source:", std::string(source)));
   }

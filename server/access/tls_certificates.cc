@@ -3,10 +3,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <memory>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/operate/file_content.h"
 
 namespace mdh {
@@ -44,20 +42,18 @@ Key ParseKey(const std::string& pem) {
 Status Check(const TlsFiles& files, const TlsMaterial& material) {
   const Certificate certificate = ParseCertificate(material.certificate);
   if (certificate == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(files.certificate, " has no certificate in PEM"));
+    return InvalidArgument(files.certificate, " has no certificate in PEM");
   }
   const Key key = ParseKey(material.key);
   if (key == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(files.key, " has no private key in PEM, or one with a pass phrase"));
+    return InvalidArgument(files.key, " has no private key in PEM, or one with a pass phrase");
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the key in ", files.key, " is not that of the certificate in ", files.certificate));
+    return InvalidArgument("the key in ", files.key, " is not that of the certificate in ",
+                           files.certificate);
   }
   if (!files.client_ca.empty() && ParseCertificate(material.client_ca) == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(files.client_ca, " has no certificate in PEM"));
+    return InvalidArgument(files.client_ca, " has no certificate in PEM");
   }
   return absl::OkStatus();
 }

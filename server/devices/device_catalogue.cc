@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "core/base/text_view.h"
 #include "core/device/backends.h"
 #include "proto/device_conversion.h"
 #include "proto/error_details.h"
@@ -62,9 +61,9 @@ void DeviceCatalogue::GiveUp(Status why) {
 Status DeviceCatalogue::NotOpen() const {
   absl::MutexLock lock(&mutex_);
   if (!given_up_.ok()) return given_up_;
-  return WithRetry(WithReason(absl::UnavailableError("devices are being opened; try again later"),
-                              "DEVICES_OPENING"),
-                   kRetryWhileOpening);
+  return WithRetry(
+      WithReason(Unavailable("devices are being opened; try again later"), "DEVICES_OPENING"),
+      kRetryWhileOpening);
 }
 
 Status DeviceCatalogue::AwaitOpen(absl::Duration limit) const {
@@ -100,11 +99,10 @@ Result<DeviceDescription> DeviceCatalogue::Resolve(const v1::DeviceSelection& se
   for (const v1::KnownDevice& device : known_) {
     if (device.name() == selection.name()) return FromProto(device.description());
   }
-  return absl::NotFoundError(
-      absl::StrCat("no device '", selection.name(), "' is known; known are ",
-                   absl::StrJoin(known_, ", ", [](std::string* out, const auto& device) {
-                     absl::StrAppend(out, device.name());
-                   })));
+  return NotFound("no device '", selection.name(), "' is known; known are ",
+                  absl::StrJoin(known_, ", ", [](std::string* out, const auto& device) {
+                    absl::StrAppend(out, device.name());
+                  }));
 }
 
 v1::Device DeviceCatalogue::DescribeState(TuningDevice& device) const {
@@ -241,7 +239,7 @@ Status CheckPlausible(const Expression& expression, int64_t time_ns,
       WhyImplausible(expression, static_cast<double>(time_ns), CacheState::kWarm, device,
                      FromMessage(peaks), numerics);
   if (!why) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("the result for '", expression.name(), "': ", *why));
+  return Internal("the result for '", expression.name(), "': ", *why);
 }
 
 }  // namespace mdh

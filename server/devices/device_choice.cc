@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "core/base/text_view.h"
 #include "core/device/backends.h"
 #include "core/device/fingerprint.h"
@@ -84,7 +83,7 @@ Status DeviceCatalogue::NoSuchDevice(const std::string& name) const {
                     of_others.empty() ? "none, either" : absl::StrJoin(of_others, ", "));
   }
   for (const std::string& why : missing()) absl::StrAppend(&message, "; ", why);
-  return absl::NotFoundError(message);
+  return NotFound(message);
 }
 
 Result<TuningDevice*> DeviceCatalogue::Find(const std::string& name) const {
@@ -117,7 +116,7 @@ Status DeviceCatalogue::NoDefault() const {
       absl::StrAppend(&message, n == 0 ? ", of other daemons " : ", ", (*others)[n].name());
     }
   }
-  return absl::InvalidArgumentError(message);
+  return InvalidArgument(message);
 }
 
 Result<ChosenDevices> DeviceCatalogue::Choose(absl::Span<const std::string> given) const {
@@ -133,8 +132,7 @@ Result<ChosenDevices> DeviceCatalogue::Choose(absl::Span<const std::string> give
     const std::vector<TuningDevice*> own = FindOwn(name);
     for (TuningDevice* device : own) {
       fingerprints.emplace_back(device->fingerprint(), device->name());
-      const bool is_new =
-          std::find(chosen.own.begin(), chosen.own.end(), device) == chosen.own.end();
+      const bool is_new = std::ranges::find(chosen.own, device) == chosen.own.end();
       if (is_new) chosen.own.push_back(device);
     }
     if (!own.empty()) continue;
@@ -146,9 +144,9 @@ Result<ChosenDevices> DeviceCatalogue::Choose(absl::Span<const std::string> give
   }
   for (const auto& [fingerprint, name] : fingerprints) {
     if (fingerprint == fingerprints.front().first) continue;
-    return absl::InvalidArgumentError(absl::StrCat(fingerprints.front().second, " and ", name,
-                                                   " are different devices; each needs a job of"
-                                                   " its own"));
+    return InvalidArgument(fingerprints.front().second, " and ", name,
+                           " are different devices; each needs a job of"
+                           " its own");
   }
   for (const TuningDevice* device : chosen.own) chosen.names.push_back(FullName(device->name()));
   chosen.names.insert(chosen.names.end(), of_others.begin(), of_others.end());
@@ -158,8 +156,7 @@ Result<ChosenDevices> DeviceCatalogue::Choose(absl::Span<const std::string> give
   }
   MDH_ASSIGN_OR_RETURN(chosen.description, FromProto(first->description()));
   if (!first->can_tune()) {
-    chosen.can_tune = absl::FailedPreconditionError(
-        absl::StrCat(first->name(), ": ", first->cannot_tune_reason()));
+    chosen.can_tune = FailedPrecondition(first->name(), ": ", first->cannot_tune_reason());
   }
   return chosen;
 }

@@ -1,7 +1,5 @@
 #include "server/devices/device_lease.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 void DeviceLease::Revoke() {
@@ -17,8 +15,7 @@ Status DeviceLease::CheckHealth() {
 Status DeviceLease::CheckHeld() {
   if (!is_revoked_) return absl::OkStatus();
   GiveUp();
-  return absl::FailedPreconditionError(
-      absl::StrCat("unhealthy: ", device_.name(), " was given to another job"));
+  return FailedPrecondition("unhealthy: ", device_.name(), " was given to another job");
 }
 
 void DeviceLease::GiveUp() {

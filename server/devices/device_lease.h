@@ -3,9 +3,7 @@
 
 #include <atomic>
 #include <map>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"

@@ -19,8 +19,7 @@ constexpr int kMaxCore = 65'535;
 
 template <typename... Parts>
 Status Invalid(absl::string_view entry, const Parts&... parts) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("--devices: '", std::string(entry), "' ", parts...));
+  return InvalidArgument("--devices: '", std::string(entry), "' ", parts...);
 }
 
 bool IsSelector(absl::string_view text) {
@@ -69,9 +68,8 @@ Status NotAttached(const std::string& selector, const DeviceSearch& found) {
       absl::StrJoin(found.devices, ", ", [](std::string* out, const AttachedDevice& device) {
         absl::StrAppend(out, device.selector);
       });
-  return absl::FailedPreconditionError(
-      absl::StrCat("--devices: there is no ", selector, "; attached: ", attached,
-                   found.missing.empty() ? "" : "; ", absl::StrJoin(found.missing, "; ")));
+  return FailedPrecondition("--devices: there is no ", selector, "; attached: ", attached,
+                            found.missing.empty() ? "" : "; ", absl::StrJoin(found.missing, "; "));
 }
 
 }  // namespace
@@ -103,9 +101,7 @@ Result<std::vector<std::unique_ptr<TuningDevice>>> MakeDevices(
     const StartRunner& start) {
   std::vector<std::unique_ptr<TuningDevice>> devices;
   for (const WantedDevice& one : wanted) {
-    const auto attached =
-        std::find_if(found.devices.begin(), found.devices.end(),
-                     [&](const AttachedDevice& device) { return device.selector == one.selector; });
+    const auto attached = std::ranges::find(found.devices, one.selector, &AttachedDevice::selector);
     if (attached == found.devices.end()) return NotAttached(one.selector, found);
     TuningDeviceOptions options = {.name = one.name,
                                    .platform = attached->platform,

@@ -30,9 +30,10 @@ Result<std::vector<std::string>> ParseFingerprints(std::string_view text) {
     const size_t size = end == std::string_view::npos ? 0 : end + kFingerprintEnd.size();
     const bool is_last = size == rest.size();
     if (size == 0 || !IsFingerprint(rest) || (!is_last && rest[size] != ',')) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", std::string(rest), "' is no fingerprint of a device; mdh devices prints them: ",
-          "cpu 'MODEL'; ...", std::string(kFingerprintEnd), ", with commas between several"));
+      return InvalidArgument(
+          "'", std::string(rest),
+          "' is no fingerprint of a device; mdh devices prints them: ", "cpu 'MODEL'; ...",
+          std::string(kFingerprintEnd), ", with commas between several");
     }
     fingerprints.emplace_back(rest.substr(0, size));
     rest = is_last ? std::string_view() : Stripped(rest.substr(size + 1));
@@ -52,10 +53,9 @@ Result<std::string> ParseDeviceName(std::string_view text) {
   if (!text.empty() && text.find('/') == std::string_view::npos && !IsFingerprint(text)) {
     return absl::StrCat(std::string(kOwnDevices), std::string(text));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", std::string(text),
-                   "' is no device such as cuda0 or nodes/w1/devices/cuda0,"
-                   " nor the fingerprint of one"));
+  return InvalidArgument("'", std::string(text),
+                         "' is no device such as cuda0 or nodes/w1/devices/cuda0,"
+                         " nor the fingerprint of one");
 }
 
 }  // namespace mdh

@@ -16,13 +16,11 @@ Result<v1::KnownDevice> ReadKnownDevice(const KnownDeviceFile& file) {
   const auto parsed = google::protobuf::util::JsonStringToMessage(std::string(file.json),
                                                                   device.mutable_description());
   if (!parsed.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::string(file.name), ".json: ", std::string(parsed.message())));
+    return InvalidArgument(std::string(file.name), ".json: ", std::string(parsed.message()));
   }
   const Status valid = FromProto(device.description()).status();
   if (!valid.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::string(file.name), ".json: ", std::string(valid.message())));
+    return InvalidArgument(std::string(file.name), ".json: ", std::string(valid.message()));
   }
   return device;
 }

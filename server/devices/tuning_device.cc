@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 TuningDevice::TuningDevice(TuningDeviceOptions options, DeviceDescription description)
@@ -47,9 +45,8 @@ Status TuningDevice::TakeDescription(const DeviceDescription& found) {
   const KeyEnvironment said = KeyEnvironment::Of(found);
   // Records are kept under what was found first.
   if (said.device_fingerprint != fingerprint()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the runner found another device: ", said.device_fingerprint, " instead of ",
-                     fingerprint()));
+    return FailedPrecondition("the runner found another device: ", said.device_fingerprint,
+                              " instead of ", fingerprint());
   }
   if (said.compiler == environment().compiler) return absl::OkStatus();
   spdlog::info("device={} compiles with {} now, instead of {}", name(), said.compiler,
@@ -71,7 +68,7 @@ TuningDevice::State TuningDevice::state() const {
 Status TuningDevice::CanTune() const {
   absl::MutexLock lock(&mutex_);
   if (runner_ != nullptr || state_.health == v1::DEVICE_HEALTH_STARTING) return absl::OkStatus();
-  return absl::FailedPreconditionError(state_.reason);
+  return FailedPrecondition(state_.reason);
 }
 
 bool TuningDevice::IsFree() const {
@@ -123,7 +120,7 @@ Status TuningDevice::CheckHealth() {
   if (health.ok() && runner != nullptr) health = TakeDescription(runner->device());
   SetHealth(health);
   if (health.ok()) return health;
-  return absl::FailedPreconditionError(absl::StrCat(name(), ": ", std::string(health.message())));
+  return FailedPrecondition(name(), ": ", std::string(health.message()));
 }
 
 Status TuningDevice::StartMyRunner() {

@@ -127,9 +127,8 @@ Status HelpedSearch::Trade() {
   settled_.clear();
   const std::vector<RemoteRunner*> present = Present();
   for (const MeasuredTrial& trial : news.measured) {
-    const auto runner = std::find_if(present.begin(), present.end(), [&](const RemoteRunner* one) {
-      return one->helper().seat == trial.seat;
-    });
+    const auto runner = std::ranges::find_if(
+        present, [&](const RemoteRunner* one) { return one->helper().seat == trial.seat; });
     if (runner != present.end()) (*runner)->Deliver(trial);
   }
   Seat(news.helpers);
@@ -140,9 +139,8 @@ void HelpedSearch::Seat(const std::vector<HelperSeat>& helpers) {
   bool has_changed = false;
   std::vector<std::string> names;
   for (RemoteRunner* runner : Present()) {
-    const bool is_there = std::any_of(helpers.begin(), helpers.end(), [&](const HelperSeat& seat) {
-      return seat.seat == runner->helper().seat;
-    });
+    const bool is_there = std::ranges::any_of(
+        helpers, [&](const HelperSeat& seat) { return seat.seat == runner->helper().seat; });
     if (is_there) continue;
     runner->Go("helps no more");
     has_changed = true;
@@ -151,9 +149,8 @@ void HelpedSearch::Seat(const std::vector<HelperSeat>& helpers) {
     absl::MutexLock lock(&mutex_);
     for (const HelperSeat& helper : helpers) {
       names.push_back(helper.name);
-      const bool is_known = std::any_of(runners_.begin(), runners_.end(), [&](const auto& runner) {
-        return runner->helper().seat == helper.seat;
-      });
+      const bool is_known = std::ranges::any_of(
+          runners_, [&](const auto& runner) { return runner->helper().seat == helper.seat; });
       if (is_known) continue;
       spdlog::info("job={} {} helps", options_.job.number, helper.name);
       RemoteRunnerOptions remote = {.helper = helper, .device = options_.device};

@@ -3,7 +3,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/generate_kernel.h"
 #include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -26,13 +25,11 @@ Result<OfferedKernels> OfferedKernels::Create(const std::string& problem,
                                               DeviceDescription device) {
   v1::RunnerSetProblem read;
   if (!read.ParseFromString(problem)) {
-    return absl::InvalidArgumentError("what is offered is no problem of a search");
+    return InvalidArgument("what is offered is no problem of a search");
   }
   MDH_ASSIGN_OR_RETURN(Computation computation, ParsePrinted(read.expression()));
   auto* const expression = std::get_if<Expression>(&computation);
-  if (expression == nullptr) {
-    return absl::InvalidArgumentError("trials of pipelines are not offered");
-  }
+  if (expression == nullptr) return InvalidArgument("trials of pipelines are not offered");
   return OfferedKernels(std::move(read), std::move(*expression), std::move(device));
 }
 
@@ -44,9 +41,8 @@ Result<Kernel> OfferedKernels::KernelOf(const OfferedTrial& trial) const {
   MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernel(low_level, device_));
   const std::string digest = KernelDigest(kernel);
   if (digest == trial.kernel_digest) return kernel;
-  return absl::FailedPreconditionError(absl::StrCat("generators differ: parameters become kernel ",
-                                                    digest, " here, and ", trial.kernel_digest,
-                                                    " where they come from"));
+  return FailedPrecondition("generators differ: parameters become kernel ", digest, " here, and ",
+                            trial.kernel_digest, " where they come from");
 }
 
 }  // namespace mdh

@@ -31,9 +31,9 @@ std::optional<Measurement> MeasurementIn(const std::string& bytes) {
                         message.check() <= static_cast<int>(ResultCheck::kNothing);
   if (!is_known || measurement.times_ns.size() > kMostTimes) return std::nullopt;
   const bool is_ok = measurement.outcome == TrialOutcome::kOk;
-  const bool has_times = !measurement.times_ns.empty() &&
-                         std::all_of(measurement.times_ns.begin(), measurement.times_ns.end(),
-                                     [](int64_t time_ns) { return time_ns > 0; });
+  const bool has_times =
+      !measurement.times_ns.empty() &&
+      std::ranges::all_of(measurement.times_ns, [](int64_t time_ns) { return time_ns > 0; });
   if (is_ok != has_times) return std::nullopt;
   return measurement;
 }
@@ -84,8 +84,7 @@ int64_t RemoteRunner::measured() const {
 }
 
 Status RemoteRunner::Gone() const {
-  return absl::FailedPreconditionError(
-      absl::StrCat("unhealthy: ", options_.helper.name, " ", *gone_));
+  return FailedPrecondition("unhealthy: ", options_.helper.name, " ", *gone_);
 }
 
 Status RemoteRunner::SetProblem(const ComputationView&, uint64_t, const Numerics&) {
@@ -93,9 +92,8 @@ Status RemoteRunner::SetProblem(const ComputationView&, uint64_t, const Numerics
   if (gone_.has_value()) return Gone();
   // The helper has it already, or would not be here.
   if (!std::exchange(has_problem_, true)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("unhealthy: ", options_.helper.name,
-                   " helps with the trials of one search and nothing else"));
+  return FailedPrecondition("unhealthy: ", options_.helper.name,
+                            " helps with the trials of one search and nothing else");
 }
 
 void RemoteRunner::SetDeadline(int64_t deadline_ns) {
@@ -109,11 +107,10 @@ Status RemoteRunner::Submit(int64_t number, const Kernel& kernel, const MeasureO
   {
     absl::MutexLock lock(&mutex_);
     if (gone_.has_value()) return Gone();
-    if (!has_problem_) return absl::FailedPreconditionError("no problem is set");
+    if (!has_problem_) return FailedPrecondition("no problem is set");
     if (!parameters.has_value()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("unhealthy: ", options_.helper.name,
-                       " helps with trials of the search, which this kernel is none of"));
+      return FailedPrecondition("unhealthy: ", options_.helper.name,
+                                " helps with trials of the search, which this kernel is none of");
     }
     submitted_[number] = digest;
     offers_.push_back({options_.helper.seat, number, *parameters, digest,
@@ -130,7 +127,7 @@ Result<Runner::Finished> RemoteRunner::Next() {
       submitted_.clear();
       return Gone();
     }
-    if (submitted_.empty()) return absl::FailedPreconditionError("nothing is submitted");
+    if (submitted_.empty()) return FailedPrecondition("nothing is submitted");
     if (deadline_ns_ > 0 && NowNs() > deadline_ns_) CancelAll();
     const auto has_news = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
       return !finished_.empty() || gone_.has_value();
@@ -143,8 +140,7 @@ Result<Runner::Finished> RemoteRunner::Next() {
 }
 
 Result<MachinePeaks> RemoteRunner::Peaks() {
-  return absl::FailedPreconditionError(
-      absl::StrCat(options_.helper.name, " measures its peaks itself"));
+  return FailedPrecondition(options_.helper.name, " measures its peaks itself");
 }
 
 Status RemoteRunner::Health() {

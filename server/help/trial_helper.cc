@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/start_thread.h"
 #include "server/devices/device_names.h"
@@ -89,7 +88,7 @@ void TrialHelper::Work(TuningDevice& device) {
     watch->Wait(options_.find);
   }
   absl::MutexLock lock(&mutex_);
-  idle_.erase(std::remove(idle_.begin(), idle_.end(), watch.get()), idle_.end());
+  std::erase(idle_, watch.get());
 }
 
 bool TrialHelper::HelpSomebody(TuningDevice& device) {
@@ -113,7 +112,7 @@ void TrialHelper::HelpWith(TuningDevice& device, const HelpedJob& job) {
     absl::MutexLock lock(&mutex_);
     helping_[&device] = {&lease};
   }
-  const Status status = is_ending_ ? absl::CancelledError("") : MeasureFor(job, device, lease);
+  const Status status = is_ending_ ? Cancelled("") : MeasureFor(job, device, lease);
   {
     absl::MutexLock lock(&mutex_);
     helping_.erase(&device);
@@ -170,9 +169,9 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
   std::vector<MeasuredTrial> measured;
   while (!lease.is_revoked()) {
     // A job of this daemon comes first.
-    if (options_.is_wanted(device)) return absl::AbortedError("the device is wanted");
+    if (options_.is_wanted(device)) return Aborted("the device is wanted");
     // What was measured with another compiler says nothing of the owner's kernels.
-    if (device.HasNewCompilers()) return absl::AbortedError("a compiler was replaced");
+    if (device.HasNewCompilers()) return Aborted("a compiler was replaced");
     const int room = most - static_cast<int>(in_work.size());
     const Result<std::vector<OfferedTrial>> offers =
         board_.Exchange(seat, options_.lease, measured, in_work, room);
@@ -191,15 +190,13 @@ Status TrialHelper::MeasureOffers(const OfferedKernels& kernels, int64_t seat, B
       continue;
     }
     MDH_ASSIGN_OR_RETURN(const Runner::Finished finished, lease.Next());
-    in_work.erase(std::remove(in_work.begin(), in_work.end(), finished.number), in_work.end());
-    if (WasCancelled(finished.measurement)) {
-      return absl::UnavailableError("a trial was cut short");
-    }
+    std::erase(in_work, finished.number);
+    if (WasCancelled(finished.measurement)) return Unavailable("a trial was cut short");
     measured.push_back({seat, finished.number,
                         ToMessage(finished.number, finished.measurement).SerializeAsString()});
     options_.on_measured();
   }
-  return absl::AbortedError("the device was taken back");
+  return Aborted("the device was taken back");
 }
 
 void TrialHelper::Watch() {
@@ -250,7 +247,7 @@ void TrialHelper::LeaveAlone(const HelpedJob& job, const TuningDevice& device) {
 
 bool TrialHelper::IsLeftAlone(const HelpedJob& job, const TuningDevice& device) const {
   absl::MutexLock lock(&mutex_);
-  return std::any_of(pauses_.begin(), pauses_.end(), [&](const Pause& pause) {
+  return std::ranges::any_of(pauses_, [&](const Pause& pause) {
     return pause.device == &device && pause.job == job.number && pause.epoch == job.epoch &&
            pause.until_ns > NowNs();
   });

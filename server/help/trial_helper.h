@@ -15,7 +15,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "server/devices/device_catalogue.h"
 #include "server/devices/device_lease.h"

@@ -3,8 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 Result<TrialSharing> ParseTrialSharing(std::string_view word) {
@@ -15,8 +13,7 @@ Result<TrialSharing> ParseTrialSharing(std::string_view word) {
   for (const auto& [name, sharing] : kWords) {
     if (word == name) return sharing;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", std::string(word), "' is none of both, ask, help and off"));
+  return InvalidArgument("'", std::string(word), "' is none of both, ask, help and off");
 }
 
 }  // namespace mdh

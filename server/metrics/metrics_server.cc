@@ -37,8 +37,7 @@ constexpr absl::Duration kLongestConnection = absl::Seconds(5);
 constexpr size_t kMostRequestBytes = 8 << 10;
 
 Status LastError(const std::string& address) {
-  return absl::UnavailableError(
-      absl::StrCat("cannot serve metrics on ", address, ": ", std::strerror(errno)));
+  return Unavailable("cannot serve metrics on ", address, ": ", std::strerror(errno));
 }
 
 Result<FileDescriptor> Listen(const std::string& address) {
@@ -49,10 +48,7 @@ Result<FileDescriptor> Listen(const std::string& address) {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int code = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
-  if (code != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot serve metrics on ", address, ": ", gai_strerror(code)));
-  }
+  if (code != 0) return Unavailable("cannot serve metrics on ", address, ": ", gai_strerror(code));
   const absl::Cleanup free_found = [found] { freeaddrinfo(found); };
   FileDescriptor listener;
   for (const addrinfo* one = found; one != nullptr && !listener.valid(); one = one->ai_next) {
@@ -213,8 +209,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(
                                                std::move(source), std::move(listener),
                                                std::move(wake));
   } catch (const std::system_error& error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot serve metrics on ", address, ": ", error.what()));
+    return Unavailable("cannot serve metrics on ", address, ": ", error.what());
   }
 }
 

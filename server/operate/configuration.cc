@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "server/operate/file_content.h"
 
@@ -29,13 +28,11 @@ std::string LongName(const CLI::Option& option) { return option.get_lnames()[0];
 
 Result<std::string> ReadQuoted(std::string_view text, int number) {
   const size_t end = text.find('"', 1);
-  if (end == std::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(number, ": the quotes are not closed"));
-  }
+  if (end == std::string_view::npos) return InvalidArgument(number, ": the quotes are not closed");
   const std::string_view rest = text.substr(end + 1);
   const size_t after = rest.find_first_not_of(" \t");
   if (after != std::string_view::npos && rest[after] != '#') {
-    return absl::InvalidArgumentError(absl::StrCat(number, ": there is more after the quotes"));
+    return InvalidArgument(number, ": there is more after the quotes");
   }
   return std::string(text.substr(1, end - 1));
 }
@@ -77,7 +74,7 @@ Result<std::vector<ConfigurationLine>> ReadFileLines(const std::string& path,
   MDH_ASSIGN_OR_RETURN(const std::string text, ReadFileContent(path, kMaxFileBytes, trusted));
   Result<std::vector<ConfigurationLine>> lines = ParseConfigurationFile(text);
   if (lines.ok()) return lines;
-  return absl::InvalidArgumentError(absl::StrCat(path, ":", lines.status().message()));
+  return InvalidArgument(path, ":", lines.status().message());
 }
 
 void Parse(CLI::App& app, int argc, const char* const* argv, const std::vector<std::string>& more) {
@@ -128,8 +125,7 @@ Result<std::vector<ConfigurationLine>> ParseConfigurationFile(std::string_view t
     const size_t equals = line.find('=');
     const std::string name(absl::StripAsciiWhitespace(line.substr(0, equals)));
     if (equals == absl::string_view::npos || name.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(number, ": expected name = value, found '", line, "'"));
+      return InvalidArgument(number, ": expected name = value, found '", line, "'");
     }
     const absl::string_view rest = absl::StripAsciiWhitespace(line.substr(equals + 1));
     const std::string_view value(rest.data(), rest.size());
@@ -157,11 +153,11 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
     const std::string place = absl::StrCat(path, ":", line.number);
     const CLI::Option* option = app.get_option_no_throw("--" + line.name);
     if (option == nullptr || !IsSetting(*option)) {
-      return absl::InvalidArgumentError(absl::StrCat(place, ": there is no option ", line.name));
+      return InvalidArgument(place, ": there is no option ", line.name);
     }
     const bool is_first = places.emplace(line.name, place).second;
     if (!is_first && option->get_items_expected_max() <= 1) {
-      return absl::InvalidArgumentError(absl::StrCat(place, ": ", line.name, " is there twice"));
+      return InvalidArgument(place, ": ", line.name, " is there twice");
     }
     if (option->count() == 0) words.push_back(absl::StrCat("--", line.name, "=", line.value));
   }
@@ -169,7 +165,7 @@ Result<DaemonConfiguration> DaemonConfiguration::Parse(CLI::App& app, int argc,
     try {
       mdh::Parse(app, argc, argv, words);
     } catch (const CLI::ParseError& error) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": ", error.what()));
+      return InvalidArgument(path, ": ", error.what());
     }
   }
   DaemonConfiguration configuration;

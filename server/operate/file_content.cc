@@ -5,8 +5,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 Result<std::string> ReadFileContent(const std::string& path, int64_t max_bytes,
@@ -19,12 +17,11 @@ Result<std::string> ReadFileContent(const std::string& path, int64_t max_bytes,
   while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
     bytes.append(piece.data(), static_cast<size_t>(stream.gcount()));
     if (static_cast<int64_t>(bytes.size()) > max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": larger than ", max_bytes, " bytes"));
+      return InvalidArgument(path, ": larger than ", max_bytes, " bytes");
     }
   }
   if (!stream.eof()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", errno == 0 ? "cannot be read" : std::strerror(errno)));
+    return InvalidArgument(path, ": ", errno == 0 ? "cannot be read" : std::strerror(errno));
   }
   return bytes;
 }

@@ -33,7 +33,7 @@ std::string NextRequestId() {
 std::string RequestIdFrom(const std::string& given) {
   const bool is_good =
       !given.empty() && given.size() <= kMaxIdBytes &&
-      std::all_of(given.begin(), given.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+      std::ranges::all_of(given, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
   return is_good ? given : NextRequestId();
 }
 

@@ -60,8 +60,7 @@ class JsonFormatter : public spdlog::formatter {
 Result<LogFormat> ParseLogFormat(const std::string& name) {
   if (name == "text") return LogFormat::kText;
   if (name == "json") return LogFormat::kJson;
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no format '", name, "' of logs; there are text and json"));
+  return InvalidArgument("there is no format '", name, "' of logs; there are text and json");
 }
 
 std::unique_ptr<spdlog::formatter> MakeLogFormatter(LogFormat format) {

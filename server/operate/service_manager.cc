@@ -44,7 +44,7 @@ Status ServiceManager::Send(const std::string& state) const {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (socket_.size() >= sizeof address.sun_path) {
-    return absl::UnavailableError(absl::StrCat("the path of the manager's socket is too long"));
+    return Unavailable("the path of the manager's socket is too long");
   }
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';  // abstract
@@ -55,8 +55,7 @@ Status ServiceManager::Send(const std::string& state) const {
   const int error = errno;
   if (file >= 0) close(file);
   if (is_sent) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("the service manager at ", socket_, ": ", std::strerror(error)));
+  return Unavailable("the service manager at ", socket_, ": ", std::strerror(error));
 }
 
 }  // namespace mdh

@@ -8,7 +8,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "codegen/program/kernel.h"
 #include "proto/error_details.h"
 #include "server/access/connection_limits.h"
@@ -49,8 +48,7 @@ Result<std::string> ReadAll(grpc::ServerReader<v1::ImportBundleRequest>& reader,
   while (reader.Read(&request)) {
     validate_only |= request.validate_only();
     if (static_cast<int64_t>(bytes.size() + request.data().size()) > kMaxBundleBytes) {
-      return WithReason(absl::ResourceExhaustedError(
-                            absl::StrCat("the bundle is larger than ", kMaxBundleBytes, " bytes")),
+      return WithReason(ResourceExhausted("the bundle is larger than ", kMaxBundleBytes, " bytes"),
                         "BUNDLE_TOO_LARGE");
     }
     bytes += request.data();
@@ -133,9 +131,8 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
       // Bundles are asked for free kernels.
       return is_other || record.is_provisional() || !record.key().schedule().empty();
     };
-    records.erase(std::remove_if(records.begin(), records.end(), is_left_out), records.end());
-    std::sort(records.begin(), records.end(),
-              [](const auto& a, const auto& b) { return a.name() < b.name(); });
+    std::erase_if(records, is_left_out);
+    std::ranges::sort(records, [](const auto& a, const auto& b) { return a.name() < b.name(); });
     MDH_ASSIGN_OR_RETURN(const std::vector<StoredResult> results,
                          WithKernels(std::move(records), limits_, store_));
     v1::BundleHeader header;
@@ -146,7 +143,7 @@ Status AdminServiceImpl::Export(const v1::ExportBundleRequest& request,
   for (size_t at = 0; at < bytes.size(); at += kPieceBytes) {
     v1::ExportBundleResponse piece;
     piece.set_data(bytes.substr(at, kPieceBytes));
-    if (!writer.Write(piece)) return absl::CancelledError("the client went away");
+    if (!writer.Write(piece)) return Cancelled("the client went away");
   }
   return absl::OkStatus();
 }
@@ -155,8 +152,7 @@ Result<v1::ImportBundleResponse> AdminServiceImpl::Import(
     grpc::ServerReader<v1::ImportBundleRequest>& reader) {
   const absl::Cleanup leave = [this] { --imports_; };
   if (++imports_ > kMaxImports) {
-    return WithRetry(absl::ResourceExhaustedError("other bundles are being imported"),
-                     absl::Seconds(10));
+    return WithRetry(ResourceExhausted("other bundles are being imported"), absl::Seconds(10));
   }
   bool validate_only = false;
   MDH_ASSIGN_OR_RETURN(const std::string bytes, ReadAll(reader, validate_only));
@@ -197,9 +193,8 @@ Result<v1::ImportBundleResponse> AdminServiceImpl::Import(
 
 Result<v1::BackupResponse> AdminServiceImpl::MakeBackup() {
   if (options_.backup_directory.empty()) {
-    return WithReason(
-        absl::FailedPreconditionError("the daemon's configuration names no folder for backups"),
-        "NO_BACKUP_DIRECTORY");
+    return WithReason(FailedPrecondition("the daemon's configuration names no folder for backups"),
+                      "NO_BACKUP_DIRECTORY");
   }
   std::error_code error;
   std::filesystem::create_directories(options_.backup_directory, error);

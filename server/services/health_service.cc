@@ -35,8 +35,7 @@ constexpr KnownService kServices[] = {
 };
 
 const KnownService* FindService(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kServices), std::end(kServices),
-                                   [&](const KnownService& known) { return known.name == name; });
+  const auto* found = std::ranges::find(kServices, name, &KnownService::name);
   return found == std::end(kServices) ? nullptr : found;
 }
 

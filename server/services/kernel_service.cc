@@ -52,7 +52,7 @@ Result<KernelServiceImpl::Cursor> KernelServiceImpl::ParseCursor(const std::stri
 
 Result<std::vector<v1::KernelChange>> KernelServiceImpl::ChangesAfter(const Cursor& cursor) {
   if (cursor.incarnation != store_.incarnation()) {
-    return absl::OutOfRangeError(
+    return OutOfRange(
         "the cursor is of another database, or of this one before a backup was restored");
   }
   return store_.ChangesAfter(cursor.number, kMaxChangesOfResponse);

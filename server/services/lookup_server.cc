@@ -120,8 +120,8 @@ void LookupServer::Slot::Answer(std::string_view request) {
     Reply(slow_->reply);
   });
   if (is_taken) return;
-  Refuse(WithRetry(absl::ResourceExhaustedError("too many expressions wait to be looked up"),
-                   absl::Seconds(1)));
+  Refuse(
+      WithRetry(ResourceExhausted("too many expressions wait to be looked up"), absl::Seconds(1)));
 }
 
 void LookupServer::Slot::Reply(const Result<grpc::ByteBuffer>& reply) {

@@ -1,7 +1,5 @@
 #include "server/services/study_service.h"
 
-#include <google/protobuf/util/time_util.h>
-
 #include <utility>
 #include <vector>
 
@@ -27,8 +25,8 @@ Result<absl::Duration> ReadLease(const v1::AskTrialsRequest& request) {
   const absl::Duration lease =
       absl::Seconds(request.lease().seconds()) + absl::Nanoseconds(request.lease().nanos());
   if (lease <= absl::ZeroDuration() || lease > kMaxLease) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lease: ", absl::FormatDuration(lease), " is not between 1 ns and 24 hours"));
+    return InvalidArgument("lease: ", absl::FormatDuration(lease),
+                           " is not between 1 ns and 24 hours");
   }
   return lease;
 }
@@ -48,8 +46,7 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
   return IfAdmitted(
       access_, *context, "/mdh.v1.StudyService/CreateStudy", [&](const Caller& caller) -> Status {
         if (request->request_id().size() > kMaxRequestIdBytes) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("request_id is longer than ", kMaxRequestIdBytes, " bytes"));
+          return InvalidArgument("request_id is longer than ", kMaxRequestIdBytes, " bytes");
         }
         return Reply(
             request->validate_only()
@@ -98,8 +95,7 @@ grpc::Status StudyServiceImpl::AskTrials(grpc::ServerContext* context,
         MDH_ASSIGN_OR_RETURN(const int64_t number, ParseStudyName(request->name()));
         MDH_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(*request));
         if (request->count() < 0) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("count: ", request->count(), " is negative"));
+          return InvalidArgument("count: ", request->count(), " is negative");
         }
         const int count = request->count() == 0 ? 1 : std::min(request->count(), kMaxAsked);
         return Reply(studies_.Ask(number, count, lease), response);

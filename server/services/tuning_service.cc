@@ -10,7 +10,6 @@
 #include "core/pipeline/plan/planned_expression.h"
 #include "proto/error_details.h"
 #include "proto/pipeline_conversion.h"
-#include "server/jobs/job_request.h"
 #include "server/jobs/pipeline_jobs.h"
 #include "server/jobs/schedule_request.h"
 #include "server/records/resource_names.h"
@@ -179,7 +178,7 @@ grpc::Status TuningServiceImpl::ListTuningJobs(grpc::ServerContext* context,
                             .source = request->source()};
         for (const int state : request->states()) {
           if (!v1::TuningJobState_IsValid(state)) {
-            return InvalidField("states", absl::StrCat("there is no state number ", state));
+            return InvalidField("states", "there is no state number ", state);
           }
           filter.states.push_back(static_cast<v1::TuningJobState>(state));
         }

@@ -92,7 +92,7 @@ class TypedWatchStream final : public WatchStream {
     WatchStep<Response> step = next_();
     if (!step.response && !step.end && !end.ok()) step.end = end;
     absl::MutexLock lock(&mutex_);
-    if (is_gone_) return Finish(absl::CancelledError("the client went away"));
+    if (is_gone_) return Finish(Cancelled("the client went away"));
     end_ = std::move(step.end);
     if (step.response) {
       state_ = State::kWriting;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/start_thread.h"
 #include "proto/error_details.h"
 #include "server/operate/steady_time.h"
@@ -76,9 +75,9 @@ void WatchStreams::OnEvent(WatchStream& stream, Event event) {
 
 Status WatchStreams::Refusal(const Status& end) const {
   if (!end.ok() || served_.size() < max_streams_) return end;
-  return WithRetry(absl::ResourceExhaustedError(absl::StrCat(
-                       "more than ", max_streams_, " clients watch already; try again later")),
-                   absl::Seconds(10));
+  return WithRetry(
+      ResourceExhausted("more than ", max_streams_, " clients watch already; try again later"),
+      absl::Seconds(10));
 }
 
 void WatchStreams::Handle(const Happened& happened, const Status& end) {
@@ -119,8 +118,7 @@ void WatchStreams::AwaitWork(absl::Time last, absl::Duration pause) {
 }
 
 void WatchStreams::Work() {
-  const Status stopping =
-      WithRetry(absl::UnavailableError("the daemon is stopping"), absl::Seconds(5));
+  const Status stopping = WithRetry(Unavailable("the daemon is stopping"), absl::Seconds(5));
   absl::Time last = absl::InfinitePast();
   absl::Duration pause = kMostPause;
   while (true) {

@@ -17,11 +17,11 @@ Result<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
     const bool is_full = errno == ENOSPC || errno == EDQUOT;
     const std::string why =
         absl::StrCat("lock file ", path, " cannot be made: ", std::strerror(errno));
-    return is_full ? absl::ResourceExhaustedError(why) : absl::FailedPreconditionError(why);
+    return is_full ? ResourceExhausted(why) : FailedPrecondition(why);
   }
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    return absl::UnavailableError(absl::StrCat(path, " is locked by another process"));
+    return Unavailable(path, " is locked by another process");
   }
   return lock;
 }
@@ -30,12 +30,11 @@ Result<std::unique_ptr<FileLock>> FileLock::Share(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && errno == ENOENT) return nullptr;
   if (descriptor < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("lock file ", path, " cannot be read: ", std::strerror(errno)));
+    return FailedPrecondition("lock file ", path, " cannot be read: ", std::strerror(errno));
   }
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   if (flock(descriptor, LOCK_SH | LOCK_NB) != 0) {
-    return absl::UnavailableError(absl::StrCat(path, " is locked by another process"));
+    return Unavailable(path, " is locked by another process");
   }
   return lock;
 }
@@ -53,9 +52,7 @@ Status LockByte(int descriptor, const std::string& path, short type) {
   range.l_len = 1;
   // Of the open file, not of the process.
   if (fcntl(descriptor, F_OFD_SETLK, &range) == 0) return absl::OkStatus();
-  if (errno == EAGAIN || errno == EACCES) {
-    return absl::UnavailableError(absl::StrCat(path, " is locked by another process"));
-  }
+  if (errno == EAGAIN || errno == EACCES) return Unavailable(path, " is locked by another process");
   // A file system without locks has none of SQLite either.
   return absl::OkStatus();
 }
@@ -67,8 +64,7 @@ Result<std::unique_ptr<FileLock>> FileLock::OfFile(const std::string& path) {
   if (descriptor < 0) {
     const int error = errno;
     const std::string why = absl::StrCat(path, " cannot be opened: ", std::strerror(error));
-    return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(why)
-                                              : absl::FailedPreconditionError(why);
+    return error == ENOSPC || error == EDQUOT ? ResourceExhausted(why) : FailedPrecondition(why);
   }
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   MDH_RETURN_IF_ERROR(LockByte(descriptor, path, F_WRLCK));
@@ -77,10 +73,7 @@ Result<std::unique_ptr<FileLock>> FileLock::OfFile(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> FileLock::ShareFile(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " cannot be opened: ", std::strerror(errno)));
-  }
+  if (descriptor < 0) return FailedPrecondition(path, " cannot be opened: ", std::strerror(errno));
   std::unique_ptr<FileLock> lock(new FileLock(descriptor));
   MDH_RETURN_IF_ERROR(LockByte(descriptor, path, F_RDLCK));
   return lock;

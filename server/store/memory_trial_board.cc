@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "tuner/process/clock.h"
 
@@ -42,9 +41,7 @@ class MemoryBoardWatch final : public BoardWatch {
   const std::shared_ptr<BoardSignal> signal_;
 };
 
-Status NoSeat(int64_t seat) {
-  return absl::AbortedError(absl::StrCat("seat ", seat, " of a helper is gone"));
-}
+Status NoSeat(int64_t seat) { return Aborted("seat ", seat, " of a helper is gone"); }
 
 class MemoryTrialBoard final : public TrialBoard {
  public:
@@ -134,7 +131,7 @@ Result<TrialBoard::News> MemoryTrialBoard::Trade(const JobClaim& claim,
   absl::MutexLock lock(&mutex_);
   const auto job = jobs_.find(claim.number);
   if (job == jobs_.end() || job->second.job.epoch != claim.epoch) {
-    return absl::NotFoundError(absl::StrCat("job ", claim.number, " asks for no help"));
+    return NotFound("job ", claim.number, " asks for no help");
   }
   for (const MeasuredTrial& trial : settled) {
     const auto helper = helpers_.find(trial.seat);
@@ -156,7 +153,7 @@ Result<TrialBoard::News> MemoryTrialBoard::Trade(const JobClaim& claim,
     helper->second.offers.try_emplace(offer.number, Offer{offer});
     Notify({offer.seat, false});
   }
-  std::sort(news.helpers.begin(), news.helpers.end(), [](const HelperSeat& a, const HelperSeat& b) {
+  std::ranges::sort(news.helpers, [](const HelperSeat& a, const HelperSeat& b) {
     return std::tie(a.name, a.seat) < std::tie(b.name, b.seat);
   });
   for (const HelperSeat& seat : news.helpers) {
@@ -202,7 +199,7 @@ Result<int64_t> MemoryTrialBoard::Join(const HelpedJob& job, const std::string& 
   absl::MutexLock lock(&mutex_);
   const auto announced = jobs_.find(job.number);
   if (announced == jobs_.end() || announced->second.job.epoch != job.epoch) {
-    return absl::AbortedError(absl::StrCat("job ", job.number, " asks for no help any more"));
+    return Aborted("job ", job.number, " asks for no help any more");
   }
   const int64_t seat = NewSeat();
   helpers_[seat] = {job.number, name, NowNs() + absl::ToInt64Nanoseconds(lease)};
@@ -237,7 +234,7 @@ Result<std::vector<OfferedTrial>> MemoryTrialBoard::Exchange(
   std::vector<OfferedTrial> taken;
   for (const auto& [number, offer] : helper.offers) {
     if (static_cast<int>(taken.size()) >= room) break;
-    const bool is_in_work = std::find(in_work.begin(), in_work.end(), number) != in_work.end();
+    const bool is_in_work = std::ranges::find(in_work, number) != in_work.end();
     if (offer.measured.empty() && !is_in_work) taken.push_back(offer.trial);
   }
   return taken;

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "server/records/timestamp.h"
 
 namespace mdh {
@@ -24,10 +23,10 @@ Status RetentionClock::Check(absl::Time now) const {
   if (!stored_ || now <= *stored_ + keep_ + absl::Nanoseconds(now_ns_() - begin_ns_)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPrecondition(
       "by this machine's clock, ", absl::FormatTime(now),
       ", all jobs have ended longer ago than they are kept: is it right? None is deleted for its "
-      "age until there is a newer job, and mdhd is started again"));
+      "age until there is a newer job, and mdhd is started again");
 }
 
 }  // namespace mdh

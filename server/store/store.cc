@@ -5,12 +5,11 @@
 namespace mdh {
 
 bool JobFilter::Fits(const v1::TuningJob& job) const {
-  const bool fits_state =
-      states.empty() || std::find(states.begin(), states.end(), job.state()) != states.end();
+  const bool fits_state = states.empty() || std::ranges::find(states, job.state()) != states.end();
   const bool fits_expression = expression.empty() || expression == job.expression_name() ||
                                expression == job.key().expression_digest();
-  const bool fits_device = device.empty() || std::find(job.devices().begin(), job.devices().end(),
-                                                       device) != job.devices().end();
+  const bool fits_device =
+      device.empty() || std::ranges::find(job.devices(), device) != job.devices().end();
   return fits_state && fits_expression && fits_device && (source.empty() || source == job.source());
 }
 
@@ -22,7 +21,7 @@ bool HasEnded(const v1::TuningJob& job) {
 
 bool IsForOneOf(const v1::TuningJob& job, const ClaimRequest& request) {
   const std::vector<std::string>& prints = request.fingerprints;
-  return std::find(prints.begin(), prints.end(), job.key().device_fingerprint()) != prints.end() ||
+  return std::ranges::find(prints, job.key().device_fingerprint()) != prints.end() ||
          std::find_first_of(job.devices().begin(), job.devices().end(), request.devices.begin(),
                             request.devices.end()) != job.devices().end();
 }

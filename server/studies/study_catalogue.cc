@@ -30,12 +30,12 @@ void Touch(absl::Time now, v1::Study& summary) {
 // Whatever is wrong with a specification is the client's argument.
 Status AsArgumentError(const Status& status) {
   const bool is_argument = absl::IsNotFound(status) || absl::IsOutOfRange(status);
-  return is_argument ? absl::InvalidArgumentError(status.message()) : status;
+  return is_argument ? InvalidArgument(status.message()) : status;
 }
 
 // A limit of all studies together is reached.
 Status Exhausted(const std::string& reason, const std::string& message) {
-  return WithQuota(WithReason(absl::ResourceExhaustedError(message), reason), "studies");
+  return WithQuota(WithReason(ResourceExhausted(message), reason), "studies");
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ Result<StudyCatalogue::Built> StudyCatalogue::Build(const v1::StudySpec& spec) {
 
 Status StudyCatalogue::Prepare(const v1::StudySpec& spec, LoadedStudy& loaded) {
   if (static_cast<int64_t>(spec.ByteSizeLong()) > options_.max_spec_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("spec: it has ", spec.ByteSizeLong(),
-                                                   " bytes, more than ", options_.max_spec_bytes));
+    return InvalidArgument("spec: it has ", spec.ByteSizeLong(), " bytes, more than ",
+                           options_.max_spec_bytes);
   }
   const v1::StudySpec full = WithDefaults(spec);
   Result<Built> built = Build(full);
@@ -110,8 +110,8 @@ Result<std::optional<v1::Study>> StudyCatalogue::FindRequest(const v1::StudySpec
   MDH_ASSIGN_OR_RETURN(std::optional<v1::Study> found, store_.FindStudyByRequest(request_id));
   using google::protobuf::util::MessageDifferencer;
   if (found.has_value() && !MessageDifferencer::Equals(found->spec(), WithDefaults(spec))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "request_id '", request_id, "' was used for another specification, by ", found->name()));
+    return InvalidArgument("request_id '", request_id, "' was used for another specification, by ",
+                           found->name());
   }
   return found;
 }
@@ -198,8 +198,7 @@ Status StudyCatalogue::Load(int64_t number, LoadedStudy& loaded) {
   const Status status = Restore(std::move(stored), trials, loaded);
   if (status.ok()) return status;
   // It was accepted once, so this is not the fault of the call.
-  return absl::FailedPreconditionError(
-      absl::StrCat(StudyName(number), " cannot go on: ", std::string(status.message())));
+  return FailedPrecondition(StudyName(number), " cannot go on: ", std::string(status.message()));
 }
 
 Status StudyCatalogue::Save(int64_t number, LoadedStudy& loaded,

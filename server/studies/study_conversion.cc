@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/study/study_spec.h"
 
 namespace mdh {
@@ -19,9 +18,9 @@ Result<std::vector<ToldOutcome>> OutcomesOf(const v1::TellTrialsRequest& request
   for (int i = 0; i < request.trials_size(); ++i) {
     const v1::StudyTrial& trial = request.trials(i);
     if (trial.has_cost() == !trial.failure().empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "trials[", i, "]: trial ", trial.number(), " has ", trial.has_cost() ? "both" : "neither",
-          " a cost ", trial.has_cost() ? "and" : "nor", " a failure"));
+      return InvalidArgument("trials[", i, "]: trial ", trial.number(), " has ",
+                             trial.has_cost() ? "both" : "neither", " a cost ",
+                             trial.has_cost() ? "and" : "nor", " a failure");
     }
     outcomes.push_back({trial.number(), trial.has_cost() ? Cost(trial.cost()) : std::nullopt});
   }
@@ -71,8 +70,8 @@ Result<StudyJournal> FromJournal(const v1::Study& study, const std::vector<Journ
     const v1::StudyTrial& trial = stored.trial;
     Result<Configuration> configuration = ConfigurationFromNamed(trial.configuration(), parameters);
     if (!configuration.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "trial ", trial.number(), ": ", std::string(configuration.status().message())));
+      return FailedPrecondition("trial ", trial.number(), ": ",
+                                std::string(configuration.status().message()));
     }
     if (stored.order == 0) {
       journal.leased.push_back({{trial.number(), *std::move(configuration)},

@@ -1,7 +1,6 @@
 // Trials of studies between the messages, the journal and the search.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

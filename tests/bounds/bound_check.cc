@@ -23,6 +23,12 @@
 namespace mdh {
 namespace {
 
+// Of what decisions leave: of values that have completions.
+double BoundOf(const MdhBound& bound, const PartialConfiguration& partial) {
+  const std::vector<std::vector<int64_t>> codes = RemainingCodes(partial);
+  return bound.Of(SpansOf(codes));
+}
+
 using Codes = std::vector<std::vector<int64_t>>;
 
 // Calls that are not worth waiting for are far above any bound.
@@ -181,10 +187,10 @@ class BoundChecker {
     }
     if (++checked_ % kEveryPartial != 0) return;
     PartialConfiguration partial(space.space());
-    double before = bound.OfPartial(partial);
+    double before = BoundOf(bound, partial);
     for (const int parameter : order) {
       partial = *partial.Decide(parameter, {configuration[parameter]});
-      const double after = bound.OfPartial(partial);
+      const double after = BoundOf(bound, partial);
       Judge(space, configuration, before, after, time_ns);
       before = after;
     }

@@ -4,9 +4,9 @@
 
 #include "client/client.h"
 #include "client/cpu_kernel.h"
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/end_to_end/daemon_test_fixture.h"
 

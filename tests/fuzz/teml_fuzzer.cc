@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/pipeline/pipeline_canonical.h"
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/schedule/schedule.h"
 #include "core/teml/teml.h"
 #include "core/teml/to_schedule.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {

@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/text/pipeline_printer.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_pipeline.h"
 #include "tests/sanitized.h"

@@ -15,11 +15,11 @@
 #include "absl/strings/str_split.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/pipeline/plan/plan.h"
 #include "core/teml/teml.h"
 #include "core/text/parser.h"
 #include "proto/expression_conversion.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {

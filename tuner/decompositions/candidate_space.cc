@@ -86,8 +86,7 @@ Status CandidateSpace::Allows(const Configuration& configuration) const {
   if (!schedule_ || space_.has_exactly_schedule()) return absl::OkStatus();
   const Status allows = schedule_->Allows(space_.Decode(configuration));
   if (allows.ok()) return allows;
-  return absl::FailedPreconditionError(
-      absl::StrCat("what was chosen is not in the schedule: ", allows.message()));
+  return FailedPrecondition("what was chosen is not in the schedule: ", allows.message());
 }
 
 Result<FinishedCandidate> CandidateSpace::Near(const PartialConfiguration& partial,

@@ -1,7 +1,6 @@
 // A space of decompositions as people decide in it: by names, with what these mean.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

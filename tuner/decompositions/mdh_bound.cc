@@ -14,18 +14,12 @@ double MdhBound::Of(OpenCodes open) const {
   return std::max(problem_.time_ns(), design_.TimeNs(space_.RangesOf(open)));
 }
 
-double MdhBound::OfPartial(const PartialConfiguration& partial) const {
-  const std::vector<std::vector<int64_t>> codes = RemainingCodes(partial);
-  return Of(SpansOf(codes));
-}
-
 ProblemBound MdhBound::Explain(OpenCodes open) const {
   ProblemBound bound = problem_;
   for (Floor& floor : design_.Floors(space_.RangesOf(open))) {
     bound.floors.push_back(std::move(floor));
   }
-  std::stable_sort(bound.floors.begin(), bound.floors.end(),
-                   [](const Floor& a, const Floor& b) { return a.time_ns > b.time_ns; });
+  std::ranges::stable_sort(bound.floors, std::ranges::greater{}, &Floor::time_ns);
   return bound;
 }
 

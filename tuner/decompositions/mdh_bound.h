@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "absl/types/span.h"
 #include "codegen/bounds/design_bound.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/space/cost_bound.h"
@@ -25,8 +24,6 @@ class MdhBound : public CostBound {
   MdhBound(MdhSpace space, const Expression& computation, const BoundFacts& facts);
 
   double Of(OpenCodes open) const override;
-  // Of what decisions leave: of values that have completions.
-  double OfPartial(const PartialConfiguration& partial) const;
   // Floors of both, the largest first: those of the whole problem, too.
   ProblemBound Explain(OpenCodes open) const;
   // Of any kernel for the computation.

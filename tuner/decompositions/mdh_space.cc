@@ -1,9 +1,7 @@
 #include "tuner/decompositions/mdh_space.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/fuse_dimensions.h"
@@ -19,14 +17,13 @@ Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
   MDH_RETURN_IF_ERROR(ValidateDevice(problem.device));
   const SystemModel& model = problem.model;
   if (model.kind != problem.device.kind) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("search space: model ", model.name, " is not for the kind of device that ",
-                     problem.device.name.empty() ? "was given" : problem.device.name, " is of"));
+    return InvalidArgument(
+        "search space: model ", model.name, " is not for the kind of device that ",
+        problem.device.name.empty() ? "was given" : problem.device.name, " is of");
   }
   if (HasRole(model, LayerRole::kDevices)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("search space: model ", model.name,
-                     " has several devices; what runs on one of them is tuned by itself"));
+    return InvalidArgument("search space: model ", model.name,
+                           " has several devices; what runs on one of them is tuned by itself");
   }
   const bool has_tiles = HasRole(model, LayerRole::kRegisters) || HasRole(model, LayerRole::kLanes);
   return model.memory == MemoryKind::kCaches && has_tiles ? RegisterTileSpace(std::move(problem))
@@ -34,9 +31,9 @@ Result<std::unique_ptr<MdhSpaceKind>> KindFor(MdhProblem problem) {
 }
 
 bool AreDimensions(const FusedDimensions& groups, int rank) {
-  return std::all_of(groups.begin(), groups.end(), [rank](const std::vector<int>& group) {
+  return std::ranges::all_of(groups, [rank](const std::vector<int>& group) {
     return !group.empty() &&
-           std::all_of(group.begin(), group.end(), [rank](int d) { return d >= 0 && d < rank; });
+           std::ranges::all_of(group, [rank](int d) { return d >= 0 && d < rank; });
   });
 }
 
@@ -85,8 +82,7 @@ Result<ScheduledKind> MakeKind(Expression expression, SystemModel model, DeviceD
                                const Schedule* schedule) {
   const NumericsPolicy numerics = PolicyFor(expression, asked);
   if (schedule != nullptr && !schedule->AllowsFused(fused)) {
-    return absl::FailedPreconditionError(
-        "search space: the schedule runs through other dimensions as one");
+    return FailedPrecondition("search space: the schedule runs through other dimensions as one");
   }
   std::vector<int64_t> sizes;
   for (const Dimension& dimension : expression.dimensions()) sizes.push_back(dimension.size);
@@ -138,9 +134,7 @@ std::string MdhSpace::WhyNot(const TuningParameters& parameters) const {
     return absl::StrCat("they are for numerics=", Name(parameters.numerics), ", not ",
                         Name(problem.numerics));
   }
-  if (parameters.fused != problem.fused) {
-    return "they run through other dimensions as one";
-  }
+  if (parameters.fused != problem.fused) return "they run through other dimensions as one";
   const Status valid =
       ValidateUnfused(problem.expression, problem.model, problem.device, parameters).status();
   if (!valid.ok()) return std::string(valid.message());

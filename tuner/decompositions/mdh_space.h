@@ -17,7 +17,6 @@
 #include "tuner/decompositions/parameter_meaning.h"
 #include "tuner/space/cost_bound.h"
 #include "tuner/space/named_decision.h"
-#include "tuner/space/partial_configuration.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/decomposition/constraints.h"
-#include "core/decomposition/low_level_expression.h"
 #include "core/decomposition/nest_shape.h"
 
 namespace mdh {
@@ -25,10 +23,18 @@ int MdhProblem::long_dimensions() const {
   return count;
 }
 
+std::vector<bool> MdhProblem::HasParts(const TuningParameters& p, int layer) const {
+  std::vector<bool> has_parts(rank());
+  for (int d = 0; d < rank(); ++d) {
+    has_parts[d] = (layer == 0 ? size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
+  }
+  return has_parts;
+}
+
 std::vector<int> MdhProblem::DimensionsInTurn() const {
   std::vector<int> dimensions = Identity(rank());
   const auto is_fixed = [&](int d) { return is_ordered(d) && is_reduced(d); };
-  std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
+  std::ranges::stable_sort(dimensions, [&](int a, int b) {
     if (is_fixed(a) || is_fixed(b)) return is_fixed(a) && !is_fixed(b);
     return std::tuple(is_reduced(a), -size(a)) < std::tuple(is_reduced(b), -size(b));
   });
@@ -72,7 +78,7 @@ int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_
     TuningParameters p;
     p.numerics = problem_.numerics;
     row.set(value, &p);
-    const bool is_known = std::find(values.begin(), values.end(), value) != values.end();
+    const bool is_known = std::ranges::find(values, value) != values.end();
     if (!is_known && row.Obstacle(target, p).empty()) values.push_back(value);
   }
   return AddChoiceOf(row, std::move(values));
@@ -80,8 +86,8 @@ int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_
 
 void MdhSpaceKind::AddOtherChoices() {
   for (const Choice& row : Choices()) {
-    const bool is_known = std::any_of(choices_.begin(), choices_.end(),
-                                      [&](const ChoiceParameter& c) { return c.row == &row; });
+    const bool is_known =
+        std::ranges::any_of(choices_, [&](const ChoiceParameter& c) { return c.row == &row; });
     if (!is_known) AddChoice(row.key, AnyValue, /*takes_pinned=*/true);
   }
 }
@@ -98,7 +104,7 @@ void MdhSpaceKind::ReadChoices(const TuningParameters& p, Configuration& configu
   for (const ChoiceParameter& choice : choices_) {
     if (choice.number < 0) continue;
     const ChoiceValue value = choice.row->get(p);
-    const auto at = std::find(choice.values.begin(), choice.values.end(), value);
+    const auto at = std::ranges::find(choice.values, value);
     const bool is_offered = at != choice.values.end();
     configuration[static_cast<size_t>(choice.number)] =
         is_offered                ? choice.CodeOf(static_cast<size_t>(at - choice.values.begin()))
@@ -130,10 +136,10 @@ void MdhSpaceKind::AddThreads(const Formula& log_parts, int steps) {
   std::vector<int64_t> counts = {TuningParameters::kAllThreads, 1};
   for (int64_t count = 2; count < cores; count *= 2) counts.push_back(count);
   // Where cores run two threads each, one on each core may be best.
-  const bool has_half = std::find(counts.begin(), counts.end(), cores / 2) != counts.end();
+  const bool has_half = std::ranges::find(counts, cores / 2) != counts.end();
   if (cores % 2 == 0 && cores > 2 && !has_half) counts.push_back(cores / 2);
   for (const ChoiceValue& pinned : problem_.PinnedValues(ChoiceOf("threads"))) {
-    const bool is_known = std::find(counts.begin(), counts.end(), pinned[0]) != counts.end();
+    const bool is_known = std::ranges::find(counts, pinned[0]) != counts.end();
     if (!is_known && pinned[0] > 1 && pinned[0] <= cores) counts.push_back(pinned[0]);
   }
   std::vector<ChoiceValue> values;
@@ -242,7 +248,7 @@ std::vector<ActiveLevel> ActiveLevels(const NestShape& nest, bool has_regions) {
     if (nest.is_thread(n)) active[5] = static_cast<int>(nest.Lanes(n));
     cores.push_back(active);
   }
-  std::sort(cores.begin(), cores.end());
+  std::ranges::sort(cores);
   loops.insert(loops.end(), cores.begin(), cores.end());
   return loops;
 }

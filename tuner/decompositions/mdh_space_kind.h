@@ -53,6 +53,8 @@ struct MdhProblem {
   // ones; of each, long ones first, so that the many part counts of those meet few different
   // products. Reductions first would need up to ten times as many nodes of the diagram.
   std::vector<int> DimensionsInTurn() const;
+  // Dimensions with more than one part at a layer: those whose place in the order matters.
+  std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
 
   // ---- What a schedule pins (mdh_space_schedule.cc) ----
   // Numbers of parts that make the extents of dimension d that it names: their divisors, and the

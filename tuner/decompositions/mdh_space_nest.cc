@@ -60,8 +60,7 @@ NestDecompositions::NestDecompositions(MdhProblem problem)
 // ---- Dimensions ----
 
 bool NestDecompositions::HasKept() const {
-  return std::any_of(turn_.begin(), turn_.end(),
-                     [&](int d) { return IsKept(d) && p_.size(d) > 1; });
+  return std::ranges::any_of(turn_, [&](int d) { return IsKept(d) && p_.size(d) > 1; });
 }
 
 bool NestDecompositions::MayRunInParallel(int d) const { return !p_.is_ordered(d) && MayBeCut(d); }
@@ -69,7 +68,7 @@ bool NestDecompositions::MayRunInParallel(int d) const { return !p_.is_ordered(d
 // Blocks along d: of many reductions, only along the longest.
 bool NestDecompositions::MayBeCut(int d) const {
   if (!is_wide() || !p_.is_reduced(d) || p_.is_ordered(d)) return true;
-  return std::all_of(turn_.begin(), turn_.end(), [&](int other) {
+  return std::ranges::all_of(turn_, [&](int other) {
     return !p_.is_reduced(other) || std::pair(p_.size(other), d) <= std::pair(p_.size(d), other);
   });
 }
@@ -82,8 +81,7 @@ int64_t NestDecompositions::UnrolledParts(int d) const {
   for (const int other : turn_) {
     if (p_.is_reduced(other) && p_.size(other) > 1) reductions.push_back(other);
   }
-  std::stable_sort(reductions.begin(), reductions.end(),
-                   [&](int a, int b) { return p_.size(a) < p_.size(b); });
+  std::ranges::stable_sort(reductions, [&](int a, int b) { return p_.size(a) < p_.size(b); });
   double left = UnrolledReductions();
   for (const int other : reductions) {
     const auto most =
@@ -115,8 +113,7 @@ bool NestDecompositions::IsLongest(int d) const {
     const bool is_fixed = p_.is_ordered(other) && p_.is_reduced(other);
     return std::tuple(is_fixed, is_fixed ? 0 : p_.size(other), -other);
   };
-  return std::all_of(turn_.begin(), turn_.end(),
-                     [&](int other) { return rank_of(other) <= rank_of(d); });
+  return std::ranges::all_of(turn_, [&](int other) { return rank_of(other) <= rank_of(d); });
 }
 
 // All counts, where nothing is cut inside.
@@ -219,9 +216,8 @@ void NestDecompositions::AddResults() {
   results_ = builder_.Add(
       "results", {kInDevice, kRegistersInside, kRegistersAround, kSharedInside, kSharedAround});
   std::vector<int64_t> combine = {kCombineInDevice};
-  const bool has_threads_along_reductions = std::any_of(turn_.begin(), turn_.end(), [&](int d) {
-    return p_.is_reduced(d) && p_.size(d) > 1 && MayRunInParallel(d);
-  });
+  const bool has_threads_along_reductions = std::ranges::any_of(
+      turn_, [&](int d) { return p_.is_reduced(d) && p_.size(d) > 1 && MayRunInParallel(d); });
   if (has_threads_along_reductions) {
     combine.push_back(kCombineInShared);
     if (HasShuffles(p_.device) && !is_wide()) combine.push_back(kShuffle);

@@ -147,7 +147,6 @@ class NestDecompositions : public MdhSpaceKind {
     return parameter < 0 ? otherwise : c[parameter];
   }
   int Axis(Codes c, int parameter) const { return static_cast<int>(Code(c, parameter, 0)); }
-  std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
   std::vector<MdhLevel> DecodeOrder(Codes c, const TuningParameters& p) const;
   void DecodeAssignment(Codes c, TuningParameters& p) const;
   void DecodeLanes(Codes c, TuningParameters& p) const;

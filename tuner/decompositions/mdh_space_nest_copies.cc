@@ -122,7 +122,7 @@ Formula NestDecompositions::LogOfBox(int b) const {
   std::vector<std::vector<Formula>> others(views.size());
   for (int x = 0; x < std::ssize(e_.inputs()[b].extents); ++x) {
     const bool is_common =
-        std::all_of(views.begin(), views.end(), [&](int v) { return are_alike(v, views[0], x); });
+        std::ranges::all_of(views, [&](int v) { return are_alike(v, views[0], x); });
     if (is_common) common.push_back(LogOfExtent(views[0], x));
     for (size_t n = 0; n < views.size() && !is_common; ++n) {
       others[n].push_back(LogOfExtent(views[n], x));
@@ -210,7 +210,7 @@ void NestDecompositions::LimitPrivateCopies(int v) {
     }
     most *= largest;
   }
-  const int power = std::max(1, *std::max_element(indices.begin(), indices.end()));
+  const int power = std::max(1, *std::ranges::max_element(indices));
   // A thread's part has at most as many points as it has results, and those of reductions.
   const double boxes = words / spread / static_cast<double>(Words(buffer.type.size_bytes()));
   const double results = std::pow(boxes, 1.0 / power) / reductions;

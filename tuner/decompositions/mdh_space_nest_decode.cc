@@ -7,13 +7,6 @@
 #include "tuner/decompositions/mdh_space_nest.h"
 
 namespace mdh {
-std::vector<bool> NestDecompositions::HasParts(const TuningParameters& p, int layer) const {
-  std::vector<bool> has_parts(p_.rank());
-  for (int d = 0; d < p_.rank(); ++d) {
-    has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
-  }
-  return has_parts;
-}
 
 TuningParameters NestDecompositions::Decode(Codes c) const {
   TuningParameters p = SinglePoints(e_, p_.model, p_.numerics);
@@ -47,7 +40,7 @@ std::vector<MdhLevel> NestDecompositions::DecodeOrder(Codes c, const TuningParam
     if (layer < 0) return;
     const std::vector<int> dimensions =
         orders_[layer].empty() ? Identity(p_.rank())
-                               : orders_[layer].Order(c, HasParts(p, layer), p_.rank());
+                               : orders_[layer].Order(c, p_.HasParts(p, layer), p_.rank());
     for (const int d : dimensions) {
       if (IsKept(d) ? kept : p_.is_reduced(d) ? reduced : scanned) order.push_back({layer, d});
     }
@@ -123,10 +116,10 @@ std::vector<int> NestDecompositions::AxesOf(const TuningParameters& p, int layer
            counts[2] <= static_cast<double>(limits[2]);
   };
   std::vector<int> sorted = Identity(p_.rank());
-  std::stable_sort(sorted.begin(), sorted.end(), [&](int a, int b) { return parts(a) > parts(b); });
+  std::ranges::stable_sort(sorted, [&](int a, int b) { return parts(a) > parts(b); });
   std::vector<int> axes = sorted;
   for (const int first : {y, x}) {
-    const auto at = std::find(axes.begin(), axes.end(), first);
+    const auto at = std::ranges::find(axes, first);
     if (at == axes.end() || parts(first) == 1) continue;
     axes.erase(at);
     axes.insert(axes.begin(), first);
@@ -154,7 +147,7 @@ bool NestDecompositions::AreAxes(const TuningParameters& p, const NestShape& sha
     if (level.level.layer != layer || level.parts == 1) continue;
     active.push_back({level.assigned.dimension, level.level.dimension});
   }
-  std::sort(active.begin(), active.end());
+  std::ranges::sort(active);
   auto at = axes.begin();
   for (const std::pair<int, int>& next : active) {
     at = std::find(at, axes.end(), next.second);
@@ -173,12 +166,12 @@ void NestDecompositions::ReadAssignment(const TuningParameters& p, Configuration
         active.push_back({level.assigned.dimension, level.level.dimension});
       }
     }
-    std::sort(active.begin(), active.end());
+    std::ranges::sort(active);
     c[x] = active.empty() ? 0 : active[0].second;
     c[y] = active.size() < 2 ? (c[x] == 0 ? 1 : 0) : active[1].second;
     const auto fit = [&](int a, int b) {
-      return std::all_of(layers.begin(), layers.end(),
-                         [&](int layer) { return layer < 0 || AreAxes(p, shape, layer, a, b); });
+      return std::ranges::all_of(
+          layers, [&](int layer) { return layer < 0 || AreAxes(p, shape, layer, a, b); });
     };
     if (fit(static_cast<int>(c[x]), static_cast<int>(c[y]))) return;
     for (int n = 0; n < p_.rank() * p_.rank(); ++n) {
@@ -211,10 +204,9 @@ void NestDecompositions::ReadLanes(const TuningParameters& p, Configuration& c) 
       active.push_back({level.assigned.dimension, shape.Lanes(n)});
     }
   }
-  std::sort(active.begin(), active.end());
+  std::ranges::sort(active);
   if (active.size() < 2) return;
-  const auto at =
-      std::find(tiles_.begin(), tiles_.end(), std::pair(active[0].second, active[1].second));
+  const auto at = std::ranges::find(tiles_, std::pair(active[0].second, active[1].second));
   c[lanes_] = at == tiles_.end() ? 0 : at - tiles_.begin() + 1;
 }
 
@@ -295,7 +287,7 @@ void NestDecompositions::DecodeInput(Codes c, int b, TuningParameters& p) const 
   }
   if (!is_shared) return;
   const std::vector<int> layout = choices.layout.Permutation(c);
-  if (!std::is_sorted(layout.begin(), layout.end())) {
+  if (!std::ranges::is_sorted(layout)) {
     input.memory.layouts.assign(layers_,
                                 std::vector<std::vector<int>>(p_.rank(), Identity(layout.size())));
     for (int l = 0; l < layers_; ++l) {
@@ -344,9 +336,7 @@ Configuration NestDecompositions::Read(const TuningParameters& p) const {
     for (int l = layers_ - 2; l >= 0; --l) extents.push_back(p.tile[l][d]);
     dimensions_.at(d).Read(extents, 1, c);
   }
-  for (int l = 0; l < layers_; ++l) {
-    orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
-  }
+  for (int l = 0; l < layers_; ++l) orders_[l].Read(OrderOfLayer(p.phase, l), p_.HasParts(p, l), c);
   ReadChoices(p, c);
   if (is_explicit()) {
     ReadExplicit(p, c);

@@ -2,7 +2,6 @@
 // core/decomposition/validate_nest.cc has its constraint here, never a weaker one.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
@@ -139,13 +138,13 @@ std::vector<int64_t> NestDecompositions::GridCaps() const {
     }
   }
   const std::array<int64_t, 3>& limits = p_.device.blocks.max_grid;
-  const auto longest = std::max_element(caps.begin(), caps.end());
+  const auto longest = std::ranges::max_element(caps);
   for (auto cap = caps.begin(); cap != caps.end(); ++cap) {
     *cap = std::min(*cap, limits[cap == longest ? 0 : 1]);
   }
   if (p_.rank() <= 2) return caps;
   std::vector<int> folded = Identity(p_.rank());
-  std::stable_sort(folded.begin(), folded.end(), [&](int a, int b) { return caps[a] > caps[b]; });
+  std::ranges::stable_sort(folded, [&](int a, int b) { return caps[a] > caps[b]; });
   folded.erase(folded.begin(), folded.begin() + 2);
   const auto product = [&] {
     double blocks = 1;
@@ -154,8 +153,8 @@ std::vector<int64_t> NestDecompositions::GridCaps() const {
   };
   const auto cap_of = [&](int d) { return p_.is_ordered(d) ? 1 : caps[d]; };
   while (product() > static_cast<double>(limits[2])) {
-    const int most = *std::max_element(folded.begin(), folded.end(),
-                                       [&](int a, int b) { return cap_of(a) < cap_of(b); });
+    const int most =
+        *std::ranges::max_element(folded, [&](int a, int b) { return cap_of(a) < cap_of(b); });
     if (cap_of(most) == 1) break;
     caps[most] = (caps[most] + 1) / 2;
   }

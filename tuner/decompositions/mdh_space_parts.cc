@@ -118,7 +118,7 @@ void DimensionParts::RequireFewExtents(SpaceBuilder& builder, const std::string&
   std::vector<LogStep> kinds;  // 1: neither a power of two nor pinned
   for (const int64_t value : codes) {
     const int64_t count = std::abs(value);
-    const bool is_pinned = std::find(pinned_.begin(), pinned_.end(), count) != pinned_.end();
+    const bool is_pinned = std::ranges::find(pinned_, count) != pinned_.end();
     const int64_t kind = !is_pinned && (value < 0 || (value & (value - 1)) != 0) ? 1 : 0;
     if (!kinds.empty() && kinds.back().exponent == kind) kinds.pop_back();
     kinds.push_back({value, kind});
@@ -216,8 +216,7 @@ void DimensionParts::Read(const std::vector<int64_t>& extents, int64_t unit,
     } else {
       const int64_t count =
           std::max<int64_t>(1, (extent + inner - 1) / std::max<int64_t>(inner, 1));
-      const bool is_alone =
-          inner == unit && std::binary_search(ranges_[n].begin(), ranges_[n].end(), -count);
+      const bool is_alone = inner == unit && std::ranges::binary_search(ranges_[n], -count);
       configuration[parameters_[n]] = is_alone ? -count : count;
       inner *= count;
     }
@@ -253,16 +252,14 @@ std::vector<int> OrderDigits::Order(absl::Span<const int64_t> configuration,
   }
   for (int d = 0; d < rank; ++d) {
     if (has_parts[d]) continue;
-    order.insert(std::find_if(order.begin(), order.end(), [&](int other) { return other > d; }), d);
+    order.insert(std::ranges::find_if(order, [&](int other) { return other > d; }), d);
   }
   return order;
 }
 
 void OrderDigits::Read(const std::vector<int>& order, const std::vector<bool>& has_parts,
                        Configuration& configuration) const {
-  const auto place = [&](int d) {
-    return std::find(order.begin(), order.end(), d) - order.begin();
-  };
+  const auto place = [&](int d) { return std::ranges::find(order, d) - order.begin(); };
   for (size_t n = 0; n < dimensions_.size(); ++n) {
     if (parameters_[n] < 0) continue;
     int64_t digit = 0;
@@ -279,8 +276,7 @@ void OrderDigits::Read(const std::vector<int>& order, const std::vector<bool>& h
 // are inserted inside of it.
 Formula OrderDigits::IsOutside(const SpaceBuilder& builder, int dimension, int other) const {
   const auto number = [&](int d) {
-    return static_cast<size_t>(std::find(dimensions_.begin(), dimensions_.end(), d) -
-                               dimensions_.begin());
+    return static_cast<size_t>(std::ranges::find(dimensions_, d) - dimensions_.begin());
   };
   const size_t first = number(dimension), second = number(other);
   if (first == dimensions_.size() || second == dimensions_.size()) return dimension < other;
@@ -326,7 +322,7 @@ Formula PermutationDigits::Is(const SpaceBuilder& builder,
   std::iota(left.begin(), left.end(), 0);
   Formula is = true;
   for (size_t n = 0; n < parameters_.size(); ++n) {
-    const auto at = std::find(left.begin(), left.end(), permutation[n]);
+    const auto at = std::ranges::find(left, permutation[n]);
     is = is && builder.At(parameters_[n]) == static_cast<int64_t>(at - left.begin());
     left.erase(at);
   }
@@ -350,7 +346,7 @@ void PermutationDigits::Read(const std::vector<int>& permutation,
   std::iota(left.begin(), left.end(), 0);
   if (std::ssize(permutation) != items_) return;
   for (size_t n = 0; n < parameters_.size(); ++n) {
-    const auto at = std::find(left.begin(), left.end(), permutation[n]);
+    const auto at = std::ranges::find(left, permutation[n]);
     if (at == left.end()) return;
     configuration[parameters_[n]] = at - left.begin();
     left.erase(at);

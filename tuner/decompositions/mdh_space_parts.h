@@ -8,7 +8,6 @@
 
 #include "absl/types/span.h"
 #include "codegen/bounds/design_bound.h"
-#include "core/decomposition/tuning_parameters.h"
 #include "tuner/space/cost_bound.h"
 #include "tuner/space/search_space.h"
 

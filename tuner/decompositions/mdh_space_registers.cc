@@ -2,7 +2,6 @@
 #include "tuner/decompositions/mdh_space_registers.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/tiles/tile_choice.h"
@@ -43,8 +42,7 @@ bool RegisterDecompositions::IsAlongRows(int d) const {
   const auto is_along = [d](const Buffer& buffer) {
     return !buffer.extents.empty() && buffer.accesses[0].indices.back().coefficients[d] != 0;
   };
-  return std::any_of(e_.inputs().begin(), e_.inputs().end(), is_along) ||
-         std::any_of(e_.outputs().begin(), e_.outputs().end(), is_along);
+  return std::ranges::any_of(e_.inputs(), is_along) || std::ranges::any_of(e_.outputs(), is_along);
 }
 
 std::vector<int64_t> RegisterDecompositions::VectorDimensions() const {
@@ -98,7 +96,7 @@ void RegisterDecompositions::AddLanes() {
 
 // Along which dimensions neighbours are neighbours in all outputs.
 bool RegisterDecompositions::IsAlongOutputs(int d) const {
-  return std::all_of(e_.outputs().begin(), e_.outputs().end(), [d](const Buffer& buffer) {
+  return std::ranges::all_of(e_.outputs(), [d](const Buffer& buffer) {
     return buffer.accesses.size() == 1 && buffer.Linearized(0).coefficients[d] == 1;
   });
 }
@@ -246,7 +244,7 @@ void RegisterDecompositions::AddOrderedLevels(int d, DimensionParts& parts) {
       for (const int64_t lanes : lane_counts_) {
         if (part % lanes == 0) counts.push_back(part / lanes);
       }
-      std::sort(counts.begin(), counts.end());
+      std::ranges::sort(counts);
     }
     parts.AddLevel(builder_, absl::StrCat("parts_", p_.model.layers[l].name, "_", dimension),
                    counts, l == innermost_ && part == p_.size(d));

@@ -76,7 +76,6 @@ class RegisterDecompositions : public MdhSpaceKind {
   int64_t LanesOf(absl::Span<const int64_t> c, int d) const {
     return c[vector_dimension_] == d ? c[lanes_] : 1;
   }
-  std::vector<bool> HasParts(const TuningParameters& p, int layer) const;
 
   const MdhProblem& p_;
   const Expression& e_;

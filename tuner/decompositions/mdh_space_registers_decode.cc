@@ -5,15 +5,6 @@
 
 namespace mdh {
 
-// Dimensions with more than one part at a layer: those whose place in the order matters.
-std::vector<bool> RegisterDecompositions::HasParts(const TuningParameters& p, int layer) const {
-  std::vector<bool> has_parts(p_.rank());
-  for (int d = 0; d < p_.rank(); ++d) {
-    has_parts[d] = (layer == 0 ? p_.size(d) : p.tile[layer - 1][d]) > p.tile[layer][d];
-  }
-  return has_parts;
-}
-
 TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) const {
   TuningParameters p;
   p.system_model = p_.model.name;
@@ -30,7 +21,8 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
     for (int l = innermost_ + 1; l <= lanes_layer_; ++l) p.tile[l][d] = lanes;
   }
   std::vector<std::vector<int>> orders(p_.model.layers.size(), Identity(p_.rank()));
-  for (int l = 0; l <= innermost_; ++l) orders[l] = orders_[l].Order(c, HasParts(p, l), p_.rank());
+  for (int l = 0; l <= innermost_; ++l)
+    orders[l] = orders_[l].Order(c, p_.HasParts(p, l), p_.rank());
   p.phase.order = NestedOrder(orders);
   for (const Staging& staging : staging_) {
     p.inputs.push_back({.stage_layer = static_cast<int>(c[staging.layer]),
@@ -44,8 +36,8 @@ TuningParameters RegisterDecompositions::Decode(absl::Span<const int64_t> c) con
 ExtentRange RegisterDecompositions::TileRange(int layer, int d, OpenCodes open) const {
   ExtentRange lanes;
   const absl::Span<const int64_t> along = open[vector_dimension_], counts = open[lanes_];
-  if (std::find(along.begin(), along.end(), d) != along.end()) {
-    const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  if (std::ranges::find(along, d) != along.end()) {
+    const auto [least, most] = std::ranges::minmax_element(counts);
     lanes = {along.size() == 1 ? *least : 1, *most};
   }
   return dimensions_.at(d).OuterRange(open, lanes, LevelOf(layer) - 1);
@@ -62,7 +54,7 @@ void RegisterDecompositions::SetVectors(OpenCodes open, DesignRanges& ranges) co
     along |= DimensionSet{1} << d;
   }
   ranges.vectors_along = along;
-  ranges.most_lanes = *std::max_element(open[lanes_].begin(), open[lanes_].end());
+  ranges.most_lanes = *std::ranges::max_element(open[lanes_]);
 }
 
 Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
@@ -82,7 +74,7 @@ Configuration RegisterDecompositions::Read(const TuningParameters& p) const {
     dimensions_.at(d).Read(extents, LanesOf(c, d), c);
   }
   for (int l = 0; l <= innermost_; ++l) {
-    orders_[l].Read(OrderOfLayer(p.phase, l), HasParts(p, l), c);
+    orders_[l].Read(OrderOfLayer(p.phase, l), p_.HasParts(p, l), c);
   }
   for (size_t b = 0; b < staging_.size(); ++b) {
     const InputParameters& input = p.inputs[b];

@@ -31,7 +31,7 @@ std::vector<int64_t> WithPinned(std::vector<int64_t> counts, const std::vector<i
   for (const int64_t count : pinned) {
     if (count <= most) counts.push_back(count);
   }
-  std::sort(counts.begin(), counts.end());
+  std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
@@ -189,7 +189,7 @@ Formula MdhSpaceKind::OrderFormula(const Decision& decision) const {
     if (decision.layer >= 0 && decision.layer != l) continue;
     for (int d = 0; d < problem_.rank(); ++d) {
       const MdhLevel other = {l, d};
-      if (std::find(all.begin(), all.end(), other) != all.end()) continue;
+      if (std::ranges::find(all, other) != all.end()) continue;
       for (const MdhLevel& level : decision.before) conditions.push_back(holds(level, other));
       for (const MdhLevel& level : decision.after) conditions.push_back(holds(other, level));
     }

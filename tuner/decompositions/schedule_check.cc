@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,10 +15,55 @@
 #include "core/schedule/complete_parameters.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/decompositions/mdh_space_kind.h"
-#include "tuner/decompositions/schedule_solver.h"
+#include "tuner/space/solver/constraint_solver.h"
 
 namespace mdh {
 namespace {
+
+// What decisions of a schedule leave, and which of them leave nothing together, without the space.
+// All questions are about one space: that of the whole schedule, which offers whatever one of its
+// lines names. Not thread-safe.
+class ScheduleSolver {
+ public:
+  // Decisions are the groups of its answers, by their numbers in the schedule.
+  using Answer = ConstraintSolver::Answer;
+
+  // Errors: those of MdhSpace::Create, but nothing being left.
+  static Result<ScheduleSolver> Create(const Schedule& schedule, const DeviceDescription& device,
+                                       NumericsPolicy numerics, const FusedDimensions& fused) {
+    MDH_ASSIGN_OR_RETURN(ScheduledKind made, MakeKind(schedule.expression(), schedule.model(),
+                                                      device, numerics, fused, &schedule));
+    return ScheduleSolver(std::move(made.kind), fused);
+  }
+
+  // Something that these decisions leave. Decisions that no formula says, and those on which
+  // dimensions are fused, count as kept.
+  Answer Find(const std::vector<int>& decisions, const std::function<bool()>& gives_up = {}) {
+    return solver_->Find(decisions, gives_up);
+  }
+  // Of kFound.
+  TuningParameters Decode(const Answer& answer) const {
+    TuningParameters parameters = kind_->Decode(answer.configuration);
+    parameters.fused = fused_;
+    return parameters;
+  }
+
+ private:
+  ScheduleSolver(std::shared_ptr<const MdhSpaceKind> kind, FusedDimensions fused)
+      : kind_(std::move(kind)), fused_(std::move(fused)) {
+    const SpaceBuilder& builder = kind_->builder();
+    std::vector<int> decisions;
+    for (int n = 0; n < std::ssize(builder.constraints()); ++n) {
+      decisions.push_back(kind_->DecisionOf(n));
+    }
+    solver_ =
+        std::make_unique<ConstraintSolver>(builder.parameters(), builder.constraints(), decisions);
+  }
+
+  std::shared_ptr<const MdhSpaceKind> kind_;
+  FusedDimensions fused_;
+  std::unique_ptr<ConstraintSolver> solver_;
+};
 
 // "1234", "3.1e+09".
 std::string CountText(const Count& count) {
@@ -104,8 +148,7 @@ class ConflictSearch {
   std::vector<int> DecisionsOf(const std::vector<int>& lines) const {
     std::vector<int> decisions;
     for (int n = 0; n < std::ssize(schedule_.decisions()); ++n) {
-      const bool is_there =
-          std::find(lines.begin(), lines.end(), DecisionAt(n).line) != lines.end();
+      const bool is_there = std::ranges::find(lines, DecisionAt(n).line) != lines.end();
       if (is_there) decisions.push_back(n);
     }
     return decisions;
@@ -172,7 +215,7 @@ std::vector<int> AllDecisions(const Schedule& schedule) {
 Result<ScheduleCheck> CheckSpace(const Schedule& schedule, const Question& question,
                                  const ScheduleSolver& solver, const ScheduleSolver::Answer& answer,
                                  ScheduleCheck check) {
-  if (answer.outcome == Outcome::kEmpty) return absl::FailedPreconditionError("nothing is left");
+  if (answer.outcome == Outcome::kEmpty) return FailedPrecondition("nothing is left");
   if (answer.outcome == Outcome::kFound) {
     const TuningParameters one = solver.Decode(answer);
     if (schedule.Allows(one).ok()) check.example = ToText(one);

@@ -5,7 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
@@ -54,8 +53,8 @@ class Reader {
 
  private:
   static Status Bad(absl::string_view line) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the compiler's report has no such line: ", absl::StripAsciiWhitespace(line)));
+    return InvalidArgument("the compiler's report has no such line: ",
+                           absl::StripAsciiWhitespace(line));
   }
 
   Status Begin(absl::string_view rest, absl::string_view line) {
@@ -89,8 +88,8 @@ class Reader {
 
   Status CheckThatLastIsComplete() const {
     if (functions_.empty() || functions_.back().registers > 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("the compiler's report has no registers of ", functions_.back().function));
+    return InvalidArgument("the compiler's report has no registers of ",
+                           functions_.back().function);
   }
 
   std::vector<FunctionResources> functions_;

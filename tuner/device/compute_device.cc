@@ -9,11 +9,11 @@ namespace mdh {
 Status CheckLaunches(const Kernel& kernel, const DeviceDescription& device) {
   constexpr char kAxes[] = "xyz";
   const BlockLimits& limits = device.blocks;
-  if (kernel.launches.empty()) return absl::InvalidArgumentError("the kernel has no launches");
+  if (kernel.launches.empty()) return InvalidArgument("the kernel has no launches");
   for (const KernelLaunch& launch : kernel.launches) {
     const auto exceeds = [&](absl::string_view what, int64_t value, int64_t limit) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          launch.function, ": ", what, " ", value, ", the limit of ", device.name, " is ", limit));
+      return ResourceExhausted(launch.function, ": ", what, " ", value, ", the limit of ",
+                               device.name, " is ", limit);
     };
     for (int axis = 0; axis < 3; ++axis) {
       const int64_t blocks = launch.geometry.grid[axis], threads = launch.geometry.block[axis];
@@ -52,16 +52,15 @@ Status CheckResourcesOfLaunch(const KernelLaunch& launch, const FunctionResource
   const int64_t threads = launch.geometry.threads_per_block();
   const int64_t registers = AllocatedRegisters(threads, function.registers);
   if (limits.registers_per_block > 0 && registers > limits.registers_per_block) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        launch.function, ": ", threads, " threads with ", function.registers, " registers take ",
-        registers, " registers, the limit of ", device.name, " is ", limits.registers_per_block));
+    return ResourceExhausted(launch.function, ": ", threads, " threads with ", function.registers,
+                             " registers take ", registers, " registers, the limit of ",
+                             device.name, " is ", limits.registers_per_block);
   }
   const int64_t shared = function.shared_bytes + launch.dynamic_shared_bytes;
   if (shared <= limits.shared_bytes_per_block) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat(launch.function, ": bytes of shared memory are ", function.shared_bytes, " + ",
-                   launch.dynamic_shared_bytes, ", the limit of ", device.name, " is ",
-                   limits.shared_bytes_per_block));
+  return ResourceExhausted(launch.function, ": bytes of shared memory are ", function.shared_bytes,
+                           " + ", launch.dynamic_shared_bytes, ", the limit of ", device.name,
+                           " is ", limits.shared_bytes_per_block);
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ Result<DeviceSelector> ParseDeviceSelector(std::string_view text) {
     absl::StrAppend(&words, words.empty() ? "" : ", ", backend.name,
                     backend.has_blocks ? ":NUMBER" : "");
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", View(text), "' is no device (devices: ", words, ")"));
+  return InvalidArgument("'", View(text), "' is no device (devices: ", words, ")");
 }
 
 }  // namespace mdh

@@ -26,7 +26,7 @@ Result<SharedLibrary> SharedLibrary::Open(const std::vector<std::string>& names,
   std::string message = absl::StrCat("there is no library ", absl::StrJoin(names, " or "));
   if (!folders.empty()) absl::StrAppend(&message, ", nor in ", absl::StrJoin(folders, ", "));
   if (!reason.empty()) absl::StrAppend(&message, ": ", reason);
-  return absl::NotFoundError(message);
+  return NotFound(message);
 }
 
 void* SharedLibrary::Address(const char* symbol) const { return dlsym(handle_, symbol); }

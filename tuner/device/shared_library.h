@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -23,9 +22,7 @@ class SharedLibrary {
   template <typename Function>
   Status Load(const char* symbol, Function** function) const {
     void* const address = Address(symbol);
-    if (address == nullptr) {
-      return absl::NotFoundError(absl::StrCat(path_, " has no function ", symbol));
-    }
+    if (address == nullptr) return NotFound(path_, " has no function ", symbol);
     *function = reinterpret_cast<Function*>(address);
     return absl::OkStatus();
   }

@@ -58,9 +58,7 @@ class CpuHarness final : public Harness {
   }
 
   Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
-    if (problem_ == nullptr) {
-      return absl::FailedPreconditionError("no problem was set before LoopNestTime");
-    }
+    if (problem_ == nullptr) return FailedPrecondition("no problem was set before LoopNestTime");
     if (problem_->is_of_pipeline()) return 0;
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);
   }
@@ -150,11 +148,11 @@ class CpuHarness final : public Harness {
       placement_ = cores;
       if (std::ssize(cores) > threads) placement_.resize(static_cast<size_t>(threads));
     } else {
-      std::reverse(cores.begin(), cores.end());  // the system's own work is on the first ones
+      std::ranges::reverse(cores);  // the system's own work is on the first ones
     }
     if (std::ssize(cores) <= threads) return;
     measured_cores_.assign(cores.begin(), cores.begin() + threads);
-    std::sort(measured_cores_.begin(), measured_cores_.end());
+    std::ranges::sort(measured_cores_);
     // What compilers use of a quota is missing elsewhere.
     const double quota = ReadCgroupLimits().cpus;
     compiles_beside_ = quota <= 0 || quota >= static_cast<double>(cores.size());

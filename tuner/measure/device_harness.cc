@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/allowed_cores.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"
-#include "tuner/device/cuda/nvcc.h"
 #include "tuner/measure/compile/attached_device.h"
 #include "tuner/measure/compile/compile_worker.h"
 #include "tuner/measure/compile/compilers.h"
@@ -92,9 +87,7 @@ class DeviceHarness final : public Harness {
   }
 
   Result<int64_t> LoopNestTime(int64_t time_limit_ns) override {
-    if (problem_ == nullptr) {
-      return absl::FailedPreconditionError("no problem was set before LoopNestTime");
-    }
+    if (problem_ == nullptr) return FailedPrecondition("no problem was set before LoopNestTime");
     if (problem_->is_of_pipeline()) return 0;
     MDH_RETURN_IF_ERROR(MakeLoopNest());
     return TimeOf(*loop_nest_, *problem_, time_limit_ns);
@@ -107,11 +100,10 @@ class DeviceHarness final : public Harness {
     return MeasureDevicePeaks(device_, [&](const Kernel& kernel) -> Result<CallTime> {
       MDH_ASSIGN_OR_RETURN(const Executor::Execution execution, RunOwn(*executor, kernel));
       if (execution.failure) {
-        return absl::InternalError(
-            absl::StrCat("a microbenchmark of the device failed: ", execution.failure->reason));
+        return Internal("a microbenchmark of the device failed: ", execution.failure->reason);
       }
       const std::vector<int64_t>& times = execution.record.times_ns;
-      return CallTime{static_cast<double>(*std::min_element(times.begin(), times.end())),
+      return CallTime{static_cast<double>(*std::ranges::min_element(times)),
                       execution.record.is_disturbed};
     });
   }
@@ -267,8 +259,7 @@ class DeviceHarness final : public Harness {
                                                            int64_t run_limit_ns) {
     const std::string& name = problem.expression().name();
     const auto failed = [&](const std::string& why) {
-      return absl::InternalError(
-          absl::StrCat("the plain kernel of ", name, " cannot be run: ", why));
+      return Internal("the plain kernel of ", name, " cannot be run: ", why);
     };
     const Result<Kernel> kernel =
         GeneratePlainKernel(problem.expression(), device_, problem.numerics().policy);
@@ -284,8 +275,7 @@ class DeviceHarness final : public Harness {
                                  .min_repeats = 0,
                                  .max_repeats = 0}));
     if (execution.failure && execution.failure->outcome == TrialOutcome::kTimeout) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the plain kernel of ", name, " ", execution.failure->reason));
+      return DeadlineExceeded("the plain kernel of ", name, " ", execution.failure->reason);
     }
     if (execution.failure) return failed(execution.failure->reason);
     std::vector<std::vector<std::byte>> outputs;
@@ -351,8 +341,7 @@ class DeviceHarness final : public Harness {
     }
     if (!absl::IsInternal(status)) return status;
     unhealthy_ = Message(status);
-    return absl::FailedPreconditionError(
-        absl::StrCat("unhealthy: ", ToText(options_.selector), ": ", unhealthy_));
+    return FailedPrecondition("unhealthy: ", ToText(options_.selector), ": ", unhealthy_);
   }
 
   // Whether a kernel that is known to be right is right on the device, in a new executor. Errors:
@@ -367,17 +356,17 @@ class DeviceHarness final : public Harness {
                               {{"out", ScalarType::kFloat32, kBytes}}),
                         supervisor_);
     if (absl::IsCancelled(executor.status())) return executor.status();
-    if (!executor.ok()) return absl::InternalError(executor.status().message());
+    if (!executor.ok()) return Internal(executor.status().message());
     MDH_ASSIGN_OR_RETURN(const Executor::Execution execution,
                          RunOwn(**executor, CanaryKernel(device_.kind)));
-    if (execution.failure) return absl::InternalError(execution.failure->reason);
+    if (execution.failure) return Internal(execution.failure->reason);
     std::vector<float> out(kCanaryElements);
     std::memcpy(out.data(),
                 execution.record.first->accessible[0].data() + execution.record.data_offsets[0],
                 static_cast<size_t>(kBytes));
     for (int64_t i = 0; i < kCanaryElements; ++i) {
       if (out[i] == in[i] + in[kCanaryElements - 1 - i]) continue;
-      return absl::InternalError("a kernel that is right gives wrong results");
+      return Internal("a kernel that is right gives wrong results");
     }
     return absl::OkStatus();
   }
@@ -411,8 +400,7 @@ Result<std::unique_ptr<Harness>> MakeDeviceHarness(const DeviceHarnessOptions& o
   const Result<v1::RunnerAttachedDevice> attached =
       LookForDevice(options.selector, drivers, supervisor);
   if (absl::IsNotFound(attached.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(ToText(options.selector), ": ", Message(attached.status())));
+    return FailedPrecondition(ToText(options.selector), ": ", Message(attached.status()));
   }
   if (!attached.ok()) return attached.status();
   MDH_ASSIGN_OR_RETURN(DeviceDescription device, FromProto(attached->description()));

@@ -21,8 +21,8 @@ constexpr int kStepMs = 50;
 Status AwaitAnswer(int socket, const std::atomic<bool>* is_stopping) {
   const int64_t deadline_ns = NowNs() + kLimit;
   for (pollfd entry = {socket, POLLIN, 0}; poll(&entry, 1, kStepMs) <= 0;) {
-    if (is_stopping != nullptr && *is_stopping) return absl::CancelledError("stopping");
-    if (NowNs() > deadline_ns) return absl::DeadlineExceededError("no answer");
+    if (is_stopping != nullptr && *is_stopping) return Cancelled("stopping");
+    if (NowNs() > deadline_ns) return DeadlineExceeded("no answer");
   }
   return absl::OkStatus();
 }
@@ -42,8 +42,7 @@ Result<DeviceSearch> FindDevices(const std::string& runner_program,
                       : ProcessSession::kPatience);
   if (absl::IsCancelled(received)) return received;
   if (!received.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(runner_program, " --list did not say which devices there are: ", how));
+    return FailedPrecondition(runner_program, " --list did not say which devices there are: ", how);
   }
   return FoundIn(list);
 }

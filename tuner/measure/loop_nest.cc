@@ -1,11 +1,8 @@
 #include "tuner/measure/loop_nest.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/backends/loop_nest.h"
-#include "codegen/program/kernel.h"
 #include "tuner/measure/trial/verdict.h"
 
 namespace mdh {
@@ -52,7 +49,7 @@ Result<int64_t> LoopNest::Time(const Problem& problem, int64_t run_limit_ns) {
   few.precision = 0;
   MDH_ASSIGN_OR_RETURN(const RunRecord record,
                        Run(problem, GenerateLoopNest(problem.expression()), 1, few));
-  best_ns_ = *std::min_element(record.times_ns.begin(), record.times_ns.end());
+  best_ns_ = *std::ranges::min_element(record.times_ns);
   return best_ns_;
 }
 
@@ -76,22 +73,20 @@ Result<RunRecord> LoopNest::Run(const Problem& problem, const Kernel& kernel, in
   if (job.options.empty()) job.options = {"-O2"};
   MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                        compilers_->Compile({job}, kCompileLimit, *supervisor_));
-  if (compiled[0].interrupted) return absl::CancelledError("cancelled");
+  if (compiled[0].interrupted) return Cancelled("cancelled");
   if (compiled[0].library.empty()) {
-    return absl::InternalError(
-        absl::StrCat("the loop nest of ", name, " does not compile: ", compiled[0].reason));
+    return Internal("the loop nest of ", name, " does not compile: ", compiled[0].reason);
   }
   CandidateRun run = problem.MakeRun(compiled[0].library, kernel.entry, threads, options);
   run.final_call = false;
   MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, *supervisor_));
-  if (record.interrupted) return absl::CancelledError("cancelled");
+  if (record.interrupted) return Cancelled("cancelled");
   if (record.phase == RunRecord::Phase::kDone) return record;
   const Measurement failed = Judge(record, run, {});
   if (failed.outcome == TrialOutcome::kTimeout) {
-    return absl::DeadlineExceededError(absl::StrCat("the loop nest of ", name, " ", failed.reason));
+    return DeadlineExceeded("the loop nest of ", name, " ", failed.reason);
   }
-  return absl::InternalError(
-      absl::StrCat("the loop nest of ", name, " cannot be run: ", failed.reason));
+  return Internal("the loop nest of ", name, " cannot be run: ", failed.reason);
 }
 
 }  // namespace mdh

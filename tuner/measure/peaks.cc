@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_call.h"
 #include "tuner/measure/peak_benchmarks.h"
 #include "tuner/measure/trial/candidate_run.h"
@@ -54,7 +51,7 @@ class PeakMeasuring {
     options.target_time_ns = 20'000'000;
     options.max_time_ns = 100'000'000;
     MDH_ASSIGN_OR_RETURN(const RunRecord record, Run(library, threads_, options));
-    return static_cast<double>(*std::min_element(record.times_ns.begin(), record.times_ns.end()));
+    return static_cast<double>(*std::ranges::min_element(record.times_ns));
   }
 
   // Whether all rates were reached twice.
@@ -93,10 +90,9 @@ class PeakMeasuring {
     const CompileJob job = {compiler_, source + CallSource(call), PeakCompileOptions()};
     MDH_ASSIGN_OR_RETURN(const std::vector<CompileOutcome> compiled,
                          compilers_.Compile({job}, 30'000'000'000, supervisor_));
-    if (compiled[0].interrupted) return absl::CancelledError("cancelled");
+    if (compiled[0].interrupted) return Cancelled("cancelled");
     if (!compiled[0].library.empty()) return compiled[0].library;
-    return absl::InternalError(
-        absl::StrCat("a microbenchmark of the machine does not compile: ", compiled[0].reason));
+    return Internal("a microbenchmark of the machine does not compile: ", compiled[0].reason);
   }
 
   Result<RunRecord> Run(const std::string& library, int64_t elements,
@@ -110,11 +106,10 @@ class PeakMeasuring {
                         .final_call = false};
     run.options.run_limit_ns = kPeakRunLimit;
     MDH_ASSIGN_OR_RETURN(RunRecord record, RunCandidate(run, supervisor_));
-    if (record.interrupted) return absl::CancelledError("cancelled");
+    if (record.interrupted) return Cancelled("cancelled");
     const Measurement measurement = Judge(record, run, {});
     if (measurement.outcome == TrialOutcome::kOk) return record;
-    return absl::InternalError(
-        absl::StrCat("a microbenchmark of the machine failed: ", measurement.reason));
+    return Internal("a microbenchmark of the machine failed: ", measurement.reason);
   }
 
   const int threads_;

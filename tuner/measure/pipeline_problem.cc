@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/allowed_cores.h"
 #include "core/expression/touched_elements.h"
 #include "core/pipeline/pipeline_interpreter.h"
@@ -167,7 +166,7 @@ std::pair<const Expression*, int> Problem::WriterOf(size_t output) const {
   const auto& pipeline = std::get<Pipeline>(computation_);
   const int b = pipeline.BuffersOf(Role::kOutput)[output];
   const PipelineStep& step = pipeline.steps()[pipeline.writer(b)];
-  const auto place = std::find(step.outputs.begin(), step.outputs.end(), b);
+  const auto place = std::ranges::find(step.outputs, b);
   return {&step.expression, static_cast<int>(place - step.outputs.begin())};
 }
 
@@ -215,7 +214,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
             absl::Span<const BufferBytes> given) -> Result<std::vector<BufferBytes>> {
           if (deadline_ns > 0) {
             const int64_t left_ns = deadline_ns - NowNs();
-            if (left_ns <= 0) return absl::DeadlineExceededError("the time is over");
+            if (left_ns <= 0) return DeadlineExceeded("the time is over");
             of_step.time_limit_ns = left_ns * kPartForReference;
           }
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
@@ -252,7 +251,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
     for (size_t n = 0; n < outputs.size(); ++n) {
       const int writer = pipeline.writer(outputs[n]);
       const PipelineStep& step = pipeline.steps()[writer];
-      const auto place = std::find(step.outputs.begin(), step.outputs.end(), outputs[n]);
+      const auto place = std::ranges::find(step.outputs, outputs[n]);
       const auto position = static_cast<int>(place - step.outputs.begin());
       ReferenceBuffer reference = MakeReference(step.expression, position, std::move(wide[n]));
       reference.name = pipeline.buffers()[outputs[n]].name;
@@ -268,9 +267,8 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
   };
   const Status computed = compute();
   if (!absl::IsDeadlineExceeded(computed)) return computed;
-  return absl::DeadlineExceededError(
-      absl::StrCat("what results of pipeline '", pipeline.name(),
-                   "' are compared with cannot be computed in time: ", computed.message()));
+  return DeadlineExceeded("what results of pipeline '", pipeline.name(),
+                          "' are compared with cannot be computed in time: ", computed.message());
 }
 
 }  // namespace mdh

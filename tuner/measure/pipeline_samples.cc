@@ -50,9 +50,7 @@ class PartialRun {
   Status Run(absl::Span<const std::byte* const> inputs,
              const std::function<void(int, PartialRun&)>& after_step) {
     const std::vector<int> given = pipeline_.BuffersOf(Role::kInput);
-    for (size_t n = 0; n < given.size(); ++n) {
-      MDH_RETURN_IF_ERROR(TakeInput(given[n], inputs[n]));
-    }
+    for (size_t n = 0; n < given.size(); ++n) MDH_RETURN_IF_ERROR(TakeInput(given[n], inputs[n]));
     for (int s = 0; s < std::ssize(pipeline_.steps()); ++s) {
       MDH_RETURN_IF_ERROR(Compute(s));
       if (after_step) after_step(s, *this);
@@ -230,7 +228,7 @@ class Sampling {
   std::pair<int, int> WriterOf(size_t n) const {
     const int writer = pipeline_.writer(outputs_[n]);
     const std::vector<int>& written = pipeline_.steps()[writer].outputs;
-    const auto place = std::find(written.begin(), written.end(), outputs_[n]);
+    const auto place = std::ranges::find(written, outputs_[n]);
     return {writer, static_cast<int>(place - written.begin())};
   }
 
@@ -258,9 +256,7 @@ class Sampling {
     std::vector<std::byte> converted(static_cast<size_t>(type.size_bytes()));
     std::vector<ScalarValue> values;
     VisitWritten(ExpressionOf(step), output, points, [&](int64_t element, int field) {
-      if (field == 0) {
-        ConvertElement(run.ElementAt(b, element), computed, type, converted.data());
-      }
+      if (field == 0) ConvertElement(run.ElementAt(b, element), computed, type, converted.data());
       const ElementType::Field& at = type.fields()[field];
       values.push_back(ScalarValue::Load(at.type, converted.data() + at.offset_bytes));
     });
@@ -341,12 +337,11 @@ uint64_t NumberOfErrors(uint64_t seed, int step, int output) {
 
 bool HasTolerance(const ReferencesOfSteps& references) {
   const auto has_tolerance = [](const ReferenceBuffer& one) {
-    return std::any_of(one.fields.begin(), one.fields.end(),
-                       [](const ReferenceField& field) { return field.tolerance > 0; });
+    return std::ranges::any_of(one.fields,
+                               [](const ReferenceField& field) { return field.tolerance > 0; });
   };
-  return std::any_of(references.begin(), references.end(), [&](const auto& of_step) {
-    return std::any_of(of_step.begin(), of_step.end(), has_tolerance);
-  });
+  return std::ranges::any_of(
+      references, [&](const auto& of_step) { return std::ranges::any_of(of_step, has_tolerance); });
 }
 
 Result<std::vector<ReferenceBuffer>> SamplePipeline(const Pipeline& pipeline,

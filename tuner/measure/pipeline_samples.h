@@ -16,7 +16,7 @@ namespace mdh {
 
 // How often what rounding intermediates, or errors in them, change may be found in results: errors
 // add up in other ways than those that were tried.
-inline constexpr double kSlackOfRounding = 4;  // as IsRightValue
+inline constexpr double kSlackOfRounding = 4;
 inline constexpr double kSlackOfErrors = 2;
 
 // Makes a value as far off as a kernel's may be, this way or that as `number` decides. `element`:

@@ -42,8 +42,8 @@ LevelTable<AsmLevel> Assignment(const Expression& expression,
     std::vector<int> order(rank);
     std::iota(order.rbegin(), order.rend(), 0);
     if (layer != threads) {
-      std::stable_sort(order.begin(), order.end(),
-                       [&](int a, int b) { return parts(layer, a) > parts(layer, b); });
+      std::ranges::stable_sort(order,
+                               [&](int a, int b) { return parts(layer, a) > parts(layer, b); });
     } else {
       std::stable_partition(order.begin(), order.end(), [&](int d) { return parts(layer, d) > 1; });
     }

@@ -4,15 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <random>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/allowed_cores.h"
 #include "core/expression/contraction_form.h"
-#include "core/expression/interpreter.h"
 #include "core/text/computation_text.h"
 #include "tuner/measure/results/demanded_points.h"
 #include "tuner/measure/results/rounding_bound.h"
@@ -158,9 +154,8 @@ Status Problem::CheckMemory() const {
   }
   const int64_t available = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (needed <= available / 10 * 9) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("the buffers of ", name(), " need ", needed,
-                                                   " bytes to be measured; this machine has ",
-                                                   available));
+  return ResourceExhausted("the buffers of ", name(), " need ", needed,
+                           " bytes to be measured; this machine has ", available);
 }
 
 Result<std::unique_ptr<Problem>> Problem::Create(Computation computation,
@@ -227,9 +222,8 @@ Status Problem::Draw(const ProblemOptions& options) {
     if (best == Quality::kGood) break;
   }
   if (best == Quality::kNan) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the result of ", name(),
-                     " contains NaN for all random inputs, so that no kernel can be checked"));
+    return InvalidArgument("the result of ", name(),
+                           " contains NaN for all random inputs, so that no kernel can be checked");
   }
   return drawn == chosen ? absl::OkStatus() : draw(chosen);
 }
@@ -257,7 +251,7 @@ bool Problem::IsSmall(const Expression& expression) {
 }
 
 bool Problem::has_samples() const {
-  return std::any_of(references_.begin(), references_.end(), [](const ReferenceBuffer& reference) {
+  return std::ranges::any_of(references_, [](const ReferenceBuffer& reference) {
     return reference.check != ResultCheck::kWhole;
   });
 }
@@ -286,7 +280,7 @@ Status Problem::DrawInputs(InputDistribution distribution, const ProblemOptions&
           buffer.reduction_length, options.seed * 1000003 + b + 7919 * field.offset_bytes,
           give_up_ns);
       if (is_done) continue;
-      return absl::DeadlineExceededError(
+      return DeadlineExceeded(
           absl::StrFormat("the inputs of %s, %d bytes, cannot be drawn within %.1f s", name(),
                           BytesOfInputs(), limit_ns * 1e-9));
     }
@@ -326,7 +320,7 @@ Result<std::vector<std::vector<std::byte>>> Problem::PlainOutputs(const ProblemO
     const auto cores = static_cast<double>(std::min(AllowedCores().size(), kMostCoresThatHelp));
     const int64_t least_ns =
         std::max(least_whole_ns_, static_cast<int64_t>(steps * kCompiledStepNs / cores));
-    if (least_ns > limit_ns) return absl::DeadlineExceededError("it would take too long");
+    if (least_ns > limit_ns) return DeadlineExceeded("it would take too long");
   }
   const int64_t start_ns = NowNs();
   Result<std::vector<std::vector<std::byte>>> outputs = options.plain_kernel(*this, limit_ns);
@@ -410,9 +404,9 @@ Status Problem::CheckSample(const ProblemOptions& options) const {
       const std::optional<Mismatch> mismatch =
           ElementMismatch(references_[at.buffer], element, at.field, expected[r]);
       if (!mismatch) continue;
-      return absl::InternalError(absl::StrCat(
-          "the plain kernel of ", expression().name(), " is wrong: ", references_[at.buffer].name,
-          "[", element, "] should be ", mismatch->expected, " and is ", mismatch->got));
+      return Internal("the plain kernel of ", expression().name(),
+                      " is wrong: ", references_[at.buffer].name, "[", element, "] should be ",
+                      mismatch->expected, " and is ", mismatch->got);
     }
   }
   return absl::OkStatus();

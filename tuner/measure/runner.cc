@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 Result<std::vector<Measurement>> Runner::Measure(absl::Span<const Kernel> kernels,
@@ -17,8 +15,8 @@ Result<std::vector<Measurement>> Runner::Measure(absl::Span<const Kernel> kernel
     MDH_ASSIGN_OR_RETURN(Finished finished, Next());
     const auto number = static_cast<size_t>(finished.number);
     if (finished.number < 0 || number >= measured.size()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("kernel ", finished.number, " was submitted before Measure was called"));
+      return FailedPrecondition("kernel ", finished.number,
+                                " was submitted before Measure was called");
     }
     measured[number] = std::move(finished.measurement);
   }

@@ -56,7 +56,7 @@ class RunnerClient final : public Runner {
 
   // Starts the process and greets it, which says what the device is.
   Status StartProcess() ABSL_LOCKS_EXCLUDED(mutex_) {
-    if (IsStopping()) return absl::CancelledError("no runner is started any more");
+    if (IsStopping()) return Cancelled("no runner is started any more");
     MDH_RETURN_IF_ERROR(directory_.Empty());
     MDH_ASSIGN_OR_RETURN(ProcessSession started,
                          ProcessSession::Start(options_.program, options_.path));
@@ -88,14 +88,13 @@ class RunnerClient final : public Runner {
     const bool is_silent = is_hanging();
     const std::string how = EndProcess();
     if (!absl::IsUnavailable(response.status())) return response.status();
-    if (IsStopping()) return absl::CancelledError("no runner is started any more");
+    if (IsStopping()) return Cancelled("no runner is started any more");
     if (is_silent) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "the runner ", options_.program, " was not ready after ",
-          options_.answer_limit_ns / 1'000'000'000, " s: a compiler or a driver hangs"));
+      return DeadlineExceeded("the runner ", options_.program, " was not ready after ",
+                              options_.answer_limit_ns / 1'000'000'000,
+                              " s: a compiler or a driver hangs");
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("the runner ", options_.program, " ended before it was ready: ", how));
+    return FailedPrecondition("the runner ", options_.program, " ended before it was ready: ", how);
   }
 
   const DeviceDescription& device() const override { return device_; }
@@ -103,8 +102,7 @@ class RunnerClient final : public Runner {
 
   bool HasNewCompilers() const override {
     absl::MutexLock lock(&mutex_);
-    return compiles_differently_ ||
-           std::any_of(compilers_.begin(), compilers_.end(), [](const auto& compiler) {
+    return compiles_differently_ || std::ranges::any_of(compilers_, [](const auto& compiler) {
              return IdentityOf(compiler.first) != compiler.second;
            });
   }
@@ -134,7 +132,7 @@ class RunnerClient final : public Runner {
   }
 
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override {
-    if (!problem_) return absl::FailedPreconditionError("no problem was set before Submit");
+    if (!problem_) return FailedPrecondition("no problem was set before Submit");
     // With others under way, Next notices that the process is gone, and starts it again.
     if (submitted_.empty()) MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
     Submitted& submitted = submitted_[++last_token_];
@@ -150,7 +148,7 @@ class RunnerClient final : public Runner {
 
   Result<Finished> Next() override {
     while (finished_.empty()) {
-      if (submitted_.empty()) return absl::FailedPreconditionError("no kernel is submitted");
+      if (submitted_.empty()) return FailedPrecondition("no kernel is submitted");
       Status status = error_.ok() ? Receive() : std::exchange(error_, absl::OkStatus());
       if (absl::IsUnavailable(status)) status = Recover();
       if (status.ok()) continue;
@@ -230,13 +228,13 @@ class RunnerClient final : public Runner {
     absl::MutexLock lock(&mutex_);
     if (deadline_ns_ == 0) return 0;
     const int64_t left_ns = deadline_ns_ - NowNs();
-    if (left_ns <= 0) return absl::CancelledError("the time is over");
+    if (left_ns <= 0) return Cancelled("the time is over");
     return left_ns;
   }
 
   Status CheckIdle() const {
     if (submitted_.empty() && finished_.empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError("kernels are submitted that were not handed out yet");
+    return FailedPrecondition("kernels are submitted that were not handed out yet");
   }
 
   Status SendProblem() {
@@ -266,7 +264,7 @@ class RunnerClient final : public Runner {
     for (int death = 0; death < kMostDeaths; ++death) {
       status = StartProcess();
       // It was ready once: what ends it now may pass.
-      if (absl::IsFailedPrecondition(status)) status = absl::UnavailableError(status.message());
+      if (absl::IsFailedPrecondition(status)) status = Unavailable(status.message());
       if (status.ok() && with_problem && problem_) status = SendProblem();
       if (status.ok() || absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) break;
     }
@@ -278,7 +276,7 @@ class RunnerClient final : public Runner {
     absl::MutexLock lock(&mutex_);
     request.set_id(++last_id_);
     heard_ns_ = NowNs();  // from now on
-    if (!session_) return absl::UnavailableError("the runner is gone");
+    if (!session_) return Unavailable("the runner is gone");
     const Status sent = SendMessage(session_->socket(), request);
     // Where it is still there nobody reads, and a part of a message makes no sense to anybody.
     if (!sent.ok()) hangs_ = !session_->IsGone();
@@ -333,7 +331,7 @@ class RunnerClient final : public Runner {
   Status Receive() {
     v1::RunnerResponse response;
     const int socket = Socket();
-    if (socket < 0) return absl::UnavailableError("the runner is gone");
+    if (socket < 0) return Unavailable("the runner is gone");
     if (!submitted_.empty()) {
       const uint64_t oldest = submitted_.begin()->second.request.id();
       MDH_RETURN_IF_ERROR(AwaitMessage(socket, oldest, LongestSilence()));
@@ -356,7 +354,7 @@ class RunnerClient final : public Runner {
   }
   Status Hangs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     hangs_ = true;
-    return absl::UnavailableError("the runner hangs");
+    return Unavailable("the runner hangs");
   }
 
   Status Take(const v1::RunnerResponse& response) {
@@ -414,7 +412,7 @@ class RunnerClient final : public Runner {
       is_progress = true;
     }
     deaths_ = is_progress ? 0 : deaths_ + 1;
-    if (deaths_ >= kMostDeaths) return absl::UnavailableError(lost);
+    if (deaths_ >= kMostDeaths) return Unavailable(lost);
     if (submitted_.empty()) return absl::OkStatus();
     MDH_RETURN_IF_ERROR(EnsureProcess(/*with_problem=*/true));
     for (auto& [token, submitted] : submitted_) Send(submitted.request).IgnoreError();
@@ -426,8 +424,8 @@ class RunnerClient final : public Runner {
     Result<v1::RunnerResponse> response = Exchange(request, silence_ns);
     if (!absl::IsUnavailable(response.status())) return response;
     const std::string lost = absl::StrCat("the runner ended: ", EndProcess());
-    if (IsInterrupted(request.id())) return absl::CancelledError(lost);
-    return absl::UnavailableError(lost);
+    if (IsInterrupted(request.id())) return Cancelled(lost);
+    return Unavailable(lost);
   }
 
   // Sends a request and waits for its answer. Errors: Unavailable if the runner is gone or hangs,

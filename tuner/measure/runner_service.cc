@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/text/computation_text.h"
 #include "proto/device_conversion.h"
@@ -55,7 +54,7 @@ void RunnerService::Answer(const v1::RunnerRequest& request) {
 
 Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse& response) {
   if (request.call_case() == v1::RunnerRequest::kHello) return Hello(request.hello(), response);
-  if (harness_ == nullptr) return absl::FailedPreconditionError("the runner was not greeted");
+  if (harness_ == nullptr) return FailedPrecondition("the runner was not greeted");
   switch (request.call_case()) {
     case v1::RunnerRequest::kSetProblem:
       return SetProblem(request.set_problem());
@@ -73,7 +72,7 @@ Status RunnerService::Call(const v1::RunnerRequest& request, v1::RunnerResponse&
     case v1::RunnerRequest::kHealth:
       return harness_->Health();
     default:
-      return absl::InvalidArgumentError("the runner does not know this request");
+      return InvalidArgument("the runner does not know this request");
   }
 }
 
@@ -98,7 +97,7 @@ Status RunnerService::ConfineMyself(const v1::RunnerHello& hello, DeviceKind kin
     }
   }
   // Parents before what is in them.
-  std::sort(confinement.visible.begin(), confinement.visible.end());
+  std::ranges::sort(confinement.visible);
   if (kind != DeviceKind::kCpu) {
     confinement.check = [&] {
       const DriverOptions drivers = {.cuda_root = options_.cuda_root,
@@ -192,7 +191,7 @@ void RunnerService::MeasureNext() {
   channel_.set_current(submitted_.front().request_id);
   if (channel_.interrupted()) return AnswerCancelled();
   if (problem_.empty()) {
-    return GiveUp(absl::FailedPreconditionError("no problem was set before Submit"),
+    return GiveUp(FailedPrecondition("no problem was set before Submit"),
                   submitted_.front().request_id);
   }
   Advance();

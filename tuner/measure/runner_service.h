@@ -11,7 +11,6 @@
 #include "core/base/status.h"
 #include "core/expression/numerics.h"
 #include "mdh/v1/runner.pb.h"
-#include "tuner/measure/confine/confinement.h"
 #include "tuner/measure/harness.h"
 #include "tuner/measure/runner_process.h"
 #include "tuner/process/runner_channel.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <vector>
 
 #include "core/expression/interpreter.h"
 #include "tuner/measure/results/comparison.h"

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -90,9 +89,8 @@ Status RestrictToCores(const std::vector<int>& cores) {
     if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
   }
   if (sched_setaffinity(0, sizeof set, &set) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("this process cannot run on the cores ",
-                                                 absl::StrJoin(cores, ", "), ": ",
-                                                 std::strerror(errno)));
+  return InvalidArgument("this process cannot run on the cores ", absl::StrJoin(cores, ", "), ": ",
+                         std::strerror(errno));
 }
 
 void LeaveNetwork() {
@@ -113,10 +111,7 @@ Result<ChildProcess> ChildProcess::Fork(const ChildLimits& limits,
                                         const std::function<int()>& body) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot start a process: ", std::strerror(errno)));
-  }
+  if (pid < 0) return ResourceExhausted("cannot start a process: ", std::strerror(errno));
   if (pid == 0) {
     EnterChild(parent, limits);
     _exit(body());

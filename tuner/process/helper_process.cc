@@ -38,14 +38,14 @@ Status HelperProcess::Await(google::protobuf::MessageLite& message,
     const int64_t left_ns = deadline_ns() - NowNs();
     if (supervisor.interrupted() || left_ns <= 0) {
       End();
-      if (supervisor.interrupted()) return absl::CancelledError("cancelled");
-      return absl::DeadlineExceededError(absl::StrCat(what, " took too long"));
+      if (supervisor.interrupted()) return Cancelled("cancelled");
+      return DeadlineExceeded(what, " took too long");
     }
     supervisor.WaitFor({socket_.get()}, std::min<int64_t>(left_ns, 50'000'000));
   }
   const Status received = Receive(message);
   if (received.ok()) return received;
-  return absl::InternalError(absl::StrCat(what, ": ", ToText(End())));
+  return Internal(what, ": ", ToText(End()));
 }
 
 ChildEnd HelperProcess::End() {

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
@@ -19,7 +17,7 @@ namespace {
 // Batches of kernel sources are far smaller; a longer frame means that the stream is broken.
 constexpr uint32_t kLongestMessage = 1u << 30;
 
-Status Gone() { return absl::UnavailableError("the other side of the runner's socket is gone"); }
+Status Gone() { return Unavailable("the other side of the runner's socket is gone"); }
 
 Status SendBytes(int socket, const char* data, size_t size) {
   while (size > 0) {
@@ -45,7 +43,7 @@ Status AwaitInput(int socket, std::optional<int64_t> deadline_ns) {
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return Gone();
     if (deadline_ns && NowNs() >= *deadline_ns)
-      return absl::DeadlineExceededError("the runner does not answer");
+      return DeadlineExceeded("the runner does not answer");
   }
 }
 
@@ -66,7 +64,7 @@ Status ReceiveBytes(int socket, char* data, size_t size, std::optional<int64_t> 
 Status SendMessage(int socket, const google::protobuf::MessageLite& message) {
   std::string frame(sizeof(uint32_t), '\0');
   if (!message.AppendToString(&frame) || frame.size() - sizeof(uint32_t) > kLongestMessage) {
-    return absl::InternalError("a message for the runner is too long");
+    return Internal("a message for the runner is too long");
   }
   const uint32_t length = static_cast<uint32_t>(frame.size() - sizeof(uint32_t));
   std::memcpy(frame.data(), &length, sizeof(length));
@@ -81,13 +79,12 @@ Status ReceiveMessage(int socket, google::protobuf::MessageLite& message,
   MDH_RETURN_IF_ERROR(
       ReceiveBytes(socket, reinterpret_cast<char*>(&length), sizeof(length), deadline_ns));
   if (length > kLongestMessage) {
-    return absl::InternalError(absl::StrCat("a message of ", length,
-                                            " bytes on the runner's socket: the stream is broken"));
+    return Internal("a message of ", length, " bytes on the runner's socket: the stream is broken");
   }
   std::string bytes(length, '\0');
   MDH_RETURN_IF_ERROR(ReceiveBytes(socket, bytes.data(), bytes.size(), deadline_ns));
   if (!message.ParseFromString(bytes)) {
-    return absl::InternalError("bytes on the runner's socket are not the message expected there");
+    return Internal("bytes on the runner's socket are not the message expected there");
   }
   return absl::OkStatus();
 }

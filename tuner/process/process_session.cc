@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -119,8 +118,7 @@ Result<ProcessSession> ProcessSession::Start(const std::string& program,
   pid_t pid = -1;
   const int error = Spawn(program, path, arguments, theirs.get(), &pid);
   if (error != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot start the runner ", program, ": ", std::strerror(error)));
+    return FailedPrecondition("cannot start the runner ", program, ": ", std::strerror(error));
   }
   const timeval patience = {.tv_sec = kSendSeconds, .tv_usec = 0};
   setsockopt(sockets.ours.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

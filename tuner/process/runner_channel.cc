@@ -23,9 +23,7 @@ Result<std::optional<v1::RunnerRequest>> RunnerChannel::Next(int64_t timeout_ns)
 
 void RunnerChannel::Send(uint64_t id, v1::RunnerResponse response) {
   response.set_id(id);
-  if (end_.ok() && !SendMessage(socket_, response).ok()) {
-    Stop(absl::UnavailableError("the caller is gone"));
-  }
+  if (end_.ok() && !SendMessage(socket_, response).ok()) Stop(Unavailable("the caller is gone"));
 }
 
 void RunnerChannel::WaitFor(absl::Span<const int> sockets, int64_t timeout_ns) {

@@ -5,15 +5,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 Result<SocketPair> SocketPair::Make() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("cannot make a socket for a process: ", std::strerror(errno)));
+    return ResourceExhausted("cannot make a socket for a process: ", std::strerror(errno));
   }
   return SocketPair{FileDescriptor(pair[0]), FileDescriptor(pair[1])};
 }

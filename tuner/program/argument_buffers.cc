@@ -121,8 +121,7 @@ Result<int64_t> PositiveInteger(const Formula& formula, const StudyDefinition& s
   const Status stored = StoreNumber(value, ArgumentType::kInt64, bytes.data());
   const std::optional<int64_t> integer = LoadInteger(ArgumentType::kInt64, bytes.data());
   if (stored.ok() && *integer > 0) return *integer;
-  return absl::InvalidArgumentError(
-      absl::StrCat(formula.ToText(), " is ", ToText(value), ", which is no positive integer"));
+  return InvalidArgument(formula.ToText(), " is ", ToText(value), ", which is no positive integer");
 }
 
 Result<const ArgumentContents*> ArgumentMaker::Make(const Configuration& configuration) {
@@ -149,8 +148,8 @@ Status ArgumentMaker::MakeOne(size_t argument, const Configuration& configuratio
   MDH_ASSIGN_OR_RETURN(const int64_t count,
                        PositiveInteger(*planned.formula, study_, configuration));
   if (count > most_bytes_ / SizeBytes(planned.type)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        count, " elements are too many: the device has ", most_bytes_, " bytes of memory"));
+    return ResourceExhausted(count, " elements are too many: the device has ", most_bytes_,
+                             " bytes of memory");
   }
   if (made.size() == static_cast<size_t>(count) * size) return absl::OkStatus();
   made = planned.content == ArgumentContent::kZeros
@@ -164,8 +163,7 @@ Result<std::map<std::string, Number>> ResultJudge::Constants(
     const ArgumentContents& contents) const {
   std::map<std::string, Number> constants;
   for (const std::string& name : elements.Parameters()) {
-    const auto argument = std::find_if(plan_.arguments.begin(), plan_.arguments.end(),
-                                       [&](const PlannedArgument& a) { return a.name == name; });
+    const auto argument = std::ranges::find(plan_.arguments, name, &PlannedArgument::name);
     if (argument != plan_.arguments.end()) {
       if (argument->is_buffer()) continue;
       const auto n = static_cast<size_t>(argument - plan_.arguments.begin());
@@ -190,12 +188,11 @@ Result<std::vector<size_t>> ResultJudge::Columns(const PlannedExpectation& expec
   std::vector<size_t> columns;
   for (const std::string& name : expected.elements->Parameters()) {
     if (constants.contains(name)) continue;
-    const auto argument = std::find_if(plan_.arguments.begin(), plan_.arguments.end(),
-                                       [&](const PlannedArgument& a) { return a.name == name; });
+    const auto argument = std::ranges::find(plan_.arguments, name, &PlannedArgument::name);
     columns.push_back(static_cast<size_t>(argument - plan_.arguments.begin()));
     if (Count(columns.back(), contents) < count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " has fewer elements than ", plan_.arguments[expected.argument].name));
+      return InvalidArgument(name, " has fewer elements than ",
+                             plan_.arguments[expected.argument].name);
     }
   }
   return columns;
@@ -267,9 +264,8 @@ Result<std::string> ResultJudge::Judge(const Configuration& configuration,
     }
     const ArgumentBytes& result = results[expected.argument];
     if ((*reference)->size() != result.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the reference of ", buffer.name, " has ",
-                                                     (*reference)->size(), " bytes, the buffer ",
-                                                     result.size()));
+      return InvalidArgument("the reference of ", buffer.name, " has ", (*reference)->size(),
+                             " bytes, the buffer ", result.size());
     }
     std::string differences = Differences(buffer, **reference, result, expected.tolerance);
     if (!differences.empty()) return differences;

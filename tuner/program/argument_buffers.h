@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "tuner/program/kernel_plan.h"
 #include "tuner/space/formula/formula_number.h"

@@ -62,8 +62,7 @@ Result<ArgumentType> ArgumentTypeNamed(std::string_view name) {
     if (kTypes[n].name == name) return static_cast<ArgumentType>(n);
     absl::StrAppend(&known, n == 0 ? "" : ", ", std::string(kTypes[n].name));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no type '", std::string(name), "'; there are ", known));
+  return InvalidArgument("there is no type '", std::string(name), "'; there are ", known);
 }
 
 std::string_view Name(ArgumentType type) { return Row(type).name; }
@@ -74,7 +73,7 @@ Status StoreNumber(const Value& number, ArgumentType type, std::byte* to) {
   const TypeRow& row = Row(type);
   const bool is_number =
       std::holds_alternative<int64_t>(number) || std::holds_alternative<double>(number);
-  if (!is_number) return absl::InvalidArgumentError(absl::StrCat(ToText(number), " is no number"));
+  if (!is_number) return InvalidArgument(ToText(number), " is no number");
   if (row.is_real) {
     const auto* integer = std::get_if<int64_t>(&number);
     const double real =
@@ -89,8 +88,7 @@ Status StoreNumber(const Value& number, ArgumentType type, std::byte* to) {
   }
   const std::optional<int64_t> integer = AsInteger(number);
   if (!integer || *integer < row.least || *integer > row.most) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToText(number), " is no ", std::string(row.name)));
+    return InvalidArgument(ToText(number), " is no ", std::string(row.name));
   }
   // Little-endian machines only, as everything that runs OpenCL or CUDA.
   std::memcpy(to, &*integer, static_cast<size_t>(row.size_bytes));

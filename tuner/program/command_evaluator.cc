@@ -6,7 +6,6 @@
 #include <set>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -72,7 +71,7 @@ class TrialFolder {
   static Result<TrialFolder> Create(const std::string& parent) {
     std::string path = parent + "/trial-XXXXXX";
     if (mkdtemp(path.data()) == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat("cannot make a folder in ", parent));
+      return FailedPrecondition("cannot make a folder in ", parent);
     }
     return TrialFolder(std::move(path));
   }

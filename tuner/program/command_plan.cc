@@ -16,13 +16,11 @@ Result<std::regex> ParseCostPattern(const std::string& pattern) {
   try {
     std::regex parsed(pattern, std::regex::ECMAScript);
     if (parsed.mark_count() == 0) {
-      return absl::InvalidArgumentError(
-          "has no group: the part that is the cost must be in parentheses");
+      return InvalidArgument("has no group: the part that is the cost must be in parentheses");
     }
     return parsed;
   } catch (const std::regex_error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is no regular expression (ECMAScript): ", error.what()));
+    return InvalidArgument("is no regular expression (ECMAScript): ", error.what());
   }
 }
 
@@ -35,14 +33,14 @@ Status InField(const std::string& field, const Status& status) {
 
 Result<int64_t> TimeLimitNs(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > kLongestTimeLimitSeconds) {
-    return absl::InvalidArgumentError("must be more than 0 and at most 86400 seconds");
+    return InvalidArgument("must be more than 0 and at most 86400 seconds");
   }
   return static_cast<int64_t>((seconds == 0 ? kDefaultTimeLimitSeconds : seconds) * 1e9);
 }
 
 Result<int> Repetitions(int given, int otherwise) {
   if (given < 0 || given > kMostRepetitions) {
-    return absl::InvalidArgumentError(absl::StrCat("must be 1..", kMostRepetitions));
+    return InvalidArgument("must be 1..", kMostRepetitions);
   }
   return given == 0 ? otherwise : given;
 }
@@ -56,7 +54,7 @@ std::vector<std::string> TemplateNames(const StudyDefinition& study,
 
 Result<CommandPlan> PlanCommand(const v1::CommandProgram& program, const StudyDefinition& study) {
   CommandPlan plan;
-  if (program.run().empty()) return absl::InvalidArgumentError("command.run: is missing");
+  if (program.run().empty()) return InvalidArgument("command.run: is missing");
   const std::vector<std::string> names = TemplateNames(study, {"work", "spec"});
   Result<TextTemplate> compile = TextTemplate::Parse(program.compile(), names);
   MDH_RETURN_IF_ERROR(InField("command.compile", compile.status()));

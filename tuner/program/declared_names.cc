@@ -23,7 +23,7 @@ bool IsOfName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)
 
 template <size_t N>
 bool Contains(const std::string_view (&words)[N], std::string_view word) {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+  return std::ranges::find(words, word) != std::end(words);
 }
 
 // Names and numbers as they are, everything else by character.

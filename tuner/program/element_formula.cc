@@ -48,7 +48,7 @@ size_t ElementFormula::Add(const Formula& formula, const std::vector<std::string
       node.op = FormulaOp::kConstant;
       node.constant = constant->second;
     } else {
-      const auto column = std::find(columns.begin(), columns.end(), formula.parameter());
+      const auto column = std::ranges::find(columns, formula.parameter());
       node.column = static_cast<size_t>(column - columns.begin());
     }
   }
@@ -65,11 +65,11 @@ Result<Number> ElementFormula::At(absl::Span<const Number> columns) const {
     case ArithmeticOutcome::kOk:
       return result;
     case ArithmeticOutcome::kUndefined:
-      return absl::InvalidArgumentError("division by zero");
+      return InvalidArgument("division by zero");
     case ArithmeticOutcome::kOverflow:
       break;
   }
-  return absl::OutOfRangeError("overflow");
+  return OutOfRange("overflow");
 }
 
 ArithmeticOutcome ElementFormula::Evaluate(size_t index, absl::Span<const Number> columns,

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -127,7 +126,7 @@ class Worker {
     }
     ProgramEvaluator* evaluator =
         kernel_ != nullptr ? static_cast<ProgramEvaluator*>(kernel_.get()) : command_.get();
-    if (evaluator == nullptr) return CannotRun(absl::InvalidArgumentError("there is no program"));
+    if (evaluator == nullptr) return CannotRun(InvalidArgument("there is no program"));
     // Commands have limits of their own, and are ended there.
     if (kernel_ != nullptr) watchdog_.Begin(std::get<KernelPlan>(program_->plan).time_limit_ns);
     Result<v1::EvaluateResponse> response = evaluator->Evaluate(request.configuration());

@@ -48,7 +48,7 @@ std::string Excerpt(std::string_view output) {
   for (const absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
     if (!absl::StripAsciiWhitespace(line).empty()) lines.emplace_back(line);
   }
-  const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+  const auto error = std::ranges::find_if(lines, [](const std::string& line) {
     return absl::StrContains(absl::AsciiStrToLower(line), "error");
   });
   const size_t last = lines.size() - std::min(lines.size(), kExcerptLines);

@@ -1,7 +1,6 @@
 // mdh-evaluator: evaluates candidates of programs. A program of its own with few libraries, since
 // drivers for OpenCL bring their own version of LLVM, which must not meet another one.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/numbers.h"

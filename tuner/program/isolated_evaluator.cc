@@ -48,8 +48,7 @@ Status IsolatedEvaluator::EnsureWorker() {
   if (session_) return absl::OkStatus();
   std::string folder = worker_.temporary_folder + "/mdh-trials-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot make a folder in ", worker_.temporary_folder));
+    return FailedPrecondition("cannot make a folder in ", worker_.temporary_folder);
   }
   trial_folder_ = folder;
   std::vector<std::string> arguments = worker_.arguments;
@@ -103,11 +102,11 @@ Result<v1::EvaluateResponse> IsolatedEvaluator::Evaluate(
     const v1::NamedConfiguration& configuration) {
   MDH_RETURN_IF_ERROR(ConfigurationFromNamed(configuration, program_.study.parameters).status());
   if (!interrupted_) MDH_RETURN_IF_ERROR(EnsureWorker());
-  if (interrupted_) return absl::CancelledError("interrupted");
+  if (interrupted_) return Cancelled("interrupted");
   Result<v1::EvaluateResponse> response = Exchange(configuration);
   if (interrupted_) {
     StopWorker();
-    return absl::CancelledError("interrupted");
+    return Cancelled("interrupted");
   }
   if (!response.ok()) {
     const bool hangs = absl::IsDeadlineExceeded(response.status());
@@ -118,8 +117,7 @@ Result<v1::EvaluateResponse> IsolatedEvaluator::Evaluate(
   }
   if (IsOf(FailureKind::kCannotRun, *response)) {
     StopWorker();
-    return absl::FailedPreconditionError(
-        response->failure().substr(Name(FailureKind::kCannotRun).size() + 2));
+    return FailedPrecondition(response->failure().substr(Name(FailureKind::kCannotRun).size() + 2));
   }
   // Such kernels leave the process in an unknown state, or are still running in it.
   const bool is_suspect =

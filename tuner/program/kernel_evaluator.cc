@@ -44,12 +44,11 @@ Result<std::unique_ptr<ComputeDevice>> SelectDevice(Devices devices, const std::
     }
     others.push_back(text);
   }
-  return absl::NotFoundError(
-      absl::StrCat("no device is called '", wanted, "'; there are ", absl::StrJoin(others, "; ")));
+  return NotFound("no device is called '", wanted, "'; there are ", absl::StrJoin(others, "; "));
 }
 
 bool IsIntact(absl::Span<const std::byte> zone) {
-  return std::all_of(zone.begin(), zone.end(), [](std::byte b) { return b == kGuard; });
+  return std::ranges::all_of(zone, [](std::byte b) { return b == kGuard; });
 }
 
 std::string Text(const Status& status) { return std::string(status.message()); }
@@ -60,7 +59,7 @@ Result<std::unique_ptr<KernelEvaluator>> KernelEvaluator::Create(const TunablePr
                                                                  const KernelDevices& devices) {
   const KernelPlan& plan = std::get<KernelPlan>(program.plan);
   Result<Devices> found = FindDevices(plan.language, devices);
-  if (!found.ok()) return absl::NotFoundError(found.status().message());
+  if (!found.ok()) return NotFound(found.status().message());
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<ComputeDevice> device,
                        SelectDevice(*std::move(found), plan.device));
   return std::unique_ptr<KernelEvaluator>(new KernelEvaluator(program, std::move(device)));
@@ -77,7 +76,7 @@ KernelEvaluator::KernelEvaluator(const TunableProgram& program,
 
 Result<v1::EvaluateResponse> KernelEvaluator::Evaluate(
     const v1::NamedConfiguration& configuration) {
-  if (!is_usable_) return absl::FailedPreconditionError("the device is not usable any more");
+  if (!is_usable_) return FailedPrecondition("the device is not usable any more");
   MDH_ASSIGN_OR_RETURN(const Configuration codes,
                        ConfigurationFromNamed(configuration, program_.study.parameters));
   try {
@@ -140,9 +139,8 @@ Result<FunctionLaunch> KernelEvaluator::Geometry(const Configuration& configurat
     (*launch.threads)[axis] = *local;
     if (plan_.language != v1::OPENCL) continue;
     if (*global % *local != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("local_size[", axis, "] = ", *local,
-                                                     " does not divide global_size[", axis,
-                                                     "] = ", *global));
+      return InvalidArgument("local_size[", axis, "] = ", *local, " does not divide global_size[",
+                             axis, "] = ", *global);
     }
     launch.blocks[axis] = *global / *local;
   }
@@ -223,9 +221,8 @@ Result<ArgumentContents> KernelEvaluator::ReadBuffers(const ArgumentContents& co
     const bool before = IsIntact(zones.first(guard));
     buffer.is_guarded = before && IsIntact(zones.last(guard));
     if (!buffer.is_guarded) {
-      damage = absl::OutOfRangeError(
-          absl::StrCat("it writes ", before ? "behind the end of" : "before the beginning of", " ",
-                       plan_.arguments[n].name));
+      damage = OutOfRange("it writes ", before ? "behind the end of" : "before the beginning of",
+                          " ", plan_.arguments[n].name);
     }
     results[n].assign(all.begin() + static_cast<ptrdiff_t>(guard),
                       all.end() - static_cast<ptrdiff_t>(guard));
@@ -249,7 +246,7 @@ v1::EvaluateResponse KernelEvaluator::Time(DeviceFunction& function, const Funct
     times_ns.push_back(*time_ns);
     for (size_t b = 0; b < buffers_.size(); ++b) buffers_[b].is_filled = !is_changed[b];
   }
-  std::sort(times_ns.begin(), times_ns.end());
+  std::ranges::sort(times_ns);
   const size_t middle = times_ns.size() / 2;
   return Evaluated(times_ns.size() % 2 == 1 ? times_ns[middle]
                                             : (times_ns[middle - 1] + times_ns[middle]) / 2);

@@ -20,8 +20,7 @@ Result<std::string> ReadContents(const std::string& folder, const std::string& f
   const std::string path = file.starts_with("/") ? file : absl::StrCat(folder, "/", file);
   Result<std::string> contents = ReadFileContents(path);
   if (contents.ok()) return contents;
-  return absl::InvalidArgumentError(
-      absl::StrCat("cannot read ", file, ": ", contents.status().message()));
+  return InvalidArgument("cannot read ", file, ": ", contents.status().message());
 }
 
 std::vector<std::byte> Bytes(const std::string& text) {
@@ -65,7 +64,7 @@ class Planner {
  private:
   Status PlanSource() {
     if (kernel_.language() != v1::OPENCL && kernel_.language() != v1::CUDA) {
-      return absl::InvalidArgumentError("kernel.language: must be OPENCL or CUDA");
+      return InvalidArgument("kernel.language: must be OPENCL or CUDA");
     }
     plan_.language = kernel_.language();
     plan_.source = kernel_.source();
@@ -75,10 +74,9 @@ class Planner {
       plan_.source = *std::move(source);
     }
     if (plan_.source.empty()) {
-      return absl::InvalidArgumentError("kernel: 'source' or 'source_file' is missing or empty");
+      return InvalidArgument("kernel: 'source' or 'source_file' is missing or empty");
     }
-    if (kernel_.function().empty())
-      return absl::InvalidArgumentError("kernel.function: is missing");
+    if (kernel_.function().empty()) return InvalidArgument("kernel.function: is missing");
     plan_.function = kernel_.function();
     return absl::OkStatus();
   }
@@ -95,8 +93,8 @@ class Planner {
     planned.name =
         argument.name().empty() ? absl::StrCat("argument ", number + 1) : argument.name();
     if (!argument.name().empty() && !names_.insert(argument.name()).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(field, ".name: there are two arguments called '", argument.name(), "'"));
+      return InvalidArgument(field, ".name: there are two arguments called '", argument.name(),
+                             "'");
     }
     const Result<ArgumentType> type = ArgumentTypeNamed(argument.type());
     MDH_RETURN_IF_ERROR(InField(absl::StrCat(field, ".type"), type.status()));
@@ -129,8 +127,7 @@ class Planner {
       case Content::CONTENT_NOT_SET:
         break;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, ": one of value, random, zeros, file and data is missing"));
+    return InvalidArgument(field, ": one of value, random, zeros, file and data is missing");
   }
 
   Status SetFormula(const std::string& field, const std::string& text,
@@ -151,28 +148,27 @@ class Planner {
     if (bytes > 0 && bytes % static_cast<size_t>(SizeBytes(argument.type)) == 0) {
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(absl::StrCat(field, ": ", bytes, " bytes are no elements of ",
-                                                   std::string(Name(argument.type))));
+    return InvalidArgument(field, ": ", bytes, " bytes are no elements of ",
+                           std::string(Name(argument.type)));
   }
 
   Status PlanGeometry() {
     const int dimensions = kernel_.global_size_size();
     if (dimensions < 1 || dimensions > 3) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kernel.global_size: has ", dimensions, " dimensions, it must have 1 to 3"));
+      return InvalidArgument("kernel.global_size: has ", dimensions,
+                             " dimensions, it must have 1 to 3");
     }
     const bool may_be_left_out = kernel_.language() == v1::OPENCL;
     if (kernel_.local_size_size() != dimensions &&
         !(may_be_left_out && kernel_.local_size_size() == 0)) {
-      return absl::InvalidArgumentError(absl::StrCat("kernel.local_size: has ",
-                                                     kernel_.local_size_size(),
-                                                     " dimensions, global_size has ", dimensions));
+      return InvalidArgument("kernel.local_size: has ", kernel_.local_size_size(),
+                             " dimensions, global_size has ", dimensions);
     }
     MDH_RETURN_IF_ERROR(ReadSizes("kernel.global_size", kernel_.global_size(), plan_.global_size));
     MDH_RETURN_IF_ERROR(ReadSizes("kernel.local_size", kernel_.local_size(), plan_.local_size));
     if (kernel_.shared_bytes().empty()) return absl::OkStatus();
     if (kernel_.language() != v1::CUDA) {
-      return absl::InvalidArgumentError("kernel.shared_bytes: is for CUDA only");
+      return InvalidArgument("kernel.shared_bytes: is for CUDA only");
     }
     MDH_ASSIGN_OR_RETURN(plan_.shared_bytes,
                          ReadFormula("kernel.shared_bytes", kernel_.shared_bytes(), kNumbers));
@@ -196,8 +192,7 @@ class Planner {
       if (plan_.arguments[n].name == name) return n;
       names.push_back(plan_.arguments[n].name);
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no buffer called '", name, "'", Suggestion(name, names)));
+    return InvalidArgument("there is no buffer called '", name, "'", Suggestion(name, names));
   }
 
   Status PlanExpectation(const v1::ExpectedBuffer& expected, const std::string& field) {
@@ -206,7 +201,7 @@ class Planner {
     const PlannedArgument& buffer = plan_.arguments[*argument];
     PlannedExpectation planned = {.argument = *argument, .tolerance = expected.tolerance()};
     if (!(expected.tolerance() >= 0) || !std::isfinite(expected.tolerance())) {
-      return absl::InvalidArgumentError(absl::StrCat(field, ".tolerance: must not be negative"));
+      return InvalidArgument(field, ".tolerance: must not be negative");
     }
     if (expected.tolerance() == 0) {
       planned.tolerance = buffer.type == ArgumentType::kFloat32 ? 1e-5 : 1e-12;
@@ -215,8 +210,8 @@ class Planner {
     const bool differs = buffer.content == ArgumentContent::kBytes && !planned.elements &&
                          planned.bytes.size() != buffer.bytes.size();
     if (differs) {
-      return absl::InvalidArgumentError(absl::StrCat(field, ": has ", planned.bytes.size(),
-                                                     " bytes, the buffer ", buffer.bytes.size()));
+      return InvalidArgument(field, ": has ", planned.bytes.size(), " bytes, the buffer ",
+                             buffer.bytes.size());
     }
     plan_.expected.push_back(std::move(planned));
     return absl::OkStatus();
@@ -244,8 +239,7 @@ class Planner {
       case Reference::REFERENCE_NOT_SET:
         break;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, ": one of elements, file and data is missing"));
+    return InvalidArgument(field, ": one of elements, file and data is missing");
   }
 
   // For names of which only the type matters.
@@ -278,8 +272,7 @@ class Planner {
     }
     MDH_ASSIGN_OR_RETURN(const ValueType type, CheckFormula(formula, names));
     if (type != ValueType::kInteger && type != ValueType::kReal) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("is no number but a ", std::string(Name(type))));
+      return InvalidArgument("is no number but a ", std::string(Name(type)));
     }
     return formula;
   }

@@ -1,7 +1,5 @@
 #include "tuner/program/program.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 
 Result<TunableProgram> TunableProgram::Create(const v1::ProgramSpec& spec,
@@ -21,7 +19,7 @@ Result<TunableProgram> TunableProgram::Create(const v1::ProgramSpec& spec,
     case v1::ProgramSpec::PROGRAM_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("'command' or 'kernel' is missing: how to run the program");
+  return InvalidArgument("'command' or 'kernel' is missing: how to run the program");
 }
 
 Result<std::map<std::string, std::string>> PlainValues(const StudyDefinition& study,

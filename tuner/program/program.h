@@ -4,7 +4,6 @@
 #include <map>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "core/base/status.h"
 #include "mdh/v1/program.pb.h"

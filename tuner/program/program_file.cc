@@ -1,10 +1,8 @@
 #include "tuner/program/program_file.h"
 
 #include <filesystem>
-#include <string>
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/program/file_contents.h"
 #include "tuner/program/spec_text.h"
 
@@ -12,9 +10,7 @@ namespace mdh {
 
 Result<ProgramFile> ReadProgramFile(const std::string& path) {
   const Result<std::string> text = ReadFileContents(path);
-  if (!text.ok()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", text.status().message()));
-  }
+  if (!text.ok()) return NotFound("cannot read ", path, ": ", text.status().message());
   ProgramFile file;
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

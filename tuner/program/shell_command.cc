@@ -34,7 +34,7 @@ struct Pipe {
 };
 
 Status Exhausted(std::string_view what) {
-  return absl::ResourceExhaustedError(absl::StrCat(std::string(what), ": ", std::strerror(errno)));
+  return ResourceExhausted(std::string(what), ": ", std::strerror(errno));
 }
 
 Result<Pipe> MakePipe() {
@@ -57,9 +57,8 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& more) {
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string text = *variable;
     const std::string name = text.substr(0, text.find('=') + 1);
-    const bool is_replaced = std::any_of(more.begin(), more.end(), [&](const std::string& other) {
-      return other.starts_with(name);
-    });
+    const bool is_replaced = std::ranges::any_of(
+        more, [&](const std::string& other) { return other.starts_with(name); });
     if (!is_replaced) variables.push_back(text);
   }
   return variables;

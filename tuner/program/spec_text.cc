@@ -5,7 +5,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -45,8 +44,7 @@ class Reader {
     if (message.GetDescriptor()->full_name() == "google.protobuf.Value") {
       return ReadValue(node, path, static_cast<google::protobuf::Value&>(message));
     }
-    if (!node.IsMap())
-      return Error(node, path, absl::StrCat("a map is expected, not ", KindOf(node)));
+    if (!node.IsMap()) return Error(node, path, "a map is expected, not ", KindOf(node));
     if (message.GetDescriptor()->full_name() == "google.protobuf.Struct") {
       return ReadStruct(node, path, static_cast<google::protobuf::Struct&>(message));
     }
@@ -58,10 +56,10 @@ class Reader {
   }
 
  private:
-  Status Error(const YAML::Node& node, const std::string& path, const std::string& what) const {
-    return absl::InvalidArgumentError(absl::StrCat(file_, ":", node.Mark().line + 1, ": ",
-                                                   path.empty() ? "" : absl::StrCat(path, ": "),
-                                                   what));
+  template <typename... Parts>
+  Status Error(const YAML::Node& node, const std::string& path, const Parts&... what) const {
+    return InvalidArgument(file_, ":", node.Mark().line + 1, ": ",
+                           path.empty() ? "" : absl::StrCat(path, ": "), what...);
   }
   void Remember(const YAML::Node& node, const std::string& path) {
     lines_[path] = node.Mark().line + 1;
@@ -96,8 +94,7 @@ class Reader {
       const FieldDescriptor* other =
           message.GetReflection()->GetOneofFieldDescriptor(message, oneof);
       if (other != nullptr) {
-        return Error(key, here,
-                     absl::StrCat("only one of this and '", other->name(), "' may be given"));
+        return Error(key, here, "only one of this and '", other->name(), "' may be given");
       }
     }
     Remember(key, here);
@@ -109,15 +106,13 @@ class Reader {
   // Of texts by texts; there are no others.
   Status ReadMap(const YAML::Node& node, const std::string& path, const FieldDescriptor& field,
                  Message& message) {
-    if (!node.IsMap())
-      return Error(node, path, absl::StrCat("a map is expected, not ", KindOf(node)));
+    if (!node.IsMap()) return Error(node, path, "a map is expected, not ", KindOf(node));
     std::set<std::string> seen;
     for (const auto& entry : node) {
       const std::string here = absl::StrCat(path, ".", entry.first.Scalar());
       if (!entry.first.IsScalar()) return Error(entry.first, path, "names are texts");
       if (!entry.second.IsScalar()) {
-        return Error(entry.second, here,
-                     absl::StrCat("a text is expected, not ", KindOf(entry.second)));
+        return Error(entry.second, here, "a text is expected, not ", KindOf(entry.second));
       }
       if (!seen.insert(entry.first.Scalar()).second)
         return Error(entry.first, here, "is given twice");
@@ -132,9 +127,7 @@ class Reader {
 
   Status ReadList(const YAML::Node& node, const std::string& path, const FieldDescriptor& field,
                   Message& message) {
-    if (!node.IsSequence()) {
-      return Error(node, path, absl::StrCat("a list is expected, not ", KindOf(node)));
-    }
+    if (!node.IsSequence()) return Error(node, path, "a list is expected, not ", KindOf(node));
     for (size_t n = 0; n < node.size(); ++n) {
       const std::string here = absl::StrCat(path, "[", n, "]");
       Remember(node[n], here);
@@ -145,7 +138,7 @@ class Reader {
         MDH_ASSIGN_OR_RETURN(std::string text, ReadText(node[n], here, field));
         message.GetReflection()->AddString(&message, &field, std::move(text));
       } else {
-        return absl::InternalError(absl::StrCat("no reader for ", field.full_name()));
+        return Internal("no reader for ", field.full_name());
       }
     }
     return absl::OkStatus();
@@ -164,7 +157,7 @@ class Reader {
     }
     const std::string text = node.IsScalar() ? node.Scalar() : "";
     const auto expected = [&](const std::string& what) {
-      return Error(node, path, absl::StrCat(what, " is expected, not ", KindOf(node)));
+      return Error(node, path, what, " is expected, not ", KindOf(node));
     };
     switch (field.cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
@@ -194,7 +187,7 @@ class Reader {
       case FieldDescriptor::CPPTYPE_ENUM:
         return ReadEnumerator(node, path, field, message);
       default:
-        return absl::InternalError(absl::StrCat("no reader for ", field.full_name()));
+        return Internal("no reader for ", field.full_name());
     }
   }
 
@@ -218,16 +211,13 @@ class Reader {
       }
       names.push_back(value->name());
     }
-    return Error(
-        node, path,
-        absl::StrCat("one of ", absl::StrJoin(names, ", "), " is expected, not ", KindOf(node)));
+    return Error(node, path, "one of ", absl::StrJoin(names, ", "), " is expected, not ",
+                 KindOf(node));
   }
 
   Result<std::string> ReadText(const YAML::Node& node, const std::string& path,
                                const FieldDescriptor& field) const {
-    if (!node.IsScalar()) {
-      return Error(node, path, absl::StrCat("a text is expected, not ", KindOf(node)));
-    }
+    if (!node.IsScalar()) return Error(node, path, "a text is expected, not ", KindOf(node));
     if (field.type() != FieldDescriptor::TYPE_BYTES) return node.Scalar();
     std::string bytes;
     if (!absl::Base64Unescape(node.Scalar(), &bytes)) {
@@ -286,15 +276,14 @@ Result<SpecLines> ReadSpecText(const std::string& file, const std::string& text,
   try {
     const YAML::Node root = YAML::Load(text);
     if (!root.IsMap()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(file, ":1: a map of fields is expected, not ", KindOf(root)));
+      return InvalidArgument(file, ":1: a map of fields is expected, not ", KindOf(root));
     }
     Reader reader(file);
     MDH_RETURN_IF_ERROR(reader.ReadMessage(root, "", message));
     return reader.lines();
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ":", error.mark.line + 1, ":", error.mark.column + 1, ": ", error.msg));
+    return InvalidArgument(file, ":", error.mark.line + 1, ":", error.mark.column + 1, ": ",
+                           error.msg);
   }
 }
 
@@ -304,13 +293,11 @@ Status WithLine(const Status& status, const std::string& file, const SpecLines& 
   // The longest beginning that is a field.
   for (size_t end = message.find(": "); end != std::string::npos && end > 0;) {
     const auto found = lines.find(message.substr(0, end));
-    if (found != lines.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(file, ":", found->second, ": ", message));
-    }
+    if (found != lines.end()) return InvalidArgument(file, ":", found->second, ": ", message);
     const size_t dot = message.find_last_of(".[", end - 1);
     end = dot == std::string::npos ? 0 : dot;
   }
-  return absl::InvalidArgumentError(absl::StrCat(file, ": ", message));
+  return InvalidArgument(file, ": ", message);
 }
 
 }  // namespace mdh

@@ -13,9 +13,8 @@ namespace mdh {
 namespace {
 
 Status UnknownName(const std::string& name, const std::vector<std::string>& names) {
-  return absl::InvalidArgumentError(absl::StrCat("{", name, "} is no parameter or definition",
-                                                 Suggestion(name, names),
-                                                 "; a { that is meant as such is written {{"));
+  return InvalidArgument("{", name, "} is no parameter or definition", Suggestion(name, names),
+                         "; a { that is meant as such is written {{");
 }
 
 // Between which quotes one is after a part of a command.
@@ -52,7 +51,7 @@ class ShellQuotes {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
              std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
     };
-    if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+    if (std::ranges::all_of(text, is_plain)) return text;
     return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
   }
 
@@ -78,13 +77,12 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text,
     }
     const size_t end = text.find('}', n);
     if (end == std::string_view::npos) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the { in column ", n + 1,
-                       " has no }; a { that is meant as such is written "
-                       "{{"));
+      return InvalidArgument("the { in column ", n + 1,
+                             " has no }; a { that is meant as such is written "
+                             "{{");
     }
     const std::string name(text.substr(n + 1, end - n - 1));
-    if (std::find(names.begin(), names.end(), name) == names.end()) return UnknownName(name, names);
+    if (std::ranges::find(names, name) == names.end()) return UnknownName(name, names);
     if (!plain.empty()) parsed.parts_.push_back({std::exchange(plain, ""), false});
     parsed.parts_.push_back({name, true});
     n = end;
@@ -94,8 +92,8 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text,
 }
 
 bool TextTemplate::Uses(std::string_view name) const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [&](const Part& part) { return part.is_name && part.text == name; });
+  return std::ranges::any_of(parts_,
+                             [&](const Part& part) { return part.is_name && part.text == name; });
 }
 
 std::string TextTemplate::Fill(const std::map<std::string, std::string>& texts) const {

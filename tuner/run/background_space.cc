@@ -15,8 +15,8 @@ BackgroundSpace::BackgroundSpace(const SearchTarget& target, std::launch when) :
   const Schedule* const schedule = target.schedule;
   fused_ = schedule == nullptr ? starts.front().fused : FusedUnder(*schedule, starts);
   const bool is_certain =
-      schedule != nullptr || std::all_of(starts.begin(), starts.end(),
-                                         [&](const auto& start) { return start.fused == fused_; });
+      schedule != nullptr ||
+      std::ranges::all_of(starts, [&](const auto& start) { return start.fused == fused_; });
   if (!is_certain) return;
   const auto build = [this] { return SpaceWith(fused_); };
   try {

@@ -4,7 +4,6 @@
 #include <future>
 
 #include "core/base/status.h"
-#include "core/decomposition/fuse_dimensions.h"
 #include "tuner/decompositions/mdh_space.h"
 #include "tuner/run/first_points.h"
 #include "tuner/run/trial_history.h"

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "tuner/process/clock.h"
-#include "tuner/run/trial_history.h"
 
 namespace mdh {
 namespace {
@@ -27,10 +26,9 @@ MeasureOptions RoundOptions(const TuningOptions& options, absl::Span<const Final
   measure.best_so_far_ns = 0;
   measure.precision = 0;
   measure.max_time_ns = 2 * measure.target_time_ns;
-  const bool is_long =
-      std::any_of(finalists.begin(), finalists.end(), [](const Finalist& finalist) {
-        return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
-      });
+  const bool is_long = std::ranges::any_of(finalists, [](const Finalist& finalist) {
+    return std::max(finalist.search_ns, finalist.expected_ns) > kLongCall;
+  });
   if (is_long) measure.min_repeats = 1;
   return measure;
 }
@@ -44,8 +42,7 @@ void Pause(int64_t ns, const std::atomic<bool>& cancelled) {
 
 // What disturbed one kernel of a turn may have disturbed the others unnoticed.
 void SpreadDisturbance(std::vector<Measurement>& turn) {
-  const bool is_disturbed =
-      std::any_of(turn.begin(), turn.end(), [](const Measurement& m) { return m.is_disturbed; });
+  const bool is_disturbed = std::ranges::any_of(turn, &Measurement::is_disturbed);
   for (Measurement& measurement : turn) measurement.is_disturbed |= is_disturbed;
 }
 
@@ -55,12 +52,10 @@ std::set<std::string> FasterThanRules(absl::Span<const Finalist> finalists,
                                       const InterleavedTimes& times, DefaultKernel& by_rules) {
   std::vector<std::string> identities;
   for (const Finalist& finalist : finalists) identities.push_back(IdentityOf(finalist.kernel));
-  const auto found = std::find(identities.begin(), identities.end(), by_rules.identity);
+  const auto found = std::ranges::find(identities, by_rules.identity);
   if (found == identities.end()) return {};
   const auto rules = static_cast<size_t>(found - identities.begin());
-  if (const int64_t time_ns = times.Final(rules).time_ns(); time_ns > 0) {
-    by_rules.time_ns = time_ns;
-  }
+  if (const int64_t time_ns = times.Final(rules).time_ns(); time_ns > 0) by_rules.time_ns = time_ns;
   std::set<std::string> faster;
   for (size_t k = 0; k < times.size(); ++k) {
     if (times.IsClearlyFaster(k, rules)) faster.insert(identities[k]);
@@ -95,8 +90,8 @@ Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
   std::vector<int64_t> search_ns;
   for (const Finalist& finalist : finalists) search_ns.push_back(finalist.search_ns);
   InterleavedTimes times(std::move(search_ns));
-  const bool is_first_look = std::all_of(finalists.begin(), finalists.end(),
-                                         [](const Finalist& f) { return f.search_ns == 0; });
+  const bool is_first_look =
+      std::ranges::all_of(finalists, [](const Finalist& f) { return f.search_ns == 0; });
   int64_t measured_since_ns = 0;  // the first round also compiles
   int64_t pause_ns = kFirstPause;
   for (size_t round = 0; round < kMostRounds && !cancelled; ++round) {
@@ -116,13 +111,13 @@ Result<InterleavedTimes> TakeTurns(Runner& runner, const TuningOptions& options,
     if (measured_since_ns == 0) measured_since_ns = NowNs();
     // At the deadline, or the caller's wish: part of a round says nothing, unless nothing else
     // does.
-    const bool is_cut = std::any_of(measured.begin(), measured.end(), WasCancelled);
+    const bool is_cut = std::ranges::any_of(measured, WasCancelled);
     if (is_cut && !(round == 0 && is_first_look)) break;
     if (KnowsDisturbanceRoughly(runner.device())) SpreadDisturbance(measured);
     for (size_t n = 0; n < open.size(); ++n) times.AddRound(open[n], measured[n]);
     if (is_cut) break;
   }
-  if (measured_since_ns == 0) return absl::CancelledError("cancelled");
+  if (measured_since_ns == 0) return Cancelled("cancelled");
   return times;
 }
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "codegen/program/kernel.h"

@@ -96,7 +96,7 @@ std::vector<StartPoint> FirstPoints(const SearchTarget& target,
 
 bool IsOfSameSizes(const SearchTarget& target, const std::vector<StartPoint>& given,
                    const StartPoint& point) {
-  if (std::find(given.begin(), given.end(), point) == given.end()) return false;
+  if (std::ranges::find(given, point) == given.end()) return false;
   const std::vector<Dimension>& dimensions = target.expression.dimensions();
   return point.sizes.empty() ||
          std::equal(point.sizes.begin(), point.sizes.end(), dimensions.begin(),

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <utility>
 
 #include "tuner/measure/trial/verdict.h"
 
@@ -39,7 +38,7 @@ int64_t InterleavedTimes::Kernel::settled_ns() const {
   for (const Round& round : rounds) {
     if (round.counts()) fastest.push_back(round.fastest_ns);
   }
-  std::sort(fastest.begin(), fastest.end());
+  std::ranges::sort(fastest);
   for (size_t r = 0; r + kAgreeing <= fastest.size(); ++r) {
     if (AsDouble(fastest[r + kAgreeing - 1]) <= kAgreement * AsDouble(fastest[r])) {
       return fastest[r];
@@ -72,8 +71,8 @@ void InterleavedTimes::AddRound(size_t kernel, const Measurement& round) {
   timed.latest = round;
   timed.latest.compile_ns = compile_ns;
   if (timed.has_failed() || round.times_ns.empty()) return;
-  timed.rounds.push_back({*std::min_element(round.times_ns.begin(), round.times_ns.end()),
-                          round.time_ns(), round.is_disturbed, round.times_ns});
+  timed.rounds.push_back({*std::ranges::min_element(round.times_ns), round.time_ns(),
+                          round.is_disturbed, round.times_ns});
 }
 
 bool InterleavedTimes::IsClearlyFaster(size_t kernel, size_t other) const {
@@ -131,20 +130,17 @@ Measurement InterleavedTimes::Final(size_t kernel) const {
   }
   final.times_ns.clear();
   if (agreeing.empty()) {
-    const auto fastest = std::min_element(
-        timed.rounds.begin(), timed.rounds.end(),
-        [](const Round& a, const Round& b) { return a.fastest_ns < b.fastest_ns; });
+    const auto fastest = std::ranges::min_element(timed.rounds, {}, &Round::fastest_ns);
     for (const Round& round : timed.rounds) {
-      std::copy_if(round.times_ns.begin(), round.times_ns.end(), std::back_inserter(final.times_ns),
-                   [&](int64_t time_ns) {
-                     return AsDouble(time_ns) <= kAgreement * AsDouble(fastest->fastest_ns);
-                   });
+      std::ranges::copy_if(round.times_ns, std::back_inserter(final.times_ns),
+                           [&](int64_t time_ns) {
+                             return AsDouble(time_ns) <= kAgreement * AsDouble(fastest->fastest_ns);
+                           });
     }
     return final;
   }
   // A round in which few calls were undisturbed says less than one in which most were.
-  std::stable_sort(agreeing.begin(), agreeing.end(),
-                   [](const Round& a, const Round& b) { return a.median_ns < b.median_ns; });
+  std::ranges::stable_sort(agreeing, {}, &Round::median_ns);
   agreeing.resize(std::max(std::min(agreeing.size(), kAgreeing), (agreeing.size() + 1) / 2));
   for (const Round& round : agreeing) {
     final.times_ns.insert(final.times_ns.end(), round.times_ns.begin(), round.times_ns.end());

@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
@@ -23,16 +22,16 @@ namespace {
 Result<Kernel> GenerateKernelOf(const Pipeline& pipeline, const Partition& partition,
                                 const DeviceDescription& device,
                                 const PipelineParameters& parameters) {
-  if (parameters.steps.empty()) return absl::InvalidArgumentError("there are no parameters");
+  if (parameters.steps.empty()) return InvalidArgument("there are no parameters");
   MDH_ASSIGN_OR_RETURN(const SystemModel model,
                        SystemModelNamed(parameters.steps.front().system_model));
   if (model.kind != device.kind) {
-    return absl::InvalidArgumentError("the parameters are for another kind of device");
+    return InvalidArgument("the parameters are for another kind of device");
   }
   for (const TuningParameters& step : parameters.steps) {
     if (step.system_model == model.name) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the steps have parameters for '", model.name,
-                                                   "' and '", step.system_model, "'"));
+    return InvalidArgument("the steps have parameters for '", model.name, "' and '",
+                           step.system_model, "'");
   }
   return GeneratePipelineKernel(partition.pipeline, model, device, parameters.steps,
                                 parameters.groups,
@@ -75,8 +74,8 @@ class Candidates {
       const int64_t time_ns = TimeOf(candidate.second);
       return std::pair(time_ns == 0, time_ns);
     };
-    std::stable_sort(fused.begin(), fused.end(),
-                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(fused,
+                             [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     int taken = 0;
     for (const auto& [partition, steps] : fused) {
       if (taken == options_.most_fused) break;
@@ -120,7 +119,7 @@ class Candidates {
   }
 
   static Status NothingIsLeft() {
-    return absl::FailedPreconditionError("no way to compute the pipeline keeps to the schedule");
+    return FailedPrecondition("no way to compute the pipeline keeps to the schedule");
   }
 
   bool Keeps(const PipelineParameters& parameters) const {
@@ -171,9 +170,8 @@ class Candidates {
   }
 
   static bool IsIn(const std::vector<JointGroup>& groups, int step) {
-    return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
-      return step >= group.first && step <= group.last;
-    });
+    return std::ranges::any_of(
+        groups, [&](const JointGroup& group) { return step >= group.first && step <= group.last; });
   }
 
   bool AddWithMore(const Partition& partition, const std::vector<KnownStep>& steps) {
@@ -306,8 +304,7 @@ Result<ConfiguredPipeline> ConfigurePipeline(const Pipeline& pipeline,
                                              const PipelineParameters& parameters) {
   std::optional<Partition> partition = PartitionWith(pipeline, parameters.edges);
   if (!partition) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no partition of pipeline '", pipeline.name(), "' has such edges"));
+    return InvalidArgument("no partition of pipeline '", pipeline.name(), "' has such edges");
   }
   MDH_ASSIGN_OR_RETURN(Kernel kernel, GenerateKernelOf(pipeline, *partition, device, parameters));
   return ConfiguredPipeline{*std::move(partition), std::move(kernel)};

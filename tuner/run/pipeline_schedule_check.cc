@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/said_pipeline.h"
 #include "core/expression/canonical.h"
@@ -65,7 +64,7 @@ class PipelineCheck {
     }
     for (PipelineParameters& tried :
          JointCandidates(partition, schedule_.model(), device_, numerics_)) {
-      const bool is_new = std::find(ways.begin(), ways.end(), tried.groups) == ways.end();
+      const bool is_new = std::ranges::find(ways, tried.groups) == ways.end();
       if (!is_new || !schedule_.AllowsGroups(partition.pipeline, tried.groups).ok()) continue;
       ways.push_back(std::move(tried.groups));
     }
@@ -86,10 +85,9 @@ class PipelineCheck {
     }
     Count product = 1;
     for (size_t s = 0; s < steps->size() && product > 0; ++s) {
-      const bool is_in_group =
-          std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
-            return static_cast<int>(s) >= group.first && static_cast<int>(s) <= group.last;
-          });
+      const bool is_in_group = std::ranges::any_of(groups, [&](const JointGroup& group) {
+        return static_cast<int>(s) >= group.first && static_cast<int>(s) <= group.last;
+      });
       // Steps of groups are as rules have them.
       const Schedule& step = (*steps)[s];
       if ((is_in_group && step.is_free()) || step.expression().is_empty()) continue;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/finalists.h"
@@ -25,9 +24,9 @@ Status SetProblem(Runner& runner, const Pipeline& pipeline, const TuningOptions&
   const bool is_late =
       absl::IsCancelled(set) && !cancelled && deadline_ns > 0 && NowNs() > deadline_ns;
   if (!is_late && !absl::IsDeadlineExceeded(set)) return set;
-  return absl::DeadlineExceededError(absl::StrCat(
+  return DeadlineExceeded(
       "the budget is too short for '", pipeline.name(), "': ",
-      is_late ? "its inputs and what results are compared with were not there" : set.message()));
+      is_late ? "its inputs and what results are compared with were not there" : set.message());
 }
 
 int64_t FasterOf(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -41,17 +40,17 @@ bool NothingWasMeasured(const InterleavedTimes& times) {
 
 Status AllFailed(const Pipeline& pipeline, const PipelineTurns& turns) {
   const MeasuredPipeline& first = turns.measured.front();
-  if (std::all_of(turns.measured.begin(), turns.measured.end(),
-                  [](const MeasuredPipeline& m) { return WasCancelled(m.measurement); })) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "the budget is too short for '", pipeline.name(), "': no whole kernel was measured"));
+  if (std::ranges::all_of(turns.measured,
+                          [](const MeasuredPipeline& m) { return WasCancelled(m.measurement); })) {
+    return DeadlineExceeded("the budget is too short for '", pipeline.name(),
+                            "': no whole kernel was measured");
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
-                   "' is right; that of '",
-                   Describe(pipeline, first.candidate.partition, first.candidate.parameters.groups),
-                   "' ended with '", std::string(Name(first.measurement.outcome)),
-                   "': ", first.measurement.reason));
+  return FailedPrecondition(
+      "none of ", turns.measured.size(), " kernels of pipeline '", pipeline.name(),
+      "' is right; that of '",
+      Describe(pipeline, first.candidate.partition, first.candidate.parameters.groups),
+      "' ended with '", std::string(Name(first.measurement.outcome)),
+      "': ", first.measurement.reason);
 }
 
 }  // namespace
@@ -99,7 +98,7 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
     runner.SetDeadline(NowNs() + kLeastForTurnsOfSmall);
     MDH_ASSIGN_OR_RETURN(times, take_turns());
   }
-  if (cancelled) return absl::CancelledError("cancelled");
+  if (cancelled) return Cancelled("cancelled");
   PipelineTurns turns;
   turns.default_ns = times.Final(0).time_ns();
   bool is_unfused_disturbed = false;
@@ -112,13 +111,13 @@ Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
     }
     turns.measured.push_back({std::move(candidates[c]), std::move(measurement)});
   }
-  std::stable_sort(turns.measured.begin(), turns.measured.end(),
-                   [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
-                     const auto rank = [](const MeasuredPipeline& m) {
-                       return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
-                     };
-                     return rank(a) < rank(b);
-                   });
+  std::ranges::stable_sort(
+      turns.measured, [](const MeasuredPipeline& a, const MeasuredPipeline& b) {
+        const auto rank = [](const MeasuredPipeline& m) {
+          return std::pair(m.measurement.time_ns() == 0, m.measurement.time_ns());
+        };
+        return rank(a) < rank(b);
+      });
   if (turns.best().measurement.time_ns() == 0) return AllFailed(pipeline, turns);
   turns.measured.front().measurement.is_disturbed |= is_unfused_disturbed;
   return turns;

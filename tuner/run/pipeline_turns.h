@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "tuner/measure/results/measurement.h"
 #include "tuner/run/pipeline_candidates.h"

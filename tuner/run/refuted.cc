@@ -8,7 +8,7 @@ constexpr const char* kRefuted = "mdh.refuted";
 }  // namespace
 
 Status Refuted(const std::string& why) {
-  Status status = absl::FailedPreconditionError(why);
+  Status status = FailedPrecondition(why);
   status.SetPayload(kRefuted, absl::Cord());
   return status;
 }

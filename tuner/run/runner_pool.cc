@@ -66,8 +66,7 @@ Status RunnerPool::SetProblem(const Expression& expression, uint64_t seed,
     }
   }
   for (std::thread& thread : threads) thread.join();
-  const bool is_any_left = std::any_of(statuses.begin(), statuses.end(),
-                                       [](const Status& status) { return status.ok(); });
+  const bool is_any_left = std::ranges::any_of(statuses, &Status::ok);
   // What every runner says is about the problem, not about the runners.
   if (!is_any_left) return statuses.front();
   for (size_t n = 0; n < members_.size(); ++n) {
@@ -101,11 +100,10 @@ void RunnerPool::Submit(int64_t number, Kernel kernel, const MeasureOptions& opt
 
 Result<Runner::Finished> RunnerPool::Next() {
   absl::MutexLock lock(&mutex_);
-  if (unfinished_ == 0) return absl::FailedPreconditionError("no kernel was submitted");
+  if (unfinished_ == 0) return FailedPrecondition("no kernel was submitted");
   const auto can_tell = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !finished_.empty() ||
-           std::all_of(members_.begin(), members_.end(),
-                       [](const auto& member) { return member->is_left_out; });
+           std::ranges::all_of(members_, [](const auto& member) { return member->is_left_out; });
   };
   mutex_.Await(absl::Condition(&can_tell));
   if (finished_.empty()) {
@@ -142,8 +140,8 @@ Runner* RunnerPool::idle() {
     return nullptr;
   };
   const auto can_tell = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return find() != nullptr || std::all_of(members_.begin(), members_.end(),
-                                            [](const auto& member) { return member->is_left_out; });
+    return find() != nullptr ||
+           std::ranges::all_of(members_, [](const auto& member) { return member->is_left_out; });
   };
   mutex_.Await(absl::Condition(&can_tell));
   return find();
@@ -157,8 +155,8 @@ void RunnerPool::LeaveOut(Runner* runner, const Status& why) {
 
 int RunnerPool::count() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return static_cast<int>(std::count_if(members_.begin(), members_.end(),
-                                        [](const auto& member) { return !member->is_left_out; }));
+  return static_cast<int>(
+      std::ranges::count_if(members_, [](const auto& member) { return !member->is_left_out; }));
 }
 
 Status RunnerPool::last_error() const {

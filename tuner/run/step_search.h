@@ -67,17 +67,14 @@ class StepSearch {
   void Learn(const Design& design, double cost) {
     asked_.insert(knowledge_.text(design));
     Known known{design, cost, knowledge_.expected(design).value_or(cost), false, {}};
-    const auto at = std::upper_bound(known_.begin(), known_.end(), cost,
-                                     [](double c, const Known& k) { return c < k.cost; });
-    known_.insert(at, std::move(known));
+    known_.insert(std::ranges::upper_bound(known_, cost, {}, &Known::cost), std::move(known));
   }
 
   // Whether there is no design left, or none has helped for long.
   bool is_done() const {
     if (HasGivenUp()) return true;
-    const bool has_neighbours = std::any_of(known_.begin(), known_.end(), [](const Known& known) {
-      return !known.is_expanded || !known.neighbours.empty();
-    });
+    const bool has_neighbours = std::ranges::any_of(
+        known_, [](const Known& known) { return !known.is_expanded || !known.neighbours.empty(); });
     return next_ranked_ == ranked_.size() && under_way_ == 0 && !has_neighbours;
   }
   // Of the fastest one that is known; nullopt: none is.
@@ -135,8 +132,8 @@ class StepSearch {
       const std::optional<double> cost = knowledge_.expected(next);
       if (cost.has_value()) known->neighbours.emplace_back(*cost, std::move(next));
     }
-    std::stable_sort(known->neighbours.begin(), known->neighbours.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::stable_sort(known->neighbours,
+                             [](const auto& a, const auto& b) { return a.first > b.first; });
   }
 
   std::optional<Design> NextNeighbour() {

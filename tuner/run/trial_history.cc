@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -29,7 +28,7 @@ std::string IdentityOf(const Kernel& kernel) {
 
 int64_t SearchTime(const Measurement& measurement) {
   if (measurement.outcome != TrialOutcome::kOk || measurement.times_ns.empty()) return 0;
-  return *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end());
+  return *std::ranges::min_element(measurement.times_ns);
 }
 
 bool WasCancelled(const Measurement& measurement) {
@@ -46,10 +45,9 @@ bool IsLack(TrialOutcome outcome) {
 
 void SortBy(const std::function<int64_t(const Measurement&)>& time,
             std::vector<Candidate>& candidates) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](const Candidate& a, const Candidate& b) {
-                     return time(a.measurement) < time(b.measurement);
-                   });
+  std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    return time(a.measurement) < time(b.measurement);
+  });
 }
 
 }  // namespace
@@ -101,10 +99,9 @@ const Measurement* TrialHistory::MeasurementOf(const std::string& identity) cons
 }
 
 bool TrialHistory::IsAmongBest(const Kernel& kernel) const {
-  return std::any_of(best_.begin(), best_.end(),
-                     [identity = IdentityOf(kernel)](const Candidate& candidate) {
-                       return IdentityOf(candidate.kernel) == identity;
-                     });
+  return std::ranges::any_of(best_, [identity = IdentityOf(kernel)](const Candidate& candidate) {
+    return IdentityOf(candidate.kernel) == identity;
+  });
 }
 
 void TrialHistory::AddKept() {
@@ -150,15 +147,14 @@ Status TrialHistory::Replace(std::vector<Measurement> finals) {
   const bool is_lack = remaining.empty() && !lacking.empty();
   best_ = is_lack ? std::move(lacking) : std::move(remaining);
   SortBy(&Measurement::time_ns, best_);
-  return is_lack ? absl::UnavailableError(lack) : absl::OkStatus();
+  return is_lack ? Unavailable(lack) : absl::OkStatus();
 }
 
 void TrialHistory::PreferIfUnsettled(const std::string& identity,
                                      const std::set<std::string>& faster) {
   if (best_.empty() || !best_.front().measurement.is_disturbed) return;
-  const auto preferred = std::find_if(best_.begin(), best_.end(), [&](const Candidate& candidate) {
-    return IdentityOf(candidate.kernel) == identity;
-  });
+  const auto preferred = std::ranges::find_if(
+      best_, [&](const Candidate& candidate) { return IdentityOf(candidate.kernel) == identity; });
   // Others only lengthen times: what is faster than a settled one although they lengthened it, is.
   if (preferred == best_.end() || !preferred->measurement.is_disturbed) return;
   const auto first = std::find_if(best_.begin(), preferred, [&](const Candidate& candidate) {
@@ -169,12 +165,11 @@ void TrialHistory::PreferIfUnsettled(const std::string& identity,
 
 Status TrialHistory::CheckThatSomethingIsValid(const std::string& expression) const {
   if (!best_.empty()) return absl::OkStatus();
-  const auto commonest =
-      std::max_element(reasons_.begin(), reasons_.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  return absl::FailedPreconditionError(absl::StrCat(
+  const auto commonest = std::ranges::max_element(
+      reasons_, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return FailedPrecondition(
       "none of ", trials_, " configurations of ", expression, " was valid",
-      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first)));
+      commonest == reasons_.end() ? "" : absl::StrCat("; most often: ", commonest->first));
 }
 
 }  // namespace mdh

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <optional>
 
-#include "tuner/process/clock.h"
 #include "tuner/run/finalists.h"
 
 namespace mdh {

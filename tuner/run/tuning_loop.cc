@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <utility>
-#include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "codegen/generate_kernel.h"
@@ -144,7 +141,7 @@ class TuningRun {
   }
 
   Status BudgetTooShort(const std::string& why) const {
-    return absl::DeadlineExceededError(
+    return DeadlineExceeded(
         absl::StrFormat("the budget is too short for '%s': %s after %.1f s; no kernel was measured",
                         expression_.name(), why, static_cast<double>(budget_.elapsed_ns()) * 1e-9));
   }
@@ -403,7 +400,7 @@ class TuningRun {
   Status CheckThatSomethingIsValid() const {
     const Status status = history_.CheckThatSomethingIsValid(expression_.name());
     if (!status.ok() && cancelled_) {
-      return absl::CancelledError("cancelled before any configuration was measured");
+      return Cancelled("cancelled before any configuration was measured");
     }
     if (history_.trials() == 0 && IsLate()) return BudgetTooShort("nothing had been measured");
     return status;
@@ -479,12 +476,12 @@ Result<TuningResult> Tune(const Expression& expression, absl::Span<Runner* const
                           const TuningOptions& options,
                           const std::function<void(const TuningProgress&)>& on_trial,
                           const std::atomic<bool>& cancelled) {
-  if (runners.empty()) return absl::InvalidArgumentError("tuning needs a device");
+  if (runners.empty()) return InvalidArgument("tuning needs a device");
   for (const Runner* runner : runners) {
     if (runner->device().Fingerprint() == runners.front()->device().Fingerprint()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("devices that tune together must be alike: ", runners.front()->device().name,
-                     " and ", runner->device().name, " are not"));
+    return InvalidArgument(
+        "devices that tune together must be alike: ", runners.front()->device().name, " and ",
+        runner->device().name, " are not");
   }
   return TuningRun(expression, runners, options, on_trial, cancelled).Run();
 }

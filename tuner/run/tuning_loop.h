@@ -11,7 +11,6 @@
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "core/decomposition/tuning_parameters.h"
-#include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 #include "core/schedule/schedule.h"

@@ -1,7 +1,5 @@
 #include "tuner/run/unit_search.h"
 
-#include <string>
-
 #include "codegen/choose/unit_moves.h"
 #include "codegen/choose/unit_variants.h"
 

@@ -134,9 +134,9 @@ bool AbortCondition::Node::Holds(const SearchProgress& progress) const {
       return Stagnates(progress, number, progress.evaluations - count,
                        [](const SearchProgress::Improvement& at) { return at.evaluations; });
     case Kind::kAnd:
-      return std::all_of(operands.begin(), operands.end(), holds);
+      return std::ranges::all_of(operands, holds);
     case Kind::kOr:
-      return std::any_of(operands.begin(), operands.end(), holds);
+      return std::ranges::any_of(operands, holds);
   }
   return false;
 }
@@ -174,14 +174,10 @@ bool AbortCondition::Node::Implies(const Node& other) const {
   const auto implies = [&other](const AbortCondition& operand) {
     return Of(operand).Implies(other);
   };
-  if (kind == Kind::kOr) return std::all_of(operands.begin(), operands.end(), implies);
-  if (other.kind == Kind::kAnd) {
-    return std::all_of(other.operands.begin(), other.operands.end(), implied);
-  }
-  if (kind == Kind::kAnd && std::any_of(operands.begin(), operands.end(), implies)) return true;
-  if (other.kind == Kind::kOr) {
-    return std::any_of(other.operands.begin(), other.operands.end(), implied);
-  }
+  if (kind == Kind::kOr) return std::ranges::all_of(operands, implies);
+  if (other.kind == Kind::kAnd) return std::ranges::all_of(other.operands, implied);
+  if (kind == Kind::kAnd && std::ranges::any_of(operands, implies)) return true;
+  if (other.kind == Kind::kOr) return std::ranges::any_of(other.operands, implied);
   return kind != Kind::kAnd && LeafImplies(other);
 }
 

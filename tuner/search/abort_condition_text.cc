@@ -96,8 +96,8 @@ class Parser {
       if (!next_is_useless && !other.Implies(next)) continue;
       const AbortCondition& useless = next_is_useless ? next : other;
       const AbortCondition& first = next_is_useless ? other : next;
-      return Error(at, absl::StrCat("'", useless.ToText(), "' never decides, because '",
-                                    first.ToText(), "' holds no later"));
+      return Error(at, "'", useless.ToText(), "' never decides, because '", first.ToText(),
+                   "' holds no later");
     }
     return absl::OkStatus();
   }
@@ -123,7 +123,7 @@ class Parser {
         {"cost", &Parser::Cost}};
     const auto one = kOfOne.find(name);
     if (one == kOfOne.end() && name != "speedup") {
-      return Error(at, absl::StrCat("unknown condition '", name, "'; there are ", kConditions));
+      return Error(at, "unknown condition '", name, "'; there are ", kConditions);
     }
     if (!Symbol("(")) return Expected(absl::StrCat("'(' after ", name));
     MDH_ASSIGN_OR_RETURN(const Number first, TakeNumber());
@@ -177,7 +177,7 @@ class Parser {
 
   Status CheckNoUnit(const Number& number) const {
     if (number.unit.empty()) return absl::OkStatus();
-    return Error(number.at, absl::StrCat("a number without '", number.unit, "' is expected"));
+    return Error(number.at, "a number without '", number.unit, "' is expected");
   }
 
   Status CheckPositive(const Number& number) const {
@@ -269,12 +269,12 @@ class Parser {
     SkipSpace();
     const std::string found = next_ < text_.size() ? absl::StrCat("'", text_.substr(next_, 1), "'")
                                                    : std::string("the end");
-    return Error(next_, absl::StrCat("expected ", what, ", found ", found));
+    return Error(next_, "expected ", what, ", found ", found);
   }
 
-  static Status Error(size_t at, absl::string_view message) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("abort condition, column ", at + 1, ": ", message));
+  template <typename... Parts>
+  static Status Error(size_t at, const Parts&... message) {
+    return InvalidArgument("abort condition, column ", at + 1, ": ", message...);
   }
 
   absl::string_view text_;
@@ -285,9 +285,8 @@ class Parser {
 
 Result<AbortCondition> AbortCondition::Parse(std::string_view text) {
   if (text.size() > kMaxLength) {
-    return absl::InvalidArgumentError(absl::StrCat("abort condition, column ", kMaxLength + 1,
-                                                   ": the text is longer than ", kMaxLength,
-                                                   " characters"));
+    return InvalidArgument("abort condition, column ", kMaxLength + 1, ": the text is longer than ",
+                           kMaxLength, " characters");
   }
   return Parser(absl::string_view(text.data(), text.size())).Parse();
 }

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "tuner/search/technique_comparison.h"
@@ -73,7 +72,7 @@ std::string Line(const Panel& panel, const TechniqueResult& result, double quant
                  bool is_backwards) {
   std::string points;
   std::vector<int64_t> evaluations = PointsOf(result.evaluations());
-  if (is_backwards) std::reverse(evaluations.begin(), evaluations.end());
+  if (is_backwards) std::ranges::reverse(evaluations);
   for (const int64_t at : evaluations) {
     absl::StrAppendFormat(&points, "%s%.1f,%.1f", points.empty() ? "" : " ",
                           panel.X(static_cast<double>(at)),

@@ -1,5 +1,4 @@
 // Compared techniques for people and as JSON.
-#include <algorithm>
 #include <cmath>
 #include <string>
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "tuner/search/techniques/search_technique.h"

@@ -1,6 +1,5 @@
 #include "tuner/search/range_text.h"
 
-#include <optional>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -20,10 +19,10 @@ constexpr absl::string_view kPermutations = "permutations of ";
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 Status Malformed(absl::string_view text) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text,
-                   "' is no range; there are FIRST..LAST, FIRST..LAST step STEP, {VALUE, ...} and "
-                   "permutations of \"ITEM\", ..."));
+  return InvalidArgument(
+      "'", text,
+      "' is no range; there are FIRST..LAST, FIRST..LAST step STEP, {VALUE, ...} and "
+      "permutations of \"ITEM\", ...");
 }
 
 // Splits at commas outside of quotes.

@@ -16,23 +16,20 @@ namespace {
 using Row = RecordedCosts::Row;
 
 Status CheckRows(const SearchSpace& space, const std::vector<Row>& rows) {
-  if (rows.empty()) return absl::InvalidArgumentError("there are no costs");
+  if (rows.empty()) return InvalidArgument("there are no costs");
   if (static_cast<int64_t>(rows.size()) > RecordedCosts::kMaxRows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are more than ", RecordedCosts::kMaxRows, " rows"));
+    return InvalidArgument("there are more than ", RecordedCosts::kMaxRows, " rows");
   }
   absl::flat_hash_set<Configuration> seen;
   for (const Row& row : rows) {
     if (row.configuration.size() != space.parameters().size() ||
         !space.Contains(row.configuration)) {
-      return absl::InvalidArgumentError("a recorded configuration is not in the space");
+      return InvalidArgument("a recorded configuration is not in the space");
     }
     const std::string text = space.ToText(row.configuration);
-    if (!seen.insert(row.configuration).second) {
-      return absl::InvalidArgumentError(absl::StrCat("recorded twice: ", text));
-    }
+    if (!seen.insert(row.configuration).second) return InvalidArgument("recorded twice: ", text);
     if (row.cost && !std::isfinite(*row.cost)) {
-      return absl::InvalidArgumentError(absl::StrCat("the cost is not finite: ", text));
+      return InvalidArgument("the cost is not finite: ", text);
     }
   }
   return absl::OkStatus();
@@ -86,7 +83,7 @@ Result<RecordedCosts> RecordedCosts::Create(std::string name, const SearchSpace&
     MDH_ASSIGN_OR_RETURN(
         recorded,
         SearchSpace::Create(space.parameters(), BeginningsOf(space.parameters(), rows), options));
-    if (recorded.is_lazy()) return absl::InvalidArgumentError("there are too many rows");
+    if (recorded.is_lazy()) return InvalidArgument("there are too many rows");
   }
   std::vector<Cost> costs(rows.size());
   for (const Row& row : rows) costs[*recorded.SmallIndexOf(row.configuration)] = row.cost;

@@ -1,4 +1,5 @@
 // The file format of recorded costs.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -32,10 +33,8 @@ std::string CostText(const Cost& cost) {
 
 bool HasPredicate(const Formula& formula) {
   if (formula.op() == FormulaOp::kPredicate) return true;
-  for (const Formula& operand : formula.operands()) {
-    if (HasPredicate(operand)) return true;
-  }
-  return false;
+  return std::ranges::any_of(formula.operands(),
+                             [&](const Formula& operand) { return HasPredicate(operand); });
 }
 
 class Reader {
@@ -43,9 +42,7 @@ class Reader {
   explicit Reader(absl::string_view text) : rest_(text) {}
 
   Result<RecordedCosts> Read() {
-    if (!NextLine() || line_ != kFirstLine) {
-      return Error(absl::StrCat("'", kFirstLine, "' is expected"));
-    }
+    if (!NextLine() || line_ != kFirstLine) return Error("'", kFirstLine, "' is expected");
     MDH_RETURN_IF_ERROR(ReadHeader());
     const Result<SearchSpace> space =
         SearchSpace::Create(parameters_, constraints_, {.order = ParameterOrder::kDeclared});
@@ -53,14 +50,12 @@ class Reader {
     MDH_RETURN_IF_ERROR(CheckCount(*space));
     std::vector<RecordedCosts::Row> rows;
     while (NextLine()) {
-      if (static_cast<int64_t>(rows.size()) == count_) {
-        return Error(absl::StrCat("more than ", count_, " rows"));
-      }
+      if (static_cast<int64_t>(rows.size()) == count_) return Error("more than ", count_, " rows");
       MDH_ASSIGN_OR_RETURN(RecordedCosts::Row row, ReadRow(*space, rows.size()));
       rows.push_back(std::move(row));
     }
     if (static_cast<int64_t>(rows.size()) < count_) {
-      return Error(absl::StrCat("the file ends after ", rows.size(), " of ", count_, " rows"));
+      return Error("the file ends after ", rows.size(), " of ", count_, " rows");
     }
     Result<RecordedCosts> costs = RecordedCosts::Create(name_, *space, std::move(rows));
     if (!costs.ok()) return Error(costs.status().message());
@@ -99,11 +94,9 @@ class Reader {
             count_ <= RecordedCosts::kMaxRows) {
           return absl::OkStatus();
         }
-        return Error(absl::StrCat("'rows all N' or 'rows some N' is expected, N 1 to ",
-                                  RecordedCosts::kMaxRows));
+        return Error("'rows all N' or 'rows some N' is expected, N 1 to ", RecordedCosts::kMaxRows);
       } else {
-        return Error(absl::StrCat("'", keyword,
-                                  "' is unknown; there are name, parameter, constraint and rows"));
+        return Error("'", keyword, "' is unknown; there are name, parameter, constraint and rows");
       }
     }
     return Error("the file ends before 'rows'");
@@ -120,8 +113,7 @@ class Reader {
   Status CheckCount(const SearchSpace& space) const {
     if (space.is_lazy()) return Error("the space is too large to have indices");
     if (is_all_ && space.count() != Count(static_cast<signed long>(count_))) {
-      return Error(
-          absl::StrCat("the space has ", space.count().get_str(), " configurations, not ", count_));
+      return Error("the space has ", space.count().get_str(), " configurations, not ", count_);
     }
     return absl::OkStatus();
   }
@@ -137,18 +129,15 @@ class Reader {
       }
       index = Count(digits);
       if (index >= space.count()) {
-        return Error(
-            absl::StrCat("the space has only ", space.count().get_str(), " configurations"));
+        return Error("the space has only ", space.count().get_str(), " configurations");
       }
-      if (!indices_.insert(index).second) {
-        return Error(absl::StrCat("index ", digits, " is repeated"));
-      }
+      if (!indices_.insert(index).second) return Error("index ", digits, " is repeated");
     }
     row.configuration = space.At(index);
     if (line_ == "-") return row;
     double cost = 0;
     if (!absl::SimpleAtod(line_, &cost) || !std::isfinite(cost)) {
-      return Error(absl::StrCat("'", line_, "' is no cost"));
+      return Error("'", line_, "' is no cost");
     }
     row.cost = cost;
     return row;
@@ -162,8 +151,9 @@ class Reader {
     return word;
   }
 
-  Status Error(absl::string_view message) const {
-    return absl::InvalidArgumentError(absl::StrCat("line ", number_, ": ", message));
+  template <typename... Parts>
+  Status Error(const Parts&... message) const {
+    return InvalidArgument("line ", number_, ": ", message...);
   }
 
   absl::string_view rest_;
@@ -186,9 +176,7 @@ Result<RecordedCosts> RecordedCosts::Parse(std::string_view text) {
 Result<RecordedCosts> RecordedCosts::Read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.is_open() || in.bad()) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  }
+  if (!in.is_open() || in.bad()) return NotFound(path, ": cannot be read");
   Result<RecordedCosts> costs = Parse(text);
   if (costs.ok()) return costs;
   return Status(costs.status().code(), absl::StrCat(path, ", ", costs.status().message()));
@@ -196,9 +184,7 @@ Result<RecordedCosts> RecordedCosts::Read(const std::string& path) {
 
 Result<std::string> RecordedCosts::ToText() const {
   const bool is_all = !whole_.is_lazy() && whole_.count() == space_.count();
-  if (whole_.is_lazy()) {
-    return absl::FailedPreconditionError("the space is too large to have indices");
-  }
+  if (whole_.is_lazy()) return FailedPrecondition("the space is too large to have indices");
   std::string text = absl::StrCat(kFirstLine, "\n");
   if (!name_.empty()) absl::StrAppend(&text, "name ", name_, "\n");
   for (const TuningParameter& parameter : whole_.parameters()) {
@@ -207,8 +193,7 @@ Result<std::string> RecordedCosts::ToText() const {
   for (const Constraint& constraint : whole_.constraints()) {
     const std::string formula = constraint.formula.ToText();
     if (HasPredicate(constraint.formula)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("a constraint without a text cannot be recorded: ", formula));
+      return FailedPrecondition("a constraint without a text cannot be recorded: ", formula);
     }
     absl::StrAppend(&text, "constraint ", formula, "\n");
   }

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
-#include "tuner/search/untried.h"
+#include "tuner/space/sample_without_replacement.h"
 
 namespace mdh {
 namespace {
@@ -22,8 +21,51 @@ constexpr int kMaxRepeats = 200;
 // drawn before one is proposed though it was rejected.
 constexpr int kMaxRejected = 8;
 constexpr int kMaxDrawn = 2000;
+// Draws from a space that is not counted, before it is enumerated.
+constexpr int kMaxAttempts = 200;
+// Techniques that draw with the same seed shall not draw the same.
+constexpr uint64_t kSaltOfUntried = 0x9e3779b97f4a7c15;
 
 }  // namespace
+
+// Configurations that were not tried yet, in random order.
+class Untried {
+ public:
+  Untried(const SearchSpace& space, uint64_t seed) : space_(space), rng_(seed ^ kSaltOfUntried) {
+    if (!space_.is_lazy()) sample_.emplace(space_, seed ^ kSaltOfUntried);
+  }
+
+  // Whether so many different configurations are all of the space; false if it is not counted.
+  bool AllTried(int64_t tried) const {
+    return !space_.is_lazy() && Count(static_cast<signed long>(tried)) >= space_.count();
+  }
+  // One that was not tried, nor returned before and then tried; nullopt if there is none. Expects
+  // that what was tried once stays tried.
+  std::optional<Configuration> Draw(const std::function<bool(const Configuration&)>& is_tried) {
+    if (sample_) {
+      while (std::optional<Configuration> drawn = sample_->Next()) {
+        if (!is_tried(*drawn)) return drawn;
+      }
+      return std::nullopt;
+    }
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      Configuration drawn = space_.Sample(rng_);
+      if (!is_tried(drawn)) return drawn;
+    }
+    std::optional<Configuration> found;
+    space_.Enumerate([&found, &is_tried](const Configuration& at) {
+      if (is_tried(at)) return true;
+      found = at;
+      return false;
+    });
+    return found;
+  }
+
+ private:
+  SearchSpace space_;
+  Rng rng_;
+  std::optional<SampleWithoutReplacement> sample_;  // unless lazy
+};
 
 struct Search::State {
   // One evaluation. Numbers are positions in `trials` plus one.
@@ -193,19 +235,16 @@ Result<Search> Search::Create(SearchSpace space, SearchOptions options) {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<SearchTechnique> technique,
                        SearchTechniqueNamed(options.technique));
   if (options.lookahead < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lookahead must be at least 1, not ", options.lookahead));
+    return InvalidArgument("lookahead must be at least 1, not ", options.lookahead);
   }
   if (!(options.gap >= 0 && options.gap < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the gap must be at least 0 and less than 1, not ", options.gap));
+    return InvalidArgument("the gap must be at least 0 and less than 1, not ", options.gap);
   }
   const size_t size = space.parameters().size();
   for (size_t i = 0; i < options.start.size(); ++i) {
     if (options.start[i].size() == size) continue;
-    return absl::InvalidArgumentError(absl::StrCat("start configuration ", i, " has ",
-                                                   options.start[i].size(),
-                                                   " values, the space has ", size, " parameters"));
+    return InvalidArgument("start configuration ", i, " has ", options.start[i].size(),
+                           " values, the space has ", size, " parameters");
   }
   auto state = std::make_unique<State>(std::move(space), std::move(options), std::move(technique));
   state->InitializeTechnique(state->options.bound);
@@ -276,15 +315,12 @@ std::vector<Proposal> Search::Ask(int count) {
 
 Status Search::Tell(int64_t number, Cost cost) {
   if (number < 1 || number > state_->asked) {
-    return absl::NotFoundError(absl::StrCat("proposal ", number, " was not asked for"));
+    return NotFound("proposal ", number, " was not asked for");
   }
   State::Trial& trial = state_->trials[static_cast<size_t>(number - 1)];
-  if (trial.is_told) {
-    return absl::AlreadyExistsError(absl::StrCat("the cost of proposal ", number, " is known"));
-  }
+  if (trial.is_told) return AlreadyExists("the cost of proposal ", number, " is known");
   if (cost && !std::isfinite(*cost)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the cost of proposal ", number, " is not finite"));
+    return InvalidArgument("the cost of proposal ", number, " is not finite");
   }
   trial.is_told = true;
   trial.cost = cost;

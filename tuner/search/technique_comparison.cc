@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/search/replay.h"
 #include "tuner/search/techniques/search_technique.h"
 
@@ -25,14 +24,14 @@ Status CheckOptions(const std::vector<RecordedCosts>& tables, const ComparisonOp
                                     {"lookahead", options.lookahead},
                                     {"threads", options.threads}}) {
     if (value >= 1) continue;
-    return absl::InvalidArgumentError(absl::StrCat(name, " must be at least 1, not ", value));
+    return InvalidArgument(name, " must be at least 1, not ", value);
   }
   for (const std::string& technique : options.techniques) {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(technique).status());
   }
   for (const RecordedCosts& table : tables) {
     if (table.best()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("table ", table.name(), " has no costs"));
+    return InvalidArgument("table ", table.name(), " has no costs");
   }
   return absl::OkStatus();
 }
@@ -55,11 +54,11 @@ TechniqueResult::TechniqueResult(size_t table_position, const RecordedCosts& tab
       traces_(std::move(traces)) {
   const double enough = TargetCost(table);
   for (const std::vector<Cost>& trace : traces_) {
-    const auto reached = std::find_if(
-        trace.begin(), trace.end(), [enough](const Cost& cost) { return cost && *cost <= enough; });
+    const auto reached =
+        std::ranges::find_if(trace, [enough](const Cost& cost) { return cost && *cost <= enough; });
     if (reached != trace.end()) reached_.push_back(reached - trace.begin() + 1);
   }
-  std::sort(reached_.begin(), reached_.end());
+  std::ranges::sort(reached_);
 }
 
 std::optional<int64_t> TechniqueResult::ToTarget(double quantile) const {
@@ -79,7 +78,7 @@ Cost TechniqueResult::BestAfter(int64_t evaluations, double quantile) const {
   }
   const size_t rank = Rank(quantile, traces_.size());
   if (rank >= costs.size()) return std::nullopt;
-  std::sort(costs.begin(), costs.end());
+  std::ranges::sort(costs);
   return costs[rank];
 }
 

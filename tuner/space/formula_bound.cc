@@ -43,7 +43,7 @@ FormulaBound::FormulaBound(Formula formula, std::vector<TuningParameter> paramet
   root_ = CompileNumber(formula_, parameters_, strings, graph_);
   const std::vector<std::string> names = formula_.Parameters();
   for (size_t n = 0; n < parameters_.size(); ++n) {
-    const bool is_used = std::find(names.begin(), names.end(), parameters_[n].name) != names.end();
+    const bool is_used = std::ranges::find(names, parameters_[n].name) != names.end();
     if (is_used) used_.push_back(static_cast<int>(n));
   }
 }
@@ -60,7 +60,7 @@ double FormulaBound::OfCodes(absl::Span<const int64_t> configuration) const {
 double FormulaBound::Of(OpenCodes open) const {
   const double least = LeastOf(open);
   const auto is_decided = [&](int n) { return open[n].size() == 1; };
-  if (least > 0 || !std::all_of(used_.begin(), used_.end(), is_decided)) return least;
+  if (least > 0 || !std::ranges::all_of(used_, is_decided)) return least;
   std::vector<int64_t> one;
   for (const absl::Span<const int64_t> codes : open) one.push_back(codes.front());
   return OfCodes(one);
@@ -75,7 +75,7 @@ double FormulaBound::LeastOf(OpenCodes open) const {
     for (const int64_t code : open[n].subspan(1)) {
       Widen(values_[n].kind(), values_[n].BoundsAt(*range.PositionOf(code)), values[n]);
     }
-    const auto [least, most] = std::minmax_element(open[n].begin(), open[n].end());
+    const auto [least, most] = std::ranges::minmax_element(open[n]);
     codes[n] = Bounds::Integers(*least, *most);
   }
   const Bounds bounds = graph_.Evaluate(values, codes)[root_->operation];

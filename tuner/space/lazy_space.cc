@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <utility>
 
 #include "tuner/space/random_number.h"
@@ -82,8 +80,7 @@ class LazySpace::Descent {
       const uint32_t closest = std::clamp(wanted, edge.first, edge.last);
       order.emplace_back(closest > wanted ? closest - wanted : wanted - closest, &edge);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<bool> is_tried(node.children.size());
     for (const auto& [steps, edge] : order) {
       if (is_tried[edge->child]) continue;
@@ -239,10 +236,9 @@ bool LazySpace::Contains(absl::Span<const uint32_t> positions) const {
   State state = {0};
   for (uint32_t position : positions) {
     const NodePointer node = NodeOf(state);
-    const auto edge =
-        std::find_if(node->edges.begin(), node->edges.end(), [position](const RawEdge& candidate) {
-          return candidate.first <= position && position <= candidate.last;
-        });
+    const auto edge = std::ranges::find_if(node->edges, [position](const RawEdge& candidate) {
+      return candidate.first <= position && position <= candidate.last;
+    });
     if (edge == node->edges.end()) return false;
     state = State(node->children[edge->child]);
   }

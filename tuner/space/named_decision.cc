@@ -50,7 +50,7 @@ bool IsSpelled(const Value& value, const std::string& text) {
 
 Result<int64_t> CodeNamed(const TuningParameter& parameter, const std::string& text,
                           const ValueNames& names) {
-  const auto named = std::find(names.begin(), names.end(), text);
+  const auto named = std::ranges::find(names, text);
   if (named != names.end()) {
     return parameter.range.CodeAt(static_cast<uint32_t>(named - names.begin()));
   }
@@ -63,9 +63,8 @@ Result<int64_t> CodeNamed(const TuningParameter& parameter, const std::string& t
     const int64_t code = parameter.range.CodeAt(n);
     if (IsSpelled(parameter.range.ValueOf(code), text)) return code;
   }
-  return absl::InvalidArgumentError(absl::StrCat("parameter '", parameter.name, "' has no value '",
-                                                 text, "'; it has ",
-                                                 ListOfValues(parameter, names)));
+  return InvalidArgument("parameter '", parameter.name, "' has no value '", text, "'; it has ",
+                         ListOfValues(parameter, names));
 }
 
 std::string ValueText(const TuningParameter& parameter, int64_t code, const ValueNames& names) {
@@ -81,12 +80,11 @@ Result<std::vector<PartialConfiguration::Decision>> ReadDecisions(
   for (const NamedDecision& decision : decisions) {
     const int number = space.ParameterNamed(decision.parameter);
     if (number < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("no parameter is named '", decision.parameter,
-                                                     "'; there are ", ListOfParameters(space)));
+      return InvalidArgument("no parameter is named '", decision.parameter, "'; there are ",
+                             ListOfParameters(space));
     }
     if (decision.values.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the decision on '", decision.parameter, "' names no value"));
+      return InvalidArgument("the decision on '", decision.parameter, "' names no value");
     }
     PartialConfiguration::Decision& added = read.emplace_back();
     added.parameter = number;

@@ -1,7 +1,6 @@
 #include "tuner/space/partial_configuration.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -86,8 +85,8 @@ class PartialConfiguration::State {
     for (int64_t code : wanted) {
       positions.push_back(CodesOf(parameter).PositionOf(code));
       if (positions.back() != PositionCodes::kNone) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the range of '", of.name, "' (", of.range.ToText(), ") has no value with code ", code));
+      return InvalidArgument("the range of '", of.name, "' (", of.range.ToText(),
+                             ") has no value with code ", code);
     }
     return Domain(CodesOf(parameter).size(), std::move(positions));
   }
@@ -175,25 +174,19 @@ Result<PartialConfiguration> PartialConfiguration::Narrowed(int parameter,
   if (narrower != nullptr) return PartialConfiguration(std::move(narrower));
   std::string text = absl::StrCat("no configuration remains after restricting ",
                                   RestrictionText(space().parameters()[parameter], domain));
-  if (is_lazy()) return absl::FailedPreconditionError(text);
+  if (is_lazy()) return FailedPrecondition(text);
   std::vector<std::string> others;
   for (int other : state_->Contradicted(parameter, domain)) others.push_back(DecisionText(other));
   if (!others.empty()) {
     absl::StrAppend(&text, ", as that contradicts ", absl::StrJoin(others, ", "));
   }
-  return absl::FailedPreconditionError(text);
+  return FailedPrecondition(text);
 }
 
 Result<PartialConfiguration> PartialConfiguration::Decide(int parameter,
                                                           absl::Span<const int64_t> keep) const {
   MDH_ASSIGN_OR_RETURN(const Domain domain, state_->DomainWith(parameter, keep));
   return Narrowed(parameter, domain);
-}
-
-Result<PartialConfiguration> PartialConfiguration::Forbid(int parameter,
-                                                          absl::Span<const int64_t> codes) const {
-  MDH_ASSIGN_OR_RETURN(const Domain domain, state_->DomainWith(parameter, codes));
-  return Narrowed(parameter, domain.Complement());
 }
 
 Result<PartialConfiguration> PartialConfiguration::With(

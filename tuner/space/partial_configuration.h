@@ -42,13 +42,12 @@ class PartialConfiguration {
   const SearchSpace& space() const;
   bool is_lazy() const { return space().is_lazy(); }
 
-  // Only values with these codes remain, of those that did; or all of them but these. Errors:
-  // InvalidArgument for codes that the range does not have; FailedPrecondition if nothing remains,
-  // with this decision and those that it contradicts, none of which can be left out.
+  // Only values with these codes remain, of those that did. Errors: InvalidArgument for codes that
+  // the range does not have; FailedPrecondition if nothing remains, with this decision and those
+  // that it contradicts, none of which can be left out.
   Result<PartialConfiguration> Decide(int parameter, absl::Span<const int64_t> keep) const;
-  Result<PartialConfiguration> Forbid(int parameter, absl::Span<const int64_t> codes) const;
-  // The same for several decisions at once; errors name the first that leaves nothing together with
-  // those before it.
+  // The same for several decisions at once, of which some say which values do not remain; errors
+  // name the first that leaves nothing together with those before it.
   struct Decision {
     int parameter;
     std::vector<int64_t> codes;

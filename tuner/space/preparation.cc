@@ -14,7 +14,7 @@ namespace {
 
 bool IsIdentifier(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) return false;
-  return std::all_of(name.begin(), name.end(), [](unsigned char character) {
+  return std::ranges::all_of(name, [](unsigned char character) {
     return std::isalnum(character) != 0 || character == '_';
   });
 }
@@ -26,25 +26,22 @@ Status CheckInput(const std::vector<TuningParameter>& parameters,
   absl::flat_hash_set<std::string> names;
   for (const TuningParameter& parameter : parameters) {
     if (!IsIdentifier(parameter.name)) {
-      return absl::InvalidArgumentError(absl::StrCat("parameter name '", parameter.name,
-                                                     "' is not an identifier (letters, digits "
-                                                     "and _, not starting with a digit)"));
+      return InvalidArgument("parameter name '", parameter.name,
+                             "' is not an identifier (letters, digits "
+                             "and _, not starting with a digit)");
     }
     if (!names.insert(parameter.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two parameters are named '", parameter.name, "'"));
+      return InvalidArgument("two parameters are named '", parameter.name, "'");
     }
   }
   for (const Constraint& constraint : constraints) {
     const Result<ValueType> type = CheckFormula(constraint.formula, parameters);
     if (!type.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("constraint '", TextOf(constraint), "': ", type.status().message()));
+      return InvalidArgument("constraint '", TextOf(constraint), "': ", type.status().message());
     }
     if (*type != ValueType::kBool) {
-      return absl::InvalidArgumentError(absl::StrCat("constraint '", TextOf(constraint),
-                                                     "' is of type ", std::string(Name(*type)),
-                                                     ", a condition is expected"));
+      return InvalidArgument("constraint '", TextOf(constraint), "' is of type ",
+                             std::string(Name(*type)), ", a condition is expected");
     }
   }
   return absl::OkStatus();
@@ -140,9 +137,9 @@ class Preparer {
       const Constraint& constraint = constraints_[root.constraint];
       if (!below[root.operation].empty() && (can & kCanBeUndefined) != 0) continue;
       if ((can & kCanOverflow) != 0) return OverflowError(constraint, "all values");
-      return absl::FailedPreconditionError(absl::StrCat(
+      return FailedPrecondition(
           "the search space is empty: constraint '", TextOf(constraint),
-          (can & kCanDivideByZero) != 0 ? "' always divides by zero" : "' never holds"));
+          (can & kCanDivideByZero) != 0 ? "' always divides by zero" : "' never holds");
     }
     roots = std::move(others);
     return absl::OkStatus();
@@ -192,7 +189,7 @@ class Preparer {
                            ValueAt(static_cast<uint32_t>(parameter), expander.overflow().position));
     }
     if (domain.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return FailedPrecondition(
           "the search space is empty: no value of '", parameters_[parameter].name, "' (",
           parameters_[parameter].range.ToText(), ") satisfies constraint '", TextOf(constraint),
           "'",
@@ -200,7 +197,7 @@ class Preparer {
                   domains_[parameter][0].last - domains_[parameter][0].first + 1 <
                       parameters_[parameter].range.size()
               ? " and the constraints before it"
-              : ""));
+              : "");
     }
     domains_[parameter] = std::move(domain);
     return absl::OkStatus();
@@ -283,8 +280,8 @@ std::string DivisionByZeroNotice(const Constraint& constraint, const std::string
 }
 
 Status OverflowError(const Constraint& constraint, const std::string& values) {
-  return absl::OutOfRangeError(absl::StrCat("constraint '", TextOf(constraint),
-                                            "' leaves 64-bit integers, or reals, for ", values));
+  return OutOfRange("constraint '", TextOf(constraint), "' leaves 64-bit integers, or reals, for ",
+                    values);
 }
 
 Result<Preparation> Prepare(const std::vector<TuningParameter>& parameters,

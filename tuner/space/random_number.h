@@ -15,9 +15,7 @@ inline uint64_t RandomBelow(std::mt19937_64& rng, uint64_t n) {
   Wide product = static_cast<Wide>(rng()) * n;
   if (static_cast<uint64_t>(product) < n) {
     const uint64_t uneven = -n % n;
-    while (static_cast<uint64_t>(product) < uneven) {
-      product = static_cast<Wide>(rng()) * n;
-    }
+    while (static_cast<uint64_t>(product) < uneven) product = static_cast<Wide>(rng()) * n;
   }
   return static_cast<uint64_t>(product >> 64);
 }

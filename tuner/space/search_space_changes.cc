@@ -1,6 +1,4 @@
 // Neighbours, restrictions, and why a configuration is not in a space.
-#include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/diagram_queries.h"
@@ -71,8 +69,7 @@ Result<SearchSpace> SearchSpace::Restrict(const std::vector<Restriction>& restri
   for (const Restriction& restriction : restrictions) {
     const int parameter = ParameterNamed(restriction.parameter);
     if (parameter < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no parameter is named '", restriction.parameter, "'"));
+      return InvalidArgument("no parameter is named '", restriction.parameter, "'");
     }
     decisions.push_back({parameter, restriction.codes});
   }

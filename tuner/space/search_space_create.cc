@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/diagram/construction.h"
 #include "tuner/space/preparation.h"
 #include "tuner/space/search_space_implementation.h"
@@ -48,8 +47,7 @@ bool IsEmpty(const std::vector<TuningParameter>& parameters,
 Status EmptyError(const std::vector<TuningParameter>& parameters,
                   const std::vector<Constraint>& constraints, const SpaceOptions& options,
                   int obstacle) {
-  if (!options.names_what_empties)
-    return absl::FailedPreconditionError("the search space is empty");
+  if (!options.names_what_empties) return FailedPrecondition("the search space is empty");
   size_t lo = 0;  // so many leave something
   size_t hi = constraints.size();
   while (hi - lo > 1) {
@@ -58,19 +56,17 @@ Status EmptyError(const std::vector<TuningParameter>& parameters,
   }
   const bool is_sure = hi < constraints.size() || IsEmpty(parameters, constraints, hi, options);
   const size_t culprit = is_sure || obstacle < 0 ? hi - 1 : static_cast<size_t>(obstacle);
-  return absl::FailedPreconditionError(
-      absl::StrCat("the search space is empty: no configuration satisfies constraint '",
-                   TextOf(constraints[culprit]), "'",
-                   culprit == 0 ? ""
-                   : is_sure    ? " and the constraints before it"
-                                : " and the others"));
+  return FailedPrecondition("the search space is empty: no configuration satisfies constraint '",
+                            TextOf(constraints[culprit]), "'",
+                            culprit == 0 ? ""
+                            : is_sure    ? " and the constraints before it"
+                                         : " and the others");
 }
 
-Status GivenUpError() { return absl::CancelledError("the search space is not wanted any more"); }
+Status GivenUpError() { return Cancelled("the search space is not wanted any more"); }
 
 Status TooLargeError(const SpaceOptions& options) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the search space needs more than ", options.max_bytes, " bytes"));
+  return ResourceExhausted("the search space needs more than ", options.max_bytes, " bytes");
 }
 
 }  // namespace
@@ -85,7 +81,7 @@ Result<Configuration> SearchSpace::FindOne(const std::vector<TuningParameter>& p
     case ConstraintSolver::Answer::Outcome::kFound:
       return std::move(answer.configuration);
     case ConstraintSolver::Answer::Outcome::kEmpty:
-      return absl::FailedPreconditionError("the search space is empty");
+      return FailedPrecondition("the search space is empty");
     case ConstraintSolver::Answer::Outcome::kGivenUp:
       return GivenUpError();
     case ConstraintSolver::Answer::Outcome::kUnknown:
@@ -128,9 +124,8 @@ Result<SearchSpace> SearchSpace::Create(std::vector<TuningParameter> parameters,
     construction.graph.clear();
     auto lazy = std::make_shared<LazySpace>(std::move(preparation.plan), options.max_bytes);
     if (!lazy->FindFirst(is_empty) && !is_empty) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the search space needs more than ", options.max_bytes,
-                       " bytes, and no configuration was found without a diagram"));
+      return ResourceExhausted("the search space needs more than ", options.max_bytes,
+                               " bytes, and no configuration was found without a diagram");
     }
     space->lazy = std::move(lazy);
   }

@@ -18,9 +18,8 @@ void ActiveTime::Add(int64_t begin_ns, int64_t end_ns) {
 }
 
 void ActiveTime::ForgetBefore(int64_t time_ns) {
-  const auto first_kept =
-      std::find_if(intervals_.begin(), intervals_.end(),
-                   [time_ns](const Interval& interval) { return interval.end_ns >= time_ns; });
+  const auto first_kept = std::ranges::find_if(
+      intervals_, [time_ns](const Interval& interval) { return interval.end_ns >= time_ns; });
   intervals_.erase(intervals_.begin(), first_kept);
 }
 

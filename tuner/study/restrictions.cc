@@ -1,7 +1,5 @@
 #include "tuner/study/restrictions.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -15,9 +13,8 @@ Result<std::vector<NamedDecision>> ReadRestrictions(
   int64_t values = 0;
   for (const v1::Restriction& restriction : restrictions) values += restriction.values_size();
   if (restrictions.size() > kMaxRestrictions || values > kMaxValues) {
-    return absl::InvalidArgumentError(absl::StrCat(restrictions.size(), " restrictions of ", values,
-                                                   " values are more than ", kMaxRestrictions,
-                                                   " of ", kMaxValues));
+    return InvalidArgument(restrictions.size(), " restrictions of ", values,
+                           " values are more than ", kMaxRestrictions, " of ", kMaxValues);
   }
   std::vector<NamedDecision> decisions;
   for (const v1::Restriction& restriction : restrictions) {

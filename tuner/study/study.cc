@@ -45,8 +45,7 @@ Status Study::Replay(const StudyJournal& journal) {
     const auto told_trial = told.find(number);
     const auto leased_trial = leases_.find(number);
     if (told_trial == told.end() && leased_trial == leases_.end()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("trial ", number, " is missing in the journal of the study"));
+      return FailedPrecondition("trial ", number, " is missing in the journal of the study");
     }
     const Configuration& expected = told_trial != told.end()
                                         ? told_trial->second->evaluation.configuration
@@ -54,9 +53,9 @@ Status Study::Replay(const StudyJournal& journal) {
     const std::vector<Proposal> proposals = search_.Ask(1);
     if (proposals.size() != 1 || proposals[0].number != number ||
         proposals[0].configuration != expected) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return FailedPrecondition(
           "the study cannot go on: it was begun by a version that proposes other configurations, ",
-          "of which trial ", number, " is the first, ", space().ToText(expected)));
+          "of which trial ", number, " is the first, ", space().ToText(expected));
     }
     costs_.emplace_back();
     if (told_trial == told.end()) continue;
@@ -65,8 +64,8 @@ Status Study::Replay(const StudyJournal& journal) {
   }
   std::vector<const ToldTrial*> in_order;
   for (const auto& [number, trial] : told) in_order.push_back(trial);
-  std::sort(in_order.begin(), in_order.end(),
-            [](const ToldTrial* a, const ToldTrial* b) { return a->order < b->order; });
+  std::ranges::sort(in_order,
+                    [](const ToldTrial* a, const ToldTrial* b) { return a->order < b->order; });
   for (const ToldTrial* trial : in_order) CountTold(*trial);
   return absl::OkStatus();
 }
@@ -108,19 +107,17 @@ Status Study::CheckOutcomes(absl::Span<const ToldOutcome> outcomes) const {
   for (const ToldOutcome& outcome : outcomes) {
     const int64_t number = outcome.number;
     if (number < 1 || number > static_cast<int64_t>(costs_.size())) {
-      return absl::NotFoundError(absl::StrCat("trial ", number, " was not asked for"));
+      return NotFound("trial ", number, " was not asked for");
     }
     if (outcome.cost.has_value() && !std::isfinite(*outcome.cost)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the cost of trial ", number, ", ", *outcome.cost, ", is not finite"));
+      return InvalidArgument("the cost of trial ", number, ", ", *outcome.cost, ", is not finite");
     }
     const bool was_told = leases_.find(number) == leases_.end();
     const Cost& earlier =
         was_told ? costs_[number - 1] : seen.emplace(number, outcome.cost).first->second;
     if (!IsSameOutcome(earlier, outcome.cost)) {
-      return absl::AlreadyExistsError(absl::StrCat("trial ", number, " was told before with ",
-                                                   OutcomeText(earlier), ", now with ",
-                                                   OutcomeText(outcome.cost)));
+      return AlreadyExists("trial ", number, " was told before with ", OutcomeText(earlier),
+                           ", now with ", OutcomeText(outcome.cost));
     }
   }
   return absl::OkStatus();

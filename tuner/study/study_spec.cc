@@ -22,18 +22,16 @@ constexpr size_t kMaxConstraintName = 200;
 
 Status CheckAtMost(const char* field, int64_t count, int64_t limit) {
   if (count <= limit) return absl::OkStatus();
-  return Invalid(
-      absl::StrCat(field, ": there are ", count, ", but at most ", limit, " are allowed"));
+  return InvalidArgument(field, ": there are ", count, ", but at most ", limit, " are allowed");
 }
 
 Status CheckSizes(const v1::StudySpec& spec) {
   // Characters, not bytes.
-  const auto length =
-      std::count_if(spec.display_name().begin(), spec.display_name().end(),
-                    [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  const auto length = std::ranges::count_if(
+      spec.display_name(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
   if (length > kMaxStudyNameLength) {
-    return Invalid(absl::StrCat("study.display_name: has ", length, " characters, but at most ",
-                                kMaxStudyNameLength, " are allowed"));
+    return InvalidArgument("study.display_name: has ", length, " characters, but at most ",
+                           kMaxStudyNameLength, " are allowed");
   }
   MDH_RETURN_IF_ERROR(
       CheckAtMost("study.definitions", spec.definitions().size(), kMaxStudyDefinitions));
@@ -52,9 +50,8 @@ Status CheckSizes(const v1::StudySpec& spec) {
     bytes += parameter.interval().generator().size();
   }
   if (bytes > static_cast<uint64_t>(kMaxStudyTextBytes)) {
-    return Invalid(absl::StrCat("study: definitions, constraints and generators have ", bytes,
-                                " bytes of text, but at most ", kMaxStudyTextBytes,
-                                " are allowed"));
+    return InvalidArgument("study: definitions, constraints and generators have ", bytes,
+                           " bytes of text, but at most ", kMaxStudyTextBytes, " are allowed");
   }
   return absl::OkStatus();
 }
@@ -62,15 +59,14 @@ Status CheckSizes(const v1::StudySpec& spec) {
 // The type of a formula, with suggestions for names that are neither parameters nor definitions.
 Result<ValueType> CheckStudyFormula(const Formula& formula, const StudyDefinition& study) {
   for (const std::string& name : formula.Parameters()) {
-    const bool is_known =
-        std::any_of(study.parameters.begin(), study.parameters.end(),
-                    [&](const TuningParameter& parameter) { return parameter.name == name; });
+    const bool is_known = std::ranges::any_of(
+        study.parameters, [&](const TuningParameter& parameter) { return parameter.name == name; });
     if (is_known) continue;
     std::vector<std::string> names;
     for (const TuningParameter& parameter : study.parameters) names.push_back(parameter.name);
     for (const auto& definition : study.definitions) names.push_back(definition.first);
-    return Invalid(
-        absl::StrCat("there is no parameter or definition '", name, "'", Suggestion(name, names)));
+    return InvalidArgument("there is no parameter or definition '", name, "'",
+                           Suggestion(name, names));
   }
   return CheckFormula(formula, study.parameters);
 }
@@ -87,9 +83,8 @@ Status CheckDefinitions(const StudyDefinition& study) {
   for (const auto& [name, formula] : study.definitions) {
     size += formula.size();
     if (size > kMaxFormulaSize) {
-      return Invalid(absl::StrCat("study.definitions: with those that they use written in place, ",
-                                  "they have more than ", kMaxFormulaSize,
-                                  " operations and operands"));
+      return InvalidArgument("study.definitions: with those that they use written in place, ",
+                             "they have more than ", kMaxFormulaSize, " operations and operands");
     }
     const auto type = CheckStudyFormula(formula, study);
     if (!type.ok()) return InField(absl::StrCat("study.definitions['", name, "']"), type.status());
@@ -106,9 +101,8 @@ Status ReadConstraints(const v1::StudySpec& spec, StudyDefinition* study) {
     if (!formula.ok()) return InField(field, formula.status());
     size += formula->size();
     if (size > kMaxFormulaSize) {
-      return Invalid(absl::StrCat(field, ": constraints up to here, with definitions written in ",
-                                  "place, have more than ", kMaxFormulaSize,
-                                  " operations and operands"));
+      return InvalidArgument(field, ": constraints up to here, with definitions written in ",
+                             "place, have more than ", kMaxFormulaSize, " operations and operands");
     }
     study->constraints.emplace_back(text.size() <= kMaxConstraintName ? text : std::string(),
                                     *std::move(formula));
@@ -116,7 +110,7 @@ Status ReadConstraints(const v1::StudySpec& spec, StudyDefinition* study) {
   for (int i = 0; i < spec.tables_size(); ++i) {
     auto constraint = ReadTableConstraint(spec.tables(i), study->parameters);
     if (!constraint.ok()) {
-      return Invalid(absl::StrCat("study.tables[", i, "].", constraint.status().message()));
+      return InvalidArgument("study.tables[", i, "].", constraint.status().message());
     }
     study->constraints.push_back(*std::move(constraint));
   }
@@ -125,11 +119,11 @@ Status ReadConstraints(const v1::StudySpec& spec, StudyDefinition* study) {
 
 Status ReadLowerBound(const v1::StudySpec& spec, StudyDefinition* study) {
   if (!(spec.gap() >= 0 && spec.gap() < 1)) {
-    return Invalid(absl::StrCat("study.gap: ", spec.gap(), " is not at least 0 and less than 1"));
+    return InvalidArgument("study.gap: ", spec.gap(), " is not at least 0 and less than 1");
   }
   if (spec.lower_bound().empty()) {
     if (spec.gap() == 0) return absl::OkStatus();
-    return Invalid("study.gap: it is about a lower bound, but there is none");
+    return InvalidArgument("study.gap: it is about a lower bound, but there is none");
   }
   const auto formula =
       ReadStudyFormula(spec.lower_bound(), *study, {ValueType::kInteger, ValueType::kReal});
@@ -137,9 +131,8 @@ Status ReadLowerBound(const v1::StudySpec& spec, StudyDefinition* study) {
   int64_t values = 0;
   for (const TuningParameter& parameter : study->parameters) values += parameter.range.size();
   if (values > kMaxBoundedValues) {
-    return Invalid(absl::StrCat("study.lower_bound: the parameters have ", values,
-                                " values together, but at most ", kMaxBoundedValues,
-                                " may be bounded"));
+    return InvalidArgument("study.lower_bound: the parameters have ", values,
+                           " values together, but at most ", kMaxBoundedValues, " may be bounded");
   }
   study->search.bound = std::make_shared<FormulaBound>(*formula, study->parameters);
   study->search.gap = spec.gap();
@@ -150,8 +143,8 @@ Status ReadSearch(const v1::StudySpec& spec, StudyDefinition* study) {
   const auto technique = SearchTechniqueNamed(spec.technique());
   if (!technique.ok()) return InField("study.technique", technique.status());
   if (spec.lookahead() < 1 || spec.lookahead() > kMaxStudyLookahead) {
-    return Invalid(absl::StrCat("study.lookahead: ", spec.lookahead(), " is not between 1 and ",
-                                kMaxStudyLookahead));
+    return InvalidArgument("study.lookahead: ", spec.lookahead(), " is not between 1 and ",
+                           kMaxStudyLookahead);
   }
   study->search.technique = spec.technique();
   study->search.seed = spec.seed();
@@ -214,13 +207,13 @@ Result<Formula> ReadStudyFormula(std::string_view text, const StudyDefinition& s
                                  absl::Span<const ValueType> types) {
   MDH_ASSIGN_OR_RETURN(Formula formula, ParseFormulaOver(text, study.definitions));
   MDH_ASSIGN_OR_RETURN(const ValueType type, CheckStudyFormula(formula, study));
-  if (std::find(types.begin(), types.end(), type) != types.end()) return formula;
+  if (std::ranges::find(types, type) != types.end()) return formula;
   std::string expected;
   for (const ValueType other : types) {
     absl::StrAppend(&expected, expected.empty() ? "" : " or ", std::string(Name(other)));
   }
-  return Invalid(
-      absl::StrCat("is of type ", std::string(Name(type)), ", but ", expected, " is expected"));
+  return InvalidArgument("is of type ", std::string(Name(type)), ", but ", expected,
+                         " is expected");
 }
 
 }  // namespace mdh

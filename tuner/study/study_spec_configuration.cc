@@ -1,9 +1,7 @@
 // Configurations by name and as codes.
 #include <algorithm>
 #include <optional>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/study/study_spec.h"
 #include "tuner/study/study_spec_value.h"
@@ -15,8 +13,7 @@ namespace {
 constexpr int64_t kNoCode = -1;
 
 Status AtParameter(const std::string& name, const Status& error) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("parameter '", name, "': ", std::string(error.message())));
+  return InvalidArgument("parameter '", name, "': ", std::string(error.message()));
 }
 
 Status CheckNames(const v1::NamedConfiguration& named,
@@ -25,8 +22,7 @@ Status CheckNames(const v1::NamedConfiguration& named,
   size_t known = 0;
   for (const TuningParameter& parameter : parameters) {
     if (values.count(parameter.name) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter '", parameter.name, "': there is no value"));
+      return InvalidArgument("parameter '", parameter.name, "': there is no value");
     }
     ++known;
   }
@@ -36,11 +32,10 @@ Status CheckNames(const v1::NamedConfiguration& named,
   for (const TuningParameter& parameter : parameters) names.push_back(parameter.name);
   std::optional<std::string> unknown;
   for (const auto& entry : values) {
-    const bool is_known = std::find(names.begin(), names.end(), entry.first) != names.end();
+    const bool is_known = std::ranges::find(names, entry.first) != names.end();
     if (!is_known && (!unknown.has_value() || entry.first < *unknown)) unknown = entry.first;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no parameter '", *unknown, "'", Suggestion(*unknown, names)));
+  return InvalidArgument("there is no parameter '", *unknown, "'", Suggestion(*unknown, names));
 }
 
 // Code of a value that may be outside of the range.

@@ -2,20 +2,14 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 
 namespace mdh {
 
-inline Status Invalid(std::string message) {
-  return absl::InvalidArgumentError(std::move(message));
-}
-
 // The same error with the field in front.
 inline Status InField(const std::string& field, const Status& error) {
-  return Invalid(absl::StrCat(field, ": ", error.message()));
+  return InvalidArgument(field, ": ", error.message());
 }
 
 }  // namespace mdh

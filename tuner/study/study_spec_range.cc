@@ -29,9 +29,7 @@ class ParameterReader {
     for (const auto& [name, formula] : definitions) {
       if (formula.Parameters().empty()) constants_.emplace(name, formula);
     }
-    for (int i = 0; i < spec.parameters_size(); ++i) {
-      indices_.emplace(spec.parameters(i).name(), i);
-    }
+    for (int i = 0; i < spec.parameters_size(); ++i) indices_.emplace(spec.parameters(i).name(), i);
   }
 
   Result<std::vector<TuningParameter>> ReadAll() {
@@ -63,25 +61,25 @@ class ParameterReader {
 };
 
 Status ParameterReader::CheckNames() const {
-  if (spec_.parameters_size() == 0) return Invalid("study.parameters: there are none");
+  if (spec_.parameters_size() == 0) return InvalidArgument("study.parameters: there are none");
   if (spec_.parameters_size() > kMaxStudyParameters) {
-    return Invalid(absl::StrCat("study.parameters: there are ", spec_.parameters_size(),
-                                ", but at most ", kMaxStudyParameters, " are allowed"));
+    return InvalidArgument("study.parameters: there are ", spec_.parameters_size(),
+                           ", but at most ", kMaxStudyParameters, " are allowed");
   }
   for (int i = 0; i < spec_.parameters_size(); ++i) {
     const std::string& name = spec_.parameters(i).name();
     if (!IsParameterName(name)) {
-      return Invalid(absl::StrCat(Field(i, ".name"), ": ", ToText(Value(name.substr(0, 128))),
-                                  " is no name; names are C identifiers of at most 128 characters "
-                                  "that are no words of formulas"));
+      return InvalidArgument(Field(i, ".name"), ": ", ToText(Value(name.substr(0, 128))),
+                             " is no name; names are C identifiers of at most 128 characters "
+                             "that are no words of formulas");
     }
     if (indices_.at(name) != i) {
-      return Invalid(absl::StrCat(Field(i, ".name"), ": the name '", name,
-                                  "' is that of parameter ", indices_.at(name), ", too"));
+      return InvalidArgument(Field(i, ".name"), ": the name '", name, "' is that of parameter ",
+                             indices_.at(name), ", too");
     }
     if (definitions_.count(name) > 0) {
-      return Invalid(
-          absl::StrCat(Field(i, ".name"), ": there is a definition of the name '", name, "', too"));
+      return InvalidArgument(Field(i, ".name"), ": there is a definition of the name '", name,
+                             "', too");
     }
   }
   return absl::OkStatus();
@@ -103,8 +101,8 @@ Result<Range> ParameterReader::ReadRange(int index) const {
     case v1::StudyParameter::RANGE_NOT_SET:
       break;
   }
-  return Invalid(absl::StrCat(Field(index), ": '", parameter.name(),
-                              "' has no range; give an interval, a set or a permutation"));
+  return InvalidArgument(Field(index), ": '", parameter.name(),
+                         "' has no range; give an interval, a set or a permutation");
 }
 
 Result<Range> ParameterReader::ReadInterval(int index) const {
@@ -119,8 +117,8 @@ Result<Range> ParameterReader::ReadInterval(int index) const {
   const auto type = CheckFormula(generator, self);
   if (!type.ok()) return InField(field, type.status());
   if (*type != ValueType::kInteger) {
-    return Invalid(absl::StrCat(field, ": is of type ", std::string(Name(*type)),
-                                ", but values of an interval are integers"));
+    return InvalidArgument(field, ": is of type ", std::string(Name(*type)),
+                           ", but values of an interval are integers");
   }
   auto range = Range::Generated(
       interval.first(), interval.last(), step, [&](int64_t element) -> Result<int64_t> {
@@ -134,9 +132,7 @@ Result<Range> ParameterReader::ReadInterval(int index) const {
 Result<Formula> ParameterReader::ReadGenerator(int index) const {
   const v1::StudyParameter& parameter = spec_.parameters(index);
   auto generator = ParseFormulaOver(parameter.interval().generator(), constants_);
-  if (!generator.ok()) {
-    return InField(Field(index, ".interval.generator"), generator.status());
-  }
+  if (!generator.ok()) return InField(Field(index, ".interval.generator"), generator.status());
   for (const std::string& name : generator->Parameters()) {
     if (name != parameter.name()) return ForeignName(index, name);
   }
@@ -147,17 +143,15 @@ Status ParameterReader::ForeignName(int index, const std::string& name) const {
   const std::string field = Field(index, ".interval.generator");
   const std::string& own = spec_.parameters(index).name();
   const std::string cycle = CycleFrom(index);
-  if (!cycle.empty()) {
-    return Invalid(absl::StrCat(field, ": generators form a cycle: ", own, cycle));
-  }
+  if (!cycle.empty()) return InvalidArgument(field, ": generators form a cycle: ", own, cycle);
   const std::string rule = absl::StrCat("a generator may use '", own, "' and constants only");
   const auto definition = definitions_.find(name);
   if (definition != definitions_.end()) {
-    return Invalid(absl::StrCat(field, ": the definition '", name, "' depends on the parameter '",
-                                definition->second.Parameters().front(), "'; ", rule));
+    return InvalidArgument(field, ": the definition '", name, "' depends on the parameter '",
+                           definition->second.Parameters().front(), "'; ", rule);
   }
   const char* what = indices_.count(name) > 0 ? "refers to the parameter '" : "there is no name '";
-  return Invalid(absl::StrCat(field, ": ", what, name, "'; ", rule));
+  return InvalidArgument(field, ": ", what, name, "'; ", rule);
 }
 
 std::vector<int> ParameterReader::References(int index) const {
@@ -203,8 +197,8 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
                                 value.number_value() != std::floor(value.number_value()));
   };
   const auto& values = set.values();
-  if (set.real() && !std::all_of(values.begin(), values.end(), is_number)) {
-    return Invalid("'real' is for numbers, but not all values are");
+  if (set.real() && !std::ranges::all_of(values, is_number)) {
+    return InvalidArgument("'real' is for numbers, but not all values are");
   }
   switch (values[0].kind_case()) {
     case Proto::kBoolValue:
@@ -212,22 +206,21 @@ Result<ValueType> TypeOfSet(const v1::ValueSet& set) {
     case Proto::kStringValue:
       return ValueType::kString;
     case Proto::kNumberValue:
-      return set.real() || std::any_of(values.begin(), values.end(), is_broken)
-                 ? ValueType::kReal
-                 : ValueType::kInteger;
+      return set.real() || std::ranges::any_of(values, is_broken) ? ValueType::kReal
+                                                                  : ValueType::kInteger;
     default:
-      return Invalid(absl::StrCat("values are bools, numbers or strings, but the first is ",
-                                  ProtoText(values[0])));
+      return InvalidArgument("values are bools, numbers or strings, but the first is ",
+                             ProtoText(values[0]));
   }
 }
 
 Result<Range> ParameterReader::ReadSet(int index) const {
   const v1::ValueSet& set = spec_.parameters(index).set();
   const std::string field = Field(index, ".set");
-  if (set.values_size() == 0) return Invalid(absl::StrCat(field, ": there are no values"));
+  if (set.values_size() == 0) return InvalidArgument(field, ": there are no values");
   if (set.values_size() > kMaxSetValues) {
-    return Invalid(absl::StrCat(field, ": there are ", set.values_size(), " values, but at most ",
-                                kMaxSetValues, " are allowed"));
+    return InvalidArgument(field, ": there are ", set.values_size(), " values, but at most ",
+                           kMaxSetValues, " are allowed");
   }
   const auto type = TypeOfSet(set);
   if (!type.ok()) return InField(field, type.status());
@@ -239,14 +232,14 @@ Result<Range> ParameterReader::ReadSet(int index) const {
     if (*type == ValueType::kInteger &&
         proto.kind_case() == google::protobuf::Value::kNumberValue &&
         std::fabs(proto.number_value()) > kLargestExactInteger) {
-      return Invalid(absl::StrCat(value_field, ": ", ProtoText(proto),
-                                  " is beyond 2^53, where numbers in messages are not exact; use "
-                                  "an interval"));
+      return InvalidArgument(value_field, ": ", ProtoText(proto),
+                             " is beyond 2^53, where numbers in messages are not exact; use "
+                             "an interval");
     }
     auto value = proto.kind_case() == set.values(0).kind_case()
                      ? FromProto(proto, *type)
-                     : Invalid(absl::StrCat(ProtoText(proto), " is of another type than ",
-                                            ProtoText(set.values(0))));
+                     : InvalidArgument(ProtoText(proto), " is of another type than ",
+                                       ProtoText(set.values(0)));
     if (!value.ok()) return InField(value_field, value.status());
     values.push_back(*std::move(value));
   }

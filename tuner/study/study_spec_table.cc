@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/study/study_spec.h"
-#include "tuner/study/study_spec_error.h"
 
 namespace mdh {
 namespace {
@@ -32,21 +31,20 @@ bool Holds(const Table& table, absl::Span<const int64_t> codes) {
 
 Result<std::vector<Range>> RangesOf(const v1::TableConstraint& table,
                                     const std::vector<TuningParameter>& parameters) {
-  if (table.parameters_size() == 0) return Invalid("parameters: there are none");
+  if (table.parameters_size() == 0) return InvalidArgument("parameters: there are none");
   std::vector<Range> ranges;
   for (int i = 0; i < table.parameters_size(); ++i) {
     const std::string& name = table.parameters(i);
     const auto begin = table.parameters().begin();
     if (std::find(begin, begin + i, name) != begin + i) {
-      return Invalid(absl::StrCat("parameters[", i, "]: '", name, "' is given twice"));
+      return InvalidArgument("parameters[", i, "]: '", name, "' is given twice");
     }
-    const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                    [&](const TuningParameter& p) { return p.name == name; });
+    const auto found = std::ranges::find(parameters, name, &TuningParameter::name);
     if (found == parameters.end()) {
       std::vector<std::string> names;
       for (const TuningParameter& parameter : parameters) names.push_back(parameter.name);
-      return Invalid(absl::StrCat("parameters[", i, "]: there is no parameter '", name, "'",
-                                  Suggestion(name, names)));
+      return InvalidArgument("parameters[", i, "]: there is no parameter '", name, "'",
+                             Suggestion(name, names));
     }
     ranges.push_back(found->range);
   }
@@ -63,13 +61,13 @@ Result<Constraint> ReadTableConstraint(const v1::TableConstraint& table,
     // Neither factor has more than 32 bits.
     tuples *= range.size();
     if (tuples > kMaxTableTuples) {
-      return Invalid(absl::StrCat("parameters: there are more than ", kMaxTableTuples, " tuples"));
+      return InvalidArgument("parameters: there are more than ", kMaxTableTuples, " tuples");
     }
   }
   const int64_t bytes = (tuples + 7) / 8;
   if (static_cast<int64_t>(table.satisfied().size()) != bytes) {
-    return Invalid(absl::StrCat("satisfied: ", tuples, " tuples take ", bytes, " bytes, but ",
-                                table.satisfied().size(), " are given"));
+    return InvalidArgument("satisfied: ", tuples, " tuples take ", bytes, " bytes, but ",
+                           table.satisfied().size(), " are given");
   }
   const std::vector<std::string> names(table.parameters().begin(), table.parameters().end());
   const auto shared = std::make_shared<const Table>(Table{std::move(ranges), table.satisfied()});

@@ -12,7 +12,7 @@ namespace {
 using Proto = google::protobuf::Value;
 
 Status Mismatch(const Proto& proto, const char* expected) {
-  return absl::InvalidArgumentError(absl::StrCat(ProtoText(proto), " is ", expected));
+  return InvalidArgument(ProtoText(proto), " is ", expected);
 }
 
 Result<Value> IntegerFromProto(const Proto& proto) {

@@ -30,8 +30,7 @@ Result<std::string> FingerprintOf(const DeviceArgument& device,
   }
   Result<std::string> host = HostCpuFingerprint();
   if (!device.text.empty()) return host;
-  const bool has_host =
-      host.ok() && std::find(in_bundle.begin(), in_bundle.end(), *host) != in_bundle.end();
+  const bool has_host = host.ok() && std::ranges::find(in_bundle, *host) != in_bundle.end();
   return has_host || in_bundle.size() != 1 ? host : in_bundle.front();
 }
 
@@ -48,9 +47,8 @@ Result<v1::GetKernelResponse> FindInBundle(const std::string& path,
   const Result<BundleEntry> entry =
       bundle->Find(QueryFor(computation, fingerprint, numerics_policy));
   if (absl::IsNotFound(entry.status())) {
-    return absl::NotFoundError(absl::StrCat(
-        path, " has no kernel of this for ", fingerprint, "; it has ", bundle->size(),
-        " kernels, for ", devices.empty() ? "no device" : absl::StrJoin(devices, "; ")));
+    return NotFound(path, " has no kernel of this for ", fingerprint, "; it has ", bundle->size(),
+                    " kernels, for ", devices.empty() ? "no device" : absl::StrJoin(devices, "; "));
   }
   MDH_RETURN_IF_ERROR(entry.status());
   v1::GetKernelResponse found;

@@ -34,16 +34,12 @@ bool IsAttachedName(const std::string& text) {
 Result<v1::DeviceDescription> ReadDescription(const std::string& path) {
   std::ifstream stream(path);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.good() && !stream.eof()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
-  }
+  if (!stream.good() && !stream.eof()) return InvalidArgument("cannot read ", path);
   v1::DeviceDescription description;
   const auto parsed = google::protobuf::util::JsonStringToMessage(text, &description);
-  if (!parsed.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(parsed.message())));
-  }
+  if (!parsed.ok()) return InvalidArgument(path, ": ", std::string(parsed.message()));
   if (const Status valid = FromProto(description).status(); !valid.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::string(valid.message())));
+    return InvalidArgument(path, ": ", std::string(valid.message()));
   }
   return description;
 }

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -28,13 +27,12 @@ bool IsCFile(const std::string& file) {
 Result<ScalarType> TypeFromArgument(const std::string& name) {
   const std::optional<ScalarType> type = ScalarTypeFromName(name);
   if (type.has_value()) return *type;
-  return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no type"));
+  return InvalidArgument("'", name, "' is no type");
 }
 
 Result<Expression> LoadEinsum(const ExpressionArguments& arguments) {
   if (!arguments.set.empty()) {
-    return absl::InvalidArgumentError(
-        "--set is for files; --einsum takes --size, --shape and types");
+    return InvalidArgument("--set is for files; --einsum takes --size, --shape and types");
   }
   EinsumOptions options;
   for (const std::string& list : arguments.sizes) {
@@ -119,8 +117,8 @@ Result<Computation> Load(const ExpressionArguments& arguments) {
   const ExpressionFormat format = FormatOfFile(arguments.file);
   if (format != ExpressionFormat::kText) {
     if (arguments.set.empty()) return ReadMessage(text, format, arguments.file);
-    return absl::InvalidArgumentError(
-        absl::StrCat(arguments.file, ": messages have no parameters; --set is for the text form"));
+    return InvalidArgument(arguments.file,
+                           ": messages have no parameters; --set is for the text form");
   }
   const Bindings bindings = BindingsOf(arguments);
   if (IsCFile(arguments.file)) {
@@ -140,7 +138,7 @@ Result<std::string> LoopsOfTeml(const ExpressionArguments& arguments) {
       return ToText(program);
     }
   }
-  return absl::InvalidArgumentError("only TeML programs (.teml) have loops to print");
+  return InvalidArgument("only TeML programs (.teml) have loops to print");
 }
 
 Result<std::optional<ScheduledTeml>> SchedulesOf(const ExpressionArguments& arguments,
@@ -155,9 +153,8 @@ Result<std::optional<ScheduledTeml>> SchedulesOf(const ExpressionArguments& argu
   MDH_ASSIGN_OR_RETURN(ScheduledTeml scheduled,
                        ParseTemlSchedules(text, BindingsOf(arguments), source,
                                           TuningModel(DeviceKind::kCpu), detail));
-  const bool says_nothing =
-      std::all_of(scheduled.schedules.begin(), scheduled.schedules.end(),
-                  [](const std::string& schedule) { return schedule.empty(); });
+  const bool says_nothing = std::ranges::all_of(
+      scheduled.schedules, [](const std::string& schedule) { return schedule.empty(); });
   if (says_nothing) return std::nullopt;
   return scheduled;
 }
@@ -171,7 +168,7 @@ Result<std::string> ReadText(const std::string& file) {
   std::ifstream stream(file);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (!stream.is_open() || stream.bad()) {
-    return absl::NotFoundError(absl::StrCat("cannot read ", file, ": ", std::strerror(errno)));
+    return NotFound("cannot read ", file, ": ", std::strerror(errno));
   }
   return text;
 }

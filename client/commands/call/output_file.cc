@@ -21,8 +21,8 @@ constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWO
 Status CannotWrite(const std::string& path) {
   const std::string message = absl::StrCat("cannot write ", path, ": ", std::strerror(errno));
   return WithExitCode(ExitCode::kCannotWrite, errno == ENOSPC || errno == EDQUOT
-                                                  ? absl::ResourceExhaustedError(message)
-                                                  : absl::FailedPreconditionError(message));
+                                                  ? ResourceExhausted(message)
+                                                  : FailedPrecondition(message));
 }
 
 // False, with errno, if not all of it could be written.

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/call/command.h"
 
@@ -26,8 +25,8 @@ void AddRestrictionOptions(CLI::App& command, RestrictionArguments& arguments) {
 Result<v1::Restriction> ParseRestriction(const std::string& text, bool is_forbidden) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is no decision; write PARAMETER=VALUE or PARAMETER=VALUE,.."));
+    return InvalidArgument("'", text,
+                           "' is no decision; write PARAMETER=VALUE or PARAMETER=VALUE,..");
   }
   v1::Restriction restriction;
   restriction.set_parameter(text.substr(0, equals));

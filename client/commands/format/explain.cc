@@ -1,6 +1,5 @@
 #include "client/commands/format/explain.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -99,9 +98,7 @@ std::vector<std::string> ReuseTexts(const Expression& expression, const Buffer& 
   }
   const double times = reuse.accesses / reuse.elements;
   const bool overlaps = !reuse.shared_indices.empty() || buffer.accesses.size() > 1;
-  if (overlaps && times > 1) {
-    texts.push_back(absl::StrFormat("%.4g accesses per element", times));
-  }
+  if (overlaps && times > 1) texts.push_back(absl::StrFormat("%.4g accesses per element", times));
   return texts;
 }
 

@@ -9,14 +9,11 @@ namespace mdh {
 namespace {
 
 bool Rounds(const ScalarFunction& function) {
-  return std::any_of(function.instructions().begin(), function.instructions().end(),
-                     [](const ScalarInstruction& instruction) {
-                       return IsFloatingPoint(instruction.type) &&
-                              instruction.op != ScalarOp::kMin &&
-                              instruction.op != ScalarOp::kMax &&
-                              instruction.op != ScalarOp::kFmin &&
-                              instruction.op != ScalarOp::kFmax && Info(instruction.op).flops > 0;
-                     });
+  return std::ranges::any_of(function.instructions(), [](const ScalarInstruction& instruction) {
+    return IsFloatingPoint(instruction.type) && instruction.op != ScalarOp::kMin &&
+           instruction.op != ScalarOp::kMax && instruction.op != ScalarOp::kFmin &&
+           instruction.op != ScalarOp::kFmax && Info(instruction.op).flops > 0;
+  });
 }
 
 std::string NameOf(const ScalarInstruction& instruction) {
@@ -57,10 +54,9 @@ double ReachedIndices(const Expression& expression, const Buffer& buffer, size_t
 std::vector<int> DimensionsIn(const Expression& expression, const Buffer& buffer, size_t x) {
   std::vector<int> dimensions;
   for (int d = 0; d < expression.rank(); ++d) {
-    const bool used = std::any_of(
-        buffer.accesses.begin(), buffer.accesses.end(), [&](const IndexFunction& access) {
-          return access.indices[x].coefficients[d] != 0 && expression.dimensions()[d].size > 1;
-        });
+    const bool used = std::ranges::any_of(buffer.accesses, [&](const IndexFunction& access) {
+      return access.indices[x].coefficients[d] != 0 && expression.dimensions()[d].size > 1;
+    });
     if (used) dimensions.push_back(d);
   }
   return dimensions;
@@ -90,9 +86,7 @@ Reuse ReuseOf(const Expression& expression, const Buffer& buffer) {
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const std::vector<int> dimensions = DimensionsIn(expression, buffer, x);
     for (const int d : dimensions) is_used[d] = true;
-    if (dimensions.size() > 1) {
-      reuse.shared_indices.emplace_back(static_cast<int>(x), dimensions);
-    }
+    if (dimensions.size() > 1) reuse.shared_indices.emplace_back(static_cast<int>(x), dimensions);
     reuse.elements *= ReachedIndices(expression, buffer, x);
   }
   for (int d = 0; d < expression.rank(); ++d) {
@@ -114,8 +108,8 @@ OperationCounts CountOperations(const ScalarFunction& function) {
     const ScalarType type =
         compares ? function.instructions()[instruction.operands[0]].type : instruction.type;
     const std::string name = absl::StrCat(Name(type), " ", NameOf(instruction));
-    const auto found = std::find_if(counts.begin(), counts.end(),
-                                    [&](const auto& count) { return count.first == name; });
+    const auto found =
+        std::ranges::find_if(counts, [&](const auto& count) { return count.first == name; });
     if (found == counts.end()) {
       counts.emplace_back(name, 1);
     } else {

@@ -17,13 +17,12 @@ Status ParseMessage(const std::string& bytes, ExpressionFormat format, const std
   const std::string name = message.GetDescriptor()->full_name();
   if (format == ExpressionFormat::kBinary) {
     if (message.ParseFromString(bytes)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(source, ": this is no binary message ", name));
+    return InvalidArgument(source, ": this is no binary message ", name);
   }
   const auto status = google::protobuf::util::JsonStringToMessage(bytes, &message);
   if (status.ok()) return absl::OkStatus();
   const std::string reason(status.message().data(), status.message().size());
-  return absl::InvalidArgumentError(
-      absl::StrCat(source, ": this is no ", name, " in protobuf's JSON: ", reason));
+  return InvalidArgument(source, ": this is no ", name, " in protobuf's JSON: ", reason);
 }
 
 // A message says nothing of its type: only pipelines have steps, and only expressions have a
@@ -66,8 +65,7 @@ Result<ExpressionFormat> FormatFromName(const std::string& name) {
   if (name == "text") return ExpressionFormat::kText;
   if (name == "binpb") return ExpressionFormat::kBinary;
   if (name == "json") return ExpressionFormat::kJson;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' is no format; there are text, binpb, json"));
+  return InvalidArgument("'", name, "' is no format; there are text, binpb, json");
 }
 
 Result<Computation> ReadMessage(const std::string& bytes, ExpressionFormat format,

@@ -74,7 +74,7 @@ std::vector<std::string> JobRow(const v1::TuningJob& job) {
   const v1::TuningProgress& progress = job.progress();
   // "2026-11-26 10:47".
   std::string created = google::protobuf::util::TimeUtil::ToString(job.create_time()).substr(0, 16);
-  std::replace(created.begin(), created.end(), 'T', ' ');
+  std::ranges::replace(created, 'T', ' ');
   return {JobNumber(job),
           JobActivity(job),
           absl::StrCat(progress.trials()),
@@ -85,9 +85,9 @@ std::vector<std::string> JobRow(const v1::TuningJob& job) {
 }
 
 TrialDevices ShownDevices(const v1::ListTuningTrialsResponse& response) {
-  const bool has_help =
-      std::any_of(response.trials().begin(), response.trials().end(),
-                  [](const auto& trial) { return absl::StartsWith(trial.device(), "nodes/"); });
+  const bool has_help = std::ranges::any_of(response.trials(), [](const auto& trial) {
+    return absl::StartsWith(trial.device(), "nodes/");
+  });
   return has_help ? TrialDevices::kShown : TrialDevices::kHidden;
 }
 

@@ -127,7 +127,7 @@ std::string MatchName(v1::MatchKind match) {
 
 // Text of users and devices in a comment: nothing may end its line, or go on with the next one.
 std::string InComment(std::string text) {
-  std::replace(text.begin(), text.end(), '\\', '/');
+  std::ranges::replace(text, '\\', '/');
   return Printable(std::move(text));
 }
 

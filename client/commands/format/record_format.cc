@@ -56,9 +56,7 @@ std::string ComparedText(const v1::TuningRecord& record) {
   };
   const bool has_default = record.default_time_ns() > 0;
   std::string text;
-  if (has_default) {
-    absl::StrAppend(&text, times(record.default_time_ns()), "as fast as from rules");
-  }
+  if (has_default) absl::StrAppend(&text, times(record.default_time_ns()), "as fast as from rules");
   if (record.loop_nest_time_ns() > 0) {
     absl::StrAppend(&text, has_default ? ", " : "", times(record.loop_nest_time_ns()),
                     has_default ? "a plain loop nest" : "as fast as a plain loop nest");

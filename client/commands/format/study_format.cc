@@ -68,8 +68,8 @@ std::vector<std::string> NamesOfParameters(const v1::StudySpec& spec) {
 
 std::string FormatStudyState(v1::StudyState state) {
   std::string name = v1::StudyState_Name(state).substr(sizeof("STUDY_STATE_") - 1);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name;
 }
 
@@ -132,7 +132,7 @@ const std::vector<TextColumn>& StudyTable() {
 std::vector<std::string> StudyRow(const v1::Study& study) {
   std::string created =
       google::protobuf::util::TimeUtil::ToString(study.create_time()).substr(0, 16);
-  std::replace(created.begin(), created.end(), 'T', ' ');
+  std::ranges::replace(created, 'T', ' ');
   return {study.name(),
           FormatStudyState(study.state()),
           absl::StrCat(study.evaluations()),
@@ -173,9 +173,7 @@ std::string JsonLine(const v1::StudyTrial& trial, const std::vector<std::string>
   line["cost"] = trial.has_cost() ? Json(trial.cost()) : Json(nullptr);
   line["failure"] = trial.failure();
   Json& configuration = line["configuration"] = Json::object();
-  for (const std::string& name : names) {
-    configuration[name] = ValueOf(trial.configuration(), name);
-  }
+  for (const std::string& name : names) configuration[name] = ValueOf(trial.configuration(), name);
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

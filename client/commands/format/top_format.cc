@@ -57,9 +57,8 @@ std::string JobsText(const DaemonState& state) {
   const v1::Statistics& statistics = state.statistics;
   const auto count = [&](v1::TuningJobState of_state, int64_t of_daemon) {
     if (state.nodes.empty()) return of_daemon;
-    return static_cast<int64_t>(
-        std::count_if(state.jobs.begin(), state.jobs.end(),
-                      [&](const v1::TuningJob& job) { return job.state() == of_state; }));
+    return static_cast<int64_t>(std::ranges::count_if(
+        state.jobs, [&](const v1::TuningJob& job) { return job.state() == of_state; }));
   };
   return absl::StrCat(count(v1::TUNING_JOB_STATE_RUNNING, statistics.running_jobs()), " running, ",
                       count(v1::TUNING_JOB_STATE_QUEUED, statistics.queued_jobs()), " queued, ",
@@ -148,9 +147,7 @@ std::vector<std::string> JobCells(const v1::TuningJob& job, bool has_nodes) {
            : "-",
       JobDeviceNames(job),
       job.expression_name()};
-  if (has_nodes) {
-    cells.insert(cells.end() - 2, job.node().empty() ? "-" : NodeLabel(job.node()));
-  }
+  if (has_nodes) cells.insert(cells.end() - 2, job.node().empty() ? "-" : NodeLabel(job.node()));
   return cells;
 }
 

@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "client/commands/call/command.h"
 #include "tuner/search/technique_comparison.h"
 

@@ -42,9 +42,8 @@ void EqualFailures::Note(const v1::StudyTrial& trial) {
 }
 
 std::string EqualFailures::Verdict() const {
-  const bool have_all_varied =
-      std::all_of(values_.begin(), values_.end(),
-                  [](const auto& parameter) { return parameter.second.size() > 1; });
+  const bool have_all_varied = std::ranges::all_of(
+      values_, [](const auto& parameter) { return parameter.second.size() > 1; });
   const bool is_hopeless = !is_over_ && (count_ >= kMany || (count_ >= kFew && have_all_varied));
   if (!is_hopeless) return "";
   return absl::StrCat("all of its first ", count_, " configurations fail alike: ", first_);

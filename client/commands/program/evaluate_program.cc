@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "client/commands/call/command.h"
-#include "tuner/program/isolated_evaluator.h"
 
 namespace mdh {
 namespace {
@@ -76,7 +75,7 @@ class Server {
       watch_.SetEvaluator(evaluator_.get());
     }
     if (evaluator_ == nullptr) {
-      return CannotRun(absl::InvalidArgumentError("the first request has no program"));
+      return CannotRun(InvalidArgument("the first request has no program"));
     }
     Result<v1::EvaluateResponse> response = evaluator_->Evaluate(request.configuration());
     return response.ok() ? *std::move(response) : CannotRun(response.status());

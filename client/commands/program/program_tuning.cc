@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -39,7 +38,7 @@ Status ProgramTuning::Run() {
     }
   }
   for (std::thread& thread : threads) thread.join();
-  if (interrupted_) return absl::CancelledError("interrupted");
+  if (interrupted_) return Cancelled("interrupted");
   // Those that were stopped because another one had an error are cancelled.
   Status first;
   for (const Status& end : ends) {
@@ -85,7 +84,7 @@ Status ProgramTuning::Work(IsolatedEvaluator& evaluator) {
 Result<std::optional<v1::StudyTrial>> ProgramTuning::Next() {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (interrupted_ || stopped_) return absl::CancelledError("interrupted");
+    if (interrupted_ || stopped_) return Cancelled("interrupted");
     MDH_ASSIGN_OR_RETURN(v1::AskTrialsResponse asked, trials_.Ask(1, LeaseNs()));
     // A lease that was too short gives a trial again that is still evaluated.
     if (asked.trials_size() > 0 && running_.insert(asked.trials(0).number()).second) {
@@ -116,7 +115,7 @@ Status ProgramTuning::Finish(v1::StudyTrial trial, const v1::EvaluateResponse& r
   on_trial_(*study, trial);
   failures_.Note(trial);
   const std::string verdict = study->has_best() ? "" : failures_.Verdict();
-  return verdict.empty() ? absl::OkStatus() : absl::FailedPreconditionError(verdict);
+  return verdict.empty() ? absl::OkStatus() : FailedPrecondition(verdict);
 }
 
 }  // namespace mdh

@@ -213,9 +213,7 @@ class Run {
     if (!arguments_.output.empty()) {
       MDH_RETURN_IF_ERROR(WriteOutputFile(arguments_.output, ReportJson(*report).dump(2) + "\n"));
     }
-    if (absl::IsCancelled(ended)) {
-      return absl::CancelledError(absl::StrCat("interrupted", HowToResume()));
-    }
+    if (absl::IsCancelled(ended)) return Cancelled("interrupted", HowToResume());
     if (!ended.ok()) {
       return WithExitCode(ExitCode::kServerError, absl::StrCat(ended.message(), HowToResume()));
     }

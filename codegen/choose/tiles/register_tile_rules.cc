@@ -92,10 +92,9 @@ class Rules {
 
   // Whether some input is read more than once by points that are far apart.
   bool ReadsAgain() const {
-    for (const Buffer& buffer : e_.inputs()) {
-      if (ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4) return true;
-    }
-    return false;
+    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
+      return ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4;
+    });
   }
 
   // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.
@@ -144,8 +143,7 @@ class Rules {
     const auto l1 = static_cast<double>(device_.l1_bytes),
                l2 = static_cast<double>(device_.l2_bytes);
     if (vector_dimension_ >= 0 && e_.is_reduction(vector_dimension_)) return 0.5 * l2;
-    const bool has_strips =
-        std::find(choice.packed.begin(), choice.packed.end(), true) != choice.packed.end();
+    const bool has_strips = std::ranges::find(choice.packed, true) != choice.packed.end();
     return has_strips ? std::max(0.75 * l1, l2 / 8) : 0.75 * l1;
   }
 
@@ -233,7 +231,7 @@ class Rules {
       if (in_output) return d == vector_dimension_ ? 2 : 1;
       return StrideAlong(*largest, 0, d) != 0 ? 1 : 2;
     };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return place(a) < place(b); });
+    std::ranges::stable_sort(order, [&](int a, int b) { return place(a) < place(b); });
     SetOrderOfLayer(p_.phase, innermost_, order);
   }
 
@@ -380,7 +378,7 @@ class Rules {
     for (const int d : order) {
       if (e_.is_reduction(d)) reduced.push_back(d);
     }
-    std::sort(reduced.begin(), reduced.end());
+    std::ranges::sort(reduced);
     size_t next = 0;
     for (int& d : order) {
       if (e_.is_reduction(d)) d = reduced[next++];
@@ -451,7 +449,7 @@ class Rules {
       }
     }
     const auto is_row = [v](const Buffer& buffer) { return StrideAlong(buffer, 0, v) == 1; };
-    if (!std::all_of(e_.outputs().begin(), e_.outputs().end(), is_row)) return;
+    if (!std::ranges::all_of(e_.outputs(), is_row)) return;
     p_.streams_results = true;
     if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
   }

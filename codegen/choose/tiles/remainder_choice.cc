@@ -1,7 +1,6 @@
 #include "codegen/choose/tiles/remainder_choice.h"
 
 #include "codegen/lower/tiles/loop_plan.h"
-#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

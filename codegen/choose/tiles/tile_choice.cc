@@ -44,8 +44,7 @@ class Ranking {
     TryRows(plain);
     for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
     for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const TileChoice& a, const TileChoice& b) { return a.cycles < b.cycles; });
+    std::ranges::stable_sort(found_, {}, &TileChoice::cycles);
     std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
     std::map<std::tuple<int, int, int64_t>, size_t> of_width;
     std::vector<TileChoice> best;
@@ -188,14 +187,14 @@ class Ranking {
       for (const Buffer& buffer : e_.inputs()) {
         if (StrideAlong(buffer, 0, d) == 0 || buffer.accesses.size() > 1) again += 1;
         for (const AffineIndex& index : buffer.accesses[0].indices) {
-          const auto used = std::count_if(index.coefficients.begin(), index.coefficients.end(),
-                                          [](int64_t c) { return c != 0; });
+          const auto used =
+              std::ranges::count_if(index.coefficients, [](int64_t c) { return c != 0; });
           if (index.coefficients[d] != 0 && used > 1) again += 0.5;
         }
       }
       if (again > 0) ranked.push_back({-again, d});
     }
-    std::stable_sort(ranked.begin(), ranked.end());
+    std::ranges::stable_sort(ranked);
     std::vector<int> dimensions;
     for (const auto& [again, d] : ranked) {
       if (dimensions.size() < kMaxRowDimensions) dimensions.push_back(d);
@@ -272,7 +271,7 @@ class Ranking {
 
   // Whether an input that no cache keeps is read so seldom that memory is what limits.
   bool IsReadOnceInRows(double reuse) const {
-    return std::any_of(e_.inputs().begin(), e_.inputs().end(), [&](const Buffer& buffer) {
+    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
       return buffer.size_bytes() > device_.l2_bytes && ReuseOf(e_, buffer) < reuse;
     });
   }

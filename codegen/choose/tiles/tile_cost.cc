@@ -174,9 +174,8 @@ double TileCost::UsedVectors(const TileChoice& choice, int input) const {
   if (buffer.accesses.size() > 1) return DistinctVectors(choice, input);
   double all = 1;
   for (int d = 0; d < e_.rank(); ++d) {
-    const bool is_used =
-        std::any_of(buffer.accesses[0].indices.begin(), buffer.accesses[0].indices.end(),
-                    [d](const AffineIndex& i) { return i.coefficients[d] != 0; });
+    const bool is_used = std::ranges::any_of(
+        buffer.accesses[0].indices, [d](const AffineIndex& i) { return i.coefficients[d] != 0; });
     if (is_used) all *= Pieces(choice, d, choice.tile[d]);
   }
   return all;
@@ -219,7 +218,7 @@ double TileCost::DistinctOfStar(const TileChoice& choice, int input) const {
     }
     places.insert(places.end(), own.begin(), own.end());
   }
-  std::sort(places.begin(), places.end());
+  std::ranges::sort(places);
   return static_cast<double>(std::unique(places.begin(), places.end()) - places.begin());
 }
 
@@ -357,7 +356,7 @@ TileCost::Run TileCost::RunOfResults(const TileChoice& choice) const {
       if (e_.is_reduction(d) || choice.tile[d] == 1) continue;
       rows.emplace_back(std::abs(output.strides[d]), choice.tile[d]);
     }
-    std::sort(rows.begin(), rows.end());
+    std::ranges::sort(rows);
     int64_t results = 1;
     for (const auto& [stride, count] : rows) {
       if (stride != rows[0].first * results) break;
@@ -412,9 +411,7 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
   double each = 1;
   if (v >= 0) {
-    for (const Output& output : outputs_) {
-      each += ScatterCost(output.strides[v], choice.lanes);
-    }
+    for (const Output& output : outputs_) each += ScatterCost(output.strides[v], choice.lanes);
   }
   return kTileCycles + chains + results * each + rows;
 }

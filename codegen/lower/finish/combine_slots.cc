@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
 #include "codegen/program/digits.h"
 #include "codegen/program/result_tuples.h"
@@ -52,9 +51,7 @@ class SlotCombiner {
     StoreTotals(totals, &store);
     std::vector<Condition> conditions;
     if (shares_.shares > 1) conditions.push_back(IsZero(Index::Variable(share_)));
-    if (elements_ % shares_.items != 0) {
-      conditions.push_back(Less(Item(), Index(elements_)));
-    }
+    if (elements_ % shares_.items != 0) conditions.push_back(Less(Item(), Index(elements_)));
     block.push_back(When(conditions, std::move(store)));
     for (Statement& statement : block) stage.body.push_back(std::move(statement));
     return stage;

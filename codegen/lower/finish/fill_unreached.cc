@@ -1,7 +1,6 @@
 #include "codegen/lower/finish/fill_unreached.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -187,9 +186,8 @@ int64_t ThreadsOf(const Stage& stage) {
 Stage* StageBeside(int64_t items, ItemSharing sharing, LoopProgram* program) {
   if (program->stages.empty()) return nullptr;
   if (sharing == ItemSharing::kContiguous) return &program->stages.back();
-  Stage& largest =
-      *std::max_element(program->stages.begin(), program->stages.end(),
-                        [](const Stage& a, const Stage& b) { return ThreadsOf(a) < ThreadsOf(b); });
+  Stage& largest = *std::ranges::max_element(
+      program->stages, [](const Stage& a, const Stage& b) { return ThreadsOf(a) < ThreadsOf(b); });
   return items <= kMostItemsPerThread * ThreadsOf(largest) ? &largest : nullptr;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -160,8 +159,8 @@ class Finisher {
   // The longest dimension is outermost and shared; without one, thread 0 does everything.
   Block SharedLoops(std::vector<int> dimensions, const Body& body) {
     const int longest = Longest(dimensions);
-    std::stable_sort(dimensions.begin(), dimensions.end(),
-                     [&](int a, int b) { return a == longest && b != longest; });
+    std::ranges::stable_sort(dimensions,
+                             [&](int a, int b) { return a == longest && b != longest; });
     Block loops = Loops(dimensions, longest, at_, body);
     if (longest >= 0) return loops;
     return {ByFirstThread(std::move(loops))};

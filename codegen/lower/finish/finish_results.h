@@ -2,8 +2,6 @@
 // results, prefix sums, and storing into the outputs (paper, re-composition phase; Example 15).
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "codegen/program/loop_program.h"

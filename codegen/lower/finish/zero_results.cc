@@ -26,9 +26,8 @@ std::vector<Run> RunsOf(const Expression& expression, const std::vector<ResultTa
     for (const ResultTarget& target : targets) run.steps.push_back(target.offset.coefficients[d]);
     runs.push_back(std::move(run));
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
-    return std::abs(a.steps[0]) > std::abs(b.steps[0]);
-  });
+  std::ranges::stable_sort(
+      runs, [](const Run& a, const Run& b) { return std::abs(a.steps[0]) > std::abs(b.steps[0]); });
   std::vector<Run> merged;
   for (const Run& run : runs) {
     const auto continues = [&](const Run& outer) {
@@ -66,9 +65,7 @@ Block SetResults(const Expression& expression, const std::vector<ResultTarget>& 
   for (size_t n = runs.size(); n-- > 0;) {
     const Index rest = Index::Variable(item) / items;
     const Index number = n == 0 ? rest : rest % runs[n].size;
-    for (size_t t = 0; t < targets.size(); ++t) {
-      offsets[t] = number * runs[n].steps[t] + offsets[t];
-    }
+    for (size_t t = 0; t < targets.size(); ++t) offsets[t] = number * runs[n].steps[t] + offsets[t];
     items *= runs[n].size;
   }
   Block body;

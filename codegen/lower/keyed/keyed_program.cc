@@ -13,7 +13,6 @@
 #include "codegen/program/digits.h"
 #include "codegen/program/result_targets.h"
 #include "codegen/program/scalar_code.h"
-#include "core/base/round.h"
 #include "core/decomposition/keyed_form.h"
 
 namespace mdh {

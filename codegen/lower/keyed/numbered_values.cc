@@ -36,8 +36,7 @@ std::vector<Steps> StepsOf(const Expression& expression, const std::vector<int>&
 }
 
 bool IsAlongPoints(const NumberedPoints& points, int d) {
-  return std::find(points.dimensions.begin(), points.dimensions.end(), d) !=
-         points.dimensions.end();
+  return std::ranges::find(points.dimensions, d) != points.dimensions.end();
 }
 
 std::vector<int> UsedParameters(const ScalarFunction& function) {
@@ -85,7 +84,7 @@ std::vector<int> InMemoryOrder(const Expression& expression, const ScalarFunctio
     if (expression.is_index(parameter)) continue;
     const Expression::AccessRef ref = expression.input_access(parameter);
     const AffineIndex index = expression.inputs()[ref.buffer].Linearized(ref.access);
-    std::stable_sort(dimensions.begin(), dimensions.end(), [&](int a, int b) {
+    std::ranges::stable_sort(dimensions, [&](int a, int b) {
       return std::abs(index.coefficients[a]) > std::abs(index.coefficients[b]);
     });
     break;
@@ -101,8 +100,7 @@ NumberedValues::NumberedValues(NestContext& context, const ScalarFunction& funct
       parameters_(UsedParameters(function)) {}
 
 bool NumberedValues::MovesRuns(int64_t run) const {
-  return run > 1 && std::any_of(parameters_.begin(), parameters_.end(),
-                                [&](int p) { return MovesRun(p, run); });
+  return run > 1 && std::ranges::any_of(parameters_, [&](int p) { return MovesRun(p, run); });
 }
 
 bool NumberedValues::MovesRun(int parameter, int64_t run) const {

@@ -103,7 +103,7 @@ class HardwareParts {
       if (has_warps && context_.shape().is_thread(n)) own = level.role == LayerRole::kWarps ? 1 : 0;
       if (own == axis) places.push_back(n);
     }
-    std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+    std::ranges::stable_sort(places, [&](int a, int b) {
       return context_.level(a).assigned.dimension < context_.level(b).assigned.dimension;
     });
     return places;

@@ -52,9 +52,7 @@ void NestResults::CombineInCluster(Block* block) {
   Block finish = CombineShown(here);
   Append(OverOwnResults(here, [&](const Index& stored) { return StoreGuarded(stored); }), &finish);
   std::vector<Condition> finishers = owners;
-  if (here.sharers < blocks) {
-    finishers.push_back(Less(Slot(), Index(here.sharers)));
-  }
+  if (here.sharers < blocks) finishers.push_back(Less(Slot(), Index(here.sharers)));
   Append(Where(finishers, std::move(finish)), block);
   // Nobody ends before the others have read its results.
   block->push_back({ClusterBarrier{}});
@@ -129,7 +127,7 @@ Index NestResults::Owner(const Shares& shares) const {
     const bool is_kept = context_.shape().is_thread(n) && !context_.shape().is_reduced(n);
     if (is_kept && context_.level(n).parts > 1) places.push_back(n);
   }
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+  std::ranges::stable_sort(places, [&](int a, int b) {
     return context_.level(a).assigned.dimension > context_.level(b).assigned.dimension;
   });
   Index owner = shares.owners == 1 ? Index(0) : GroupOfThread().rank;
@@ -261,9 +259,7 @@ Block NestResults::CombineByAll(const Shares& shares) {
   }
   set(totals, &sum);
   std::vector<Condition> takes_part;
-  if (used * results_here < context_.threads()) {
-    takes_part.push_back(Less(share, Index(used)));
-  }
+  if (used * results_here < context_.threads()) takes_part.push_back(Less(share, Index(used)));
   Append(Where(takes_part, std::move(sum)), &block);
   block.push_back({Barrier{}});
   for (int64_t distance = 1; distance < used; distance *= 2) {

@@ -52,7 +52,7 @@ void NestLoads::DeclareShared(Block* block) const {
 
 bool NestLoads::HasCopies(int place, bool shared) const {
   const std::vector<NestCopy>& copies = context_.plan().copies;
-  return std::any_of(copies.begin(), copies.end(), [&](const NestCopy& copy) {
+  return std::ranges::any_of(copies, [&](const NestCopy& copy) {
     return copy.place == place && copy.is_shared == shared;
   });
 }
@@ -139,8 +139,7 @@ std::vector<int> NestLoads::SourceOrder(const NestCopy& copy) const {
       source != nullptr ? source->strides() : expression().inputs()[copy.input].strides();
   std::vector<int> order(strides.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return strides[a] > strides[b]; });
+  std::ranges::stable_sort(order, [&](int a, int b) { return strides[a] > strides[b]; });
   return order;
 }
 
@@ -298,16 +297,14 @@ bool NestLoads::ReadsInPlace(int d) const {
 
 bool NestLoads::HardlyDependsOn(int d) const {
   constexpr int64_t kMovedAtOnce = 4;
-  return std::all_of(context_.plan().copies.begin(), context_.plan().copies.end(),
-                     [&](const NestCopy& copy) {
-                       const std::vector<AffineIndex>& indices =
-                           expression().inputs()[copy.input].accesses[0].indices;
-                       for (size_t x = 0; x < indices.size(); ++x) {
-                         if (indices[x].coefficients[d] == 0) continue;
-                         if (copy.is_shared || copy.extents[x] > kMovedAtOnce) return false;
-                       }
-                       return true;
-                     });
+  return std::ranges::all_of(context_.plan().copies, [&](const NestCopy& copy) {
+    const std::vector<AffineIndex>& indices = expression().inputs()[copy.input].accesses[0].indices;
+    for (size_t x = 0; x < indices.size(); ++x) {
+      if (indices[x].coefficients[d] == 0) continue;
+      if (copy.is_shared || copy.extents[x] > kMovedAtOnce) return false;
+    }
+    return true;
+  });
 }
 
 LoopValue NestLoads::Load(int parameter) {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/levels/nest_results.h"
-#include "core/base/round.h"
 
 namespace mdh {
 

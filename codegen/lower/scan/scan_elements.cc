@@ -111,9 +111,7 @@ LoopValue LineValues::Value(size_t operand, const Index& element, int number) co
           [&](const LineIndex& index) { return MakeIndexValue(index.At(element), 1, 1); },
           [&](const Inside& inside) {
             std::vector<Index> indices;
-            for (const LineIndex& index : inside.indices) {
-              indices.push_back(index.At(element));
-            }
+            for (const LineIndex& index : inside.indices) indices.push_back(index.At(element));
             return LoadInsideValue(*inside.buffer, inside.pointer, inside.field, indices);
           }},
       operands_[operand]);

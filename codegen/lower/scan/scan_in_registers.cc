@@ -22,7 +22,7 @@ std::vector<int> PrefixSums(const Expression& expression) {
 bool Commutes(const Expression& expression) {
   const std::vector<PointWiseKind>& kinds = expression.reduction().kinds();
   return expression.has_reduction() || PrefixSums(expression).size() > 1 ||
-         std::find(kinds.begin(), kinds.end(), PointWiseKind::kCustom) == kinds.end();
+         std::ranges::find(kinds, PointWiseKind::kCustom) == kinds.end();
 }
 
 class RegisterScan {

@@ -76,7 +76,7 @@ class TileProgramBuilder : public LevelWalk {
 
   void DeclareParts(Block* block) override {
     std::vector<int> places = CorePlaces();
-    std::sort(places.begin(), places.end(), [&](int a, int b) {
+    std::ranges::sort(places, [&](int a, int b) {
       return shape().levels()[a].level.dimension < shape().levels()[b].level.dimension;
     });
     for (int d = 0; d < plan_.rank(); ++d) {
@@ -163,9 +163,7 @@ class TileProgramBuilder : public LevelWalk {
       rest_body.push_back({DeclareIndex{loop.variable, Index(tile.origin)}});
       EmitInside(loop.place, inside, &rest_body);
       std::vector<Condition> conditions;
-      if (!range.end.is_constant()) {
-        conditions.push_back(Equal(range.end, Index(plan_.size(d))));
-      }
+      if (!range.end.is_constant()) conditions.push_back(Equal(range.end, Index(plan_.size(d))));
       block->push_back(When(conditions, std::move(rest_body)));
     }
   }
@@ -240,8 +238,8 @@ class TileProgramBuilder : public LevelWalk {
     std::vector<Condition> conditions;
     const auto require_less = [&](const Index& a, const Index& b) {
       if (a.is_constant() && b.is_constant()) return a.constant() < b.constant();
-      const bool is_known = std::any_of(conditions.begin(), conditions.end(),
-                                        [&](const Condition& c) { return c.a == a && c.b == b; });
+      const bool is_known =
+          std::ranges::any_of(conditions, [&](const Condition& c) { return c.a == a && c.b == b; });
       if (!is_known) conditions.push_back(Less(a, b));
       return true;
     };

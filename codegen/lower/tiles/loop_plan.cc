@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -137,9 +136,8 @@ void LoopPlan::PlanWords(StagedCopy* copy) const {
 // Results that several parts contribute to cannot be combined in the outputs: there they would have
 // to be in their final type and place.
 void LoopPlan::PlanResults() {
-  const bool in_outputs =
-      std::any_of(outer_loops_.begin(), outer_loops_.end(),
-                  [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
+  const bool in_outputs = std::ranges::any_of(
+      outer_loops_, [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
   uses_result_arrays_ = UsesResultArrays(expression(), shape().Slots(), in_outputs);
   stores_at_last_ = expression().store() != nullptr && in_outputs &&
                     !expression().has_prefix_sum() && shape().Slots() == 1;
@@ -204,15 +202,12 @@ bool LoopPlan::HasRoomForTwo(int d) const {
 }
 
 const PlannedLoop* LoopPlan::LoopAt(int place) const {
-  for (const PlannedLoop& loop : outer_loops_) {
-    if (loop.place == place) return &loop;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(outer_loops_, place, &PlannedLoop::place);
+  return found == outer_loops_.end() ? nullptr : &*found;
 }
 
 bool LoopPlan::is_inner_reduction(int d) const {
-  return std::find(inner_reductions_.begin(), inner_reductions_.end(), d) !=
-         inner_reductions_.end();
+  return std::ranges::find(inner_reductions_, d) != inner_reductions_.end();
 }
 
 std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
@@ -242,10 +237,8 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
 }
 
 const StagedCopy* LoopPlan::StagedInput(int input) const {
-  for (const StagedCopy& copy : staged_) {
-    if (copy.input == input) return &copy;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(staged_, input, &StagedCopy::input);
+  return found == staged_.end() ? nullptr : &*found;
 }
 
 }  // namespace mdh

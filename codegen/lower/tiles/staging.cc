@@ -95,7 +95,7 @@ class PackingBuilder {
     if (lanes_of_ < 0) lanes_ = most;
     lanes_of_ = lanes_of;
     rows_of_ = rows_of;
-    order_.erase(std::find(order_.begin(), order_.end(), rows_of));
+    order_.erase(std::ranges::find(order_, rows_of));
     order_.push_back(rows_of);
   }
 

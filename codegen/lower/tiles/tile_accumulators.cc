@@ -277,9 +277,7 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   for (const Accumulator& chain : chains) {
     std::vector<LoopValue> values;
     for (int r = 0; r < results(); ++r) values.push_back(Named(chain, r));
-    if (!sum.empty()) {
-      values = EmitCombination(expression().reduction(), sum, values, names_, body);
-    }
+    if (!sum.empty()) values = EmitCombination(expression().reduction(), sum, values, names_, body);
     for (LoopValue& value : values) {
       value = NamedInBlock(Widen(std::move(value), chain.width), names_, body);
     }
@@ -325,7 +323,7 @@ bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const 
 // the others alone.
 std::vector<std::vector<TileAccumulators::Partial>> TileAccumulators::Runs(
     std::vector<Partial> partials) const {
-  std::stable_sort(partials.begin(), partials.end(), [&](const Partial& a, const Partial& b) {
+  std::ranges::stable_sort(partials, [&](const Partial& a, const Partial& b) {
     const ResultTarget& first = plan_.targets()[0];
     return ConstantOffset(first, a.point) < ConstantOffset(first, b.point);
   });

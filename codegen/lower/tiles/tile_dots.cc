@@ -54,10 +54,10 @@ void TileAccumulators::CountExcess(const TilePoint& point, const TilePoint& step
   const IndexFunction& access = expression().inputs()[ref.buffer].accesses[ref.access];
   std::string key;
   for (int d = 0; d < plan_.rank(); ++d) {
-    const bool is_its_own =
-        !plan_.is_reduction(d) &&
-        std::any_of(access.indices.begin(), access.indices.end(),
-                    [d](const AffineIndex& index) { return index.coefficients[d] != 0; });
+    const bool is_its_own = !plan_.is_reduction(d) &&
+                            std::ranges::any_of(access.indices, [d](const AffineIndex& index) {
+                              return index.coefficients[d] != 0;
+                            });
     absl::StrAppend(&key, is_its_own ? point.pieces[d].offset : 0, "|");
   }
   absl::StrAppend(&key, point.width());

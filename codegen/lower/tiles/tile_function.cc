@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/tiles/tile_accumulators.h"
-#include "codegen/lower/tiles/tile_inputs.h"
 #include "codegen/lower/tiles/tile_order.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/program/loop_program_walk.h"
@@ -32,8 +31,7 @@ class TileFunctionBuilder {
 
   TileFunction Build() {
     const std::vector<int>& reductions = plan_.inner_reductions();
-    const bool has_loops =
-        !std::all_of(reductions.begin(), reductions.end(), [&](int d) { return RunsOnce(d); });
+    const bool has_loops = !std::ranges::all_of(reductions, [&](int d) { return RunsOnce(d); });
     TileAccumulators accumulators(plan_, points_, has_loops, names_);
     Block computation;
     EmitReduction(0, accumulators, computation);
@@ -67,8 +65,8 @@ class TileFunctionBuilder {
   }
 
   bool HasStripsAlong(int d) const {
-    return std::any_of(plan_.staged().begin(), plan_.staged().end(),
-                       [d](const StagedCopy& copy) { return copy.strip_of == d; });
+    return std::ranges::any_of(plan_.staged(),
+                               [d](const StagedCopy& copy) { return copy.strip_of == d; });
   }
 
   // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points,
@@ -111,9 +109,8 @@ class TileFunctionBuilder {
     }
     if (name == "tile") name = "tile_1";
     const std::vector<Buffer>& inputs = expression().inputs();
-    const bool has_boundary = std::any_of(inputs.begin(), inputs.end(), [](const Buffer& buffer) {
-      return buffer.boundary.kind != Boundary::Kind::kNone;
-    });
+    const bool has_boundary = std::ranges::any_of(
+        inputs, [](const Buffer& buffer) { return buffer.boundary.kind != Boundary::Kind::kNone; });
     return has_boundary && place_ == TilePlace::kAnywhere ? name + "_anywhere" : name;
   }
 
@@ -183,10 +180,7 @@ class TileFunctionBuilder {
       for (int d = 0; d < plan_.rank(); ++d) {
         if (!expression().inputs()[copy.input].DependsOn(d)) continue;
         const std::string name = StagedOriginName(plan_, copy, d);
-        if (name.empty() ||
-            std::find(variables.begin(), variables.end(), name) != variables.end()) {
-          continue;
-        }
+        if (name.empty() || std::ranges::find(variables, name) != variables.end()) continue;
         variables.push_back(name);
         AddIndex(TileParameter::Role::kVariable, d, name);
       }
@@ -229,9 +223,7 @@ class TileFunctionBuilder {
     rest_body.push_back({DeclareIndex{name, Index(plan_.size(d) - rest)}});
     EmitReduction(n + 1, accumulators, rest_body);
     std::vector<Condition> conditions;
-    if (!whole) {
-      conditions.push_back(Equal(end, Index(plan_.size(d))));
-    }
+    if (!whole) conditions.push_back(Equal(end, Index(plan_.size(d))));
     block.push_back(When(conditions, std::move(rest_body)));
   }
 
@@ -283,10 +275,8 @@ class TileFunctionBuilder {
 
 bool CoversWholeDimension(const LoopPlan& plan, int d) {
   if (plan.core_parts(d) > 1) return false;
-  for (const PlannedLoop& loop : plan.outer_loops()) {
-    if (loop.dimension == d) return false;
-  }
-  return true;
+  return std::ranges::all_of(plan.outer_loops(),
+                             [&](const PlannedLoop& loop) { return loop.dimension != d; });
 }
 
 TileFunction BuildTileFunction(const LoopPlan& plan, const std::vector<int64_t>& points,

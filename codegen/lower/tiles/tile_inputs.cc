@@ -1,7 +1,5 @@
 #include "codegen/lower/tiles/tile_inputs.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/decomposition/constraints.h"

@@ -17,7 +17,7 @@ bool IsAnyOrderAllowed(const LoopPlan& plan) {
   const CombineOperator& reduction = e.reduction();
   const auto& kinds = reduction.kinds();
   return reduction.identity().has_value() &&
-         std::find(kinds.begin(), kinds.end(), PointWiseKind::kCustom) == kinds.end();
+         std::ranges::find(kinds, PointWiseKind::kCustom) == kinds.end();
 }
 
 class Orders {
@@ -122,14 +122,14 @@ class Orders {
       const auto differs = [&](const TilePoint& step) {
         return step.pieces[d].offset != steps_.front().pieces[d].offset;
       };
-      if (std::any_of(steps_.begin(), steps_.end(), differs)) dimensions.push_back(d);
+      if (std::ranges::any_of(steps_, differs)) dimensions.push_back(d);
     }
     constexpr size_t kMostPermuted = 3;
     std::vector<std::vector<size_t>> orders;
     do {
       std::vector<size_t> order(steps_.size());
       std::iota(order.begin(), order.end(), size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      std::ranges::stable_sort(order, [&](size_t a, size_t b) {
         for (const int d : dimensions) {
           const int64_t x = steps_[a].pieces[d].offset, y = steps_[b].pieces[d].offset;
           if (x != y) return x < y;
@@ -150,7 +150,7 @@ class Orders {
       size_t& own = rank[Place(places, visit)];
       if (own == SIZE_MAX) own = next++;
     }
-    std::stable_sort(order.begin(), order.end(), [&](const TileVisit& a, const TileVisit& b) {
+    std::ranges::stable_sort(order, [&](const TileVisit& a, const TileVisit& b) {
       return rank[Place(places, a)] < rank[Place(places, b)];
     });
     return order;

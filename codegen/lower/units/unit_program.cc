@@ -8,7 +8,6 @@
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
 #include "codegen/lower/units/warp_unit.h"
-#include "core/base/round.h"
 
 namespace mdh {
 namespace {

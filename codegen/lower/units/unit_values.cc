@@ -167,8 +167,7 @@ std::string UnitValues::EmitValues(const std::vector<Loaded>& loaded, const Neig
       operand_.function,
       [&](int p) {
         if (e.is_index(p)) return MakeIndexValue(point[e.index_dimension(p)], 1, 0);
-        const Loaded& of = *std::find_if(loaded.begin(), loaded.end(),
-                                         [&](const Loaded& other) { return other.parameter == p; });
+        const Loaded& of = *std::ranges::find(loaded, p, &Loaded::parameter);
         return LoadValue(of.array, at + in_run, {of.type, 1}, 1);
       },
       context_.names(), one);

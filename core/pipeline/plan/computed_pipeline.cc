@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/pipeline/plan/joint_groups.h"
 
 namespace mdh {
@@ -14,9 +13,9 @@ namespace {
 Status CheckOrder(absl::Span<const JointGroup> groups) {
   for (size_t n = 1; n < groups.size(); ++n) {
     if (groups[n].first > groups[n - 1].last) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the joint group of steps ", groups[n].first + 1, " to ", groups[n].last + 1,
-                     " comes behind one up to step ", groups[n - 1].last + 1));
+    return InvalidArgument("the joint group of steps ", groups[n].first + 1, " to ",
+                           groups[n].last + 1, " comes behind one up to step ",
+                           groups[n - 1].last + 1);
   }
   return absl::OkStatus();
 }
@@ -37,8 +36,7 @@ struct RewrittenGroup {
       const auto has_name = [&](const PipelineBuffer& buffer) {
         return buffer.name == from.buffers()[b].name;
       };
-      return static_cast<int>(std::find_if(to.buffers().begin(), to.buffers().end(), has_name) -
-                              to.buffers().begin());
+      return static_cast<int>(std::ranges::find_if(to.buffers(), has_name) - to.buffers().begin());
     };
     for (StreamedSteps::Carried& own : streamed->carried) {
       own.before = moved(own.before);

@@ -67,10 +67,9 @@ class Reordering {
     for (int s = 0; s < std::ssize(planned.pipeline.steps()); ++s) {
       planned.origins.push_back(origins_.at(NameOf(planned.pipeline, s)));
     }
-    std::sort(planned.decided.begin(), planned.decided.end(),
-              [](const PlannedEdge& a, const PlannedEdge& b) {
-                return std::tie(a.consumer, a.producer) < std::tie(b.consumer, b.producer);
-              });
+    std::ranges::sort(planned.decided, [](const PlannedEdge& a, const PlannedEdge& b) {
+      return std::tie(a.consumer, a.producer) < std::tie(b.consumer, b.producer);
+    });
     return planned;
   }
 
@@ -104,10 +103,9 @@ std::vector<PlannedPipeline> ContractionOrders(const Pipeline& pipeline,
   if (!merged.MergeAll(options) || !merged.SplitAll(options)) return orders;
   PlannedPipeline of_all = std::move(merged).Take();
   const double cost = CostOf(of_all.pipeline, options.operations_per_byte);
-  const bool is_cheapest =
-      std::all_of(orders.begin(), orders.end(), [&](const PlannedPipeline& other) {
-        return cost < CostOf(other.pipeline, options.operations_per_byte);
-      });
+  const bool is_cheapest = std::ranges::all_of(orders, [&](const PlannedPipeline& other) {
+    return cost < CostOf(other.pipeline, options.operations_per_byte);
+  });
   if (is_cheapest) orders.push_back(std::move(of_all));
   return orders;
 }

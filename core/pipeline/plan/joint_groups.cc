@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -98,8 +96,8 @@ class JointChecker {
   // Whether steps of the group alone read what the step writes.
   bool WritesForGroup(int s) const {
     const std::vector<int>& outputs = pipeline_.steps()[s].outputs;
-    return std::all_of(outputs.begin(), outputs.end(),
-                       [&](int buffer) { return IsOfPart(pipeline_, group_, buffer); });
+    return std::ranges::all_of(outputs,
+                               [&](int buffer) { return IsOfPart(pipeline_, group_, buffer); });
   }
 
   // What is computed more than once, or not for every point, only steps of the group may read; and
@@ -226,7 +224,7 @@ class DimensionClasses {
     if (is_guess) {
       const std::set<int> of_a = StepsOf(a), of_b = StepsOf(b);
       const bool has_both =
-          std::any_of(of_a.begin(), of_a.end(), [&](int step) { return of_b.contains(step); });
+          std::ranges::any_of(of_a, [&](int step) { return of_b.contains(step); });
       if (has_both || SizeOf(a) != SizeOf(b)) return;
     }
     parent_[std::max(a, b)] = std::min(a, b);
@@ -257,9 +255,8 @@ int64_t LargestDivisor(int64_t n, int64_t most) {
 
 Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
   if (group.first < 0 || group.last <= group.first || group.last >= std::ssize(pipeline.steps())) {
-    return Obstacle(absl::StrCat("a joint group has two steps or more of the ",
-                                 pipeline.steps().size(), " that there are, not ", group.first + 1,
-                                 " to ", group.last + 1));
+    return Obstacle("a joint group has two steps or more of the ", pipeline.steps().size(),
+                    " that there are, not ", group.first + 1, " to ", group.last + 1);
   }
   const JointChecker checker(pipeline, group);
   if (const std::string obstacle = checker.Dimensions(); !obstacle.empty()) {
@@ -267,16 +264,16 @@ Status CheckJointGroup(const Pipeline& pipeline, const JointGroup& group) {
   }
   const std::vector<int64_t> extents = CommonExtents(pipeline, group);
   if (group.part.size() != extents.size()) {
-    return Obstacle(absl::StrCat("a part has ", group.part.size(), " extents, there are ",
-                                 extents.size(), " common dimensions"));
+    return Obstacle("a part has ", group.part.size(), " extents, there are ", extents.size(),
+                    " common dimensions");
   }
   for (size_t k = 0; k < extents.size(); ++k) {
     if (const std::string obstacle = checker.Dimension(k); !obstacle.empty()) {
       return Obstacle(obstacle);
     }
     if (group.part[k] >= 1 && extents[k] % group.part[k] == 0) continue;
-    return Obstacle(absl::StrCat("parts of ", group.part[k], " points do not divide the ",
-                                 extents[k], " of common dimension ", k + 1));
+    return Obstacle("parts of ", group.part[k], " points do not divide the ", extents[k],
+                    " of common dimension ", k + 1);
   }
   return absl::OkStatus();
 }
@@ -308,7 +305,7 @@ std::vector<JointGroup> JointGroups(const Pipeline& pipeline) {
     for (int last = steps - 1; last > first; --last) {
       const auto group = groups.find({first, last});
       if (group == groups.end()) continue;
-      const bool is_contained = std::any_of(groups.begin(), groups.end(), [&](const auto& other) {
+      const bool is_contained = std::ranges::any_of(groups, [&](const auto& other) {
         const auto& [steps_of, longer] = other;
         return steps_of != group->first && steps_of.first <= first && steps_of.second >= last &&
                longer.part.size() >= group->second.part.size();

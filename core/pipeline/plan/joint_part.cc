@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,10 +24,7 @@ std::string FreeName(const ExpressionSpec& spec, std::string name) {
         if (buffer.name == name) return true;
       }
     }
-    for (const Dimension& d : spec.dimensions) {
-      if (d.name == name) return true;
-    }
-    return false;
+    return std::ranges::any_of(spec.dimensions, [&](const Dimension& d) { return d.name == name; });
   };
   while (is_taken()) name += "_";
   return name;
@@ -49,8 +45,7 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
   for (size_t n = 0; n < moved.size(); ++n) {
     std::string name = absl::StrCat("origin", n);
     const auto is_taken = [&](const std::vector<TypedName>& names) {
-      return std::any_of(names.begin(), names.end(),
-                         [&](const TypedName& other) { return other.name == name; });
+      return std::ranges::any_of(names, [&](const TypedName& other) { return other.name == name; });
     };
     while (is_taken(f.parameters()) || is_taken(f.results())) name += "_";
     parameters.push_back({std::move(name), ScalarType::kInt64});
@@ -64,9 +59,7 @@ ScalarFunction WithOrigins(const ScalarFunction& f, int indices,
   std::vector<int> arguments;
   for (int p = 0; p < std::ssize(f.parameters()); ++p) {
     arguments.push_back(parameter(p < indices ? p : p + origins));
-    const auto found = std::find_if(moved.begin(), moved.end(), [&](const MovedIndex& index) {
-      return index.place == p - indices;
-    });
+    const auto found = std::ranges::find(moved, p - indices, &MovedIndex::place);
     if (found == moved.end()) continue;
     const auto add = [&](int value) {
       arguments.back() =
@@ -105,7 +98,7 @@ class PartBuilder {
       const auto are_origins = [](const PartBuffer& input) {
         return input.kind == PartBuffer::Kind::kOrigins;
       };
-      part.has_origins |= std::any_of(step.inputs.begin(), step.inputs.end(), are_origins);
+      part.has_origins |= std::ranges::any_of(step.inputs, are_origins);
       part.steps.push_back(std::move(step));
     }
     return part;
@@ -188,7 +181,7 @@ class PartBuilder {
   // Which common dimension a dimension of the step is; -1: none.
   int NumberOf(int s, int dimension) const {
     const std::vector<int>& own = DimensionsOf(s);
-    const auto found = std::find(own.begin(), own.end(), dimension);
+    const auto found = std::ranges::find(own, dimension);
     return found == own.end() ? -1 : static_cast<int>(found - own.begin());
   }
 
@@ -291,9 +284,7 @@ class PartBuilder {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
     for (Buffer* const input : inputs) {
-      const auto place = std::find_if(passed.begin(), passed.end(), [&](const Buffer& other) {
-        return other.name == input->name;
-      });
+      const auto place = std::ranges::find(passed, input->name, &Buffer::name);
       if (place == passed.end() || IsPart(step.inputs[place - passed.begin()])) continue;
       const auto found = reached.find(input->name);
       if (found == reached.end() || found->second == input->extents) continue;
@@ -306,8 +297,7 @@ class PartBuilder {
   PartBuffer InputNamed(int s, const std::string& name) const {
     const PipelineStep& step = pipeline_.steps()[s];
     const std::vector<Buffer>& passed = step.expression.passed_inputs();
-    const auto found = std::find_if(passed.begin(), passed.end(),
-                                    [&](const Buffer& buffer) { return buffer.name == name; });
+    const auto found = std::ranges::find(passed, name, &Buffer::name);
     const int position = static_cast<int>(found - passed.begin());
     return Place(s, step.inputs[position], position, false);
   }

@@ -71,9 +71,8 @@ int CommonPlace(const std::vector<StepView>& views, const JointGroup& group, int
 
 bool IsWithin(const std::vector<StepView>& views, int buffer) {
   const auto is_used = [&](bool writes) {
-    return std::any_of(views.begin(), views.end(), [&](const StepView& use) {
-      return use.buffer == buffer && use.writes == writes;
-    });
+    return std::ranges::any_of(
+        views, [&](const StepView& use) { return use.buffer == buffer && use.writes == writes; });
   };
   return is_used(true) && is_used(false);
 }

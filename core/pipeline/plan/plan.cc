@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -35,26 +34,23 @@ constexpr NamedKind kNamedKinds[] = {
     {EdgeKind::kSiblings, "siblings"}, {EdgeKind::kSplit, "split"}};
 
 bool Contains(const std::vector<PlannedEdge>& edges, const PlannedEdge& edge) {
-  return std::find(edges.begin(), edges.end(), edge) != edges.end();
+  return std::ranges::find(edges, edge) != edges.end();
 }
 
 bool IsUnfused(const PartialPlan& plan) {
-  return std::all_of(plan.kinds.begin(), plan.kinds.end(),
-                     [](EdgeKind one) { return one == EdgeKind::kStage; });
+  return std::ranges::all_of(plan.kinds, [](EdgeKind one) { return one == EdgeKind::kStage; });
 }
 
 bool Reads(const PipelineStep& reader, const PipelineStep& writer) {
-  return std::any_of(writer.outputs.begin(), writer.outputs.end(), [&](int output) {
-    return std::count(reader.inputs.begin(), reader.inputs.end(), output) > 0;
-  });
+  return std::ranges::any_of(
+      writer.outputs, [&](int output) { return std::ranges::count(reader.inputs, output) > 0; });
 }
 
 // Whether two steps read something together, and none what the other one writes.
 bool AreSiblings(const PipelineStep& a, const PipelineStep& b) {
-  return !Reads(a, b) && !Reads(b, a) &&
-         std::any_of(a.inputs.begin(), a.inputs.end(), [&](int input) {
-           return std::count(b.inputs.begin(), b.inputs.end(), input) > 0;
-         });
+  return !Reads(a, b) && !Reads(b, a) && std::ranges::any_of(a.inputs, [&](int input) {
+    return std::ranges::count(b.inputs, input) > 0;
+  });
 }
 
 // Same sizes, combined in the same dimensions: what siblings have in common.
@@ -81,9 +77,7 @@ class Planner {
         options_(options),
         fusions_(planned.pipeline, options) {
     for (int consumer = 0; consumer < StepCount(); ++consumer) {
-      for (int producer = 0; producer < consumer; ++producer) {
-        AddCandidates(producer, consumer);
-      }
+      for (int producer = 0; producer < consumer; ++producer) AddCandidates(producer, consumer);
     }
   }
 
@@ -156,7 +150,7 @@ class Planner {
       plan->cost += fusions_.at(s).cost;
       plan->data_flows.push_back(fusions_.at(s).data_flow);
     }
-    std::sort(plan->data_flows.begin(), plan->data_flows.end());
+    std::ranges::sort(plan->data_flows);
   }
 
   // Every plan as it is and, where it is legal, with this kind of a candidate that was staged; the
@@ -171,9 +165,7 @@ class Planner {
     if (tried.empty()) return;
     for (PartialPlan& plan : tried) {
       // Other decisions may have made the same.
-      const auto same = std::find_if(plans->begin(), plans->end(), [&](const PartialPlan& other) {
-        return other.data_flows == plan.data_flows;
-      });
+      const auto same = std::ranges::find(*plans, plan.data_flows, &PartialPlan::data_flows);
       if (same == plans->end()) {
         plans->push_back(std::move(plan));
       } else if (IsBetter(plan, *same, candidates_[candidate].consumer) && !IsUnfused(*same)) {
@@ -185,11 +177,11 @@ class Planner {
     const auto rank = [&](const PartialPlan& plan) {
       return std::pair(LackedUpTo(consumer, plan), plan.cost);
     };
-    std::stable_sort(plans->begin(), plans->end(),
-                     [&](const PartialPlan& a, const PartialPlan& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(
+        *plans, [&](const PartialPlan& a, const PartialPlan& b) { return rank(a) < rank(b); });
     const size_t most = std::max(1, options_.max_partitions);
     if (plans->size() <= most) return;
-    const auto unfused = std::find_if(plans->begin(), plans->end(), IsUnfused);
+    const auto unfused = std::ranges::find_if(*plans, IsUnfused);
     const bool is_kept = unfused != plans->end() && LackedUpTo(consumer, *unfused) == 0;
     if (is_kept && unfused - plans->begin() >= static_cast<int64_t>(most)) {
       (*plans)[most - 1] = std::move(*unfused);
@@ -206,15 +198,15 @@ class Planner {
   bool IsOf(size_t candidate, const PlannedEdge& edge) const {
     const std::vector<int>& producers = planned_.origins[candidates_[candidate].producer];
     const std::vector<int>& consumers = planned_.origins[candidates_[candidate].consumer];
-    return std::count(producers.begin(), producers.end(), edge.producer) > 0 &&
-           std::count(consumers.begin(), consumers.end(), edge.consumer) > 0;
+    return std::ranges::count(producers, edge.producer) > 0 &&
+           std::ranges::count(consumers, edge.consumer) > 0;
   }
 
   // Whether partitions may have this kind of a candidate.
   bool MayHave(size_t candidate, EdgeKind kind) const {
     if (!options_.may_have) return true;
     if (kind == EdgeKind::kSiblings) return options_.may_have(AsSiblings(candidate));
-    return std::all_of(edges_.begin(), edges_.end(), [&](const PlannedEdge& edge) {
+    return std::ranges::all_of(edges_, [&](const PlannedEdge& edge) {
       return !IsOf(candidate, edge) || options_.may_have({edge.producer, edge.consumer, kind});
     });
   }
@@ -281,8 +273,7 @@ class Planner {
       for (size_t n = 0; n < steps.size(); ++n) {
         if (is_done[n]) continue;
         const PipelineStep& step = fusions_.at(steps[n]).step;
-        if (!std::all_of(step.inputs.begin(), step.inputs.end(),
-                         [&](int input) { return is_written[input]; })) {
+        if (!std::ranges::all_of(step.inputs, [&](int input) { return is_written[input]; })) {
           continue;
         }
         for (const int output : step.outputs) is_written[output] = true;
@@ -323,9 +314,7 @@ class Planner {
           if (plan.kinds[c] != EdgeKind::kSiblings) decide(producer, consumer, plan.kinds[c]);
         }
       }
-      if (plan.kinds[c] == EdgeKind::kSiblings) {
-        edges.push_back(AsSiblings(c));
-      }
+      if (plan.kinds[c] == EdgeKind::kSiblings) edges.push_back(AsSiblings(c));
     }
     for (const PlannedEdge& decided : planned_.decided) {
       if (decided.kind == EdgeKind::kSplit) edges.push_back(decided);
@@ -353,8 +342,8 @@ std::vector<Partition> Cheapest(std::vector<Partition> partitions, const PlanOpt
     return static_cast<double>(partition.bytes) +
            static_cast<double>(partition.operations) / options.operations_per_byte;
   };
-  std::stable_sort(partitions.begin(), partitions.end(),
-                   [&](const Partition& a, const Partition& b) { return cost(a) < cost(b); });
+  std::ranges::stable_sort(
+      partitions, [&](const Partition& a, const Partition& b) { return cost(a) < cost(b); });
   const size_t most = std::max(1, options.max_partitions);
   while (partitions.size() > most) {
     const bool keeps_last = partitions.back().is_unfused() && partitions.size() > 1;
@@ -366,9 +355,9 @@ std::vector<Partition> Cheapest(std::vector<Partition> partitions, const PlanOpt
 // Whether the partition has what it must have, and nothing else than it may have.
 bool HasWhatItMust(const Partition& partition, const PlanOptions& options) {
   const std::vector<PlannedEdge>& edges = partition.edges;
-  return std::all_of(options.must_have.begin(), options.must_have.end(),
-                     [&](const PlannedEdge& must) { return Contains(edges, must); }) &&
-         (!options.may_have || std::all_of(edges.begin(), edges.end(), options.may_have));
+  return std::ranges::all_of(options.must_have,
+                             [&](const PlannedEdge& must) { return Contains(edges, must); }) &&
+         (!options.may_have || std::ranges::all_of(edges, options.may_have));
 }
 
 std::vector<Partition> AllPartitions(const Pipeline& pipeline, const PlanOptions& options) {
@@ -386,12 +375,12 @@ std::vector<Partition> AllPartitions(const Pipeline& pipeline, const PlanOptions
 }  // namespace
 
 bool Partition::is_unfused() const {
-  return std::all_of(edges.begin(), edges.end(),
-                     [](const PlannedEdge& edge) { return edge.kind == EdgeKind::kStage; });
+  return std::ranges::all_of(edges,
+                             [](const PlannedEdge& edge) { return edge.kind == EdgeKind::kStage; });
 }
 
 bool Partition::keeps_steps() const {
-  return std::all_of(edges.begin(), edges.end(), [](const PlannedEdge& edge) {
+  return std::ranges::all_of(edges, [](const PlannedEdge& edge) {
     return edge.kind == EdgeKind::kStage || edge.kind == EdgeKind::kInline ||
            edge.kind == EdgeKind::kEpilogue;
   });

@@ -23,8 +23,8 @@ constexpr double kLongBytes = 16 * 1024 * 1024;
 // Whether products are of narrower numbers than sums, which are what steps leave each other.
 bool IsWidened(const Expression& expression) {
   const int sums = ElementType(expression.function().results()[0].type).size_bytes();
-  return std::any_of(expression.inputs().begin(), expression.inputs().end(),
-                     [&](const Buffer& input) { return input.type.size_bytes() < sums; });
+  return std::ranges::any_of(expression.inputs(),
+                             [&](const Buffer& input) { return input.type.size_bytes() < sums; });
 }
 
 // Of a partition, by how much it costs more than the cheapest one.

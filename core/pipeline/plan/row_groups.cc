@@ -21,7 +21,7 @@ class RowChecker {
   }
 
   Result<RowShape> Run() {
-    if (std::any_of(group_.part.begin(), group_.part.end(), [](int64_t n) { return n != 1; })) {
+    if (std::ranges::any_of(group_.part, [](int64_t n) { return n != 1; })) {
       return Obstacle("rows are parts of one point");
     }
     if (HasHalo(pipeline_, group_)) return Obstacle("steps read other rows");
@@ -47,7 +47,7 @@ class RowChecker {
     const std::vector<int>& common = group_.dimensions[s - group_.first];
     shape_.dimensions.push_back(-1);
     for (int d = 0; d < e.rank(); ++d) {
-      if (std::find(common.begin(), common.end(), d) != common.end()) continue;
+      if (std::ranges::find(common, d) != common.end()) continue;
       if (shape_.dimensions.back() >= 0) {
         return absl::StrCat(StepText(s), " has two dimensions beside the common ones");
       }

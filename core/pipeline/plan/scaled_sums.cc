@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -118,21 +117,21 @@ class ScaleAnalysis {
     const int writer = pipeline_.writer(buffer);
     if (writer < group_.first || writer > group_.last) return Dependence{};
     if (StreamedOf(writer) < 0) {
-      return Obstacle(absl::StrCat(StepText(s), " reads what ", StepText(writer),
-                                   " writes behind the last chunk"));
+      return Obstacle(StepText(s), " reads what ", StepText(writer),
+                      " writes behind the last chunk");
     }
     if (!IsCarried(buffer)) {
       return Dependence{sums_.is_scaled[writer - group_.first] ? Kind::kScaled : Kind::kNone};
     }
     const PointWiseKind kind = ExpressionOf(writer).reduction().kind();
     if (kind != PointWiseKind::kMax && kind != PointWiseKind::kMin) {
-      return Obstacle(absl::StrCat(StepText(s), " reads all of what ", StepText(writer),
-                                   " reduces along the streamed dimension, which is no maximum"));
+      return Obstacle(StepText(s), " reads all of what ", StepText(writer),
+                      " reduces along the streamed dimension, which is no maximum");
     }
     if (sums_.reference >= 0 && sums_.reference != writer) {
-      return Obstacle(absl::StrCat(StepText(s),
-                                   " reads a second maximum along the streamed "
-                                   "dimension"));
+      return Obstacle(StepText(s),
+                      " reads a second maximum along the streamed "
+                      "dimension");
     }
     sums_.reference = writer;
     return Dependence{Kind::kOther};
@@ -151,11 +150,11 @@ class ScaleAnalysis {
     const bool is_scaled = results[0].kind == Kind::kScaled;
     for (const Dependence& result : results) {
       if ((result.kind == Kind::kScaled) != is_scaled) {
-        return Obstacle(absl::StrCat(StepText(s), " scales some of its results only"));
+        return Obstacle(StepText(s), " scales some of its results only");
       }
     }
     if (is_scaled && e.has_reduction() && e.reduction().kind() != PointWiseKind::kAdd) {
-      return Obstacle(absl::StrCat(StepText(s), " does not add up what is scaled by a maximum"));
+      return Obstacle(StepText(s), " does not add up what is scaled by a maximum");
     }
     // The store function of what is carried runs behind the last chunk.
     if (e.store() == nullptr || e.is_reduction(StreamedOf(s))) return is_scaled;
@@ -168,10 +167,10 @@ class ScaleAnalysis {
       MDH_ASSIGN_OR_RETURN(results.emplace_back(), OfBuffer(s, step.inputs[passed]));
     }
     MDH_ASSIGN_OR_RETURN(results, ResultsOf(s, e.store()->function, results));
-    if (std::any_of(results.begin(), results.end(), [&](const Dependence& result) {
+    if (std::ranges::any_of(results, [&](const Dependence& result) {
           return (result.kind == Kind::kScaled) != is_scaled;
         })) {
-      return Obstacle(absl::StrCat(StepText(s), " scales in its store function"));
+      return Obstacle(StepText(s), " scales in its store function");
     }
     return is_scaled;
   }
@@ -200,8 +199,8 @@ class ScaleAnalysis {
                                    const std::vector<Dependence>& values) {
     const ScalarInstruction& instruction = f.instructions()[n];
     const auto has = [&](Kind kind) {
-      return std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                         [&](int operand) { return values[operand].kind == kind; });
+      return std::ranges::any_of(instruction.operands,
+                                 [&](int operand) { return values[operand].kind == kind; });
     };
     if (has(Kind::kScaled)) {
       if (!IsLinear(f, instruction, values)) return Misused(s);
@@ -219,8 +218,7 @@ class ScaleAnalysis {
       own.other = other;
     }
     if (own.other < 0) return own;
-    const auto m = std::find_if(parameters.begin(), parameters.end(),
-                                [](const Dependence& p) { return p.kind == Kind::kOther; });
+    const auto m = std::ranges::find(parameters, Kind::kOther, &Dependence::kind);
     std::optional<ScalarFunction> phi =
         AsFunction(f, n, own.other, static_cast<int>(m - parameters.begin()));
     const auto& neutral = ExpressionOf(sums_.reference).reduction().identity();
@@ -258,10 +256,10 @@ class ScaleAnalysis {
   }
 
   Status Misused(int s) const {
-    return Obstacle(absl::StrCat(StepText(s),
-                                 " uses a maximum along the streamed dimension in "
-                                 "another way than as a factor that can be changed "
-                                 "for another maximum, as exp(x - m) can"));
+    return Obstacle(StepText(s),
+                    " uses a maximum along the streamed dimension in "
+                    "another way than as a factor that can be changed "
+                    "for another maximum, as exp(x - m) can");
   }
 
   // Whether instruction `u` of f of step s is what the reference finds the maximum of.
@@ -276,9 +274,7 @@ class ScaleAnalysis {
         a.operands.size() != b.operands.size()) {
       return false;
     }
-    if (a.op == ScalarOp::kParameter) {
-      return IsSameParameter(s, a.parameter, b.parameter);
-    }
+    if (a.op == ScalarOp::kParameter) return IsSameParameter(s, a.parameter, b.parameter);
     for (size_t n = 0; n < a.operands.size(); ++n) {
       if (!IsSame(s, f, a.operands[n], g, b.operands[n])) return false;
     }
@@ -311,7 +307,7 @@ class ScaleAnalysis {
   int CommonNumber(int s, int d) const {
     const std::vector<int>& own = group_.dimensions[s - group_.first];
     if (d == StreamedOf(s)) return static_cast<int>(own.size());
-    const auto found = std::find(own.begin(), own.end(), d);
+    const auto found = std::ranges::find(own, d);
     return found == own.end() ? -1 : static_cast<int>(found - own.begin());
   }
   // By common dimensions; nullopt: it uses others.

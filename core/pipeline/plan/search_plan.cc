@@ -53,12 +53,12 @@ std::set<size_t> ChosenFused(const std::vector<Partition>& partitions, int fused
            static_cast<double>(partitions[p].operations) / kMostOperationsPerByte;
   };
   std::vector<size_t> likely;
-  const auto plain = std::find_if(fused.begin(), fused.end(),
-                                  [&](size_t p) { return partitions[p].keeps_steps(); });
+  const auto plain =
+      std::ranges::find_if(fused, [&](size_t p) { return partitions[p].keeps_steps(); });
   if (plain != fused.end()) likely.push_back(*plain);
   likely.push_back(fused.front());
-  likely.push_back(*std::min_element(fused.begin(), fused.end(),
-                                     [&](size_t p, size_t q) { return cost(p) < cost(q); }));
+  likely.push_back(
+      *std::ranges::min_element(fused, [&](size_t p, size_t q) { return cost(p) < cost(q); }));
   likely.insert(likely.end(), fused.begin(), fused.end());
   std::set<size_t> chosen;
   for (const size_t p : likely) {
@@ -77,37 +77,33 @@ std::vector<Partition> Chosen(std::vector<Partition> partitions, int fused_parti
 }
 
 bool HasPoints(const Expression& expression) {
-  return std::all_of(expression.dimensions().begin(), expression.dimensions().end(),
-                     [](const Dimension& dimension) { return dimension.size > 0; });
+  return std::ranges::all_of(expression.dimensions(),
+                             [](const Dimension& dimension) { return dimension.size > 0; });
 }
 
 // Leaves the costliest ones, in their order; of a single step rather what it is in several.
 void KeepCostliest(int most_steps, bool is_single, SearchPlan& plan) {
   const int left_out = static_cast<int>(plan.steps.size()) - most_steps;
-  const auto as_it_stands =
-      std::find_if(plan.steps.begin(), plan.steps.end(), [&](const SearchedStep& step) {
-        return is_single && plan.partitions[step.partitions[0]].is_unfused();
-      });
+  const auto as_it_stands = std::ranges::find_if(plan.steps, [&](const SearchedStep& step) {
+    return is_single && plan.partitions[step.partitions[0]].is_unfused();
+  });
   if (left_out > 0 && as_it_stands != plan.steps.end()) {
     plan.steps.erase(as_it_stands);
     ++plan.left_out;
   }
   for (; plan.left_out < left_out; ++plan.left_out) {
     // Of equal ones the last.
-    plan.steps.erase(std::prev(std::min_element(plan.steps.rbegin(), plan.steps.rend(),
-                                                [](const SearchedStep& a, const SearchedStep& b) {
-                                                  return a.cost < b.cost;
-                                                })
-                                   .base()));
+    const auto cheapest =
+        std::ranges::min_element(plan.steps.rbegin(), plan.steps.rend(), {}, &SearchedStep::cost);
+    plan.steps.erase(std::prev(cheapest.base()));
   }
 }
 
 // Of a step, with its number where several steps have the name.
 std::string NameOfStep(const Pipeline& pipeline, int step) {
   const std::string& name = pipeline.steps()[step].expression.name();
-  const auto same =
-      std::count_if(pipeline.steps().begin(), pipeline.steps().end(),
-                    [&](const PipelineStep& other) { return other.expression.name() == name; });
+  const auto same = std::ranges::count_if(
+      pipeline.steps(), [&](const PipelineStep& other) { return other.expression.name() == name; });
   return same == 1 ? name : absl::StrCat(name, " (step ", step + 1, ")");
 }
 

@@ -9,11 +9,9 @@ namespace mdh {
 namespace {
 
 int64_t OperationsPerCall(const ScalarFunction& function) {
-  return std::count_if(function.instructions().begin(), function.instructions().end(),
-                       [](const ScalarInstruction& instruction) {
-                         return instruction.op != ScalarOp::kParameter &&
-                                instruction.op != ScalarOp::kConstant;
-                       });
+  return std::ranges::count_if(function.instructions(), [](const ScalarInstruction& instruction) {
+    return instruction.op != ScalarOp::kParameter && instruction.op != ScalarOp::kConstant;
+  });
 }
 
 }  // namespace

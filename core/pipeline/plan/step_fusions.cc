@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/absorb_reader.h"
 #include "core/pipeline/inline_producer.h"
@@ -22,7 +21,7 @@ bool Combines(const Expression& expression) {
 }
 
 std::vector<int> Sorted(std::vector<int> numbers) {
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
@@ -53,13 +52,11 @@ Status FusionObstacle(const Pipeline& pipeline, const PlannedEdge& edge,
   const Expression& consumer = pipeline.steps()[edge.consumer].expression;
   const bool reorders = edge.kind == EdgeKind::kContraction || edge.kind == EdgeKind::kSplit;
   if (reorders && !MayReorder(consumer, options)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the sums of ", consumer.name(), " may not be reordered"));
+    return FailedPrecondition("the sums of ", consumer.name(), " may not be reordered");
   }
   if (edge.kind == EdgeKind::kSplit) return SplitContraction(pipeline, edge.consumer).status();
   if (edge.kind == EdgeKind::kContraction && !Combines(producer)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(producer.name(), " combines nothing; it can be inlined"));
+    return FailedPrecondition(producer.name(), " combines nothing; it can be inlined");
   }
   return Fuse(pipeline, edge.producer, edge.consumer, edge.kind).status();
 }
@@ -88,7 +85,7 @@ const FusedSteps* StepFusions::Fused(const std::vector<int>& steps, int producer
     for (const int s : steps) {
       if (s < 0 || s == producer || s == consumer) continue;
       const std::vector<int>& inputs = steps_[s].step.inputs;
-      needed = needed || std::count(inputs.begin(), inputs.end(), output) > 0;
+      needed = needed || std::ranges::count(inputs, output) > 0;
     }
     is_needed.push_back(needed);
   }
@@ -101,7 +98,7 @@ const FusedSteps* StepFusions::Fused(const std::vector<int>& steps, int producer
 FusedSteps StepFusions::Rewritten(int producer, int consumer, EdgeKind kind,
                                   const std::vector<bool>& is_needed) {
   const bool combines = Combines(steps_[producer].step.expression);
-  const bool writes_more = std::count(is_needed.begin(), is_needed.end(), true) > 0;
+  const bool writes_more = std::ranges::count(is_needed, true) > 0;
   // A producer that combines nothing and is needed by the consumer alone is the same inlined.
   if (kind == EdgeKind::kEpilogue && !combines && !writes_more) return {};
   const bool may_merge =
@@ -142,8 +139,7 @@ Pipeline StepFusions::TwoSteps(PipelineStep producer, PipelineStep consumer,
   add(&producer.outputs, Role::kOutput);
   for (size_t o = 0; o < is_needed.size(); ++o) {
     const auto& inputs = consumer.inputs;
-    const bool is_read =
-        std::count(inputs.begin(), inputs.end(), NumberOf(spec.buffers[o].name)) > 0;
+    const bool is_read = std::ranges::count(inputs, NumberOf(spec.buffers[o].name)) > 0;
     if (!is_needed[o] && is_read) spec.buffers[o].role = Role::kTemporary;
   }
   add(&consumer.outputs, Role::kOutput);
@@ -154,9 +150,7 @@ Pipeline StepFusions::TwoSteps(PipelineStep producer, PipelineStep consumer,
 }
 
 int StepFusions::NumberOf(const std::string& name) const {
-  const auto found =
-      std::find_if(pipeline_.buffers().begin(), pipeline_.buffers().end(),
-                   [&](const PipelineBuffer& buffer) { return buffer.name == name; });
+  const auto found = std::ranges::find(pipeline_.buffers(), name, &PipelineBuffer::name);
   return static_cast<int>(found - pipeline_.buffers().begin());
 }
 

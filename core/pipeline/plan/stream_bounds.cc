@@ -144,7 +144,7 @@ class BoundFinder {
       case ScalarOp::kParameter: {
         const int d = IndexDimension(s, is_store, value.parameter);
         const std::vector<int>& common = group_.dimensions[s - group_.first];
-        const auto found = std::find(common.begin(), common.end(), d);
+        const auto found = std::ranges::find(common, d);
         if (d >= 0 && d == Streamed(s)) {
           own.streamed = 1;
         } else if (d >= 0 && found != common.end()) {
@@ -185,8 +185,7 @@ class BoundFinder {
   }
 
   static bool IsConstant(const StreamBound& a) {
-    return a.streamed == 0 && std::all_of(a.coefficients.begin(), a.coefficients.end(),
-                                          [](int64_t c) { return c == 0; });
+    return a.streamed == 0 && std::ranges::all_of(a.coefficients, [](int64_t c) { return c == 0; });
   }
   static StreamBound Sum(StreamBound a, const StreamBound& b, int64_t sign) {
     for (size_t k = 0; k < a.coefficients.size(); ++k) {

@@ -1,7 +1,6 @@
 #include "core/pipeline/plan/streamed_group.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "core/pipeline/inverse_view.h"
@@ -15,7 +14,7 @@ namespace {
 
 // That have the streamed dimension.
 int64_t StepsOf(const JointGroup& group) {
-  return std::count_if(group.streamed.begin(), group.streamed.end(), [](int d) { return d >= 0; });
+  return std::ranges::count_if(group.streamed, [](int d) { return d >= 0; });
 }
 
 class StreamChecker : public StreamedGroup {
@@ -46,26 +45,25 @@ class StreamChecker : public StreamedGroup {
       const int d = Streamed(s);
       if (d < 0) continue;
       const Expression& e = ExpressionOf(s);
-      if (d >= e.rank() || std::count(Common(s).begin(), Common(s).end(), d) > 0) {
-        return Obstacle(absl::StrCat("the streamed dimension of ", StepText(s),
-                                     " is another one than the common ones"));
+      if (d >= e.rank() || std::ranges::count(Common(s), d) > 0) {
+        return Obstacle("the streamed dimension of ", StepText(s),
+                        " is another one than the common ones");
       }
       const int64_t size = e.dimensions()[d].size;
       if (extent >= 0 && size != extent) {
-        return Obstacle(absl::StrCat("the streamed dimension of ", StepText(s), " has ", size,
-                                     " points, that of others ", extent));
+        return Obstacle("the streamed dimension of ", StepText(s), " has ", size,
+                        " points, that of others ", extent);
       }
       extent = size;
-      if (e.has_prefix_sum()) return Obstacle(absl::StrCat(StepText(s), " has prefix sums"));
-      if (e.is_empty()) return Obstacle(absl::StrCat(StepText(s), " has no points"));
+      if (e.has_prefix_sum()) return Obstacle(StepText(s), " has prefix sums");
+      if (e.is_empty()) return Obstacle(StepText(s), " has no points");
     }
     if (extent < 0) return Obstacle("no step of the joint group has the streamed dimension");
     const bool is_cut = group_.chunk >= 1 && group_.splits >= 1 && extent % group_.splits == 0 &&
                         extent / group_.splits % group_.chunk == 0;
     if (is_cut) return absl::OkStatus();
-    return Obstacle(absl::StrCat("chunks of ", group_.chunk, " points do not divide ",
-                                 group_.splits, " splits of the ", extent,
-                                 " points of the streamed dimension"));
+    return Obstacle("chunks of ", group_.chunk, " points do not divide ", group_.splits,
+                    " splits of the ", extent, " points of the streamed dimension");
   }
 
   Status CarriedStep(int s) const {
@@ -73,15 +71,15 @@ class StreamChecker : public StreamedGroup {
     const Buffer& output = e.outputs()[0];
     if (e.outputs().size() != 1 || output.accesses.size() != 1 || output.type.is_record() ||
         e.function().results().size() != 1) {
-      return Obstacle(absl::StrCat(StepText(s),
-                                   " reduces the streamed dimension for several "
-                                   "results"));
+      return Obstacle(StepText(s),
+                      " reduces the streamed dimension for several "
+                      "results");
     }
     const CombineOperator& reduction = e.reduction();
     if (reduction.kind() == PointWiseKind::kCustom || !reduction.identity()) {
-      return Obstacle(absl::StrCat(StepText(s),
-                                   " reduces the streamed dimension by an operator "
-                                   "without a name"));
+      return Obstacle(StepText(s),
+                      " reduces the streamed dimension by an operator "
+                      "without a name");
     }
     return absl::OkStatus();
   }
@@ -92,10 +90,10 @@ class StreamChecker : public StreamedGroup {
       for (const StepView& use : ViewsOf(pipeline_, group_.first, group_.last)) {
         if (use.buffer != b) continue;
         if (Streamed(use.step) >= 0 && PlaceOf(use) >= 0 && PlaceOf(use) == PlaceIn(s, b)) continue;
-        return Obstacle(absl::StrCat(StepText(use.step), " uses '", pipeline_.buffers()[b].name,
-                                     "' of ", StepText(s),
-                                     " by other indices than the streamed "
-                                     "dimension, plainly, at one place"));
+        return Obstacle(StepText(use.step), " uses '", pipeline_.buffers()[b].name, "' of ",
+                        StepText(s),
+                        " by other indices than the streamed "
+                        "dimension, plainly, at one place");
       }
     }
     return absl::OkStatus();
@@ -119,9 +117,9 @@ class StreamChecker : public StreamedGroup {
     for (const StepView& use : ViewsOf(pipeline_, s, s)) {
       for (int a = 0; a < std::ssize(use.view->accesses); ++a) {
         if (MoveAlong(*use.view, a, d) != MoveAlong(*use.view, 0, d)) {
-          return Obstacle(absl::StrCat(StepText(s), " uses '", pipeline_.buffers()[use.buffer].name,
-                                       "' at indices that move differently along the streamed "
-                                       "dimension"));
+          return Obstacle(StepText(s), " uses '", pipeline_.buffers()[use.buffer].name,
+                          "' at indices that move differently along the streamed "
+                          "dimension");
         }
         if (use.view->boundary.kind == Boundary::Kind::kNone) continue;
         for (size_t x = 0; x < use.view->extents.size(); ++x) {
@@ -129,9 +127,8 @@ class StreamChecker : public StreamedGroup {
           if (index.coefficients[d] == 0) continue;
           const auto range = RangeOf(index, ExpressionOf(s).dimensions());
           if (range && range->smallest >= 0 && range->largest < use.view->extents[x]) continue;
-          return Obstacle(absl::StrCat(StepText(s), " leaves '",
-                                       pipeline_.buffers()[use.buffer].name,
-                                       "' along the streamed dimension"));
+          return Obstacle(StepText(s), " leaves '", pipeline_.buffers()[use.buffer].name,
+                          "' along the streamed dimension");
         }
       }
     }
@@ -213,15 +210,14 @@ std::vector<JointGroup> StreamedGroups(const Pipeline& pipeline, const JointGrou
     for (int d = 0; d < expression(s).rank(); ++d) {
       if (!expression(s).is_reduction(d)) continue;
       JointGroup own = along(s, d);
-      if (std::find(streamed.begin(), streamed.end(), own) != streamed.end()) continue;
+      if (std::ranges::find(streamed, own) != streamed.end()) continue;
       if (StepsOf(own) > 1 && StreamedStepsOf(pipeline, own).ok()) {
         streamed.push_back(std::move(own));
       }
     }
   }
-  std::stable_sort(streamed.begin(), streamed.end(), [](const JointGroup& a, const JointGroup& b) {
-    return StepsOf(a) > StepsOf(b);
-  });
+  std::ranges::stable_sort(
+      streamed, [](const JointGroup& a, const JointGroup& b) { return StepsOf(a) > StepsOf(b); });
   return streamed;
 }
 

@@ -73,9 +73,9 @@ class StreamBuilder : public StreamedGroup {
                           e.stored_type(0) == e.function().results()[0].type &&
                           !IsStorageOnly(e.stored_type(0));
     if (has_common_only && is_plain) return absl::OkStatus();
-    return Obstacle(absl::StrCat("the maximum of ", StepText(r),
-                                 " has other dimensions than the "
-                                 "common ones, or is not stored as it is compared"));
+    return Obstacle("the maximum of ", StepText(r),
+                    " has other dimensions than the "
+                    "common ones, or is not stored as it is compared");
   }
 
   // ---- Buffers ----
@@ -116,7 +116,7 @@ class StreamBuilder : public StreamedGroup {
     const ScalarType type = carried(sums_.reference).type;
     const std::vector<int64_t> extents = SizesOf(sums_.reference, Common(sums_.reference));
     base_ = AddBuffer(name + "_base", Role::kTemporary, type, extents);
-    if (std::count(sums_.is_scaled.begin(), sums_.is_scaled.end(), true) > 0 && RescalesAny()) {
+    if (std::ranges::count(sums_.is_scaled, true) > 0 && RescalesAny()) {
       factor_ = AddBuffer(name + "_factor", Role::kTemporary, type, extents);
     }
     if (is_split()) {
@@ -326,9 +326,7 @@ class StreamBuilder : public StreamedGroup {
     FunctionBuilder& f = builder.f();
     int value =
         f.Read(carried(s).after, {}, Plainly(Numbers(kept, CarriedOrder(s)), kept.all.size()))[0];
-    if (IsScaled(s)) {
-      value = WithFactorOfItself(value, carried(sums_.reference).after, kept, &f);
-    }
+    if (IsScaled(s)) value = WithFactorOfItself(value, carried(sums_.reference).after, kept, &f);
     value = f.Converted(value, step.expression.function().results()[0].type);
     MDH_ASSIGN_OR_RETURN(std::vector<int> stored, f.StoredAt(step, PointOf(kept), {value}));
     MDH_ASSIGN_OR_RETURN(StepBuilder::Outputs outputs, OutputsOf(s, kept));

@@ -1,6 +1,5 @@
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -78,9 +77,9 @@ Status ParseEdge(absl::string_view text, PipelineParameters& parameters) {
   const std::optional<EdgeKind> kind =
       words.size() == 3 ? EdgeKindNamed({words[2].data(), words[2].size()}) : std::nullopt;
   if (!kind || !ParseStep(words[0], edge.producer) || !ParseStep(words[1], edge.consumer)) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgument(
         "expected 'edge STEP STEP stage|inline|epilogue|contraction|siblings|split', found 'edge ",
-        text, "'"));
+        text, "'");
   }
   edge.kind = *kind;
   parameters.edges.push_back(edge);
@@ -124,10 +123,10 @@ Status ParseJointGroup(absl::string_view text, PipelineParameters& parameters) {
     return group.dimensions.size() == steps && (!is_streamed || group.streamed.size() == steps);
   };
   if (!is_read()) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InvalidArgument(
         "expected 'group STEP STEP part N,... dimensions N,...|... [rows THREADS,ROWS,VECTOR "
         "registers|shared|nothing] [streamed N|-,... chunk N splits N]', found 'group ",
-        text, "'"));
+        text, "'");
   }
   parameters.groups.push_back(std::move(group));
   return absl::OkStatus();
@@ -141,8 +140,7 @@ Status ParseLine(absl::string_view line, PipelineParameters& parameters) {
                          ParseTuningParameters({line.data(), line.size()}));
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected 'edge', 'group' or 'step', found '", line.substr(0, 40), "'"));
+  return InvalidArgument("expected 'edge', 'group' or 'step', found '", line.substr(0, 40), "'");
 }
 
 }  // namespace
@@ -174,12 +172,10 @@ Result<PipelineParameters> ParsePipelineParameters(std::string_view text) {
     ++number;
     if (line.empty()) continue;
     if (const Status status = ParseLine(line, parameters); !status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", status.message()));
+      return InvalidArgument("line ", number, ": ", status.message());
     }
   }
-  if (parameters.steps.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("line ", number, ": there is no step"));
-  }
+  if (parameters.steps.empty()) return InvalidArgument("line ", number, ": there is no step");
   return parameters;
 }
 

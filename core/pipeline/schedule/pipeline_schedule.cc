@@ -1,13 +1,10 @@
 #include "core/pipeline/schedule/pipeline_schedule.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/base/source.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/schedule/fusion_conflict.h"
@@ -50,7 +47,7 @@ constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr int kMostKeyReadings = 4;
 
 bool IsRows(absl::Span<const JointGroup> groups, int step) {
-  return std::any_of(groups.begin(), groups.end(), [&](const JointGroup& group) {
+  return std::ranges::any_of(groups, [&](const JointGroup& group) {
     return group.rows && step >= group.first && step <= group.last;
   });
 }
@@ -73,8 +70,8 @@ std::string Only(const std::string& text, const std::vector<std::pair<size_t, si
 }
 
 bool HasPair(const PipelineDecision& decision, const PlannedEdge& edge) {
-  return std::find(decision.pairs.begin(), decision.pairs.end(),
-                   std::pair(edge.producer, edge.consumer)) != decision.pairs.end();
+  return std::ranges::find(decision.pairs, std::pair(edge.producer, edge.consumer)) !=
+         decision.pairs.end();
 }
 
 EdgeKind PairKind(const PipelineDecision& decision) {
@@ -105,8 +102,8 @@ Result<PipelineSchedule> PipelineSchedule::Read(std::string_view text, const Pip
                                                 const SystemModel& model,
                                                 std::string_view source_name, bool is_key) {
   if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the schedule has ", text.size(),
-                                                   " bytes; at most ", kMaxBytes, " are allowed"));
+    return InvalidArgument("the schedule has ", text.size(), " bytes; at most ", kMaxBytes,
+                           " are allowed");
   }
   const auto made =
       std::make_shared<Implementation>(pipeline, model, std::string(source_name), is_key);
@@ -153,7 +150,7 @@ Status PipelineSchedule::Complete(Implementation* made) const {
   const std::vector<Partition> partitions = PlanPartitions(made->pipeline, Under(PlanOptions()));
   if (partitions.empty()) {
     const std::optional<FusionConflict> conflict = FindFusionConflict(*this);
-    return absl::InvalidArgumentError(conflict ? conflict->text : "there is no partition");
+    return InvalidArgument(conflict ? conflict->text : "there is no partition");
   }
   Status first;
   for (const Partition& partition : partitions) {
@@ -220,8 +217,8 @@ PipelineSchedule PipelineSchedule::With(std::vector<PipelineDecision> decisions,
 
 Status PipelineSchedule::AllowsEdges(absl::Span<const PlannedEdge> edges) const {
   const auto refusal = [&](const PipelineDecision& decision, absl::string_view found) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision), "' does not allow it: ", found));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", found);
   };
   for (const PipelineDecision& decision : decisions()) {
     for (const PlannedEdge& edge : edges) {
@@ -230,7 +227,7 @@ Status PipelineSchedule::AllowsEdges(absl::Span<const PlannedEdge> edges) const 
     }
     for (const auto& [producer, consumer] : decision.pairs) {
       const PlannedEdge must = {producer, consumer, PairKind(decision)};
-      if (std::find(edges.begin(), edges.end(), must) != edges.end()) continue;
+      if (std::ranges::find(edges, must) != edges.end()) continue;
       return refusal(decision, "they are not");
     }
   }
@@ -245,17 +242,14 @@ Result<std::vector<int>> Positions(const PipelineDecision& decision, const StepN
   std::vector<int> positions;
   for (const StepName& name : decision.steps) {
     const int at = names.PositionOf(name, partition);
-    if (at < 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(names.TextOf(name, false), " is no step of its own"));
-    }
+    if (at < 0) return FailedPrecondition(names.TextOf(name, false), " is no step of its own");
     positions.push_back(at);
   }
-  std::sort(positions.begin(), positions.end());
+  std::ranges::sort(positions);
   if (decision.kind != Kind::kTogether) return positions;
   for (size_t n = 1; n < positions.size(); ++n) {
     if (positions[n] == positions[n - 1] + 1) continue;
-    return absl::FailedPreconditionError("they do not follow each other");
+    return FailedPrecondition("they do not follow each other");
   }
   return positions;
 }
@@ -275,18 +269,16 @@ Status PipelineSchedule::AllowsGroups(const Pipeline& partition,
       const bool is_it = group != nullptr && group->first == positions->front() &&
                          group->last == positions->back();
       allowed = is_it ? AllowsGroup(decision.group, *group, partition, implementation_->is_key)
-                      : absl::InvalidArgumentError("they do not run together");
+                      : InvalidArgument("they do not run together");
     } else if (allowed.ok()) {
       for (const int at : *positions) {
         if (GroupOf(groups, at) == nullptr) continue;
-        allowed = absl::InvalidArgumentError(
-            absl::StrCat(partition.steps()[at].expression.name(), " runs with others"));
+        allowed = InvalidArgument(partition.steps()[at].expression.name(), " runs with others");
       }
     }
     if (allowed.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision),
-                     "' does not allow it: ", std::string(allowed.message())));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' does not allow it: ", std::string(allowed.message()));
   }
   return absl::OkStatus();
 }
@@ -303,18 +295,17 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
     const std::string place =
         absl::StrCat(i.source_name, ":", section.line, ": ", i.names.TextOf(section.name, false));
     if (at < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, " is no step of its own, but computed where it is read or written"));
+      return InvalidArgument(place,
+                             " is no step of its own, but computed where it is read or written");
     }
     if (IsRows(groups, at) && !section.lines.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(place, " is computed in rows, which have no decomposition of their own"));
+      return InvalidArgument(place,
+                             " is computed in rows, which have no decomposition of their own");
     }
     if (const StepSection* other = std::exchange(said[at], &section);
         other != nullptr && other->name != section.name) {
-      return absl::InvalidArgumentError(absl::StrCat(place, " is computed together with ",
-                                                     i.names.TextOf(other->name, false),
-                                                     ", whose lines are about both"));
+      return InvalidArgument(place, " is computed together with ",
+                             i.names.TextOf(other->name, false), ", whose lines are about both");
     }
     ranges[at].insert(ranges[at].end(), section.lines.begin(), section.lines.end());
   }
@@ -337,15 +328,15 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
 Status PipelineSchedule::Allows(const PipelineParameters& parameters) const {
   const std::optional<Partition> partition = PartitionWith(pipeline(), parameters.edges);
   if (!partition) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        implementation_->source_name, ": the pipeline has no partition with such edges"));
+    return InvalidArgument(implementation_->source_name,
+                           ": the pipeline has no partition with such edges");
   }
   MDH_RETURN_IF_ERROR(AllowsEdges(parameters.edges));
   MDH_RETURN_IF_ERROR(AllowsGroups(partition->pipeline, parameters.groups));
   MDH_ASSIGN_OR_RETURN(const std::vector<Schedule> steps,
                        OfSteps(partition->pipeline, parameters.groups));
   if (steps.size() != parameters.steps.size()) {
-    return absl::InvalidArgumentError("the parameters have other steps");
+    return InvalidArgument("the parameters have other steps");
   }
   for (size_t s = 0; s < steps.size(); ++s) {
     if (steps[s].is_free()) continue;
@@ -356,8 +347,9 @@ Status PipelineSchedule::Allows(const PipelineParameters& parameters) const {
 
 PlanOptions PipelineSchedule::Under(PlanOptions options) const {
   options.may_have = [i = implementation_](const PlannedEdge& edge) {
-    return std::all_of(i->parsed.decisions.begin(), i->parsed.decisions.end(),
-                       [&](const PipelineDecision& decision) { return MayHave(decision, edge); });
+    return std::ranges::all_of(i->parsed.decisions, [&](const PipelineDecision& decision) {
+      return MayHave(decision, edge);
+    });
   };
   for (const PipelineDecision& decision : decisions()) {
     for (const auto& [producer, consumer] : decision.pairs) {
@@ -375,7 +367,7 @@ SearchPlanOptions PipelineSchedule::Under(SearchPlanOptions options) const {
     for (const PipelineDecision& decision : self.decisions()) {
       if (decision.kind != Kind::kTogether) continue;
       const auto together = Positions(decision, self.implementation_->names, partition.pipeline);
-      const bool is_in = together.ok() && std::count(together->begin(), together->end(), step) > 0;
+      const bool is_in = together.ok() && std::ranges::count(*together, step) > 0;
       if (is_in) return std::nullopt;
     }
     const Result<std::vector<Schedule>> steps = self.OfSteps(partition.pipeline, {});
@@ -420,13 +412,11 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
       ways = std::move(more);
     }
     if (possible.ok()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(PlaceOf(decision), ": '", TextOf(decision),
-                     "' cannot be: ", std::string(possible.message())));
+    return InvalidArgument(PlaceOf(decision), ": '", TextOf(decision),
+                           "' cannot be: ", std::string(possible.message()));
   }
   for (std::vector<JointGroup>& way : ways) {
-    std::sort(way.begin(), way.end(),
-              [](const JointGroup& a, const JointGroup& b) { return a.first < b.first; });
+    std::ranges::sort(way, {}, &JointGroup::first);
   }
   std::erase_if(ways, [&](const std::vector<JointGroup>& way) {
     for (size_t n = 1; n < way.size(); ++n) {
@@ -435,29 +425,28 @@ Result<std::vector<std::vector<JointGroup>>> PipelineSchedule::NamedGroups(
     return !AllowsGroups(partition, way).ok();
   });
   if (ways.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(implementation_->source_name,
-                     ": lines about steps that run together contradict each "
-                     "other"));
+    return InvalidArgument(implementation_->source_name,
+                           ": lines about steps that run together contradict each "
+                           "other");
   }
   return ways;
 }
 
 bool PipelineSchedule::names_groups() const {
-  return std::any_of(decisions().begin(), decisions().end(), [](const PipelineDecision& decision) {
+  return std::ranges::any_of(decisions(), [](const PipelineDecision& decision) {
     return decision.kind == Kind::kTogether;
   });
 }
 
 bool PipelineSchedule::SaysEdges() const {
   const auto has = [&](Kind kind) {
-    return std::any_of(decisions().begin(), decisions().end(),
-                       [&](const PipelineDecision& d) { return d.kind == kind && !d.has_others; });
+    return std::ranges::any_of(
+        decisions(), [&](const PipelineDecision& d) { return d.kind == kind && !d.has_others; });
   };
   if (!has(Kind::kSiblings) || !has(Kind::kSplit)) return false;
   const PlanOptions options = Under(PlanOptions());
   const std::vector<PlannedEdge> edges = EdgesOf(pipeline());
-  return std::all_of(edges.begin(), edges.end(), [&](const PlannedEdge& edge) {
+  return std::ranges::all_of(edges, [&](const PlannedEdge& edge) {
     int kinds = 0;
     for (const EdgeKind kind :
          {EdgeKind::kStage, EdgeKind::kInline, EdgeKind::kEpilogue, EdgeKind::kContraction}) {

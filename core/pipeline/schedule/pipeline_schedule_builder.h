@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "core/base/status.h"
+#include "core/base/text_view.h"
 #include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/schedule/schedule_builder.h"
 
@@ -46,7 +47,6 @@ class PipelineScheduleBuilder {
   }
 
  private:
-  static absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
   template <typename... Parts>
   PipelineScheduleBuilder& Line(const Parts&... parts) {
     absl::StrAppend(&text_, parts..., "\n");

@@ -120,9 +120,8 @@ class PipelineScheduleParser {
     const std::string known = edges.empty()
                                   ? "no step reads what another one writes"
                                   : absl::StrCat("there are ", absl::StrJoin(edges, ", "));
-    return cursor_.ErrorAt(
-        at, absl::StrCat("there is no edge ", EdgeText(decision.producer, decision.consumer), "; ",
-                         known));
+    return cursor_.ErrorAt(at, "there is no edge ", EdgeText(decision.producer, decision.consumer),
+                           "; ", known);
   }
 
   std::string EdgeText(int producer, int consumer) const {
@@ -136,9 +135,10 @@ class PipelineScheduleParser {
     if (kind && *kind != EdgeKind::kSiblings && *kind != EdgeKind::kSplit) {
       return ChoiceValue{static_cast<int64_t>(*kind)};
     }
-    return cursor_.ErrorAt(at, absl::StrCat("an edge is stage, inline, epilogue or contraction, "
-                                            "not '",
-                                            word, "'"));
+    return cursor_.ErrorAt(at,
+                           "an edge is stage, inline, epilogue or contraction, "
+                           "not '",
+                           word, "'");
   }
 
   // "none"; "(A, B), (C, D), ..".
@@ -152,8 +152,8 @@ class PipelineScheduleParser {
         MDH_ASSIGN_OR_RETURN(steps.emplace_back(), names_.Step(&cursor_));
       } while (cursor_.Accept(","));
       MDH_RETURN_IF_ERROR(cursor_.Expect(")"));
-      std::sort(steps.begin(), steps.end());
-      if (steps.size() < 2 || std::adjacent_find(steps.begin(), steps.end()) != steps.end()) {
+      std::ranges::sort(steps);
+      if (steps.size() < 2 || std::ranges::adjacent_find(steps) != steps.end()) {
         return cursor_.ErrorAt(at, "siblings are two different steps or more");
       }
       for (size_t a = 0; a < steps.size(); ++a) {
@@ -191,7 +191,7 @@ class PipelineScheduleParser {
 
   Status AddPairs(PipelineDecision decision) {
     auto& pairs = decision.pairs;
-    std::sort(pairs.begin(), pairs.end());
+    std::ranges::sort(pairs);
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     if (!pairs.empty() || !decision.has_others) parsed_.decisions.push_back(std::move(decision));
     return absl::OkStatus();
@@ -204,9 +204,7 @@ class PipelineScheduleParser {
     PipelineDecision decision = Here(Kind::kTogether);
     const size_t at = cursor_.offset();
     MDH_RETURN_IF_ERROR(ReadSteps(decision));
-    if (decision.steps.size() < 2) {
-      return cursor_.ErrorAt(at, "two steps or more run together");
-    }
+    if (decision.steps.size() < 2) return cursor_.ErrorAt(at, "two steps or more run together");
     if (cursor_.Accept(":")) {
       do {
         MDH_RETURN_IF_ERROR(ReadClause(decision.group));
@@ -230,9 +228,8 @@ class PipelineScheduleParser {
       const size_t at = cursor_.offset();
       MDH_ASSIGN_OR_RETURN(const StepName name, names_.Name(&cursor_));
       const auto& steps = decision.steps;
-      if (std::find(steps.begin(), steps.end(), name) != steps.end()) {
-        return cursor_.ErrorAt(
-            at, absl::StrCat(names_.TextOf(name, /*is_key=*/false), " is named already"));
+      if (std::ranges::find(steps, name) != steps.end()) {
+        return cursor_.ErrorAt(at, names_.TextOf(name, /*is_key=*/false), " is named already");
       }
       decision.steps.push_back(name);
     } while (cursor_.Accept(","));

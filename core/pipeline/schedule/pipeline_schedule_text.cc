@@ -1,7 +1,6 @@
 #include "core/pipeline/schedule/pipeline_schedule_text.h"
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -53,8 +52,8 @@ std::string StepsText(const PipelineDecision& decision, const Form& form) {
     const auto at = [&](const StepName& name) {
       return form.names.PositionOf(name, *form.partition);
     };
-    std::stable_sort(steps.begin(), steps.end(),
-                     [&](const StepName& a, const StepName& b) { return at(a) < at(b); });
+    std::ranges::stable_sort(steps,
+                             [&](const StepName& a, const StepName& b) { return at(a) < at(b); });
     for (StepName& name : steps) {
       positions.push_back(at(name));
       if (positions.back() >= 0) name = form.names.NameAt(positions.back(), *form.partition);
@@ -99,7 +98,7 @@ std::string PipelineScheduleText(const ScheduleParts& parts, const StepNames& na
   for (const PipelineDecision& decision : parts.decisions) {
     lines.emplace_back(decision.kind, decision.consumer, decision.producer, LineOf(decision, form));
   }
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
   std::string text;
   for (const auto& line : lines) absl::StrAppend(&text, std::get<std::string>(line), "\n");
@@ -136,14 +135,13 @@ std::vector<PipelineDecision> AsPipelineDecisions(const Partition& partition,
     }
   }
   for (PipelineDecision* const pairs : {&siblings, &split}) {
-    std::sort(pairs->pairs.begin(), pairs->pairs.end());
+    std::ranges::sort(pairs->pairs);
     decisions.push_back(std::move(*pairs));
   }
   PipelineDecision alone{.kind = Kind::kAlone};
   for (int s = 0; s < std::ssize(partition.pipeline.steps()); ++s) {
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const JointGroup& g) {
-      return s >= g.first && s <= g.last;
-    });
+    const auto group = std::ranges::find_if(
+        groups, [&](const JointGroup& g) { return s >= g.first && s <= g.last; });
     const StepName name = names.NameAt(s, partition.pipeline);
     if (group == groups.end()) {
       alone.steps.push_back(name);

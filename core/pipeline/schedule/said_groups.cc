@@ -5,7 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/pipeline/plan/joint_groups.h"
@@ -15,8 +14,6 @@ namespace mdh {
 namespace {
 
 constexpr const char* kNone = "none";
-
-Status Differs(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
 const Expression& StepOf(const Pipeline& pipeline, int step) {
   return pipeline.steps()[step].expression;
@@ -33,20 +30,17 @@ Result<std::vector<std::vector<int>>> SaidDimensions(const SaidGroup& said, int 
                                                      const Pipeline& pipeline, bool is_key) {
   const auto steps = static_cast<size_t>(last - first + 1);
   if (said.by.size() != 1 && said.by.size() != steps) {
-    return absl::FailedPreconditionError(absl::StrCat("it has ", steps,
-                                                      " steps, and common "
-                                                      "dimensions are named for ",
-                                                      said.by.size()));
+    return FailedPrecondition("it has ", steps,
+                              " steps, and common "
+                              "dimensions are named for ",
+                              said.by.size());
   }
   std::vector<std::vector<int>> dimensions(steps);
   for (size_t n = 0; n < steps; ++n) {
     const Expression& step = StepOf(pipeline, first + static_cast<int>(n));
     for (const std::string& name : OfStep(said.by, n)) {
       const int d = DimensionNamed(step, name, is_key);
-      if (d < 0) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(step.name(), " has no dimension '", name, "'"));
-      }
+      if (d < 0) return FailedPrecondition(step.name(), " has no dimension '", name, "'");
       dimensions[n].push_back(d);
     }
   }
@@ -66,8 +60,7 @@ Result<std::vector<int>> SaidStream(const SaidGroup& said, int first, const Pipe
     if (step >= std::ssize(pipeline.steps())) break;
     const int d = name == kNone ? -1 : DimensionNamed(StepOf(pipeline, step), name, is_key);
     if (name != kNone && d < 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(StepOf(pipeline, step).name(), " has no dimension '", name, "'"));
+      return FailedPrecondition(StepOf(pipeline, step).name(), " has no dimension '", name, "'");
     }
     streamed.push_back(d);
   }
@@ -104,17 +97,17 @@ std::vector<int64_t> NamedValues(const SaidGroup& said, int row) {
     for (const ChoiceValue& value : values.Named(kMost)) named.push_back(value[0]);
   }
   std::erase_if(named, [&](int64_t value) {
-    return std::any_of(said.numbers.begin(), said.numbers.end(), [&](const auto& other) {
+    return std::ranges::any_of(said.numbers, [&](const auto& other) {
       return other.first == row && !other.second.Contains(value);
     });
   });
-  std::sort(named.begin(), named.end());
+  std::ranges::sort(named);
   named.erase(std::unique(named.begin(), named.end()), named.end());
   return named;
 }
 
 bool SaysRows(const SaidGroup& said) {
-  return std::any_of(said.numbers.begin(), said.numbers.end(), [](const auto& number) {
+  return std::ranges::any_of(said.numbers, [](const auto& number) {
     return kGroupNumbers[number.first].of == GroupNumber::Of::kRows &&
            !(number.first == kGroupRows && number.second.Contains(0));
   });
@@ -152,31 +145,29 @@ Status AllowsGroup(const SaidGroup& said, const JointGroup& group, const Pipelin
   if (!said.by.empty()) {
     MDH_ASSIGN_OR_RETURN(const auto dimensions,
                          SaidDimensions(said, group.first, group.last, pipeline, is_key));
-    if (dimensions != group.dimensions) return Differs("other dimensions are common");
+    if (dimensions != group.dimensions) return InvalidArgument("other dimensions are common");
   }
   const Expression& last = StepOf(pipeline, group.last);
   for (const auto& [name, values] : said.part) {
     const std::vector<int>& common = group.dimensions.back();
-    const auto found = std::find(common.begin(), common.end(), DimensionNamed(last, name, is_key));
+    const auto found = std::ranges::find(common, DimensionNamed(last, name, is_key));
     if (found == common.end()) {
-      return Differs(absl::StrCat("'", name, "' is no common dimension of ", last.name()));
+      return InvalidArgument("'", name, "' is no common dimension of ", last.name());
     }
     const int64_t part = group.part[found - common.begin()];
-    if (!values.Contains(part)) return Differs(absl::StrCat("parts of ", name, " are ", part));
+    if (!values.Contains(part)) return InvalidArgument("parts of ", name, " are ", part);
   }
   if (said.streamed) {
     MDH_ASSIGN_OR_RETURN(std::vector<int> streamed,
                          SaidStream(said, group.first, pipeline, is_key));
     if (SaysNoStream(said)) streamed.clear();
-    if (streamed != group.streamed) return Differs("other dimensions are streamed");
+    if (streamed != group.streamed) return InvalidArgument("other dimensions are streamed");
   }
   for (const auto& [row, values] : said.numbers) {
     const std::string name(kGroupNumbers[row].name);
-    if (!HasNumber(group, row)) return Differs(absl::StrCat("it has no ", name));
+    if (!HasNumber(group, row)) return InvalidArgument("it has no ", name);
     const int64_t value = kGroupNumbers[row].get(group);
-    if (!values.Contains(value)) {
-      return Differs(absl::StrCat(name, " is ", ValueText(row, value)));
-    }
+    if (!values.Contains(value)) return InvalidArgument(name, " is ", ValueText(row, value));
   }
   return absl::OkStatus();
 }
@@ -187,7 +178,7 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
   JointGroup group{first, last, {}, {}};
   if (said.by.empty()) {
     const std::optional<JointGroup> widest = WidestJointGroup(pipeline, first, last);
-    if (!widest) return absl::FailedPreconditionError("its steps have no dimension in common");
+    if (!widest) return FailedPrecondition("its steps have no dimension in common");
     group = *widest;
   } else {
     MDH_ASSIGN_OR_RETURN(group.dimensions, SaidDimensions(said, first, last, pipeline, is_key));
@@ -216,10 +207,10 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
   for (const auto& [name, values] : said.part) {
     const int d = DimensionNamed(StepOf(pipeline, last), name, is_key);
     const std::vector<int>& common = groups[0].dimensions.back();
-    const auto place = std::find(common.begin(), common.end(), d);
+    const auto place = std::ranges::find(common, d);
     if (place == common.end()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("'", name, "' is no common dimension of ", StepOf(pipeline, last).name()));
+      return FailedPrecondition("'", name, "' is no common dimension of ",
+                                StepOf(pipeline, last).name());
     }
     const auto k = place - common.begin();
     std::vector<int64_t> named;
@@ -240,7 +231,7 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
     refusal.Update(allowed);
     return !allowed.ok();
   });
-  if (groups.empty()) return absl::FailedPreconditionError(refusal.message());
+  if (groups.empty()) return FailedPrecondition(refusal.message());
   return groups;
 }
 
@@ -250,13 +241,12 @@ bool IsWhole(const SaidGroup& said, const JointGroup& group) {
            values.spans()[0].low == values.spans()[0].high;
   };
   if (said.by.empty() || said.part.size() < group.part.size() || !said.streamed) return false;
-  if (!std::all_of(said.part.begin(), said.part.end(),
-                   [&](const auto& part) { return is_one(part.second); })) {
+  if (!std::ranges::all_of(said.part, [&](const auto& part) { return is_one(part.second); })) {
     return false;
   }
   for (int row = 0; row < std::ssize(kGroupNumbers); ++row) {
     if (!HasNumber(group, row)) continue;
-    if (std::none_of(said.numbers.begin(), said.numbers.end(), [&](const auto& number) {
+    if (std::ranges::none_of(said.numbers, [&](const auto& number) {
           return number.first == row && is_one(number.second);
         })) {
       return false;
@@ -303,14 +293,14 @@ std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int fi
     for (std::string& name : by[n]) name = text(first + static_cast<int>(n), name);
   }
   const bool are_same =
-      std::all_of(by.begin(), by.end(), [&](const auto& of_step) { return of_step == by.front(); });
+      std::ranges::all_of(by, [&](const auto& of_step) { return of_step == by.front(); });
   if (are_same && !by.empty()) by.resize(1);
   for (const auto& names : by) lists.push_back(absl::StrCat("(", absl::StrJoin(names, ", "), ")"));
   if (!lists.empty()) clauses.push_back(absl::StrCat("by ", absl::StrJoin(lists, ", ")));
   for (const auto& [name, values] : said.part) {
     parts.push_back(absl::StrCat(text(last, name), "=", ChoiceText(kNoRow, values)));
   }
-  std::sort(parts.begin(), parts.end());
+  std::ranges::sort(parts);
   if (!parts.empty()) clauses.push_back(absl::StrCat("part ", absl::StrJoin(parts, ", ")));
   if (said.streamed) {
     std::vector<std::string> names;
@@ -322,8 +312,7 @@ std::string GroupClauses(const SaidGroup& said, const Pipeline& pipeline, int fi
                           : absl::StrCat("streamed (", absl::StrJoin(names, ", "), ")"));
   }
   std::vector<std::pair<int, ValueSet>> numbers = said.numbers;
-  std::stable_sort(numbers.begin(), numbers.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(numbers, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [row, values] : numbers) {
     clauses.push_back(
         absl::StrCat(std::string(kGroupNumbers[row].name), "=", ChoiceText(row, values)));

@@ -1,7 +1,6 @@
 // What schedules say of steps that run together, and groups.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

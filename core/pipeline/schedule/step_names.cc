@@ -8,8 +8,9 @@
 namespace mdh {
 
 bool StepNames::IsOnly(const std::string& name) const {
-  return std::count_if(pipeline_.steps().begin(), pipeline_.steps().end(),
-                       [&](const PipelineStep& s) { return s.expression.name() == name; }) == 1;
+  return std::ranges::count_if(pipeline_.steps(), [&](const PipelineStep& s) {
+           return s.expression.name() == name;
+         }) == 1;
 }
 
 // The step of that name, else the writer of that buffer; -1: there is none.
@@ -39,8 +40,8 @@ Result<int> StepNames::Step(ScheduleCursor* cursor) const {
   }
   std::vector<std::string> names;
   for (int s = 0; s < steps; ++s) names.push_back(TextOf(s, /*is_key=*/false));
-  return cursor->ErrorAt(at, absl::StrCat("unknown step '", found, "'; ", pipeline_.name(), " has ",
-                                          absl::StrJoin(names, ", ")));
+  return cursor->ErrorAt(at, "unknown step '", found, "'; ", pipeline_.name(), " has ",
+                         absl::StrJoin(names, ", "));
 }
 
 Result<StepName> StepNames::Name(ScheduleCursor* cursor) const {
@@ -74,8 +75,8 @@ std::string StepNames::TextOf(const StepName& name, bool is_key) const {
 bool StepNames::WritesOneOf(int step, const Pipeline& partition, int position) const {
   const std::vector<int>& written = partition.steps()[position].outputs;
   const std::vector<int>& outputs = pipeline_.steps()[step].outputs;
-  return std::any_of(outputs.begin(), outputs.end(), [&](int output) {
-    return std::any_of(written.begin(), written.end(), [&](int b) {
+  return std::ranges::any_of(outputs, [&](int output) {
+    return std::ranges::any_of(written, [&](int b) {
       return partition.buffers()[b].name == pipeline_.buffers()[output].name;
     });
   });

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "proto/bundle_file.h"
 #include "server/records/resource_names.h"
 #include "server/store/layers/forwarding_store.h"
@@ -36,8 +35,8 @@ class Layers {
       const Place place = {bundle, entry};
       const Result<std::string> id = IdOf(place);
       if (!id.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(path, " is no layer of records: ", std::string(id.status().message())));
+        return InvalidArgument(path,
+                               " is no layer of records: ", std::string(id.status().message()));
       }
       if (by_id_.emplace(*id, place).second) in_order_.push_back(*id);
     }
@@ -70,11 +69,10 @@ class Layers {
       return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
     };
     if (!parse(entry.record, result.record)) {
-      return absl::InvalidArgumentError(absl::StrCat("record ", place.entry, " cannot be read"));
+      return InvalidArgument("record ", place.entry, " cannot be read");
     }
     if (entry.kernel.empty() || !parse(entry.kernel, result.kernel)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(result.record.name(), " has no kernel that can be read"));
+      return InvalidArgument(result.record.name(), " has no kernel that can be read");
     }
     return result;
   }
@@ -112,8 +110,8 @@ class LayeredStore final : public ForwardingStore {
   }
   Result<v1::TuningRecord> RemoveResult(std::string_view id) override {
     if (IsVisible(id)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(RecordName(id), " is of ", layers_.PathOf(id), ", which is read-only"));
+      return FailedPrecondition(RecordName(id), " is of ", layers_.PathOf(id),
+                                ", which is read-only");
     }
     return store().RemoveResult(id);
   }
@@ -138,8 +136,7 @@ class LayeredStore final : public ForwardingStore {
     MDH_RETURN_IF_ERROR(store().ForEachRecord(devices, take));
     return ForEachVisible([&](const v1::TuningRecord& record) {
       const std::string& device = record.key().device_fingerprint();
-      const bool is_wanted =
-          devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+      const bool is_wanted = devices.empty() || std::ranges::find(devices, device) != devices.end();
       if (is_wanted) take(record.SerializeAsString());
     });
   }

@@ -33,9 +33,7 @@ Result<int64_t> CommitCount::CountMissing(SqliteDatabase& database) {
 Status CommitCount::Add(SqliteDatabase& database) {
   const Result<int64_t> number =
       NumberFromSql(database, "UPDATE commits SET number = number + 1 RETURNING number");
-  if (absl::IsNotFound(number.status())) {
-    return absl::FailedPreconditionError("the table of commits is empty");
-  }
+  if (absl::IsNotFound(number.status())) return FailedPrecondition("the table of commits is empty");
   if (number.ok()) number_ = *number;
   return number.status();
 }

@@ -1,9 +1,6 @@
 #include "server/store/sqlite/database_locks.h"
 
 #include <filesystem>
-#include <utility>
-
-#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {
@@ -12,8 +9,7 @@ namespace {
 Result<std::unique_ptr<FileLock>> NotInUse(Result<std::unique_ptr<FileLock>> lock,
                                            const std::string& path) {
   if (!absl::IsUnavailable(lock.status())) return lock;
-  return absl::FailedPreconditionError(
-      absl::StrCat("database ", path, " is in use by another mdhd"));
+  return FailedPrecondition("database ", path, " is in use by another mdhd");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "server/store/sqlite/sqlite_database.h"
 #include "server/store/sqlite/sqlite_store.h"
@@ -29,18 +28,14 @@ inline SqliteBytes BytesOf(const google::protobuf::MessageLite& message) {
 template <typename Message>
 Result<Message> ParseStored(const std::string& bytes, const char* what) {
   Message message;
-  if (!message.ParseFromString(bytes)) {
-    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
-  }
+  if (!message.ParseFromString(bytes)) return FailedPrecondition("a stored ", what, " is damaged");
   return message;
 }
 
 // The same of two columns of a row: the bytes, and whether their checksum is right.
 template <typename Message>
 Result<Message> ParseChecked(const SqliteStatement& row, int column, const char* what) {
-  if (row.Integer(column + 1) == 0) {
-    return absl::FailedPreconditionError(absl::StrCat("a stored ", what, " is damaged"));
-  }
+  if (row.Integer(column + 1) == 0) return FailedPrecondition("a stored ", what, " is damaged");
   return ParseStored<Message>(row.Bytes(column), what);
 }
 

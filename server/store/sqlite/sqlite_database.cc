@@ -101,9 +101,9 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenReadOnly(const std::
   const auto wal_bytes = std::filesystem::file_size(path + "-wal", error);
   const bool has_wal = !error && wal_bytes > 0;
   if (has_wal && !std::filesystem::exists(path + "-shm")) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", path, " has changes in ", path,
-                     "-wal that must be taken over first, where both files can be written"));
+    return FailedPrecondition(
+        "database ", path, " has changes in ", path,
+        "-wal that must be taken over first, where both files can be written");
   }
   // Without changes beside it the file is all: no locks, which would be files of their own.
   const std::string name =
@@ -117,7 +117,7 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::OpenAs(const std::string
   const int code = sqlite3_open_v2(name.c_str(), &connection,
                                    flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path, connection));
-  if (connection == nullptr) return absl::ResourceExhaustedError("out of memory in SQLite");
+  if (connection == nullptr) return ResourceExhausted("out of memory in SQLite");
   if (code != SQLITE_OK) return database->Error();
   if (sqlite3_create_function(connection, "crc32", 1,
                               SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nullptr, Crc32,
@@ -148,9 +148,7 @@ bool SqliteDatabase::IsInTransaction() const {
 }
 
 Status SqliteDatabase::CopyTo(const std::string& path) {
-  if (std::filesystem::exists(path)) {
-    return absl::AlreadyExistsError(absl::StrCat("file ", path, " is there already"));
-  }
+  if (std::filesystem::exists(path)) return AlreadyExists("file ", path, " is there already");
   const std::string unfinished = path + ".part";
   std::error_code ignored;
   std::filesystem::remove(unfinished, ignored);
@@ -163,7 +161,7 @@ Status SqliteDatabase::CopyTo(const std::string& path) {
   if (copied.ok() && !error) return absl::OkStatus();
   std::filesystem::remove(unfinished, ignored);
   if (!copied.ok()) return copied;
-  return absl::FailedPreconditionError(absl::StrCat("file ", path, ": ", error.message()));
+  return FailedPrecondition("file ", path, ": ", error.message());
 }
 
 Status SqliteDatabase::CopyPagesTo(const std::string& path) {
@@ -187,14 +185,14 @@ Status SqliteDatabase::Execute(const std::string& sql) {
 Result<int64_t> SqliteDatabase::QueryInteger(const char* sql) {
   MDH_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
   MDH_ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-  if (!has_row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
+  if (!has_row) return NotFound("no row: ", sql);
   return statement.Integer(0);
 }
 
 Result<std::string> SqliteDatabase::QueryText(const char* sql) {
   MDH_ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
   MDH_ASSIGN_OR_RETURN(const bool has_row, statement.Step());
-  if (!has_row) return absl::NotFoundError(absl::StrCat("no row: ", sql));
+  if (!has_row) return NotFound("no row: ", sql);
   return statement.Bytes(0);
 }
 
@@ -223,35 +221,32 @@ Status SqliteDatabase::Error() const {
                                ? sqlite3_system_errno(connection_.get())
                                : 0;
   if (code == SQLITE_FULL || system_error == ENOSPC || system_error == EDQUOT) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(database, ": the disk is full or the database's size limit is reached"));
+    return ResourceExhausted(database,
+                             ": the disk is full or the database's size limit is reached");
   }
   switch (code & 0xff) {
     case SQLITE_CONSTRAINT:
-      return absl::AlreadyExistsError(absl::StrCat(database, ": ", reason));
+      return AlreadyExists(database, ": ", reason);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return absl::UnavailableError(absl::StrCat(database, " is busy: ", reason));
+      return Unavailable(database, " is busy: ", reason);
     case SQLITE_INTERRUPT:
-      return absl::CancelledError(absl::StrCat(database, ": ", reason));
+      return Cancelled(database, ": ", reason);
     case SQLITE_IOERR:
-      return absl::UnavailableError(absl::StrCat(database, ": the disk failed: ", reason));
+      return Unavailable(database, ": the disk failed: ", reason);
     case SQLITE_NOTADB:
-      return absl::FailedPreconditionError(absl::StrCat(database, " is no SQLite database"));
+      return FailedPrecondition(database, " is no SQLite database");
     case SQLITE_CORRUPT:
       // So SQLite calls what the disk does not give, too, which may pass.
-      if (HasReadFailed()) {
-        return absl::UnavailableError(
-            absl::StrCat(database, ": the disk failed: ", std::strerror(EIO)));
-      }
-      return absl::FailedPreconditionError(absl::StrCat(database, " is damaged: ", reason));
+      if (HasReadFailed()) return Unavailable(database, ": the disk failed: ", std::strerror(EIO));
+      return FailedPrecondition(database, " is damaged: ", reason);
     case SQLITE_CANTOPEN:
-      return absl::FailedPreconditionError(absl::StrCat(database, " cannot be opened: ", reason));
+      return FailedPrecondition(database, " cannot be opened: ", reason);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      return absl::FailedPreconditionError(absl::StrCat(database, " cannot be written: ", reason));
+      return FailedPrecondition(database, " cannot be written: ", reason);
     default:
-      return absl::InternalError(absl::StrCat(database, ": ", reason));
+      return Internal(database, ": ", reason);
   }
 }
 

@@ -160,7 +160,7 @@ template <typename... Values>
 Result<int64_t> NumberFromSql(SqliteDatabase& database, const char* sql, const Values&... values) {
   MDH_ASSIGN_OR_RETURN(SqliteUse use, SqliteUse::Of(database, sql, values...));
   MDH_ASSIGN_OR_RETURN(const bool has_row, use->Step());
-  if (!has_row) return absl::NotFoundError("there is no row");
+  if (!has_row) return NotFound("there is no row");
   const int64_t number = use->Integer(0);
   MDH_RETURN_IF_ERROR(use->Step().status());
   return number;

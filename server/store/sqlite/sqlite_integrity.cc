@@ -1,7 +1,6 @@
 #include "server/store/sqlite/sqlite_integrity.h"
 
 #include <cstdint>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/records/resource_names.h"
 #include "server/store/sqlite/sqlite_connection.h"
@@ -15,12 +14,10 @@
 namespace mdh {
 namespace {
 
-Status NoJob(int64_t number) {
-  return absl::NotFoundError(absl::StrCat("there is no job ", number));
-}
+Status NoJob(int64_t number) { return NotFound("there is no job ", number); }
 
 Status TakenByAnother(const JobClaim& claim) {
-  return absl::AbortedError(absl::StrCat(JobName(claim.number), " was taken over by another"));
+  return Aborted(JobName(claim.number), " was taken over by another");
 }
 
 // On the clock of this machine, which whoever has the file open runs on.
@@ -37,8 +34,8 @@ int64_t EndedNs(const v1::TuningJob& job) {
 Result<v1::TuningJob> ParseJob(const SqliteStatement& row) {
   Result<v1::TuningJob> parsed = ParseChecked<v1::TuningJob>(row, 1, "job");
   if (!parsed.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        JobName(row.Integer(0)), " cannot be read: ", std::string(parsed.status().message())));
+    return FailedPrecondition(JobName(row.Integer(0)),
+                              " cannot be read: ", std::string(parsed.status().message()));
   }
   v1::TuningJob job = *std::move(parsed);
   job.set_name(JobName(row.Integer(0)));
@@ -81,8 +78,7 @@ Result<std::optional<JobClaim>> FindTwin(SqliteDatabase& database, const v1::Tun
       const int64_t earlier,
       NumberFromSql(database, "SELECT count(*) FROM jobs WHERE request_id = ?1", job.request_id()));
   if (earlier == 0) return twin;
-  return absl::AlreadyExistsError(
-      absl::StrCat("there is a job for the request '", job.request_id(), "'"));
+  return AlreadyExists("there is a job for the request '", job.request_id(), "'");
 }
 
 }  // namespace
@@ -203,11 +199,10 @@ Result<std::vector<Candidate>> FindCandidates(SqliteDatabase& database, const Jo
 Result<std::vector<ClaimedJob>> ClaimJobRows(SqliteDatabase& database, const JobLease& lease,
                                              const ClaimRequest& request) {
   MDH_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, FindCandidates(database, lease, request));
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     if (a.is_own != b.is_own) return a.is_own;
-                     return a.claimed.job.priority() > b.claimed.job.priority();
-                   });
+  std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) {
+    if (a.is_own != b.is_own) return a.is_own;
+    return a.claimed.job.priority() > b.claimed.job.priority();
+  });
   std::vector<ClaimedJob> claimed;
   for (Candidate& candidate : candidates) {
     if (request.limit > 0 && std::ssize(claimed) == request.limit) break;
@@ -229,8 +224,8 @@ Result<std::vector<HeldJob>> RenewLeaseRows(SqliteDatabase& database, const JobL
                                "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1"
                                " AND owner <> '' RETURNING number, epoch, wanted",
                                lease.owner, EndOf(lease)));
-  std::sort(held.begin(), held.end(),
-            [](const HeldJob& a, const HeldJob& b) { return a.claim.number < b.claim.number; });
+  std::ranges::sort(
+      held, [](const HeldJob& a, const HeldJob& b) { return a.claim.number < b.claim.number; });
   return held;
 }
 
@@ -241,12 +236,12 @@ Result<int64_t> CountHeldJobs(SqliteDatabase& database, const std::string& owner
 
 Result<v1::TuningJob> WishOfJobRow(SqliteDatabase& database, int64_t number, JobWish wish) {
   MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ReadJob(database, number));
-  if (HasEnded(job)) return absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended"));
+  if (HasEnded(job)) return FailedPrecondition(job.name(), " has ended");
   MDH_RETURN_IF_ERROR(RunSql(
       database, "UPDATE jobs SET wanted = ?2 WHERE number = ?1 AND (wanted <> ?3 OR ?2 = ?3)",
       number, static_cast<int>(wish), static_cast<int>(JobWish::kCancel)));
   if (database.Changes() > 0) return job;
-  return absl::FailedPreconditionError(absl::StrCat(job.name(), " is being cancelled"));
+  return FailedPrecondition(job.name(), " is being cancelled");
 }
 
 Status PutTrialRows(SqliteDatabase& database, const JobClaim& claim,

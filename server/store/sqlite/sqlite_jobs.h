@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "core/base/status.h"
 #include "mdh/v1/tuning.pb.h"

@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 

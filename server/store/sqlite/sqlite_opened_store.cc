@@ -3,9 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <optional>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/start_thread.h"
@@ -80,9 +78,8 @@ Status SqliteStore::EndTransaction(SqliteDatabase& database) {
 }
 
 void SqliteStore::StopWriting(const std::string& damage) {
-  writer_.Refuse(absl::FailedPreconditionError(
-      absl::StrCat("database ", options_.path, " is damaged (", damage,
-                   "): nothing is written any more; restore a backup")));
+  writer_.Refuse(FailedPrecondition("database ", options_.path, " is damaged (", damage,
+                                    "): nothing is written any more; restore a backup"));
 }
 
 Status SqliteStore::CheckWritable() const {
@@ -224,8 +221,7 @@ Result<v1::Kernel> SqliteStore::GetKernel(std::string_view id) {
       ReadWith([&](SqliteDatabase& database) { return ReadKernel(database, id); });
   if (kernel.ok() || absl::IsNotFound(kernel.status())) return kernel;
   spdlog::error("kernel {}: {}", std::string(id), std::string(kernel.status().message()));
-  return absl::NotFoundError(
-      absl::StrCat("kernel ", std::string(id), " cannot be read: ", kernel.status().message()));
+  return NotFound("kernel ", std::string(id), " cannot be read: ", kernel.status().message());
 }
 
 Result<v1::TuningRecord> SqliteStore::RemoveResult(std::string_view id) {
@@ -268,18 +264,14 @@ int64_t SqliteStore::LatestChange() {
 }
 
 Result<std::vector<v1::KernelChange>> SqliteStore::ChangesAfter(int64_t after, int limit) {
-  if (after > LatestChange()) {
-    return absl::OutOfRangeError(absl::StrCat("there is no change ", after, " yet"));
-  }
+  if (after > LatestChange()) return OutOfRange("there is no change ", after, " yet");
   MDH_ASSIGN_OR_RETURN(
       std::vector<v1::KernelChange> changes,
       ReadWith([&](SqliteDatabase& database) { return ReadChanges(database, after, limit); }));
   // Numbers have no gaps.
   const bool are_forgotten =
       changes.empty() ? after < LatestChange() : changes.front().number() > after + 1;
-  if (are_forgotten) {
-    return absl::OutOfRangeError(absl::StrCat("changes after number ", after, " are forgotten"));
-  }
+  if (are_forgotten) return OutOfRange("changes after number ", after, " are forgotten");
   return changes;
 }
 

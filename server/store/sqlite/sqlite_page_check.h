@@ -8,7 +8,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "core/base/status.h"
 #include "mdh/v1/admin.pb.h"
 #include "server/store/sqlite/sqlite_database.h"
 

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/sqlite/database_locks.h"
@@ -15,9 +14,7 @@ namespace mdh {
 
 Result<SqlitePlace::File> SqlitePlace::Find(const std::string& path) {
   struct stat found {};
-  if (stat(path.c_str(), &found) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
-  }
+  if (stat(path.c_str(), &found) != 0) return FailedPrecondition(path, ": ", std::strerror(errno));
   return File{path, found.st_dev, found.st_ino};
 }
 
@@ -33,12 +30,10 @@ Status SqlitePlace::Check(const File& file) {
   if (stat(file.path.c_str(), &found) != 0) {
     // Of other errors the disk itself will tell.
     if (errno != ENOENT && errno != ENOTDIR) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.path, " was moved or deleted while the daemon used it"));
+    return FailedPrecondition(file.path, " was moved or deleted while the daemon used it");
   }
   if (found.st_dev == file.device && found.st_ino == file.inode) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(file.path, " was replaced by another file while the daemon used it"));
+  return FailedPrecondition(file.path, " was replaced by another file while the daemon used it");
 }
 
 Status SqlitePlace::Check() const {
@@ -49,12 +44,12 @@ Status SqlitePlace::Check() const {
     recovered_.clear();  // of another time
     return moved;
   }
-  return absl::FailedPreconditionError(absl::StrCat(
+  return FailedPrecondition(
       "database ", std::string(moved.message()), ": nothing is written; ",
       recovered_.empty()
           ? "what is stored is kept open until the daemon ends"
           : absl::StrCat("all that is stored is in ", recovered_, ": end the daemon, move that to ",
-                         path_, ", and start it again")));
+                         path_, ", and start it again"));
 }
 
 void SqlitePlace::LookAfter(SqliteWriter& writer) {
@@ -74,9 +69,7 @@ Status SqlitePlace::Recover(SqliteDatabase& database) {
   const Status emptied = database.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
   if (!emptied.ok()) spdlog::error("{}", std::string(emptied.message()));
   std::string path = path_ + ".recovered";
-  for (int n = 2; std::filesystem::exists(path); ++n) {
-    path = absl::StrCat(path_, ".recovered-", n);
-  }
+  for (int n = 2; std::filesystem::exists(path); ++n) path = absl::StrCat(path_, ".recovered-", n);
   MDH_RETURN_IF_ERROR(database.CopyTo(path));
   absl::MutexLock lock(&mutex_);
   recovered_ = std::move(path);

@@ -14,9 +14,7 @@
 namespace mdh {
 namespace {
 
-Status NoRecord(const std::string& id) {
-  return absl::NotFoundError(absl::StrCat("there is no record ", id));
-}
+Status NoRecord(const std::string& id) { return NotFound("there is no record ", id); }
 
 // Writes a change of the record down.
 Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind kind,
@@ -41,7 +39,7 @@ Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind k
 
 // A record from the columns above, which are the first of a row.
 Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
-  if (row.Integer(1) == 0) return absl::FailedPreconditionError("a stored record is damaged");
+  if (row.Integer(1) == 0) return FailedPrecondition("a stored record is damaged");
   MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
                        ParseStored<v1::TuningRecord>(row.Bytes(0), "record"));
   if (row.Integer(2) != 0) record.set_is_pinned(true);
@@ -144,10 +142,7 @@ Result<PutOutcome> PutResultRows(SqliteDatabase& database, const StoredResult& r
 
 Result<ChangedRecord> RemoveResultRows(SqliteDatabase& database, const std::string& id) {
   MDH_ASSIGN_OR_RETURN(const v1::TuningRecord record, ReadRecord(database, id));
-  if (record.is_pinned()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(record.name(), " is pinned; unpin it before"));
-  }
+  if (record.is_pinned()) return FailedPrecondition(record.name(), " is pinned; unpin it before");
   MDH_RETURN_IF_ERROR(DeleteRows(database, id));
   return AddChange(database, v1::KERNEL_CHANGE_KIND_REMOVED, record);
 }
@@ -156,8 +151,7 @@ Result<PutOutcome> SetPinningRow(SqliteDatabase& database, const std::string& id
   MDH_ASSIGN_OR_RETURN(v1::TuningRecord record, ReadRecord(database, id));
   const bool is_wanted = pinning == Pinning::kPinned;
   if (is_wanted && record.is_provisional()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(record.name(), " is provisional; pin it when its search has ended"));
+    return FailedPrecondition(record.name(), " is provisional; pin it when its search has ended");
   }
   if (record.is_pinned() == is_wanted) return PutOutcome{std::move(record), std::nullopt};
   MDH_RETURN_IF_ERROR(RunSql(
@@ -258,12 +252,10 @@ Result<v1::Kernel> ReadKernel(SqliteDatabase& database, std::string_view id) {
       std::optional<v1::Kernel> kernel,
       FirstRow(database, parse, "SELECT kernel, crc32 = crc32(kernel) FROM kernels WHERE id = ?1",
                id));
-  if (!kernel.has_value()) {
-    return absl::NotFoundError(absl::StrCat("there is no kernel ", std::string(id)));
-  }
+  if (!kernel.has_value()) return NotFound("there is no kernel ", std::string(id));
   // The index of a damaged database may lead to the row of another one.
   if (kernel->name() != KernelName(id)) {
-    return absl::FailedPreconditionError(absl::StrCat("what is stored for it is ", kernel->name()));
+    return FailedPrecondition("what is stored for it is ", kernel->name());
   }
   return *std::move(kernel);
 }

@@ -1,7 +1,6 @@
 #include "server/store/sqlite/sqlite_schema.h"
 
 #include <iterator>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -239,15 +238,14 @@ Result<PagesChecked> CheckOwnership(SqliteDatabase& database, int64_t max_checke
                        database.QueryInteger("SELECT count(*) FROM sqlite_schema"));
   const bool is_new = application == 0 && version == 0 && tables == 0;
   if (!is_new && application != kApplicationId) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " belongs to another application"));
+    return FailedPrecondition("database ", database.path(), " belongs to another application");
   }
   if (version > kSchemaVersion) {
     if (const int64_t from = ReadableFrom(database, version); from > kSchemaVersion) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "database ", database.path(), " has schema version ", version,
-          ", which can be used from version ", from, " on, and this mdhd knows versions up to ",
-          kSchemaVersion, ": use a newer mdhd"));
+      return FailedPrecondition("database ", database.path(), " has schema version ", version,
+                                ", which can be used from version ", from,
+                                " on, and this mdhd knows versions up to ", kSchemaVersion,
+                                ": use a newer mdhd");
     }
   }
   MDH_ASSIGN_OR_RETURN(const int64_t pages, database.QueryInteger("PRAGMA page_count"));
@@ -255,8 +253,7 @@ Result<PagesChecked> CheckOwnership(SqliteDatabase& database, int64_t max_checke
   if (pages * page_bytes > max_checked_bytes) return PagesChecked::kNone;
   MDH_ASSIGN_OR_RETURN(const std::string check, database.QuickCheck());
   if (check != "ok") {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " is damaged: ", check));
+    return FailedPrecondition("database ", database.path(), " is damaged: ", check);
   }
   return PagesChecked::kAll;
 }
@@ -299,9 +296,8 @@ Result<PagesChecked> CheckSchema(SqliteDatabase& database, int64_t max_checked_b
   MDH_ASSIGN_OR_RETURN(const PagesChecked checked, CheckOwnership(database, max_checked_bytes));
   MDH_ASSIGN_OR_RETURN(const int64_t version, database.QueryInteger("PRAGMA user_version"));
   if (version < kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("database ", database.path(), " has schema version ", version,
-                     " and cannot be brought up to date: it is read-only"));
+    return FailedPrecondition("database ", database.path(), " has schema version ", version,
+                              " and cannot be brought up to date: it is read-only");
   }
   return checked;
 }

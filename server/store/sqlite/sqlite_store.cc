@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/store/sqlite/database_locks.h"
 #include "server/store/sqlite/sqlite_connection.h"
 #include "server/store/sqlite/sqlite_opened_store.h"
@@ -47,8 +46,8 @@ Result<std::unique_ptr<Store>> OpenWritableStore(const SqliteStoreOptions& optio
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("folder ", folder.string(), " for database ", path, ": ", error.message()));
+    return FailedPrecondition("folder ", folder.string(), " for database ", path, ": ",
+                              error.message());
   }
   MDH_ASSIGN_OR_RETURN(DatabaseLocks locks, DatabaseLocks::Acquire(path));
   const bool is_new = std::filesystem::file_size(path, error) == 0;
@@ -66,16 +65,15 @@ Result<std::unique_ptr<Store>> OpenWritableStore(const SqliteStoreOptions& optio
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
   if (options.is_read_only || !MayBeWritten(options.path)) {
-    return OpenReadOnlyStore(
-        options, absl::FailedPreconditionError(absl::StrCat(
-                     "database ", options.path, " is read-only: nothing can be written")));
+    return OpenReadOnlyStore(options, FailedPrecondition("database ", options.path,
+                                                         " is read-only: nothing can be written"));
   }
   Result<std::unique_ptr<Store>> store = OpenWritableStore(options);
   if (!absl::IsResourceExhausted(store.status())) return store;
   // Even what a writer needs beside the database finds no room. What is stored can be read.
-  const Status full = absl::ResourceExhaustedError(
-      absl::StrCat(std::string(store.status().message()),
-                   "; nothing can be written until mdhd is started again with room on the disk"));
+  const Status full = ResourceExhausted(
+      std::string(store.status().message()),
+      "; nothing can be written until mdhd is started again with room on the disk");
   Result<std::unique_ptr<Store>> readable = OpenReadOnlyStore(options, full);
   return readable.ok() ? std::move(readable) : std::move(store);
 }
@@ -93,8 +91,7 @@ Status SqliteStore::CheckClaim(const JobClaim& claim) {
                                        " AND is_finished = 0",
                                        claim.number, claim.epoch));
     if (held > 0) return absl::OkStatus();
-    return absl::AbortedError(
-        absl::StrCat("job ", claim.number, " was taken over by another, or has ended"));
+    return Aborted("job ", claim.number, " was taken over by another, or has ended");
   });
 }
 

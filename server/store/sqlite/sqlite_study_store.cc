@@ -3,19 +3,14 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/records/resource_names.h"
 #include "server/store/sqlite/sqlite_connection.h"
-#include "server/store/sqlite/sqlite_writer.h"
-#include "server/store/study_store.h"
 
 namespace mdh {
 namespace {
 
-Status NoStudy(int64_t number) {
-  return absl::NotFoundError(absl::StrCat("there is no study ", number));
-}
+Status NoStudy(int64_t number) { return NotFound("there is no study ", number); }
 
 class SqliteStudyStore : public StudyStore {
  public:
@@ -176,7 +171,7 @@ Result<int64_t> ReadVersion(SqliteDatabase& database, int64_t number) {
 Status CheckVersion(SqliteDatabase& database, int64_t number, int64_t version) {
   MDH_ASSIGN_OR_RETURN(const int64_t stored, ReadVersion(database, number));
   if (stored == version) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat(StudyName(number), " was written by another"));
+  return Aborted(StudyName(number), " was written by another");
 }
 
 Result<int64_t> SqliteStudyStore::GetVersion(int64_t number) {
@@ -192,9 +187,7 @@ Result<int64_t> SqliteStudyStore::PutTrials(int64_t number, int64_t version, con
                                "UPDATE studies SET is_active = ?2, study = ?3, crc32 = crc32(?3),"
                                " version = version + 1 WHERE number = ?1",
                                number, study.state() == v1::STUDY_STATE_ACTIVE, BriefBytes(study)));
-    for (const JournalTrial& trial : trials) {
-      MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
-    }
+    for (const JournalTrial& trial : trials) MDH_RETURN_IF_ERROR(PutTrial(database, number, trial));
     return absl::OkStatus();
   }));
   return version + 1;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/codegen/bounds/configuration_ranges.h"
 #include "tests/shipped_expression.h"
 
 namespace mdh::design_bound_test {

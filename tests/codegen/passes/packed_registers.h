@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device/matrix_memory.h"
 #include "core/scalar/scalar_value.h"
+#include "tests/core/device/operand_tile.h"
 
 namespace mdh {
 

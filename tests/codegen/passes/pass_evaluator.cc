@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/device/matrix_memory.h"
 #include "tests/codegen/passes/block_memory.h"
 #include "tests/codegen/passes/packed_registers.h"
+#include "tests/core/device/fragment_layouts.h"
 
 namespace mdh {
 namespace {
@@ -370,7 +370,7 @@ class ThreadOfStage {
     const std::vector<BlockMemory::Shown>& shown = memory_.Show(number_, own);
     const auto element = [&](const FragmentLayout& layout, int64_t first, ScalarType type,
                              const MatrixPoint& at) {
-      const HeldAt held = layout.Holding(at).value();
+      const HeldAt held = Holding(layout, at).value();
       const BlockMemory::Shown& lane = shown[static_cast<size_t>(held.lane)];
       const ScalarValue value =
           Unpacked(lane.values[static_cast<size_t>(first + held.reg)], type, held.packed);

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "core/c_loops/c_loops.h"
+#include "tests/core/c_loops/c_loops_text.h"
 #include "tests/core/expect_same.h"
 #include "tests/source_path.h"
 

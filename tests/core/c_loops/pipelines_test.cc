@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/c_loops/c_loops.h"
 #include "core/pipeline/pipeline_canonical.h"
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "gmock/gmock.h"
+#include "tests/core/c_loops/c_loops_text.h"
 #include "tests/core/expect_same.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/c_loops/c_loops.h"
 #include "core/expression/interpreter.h"
+#include "tests/core/c_loops/c_loops_text.h"
 #include "tests/core/expect_same.h"
 
 namespace mdh::c_loops_test {

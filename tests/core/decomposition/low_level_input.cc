@@ -43,7 +43,7 @@ class Copy : public LowLevelInput {
       : box_(std::move(box)),
         layout_(std::move(layout)),
         size_(buffer.type.size_bytes()),
-        bytes_(static_cast<size_t>(box_.elements() * size_)) {
+        bytes_(static_cast<size_t>(ElementsOf(box_) * size_)) {
     ForEachIndex(box_, [&](const std::vector<int64_t>& index) {
       const std::byte* element = from.Read(index);
       std::copy(element, element + size_,

@@ -11,6 +11,12 @@
 
 namespace mdh {
 
+inline int64_t ElementsOf(const IndexBox& box) {
+  int64_t elements = 1;
+  for (size_t x = 0; x < box.first.size(); ++x) elements *= box.last[x] - box.first[x] + 1;
+  return elements;
+}
+
 // Where an index of the box lies if the dimensions are stored in the order `layout`, outermost
 // first.
 int64_t PlaceInLayout(const IndexBox& box, const std::vector<int>& layout,

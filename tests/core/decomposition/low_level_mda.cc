@@ -100,7 +100,7 @@ ResultMda ThroughBuffers(const Expression& expression, const ResultMda& mda,
     const Expression::AccessRef ref = expression.output_access(r);
     const Buffer& buffer = expression.outputs()[ref.buffer];
     const IndexBox box = IndicesOf(buffer, points);
-    std::vector<std::optional<ScalarValue>> stored(static_cast<size_t>(box.elements()));
+    std::vector<std::optional<ScalarValue>> stored(static_cast<size_t>(ElementsOf(box)));
     const auto element = [&](const std::vector<int64_t>& point) -> std::optional<ScalarValue>& {
       std::vector<int64_t> index;
       for (const AffineIndex& one : buffer.accesses[ref.access].indices) {

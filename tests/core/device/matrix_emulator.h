@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/device/matrix_instruction.h"
-#include "core/device/matrix_memory.h"
+#include "tests/core/device/fragment_layouts.h"
 
 namespace mdh {
 
@@ -31,7 +31,7 @@ class Fragment {
   int64_t& at(const HeldAt& held) {
     return values_[(held.lane * registers_ + held.reg) * packed_ + held.packed];
   }
-  int64_t at(const MatrixPoint& point) { return at(layout_.Holding(point).value()); }
+  int64_t at(const MatrixPoint& point) { return at(Holding(layout_, point).value()); }
 
   void ForAll(const std::function<void(const HeldAt&)>& visit) const {
     const int64_t lanes = layout_.Count(DigitPlace::kLane);

@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "tests/core/device/matrix_emulator.h"
+#include "tests/core/device/operand_tile.h"
 #include "tests/error_message.h"
 
 namespace mdh::matrix_memory_test {
 namespace {
 
 constexpr Swizzle kSwizzles[] = {Swizzle::k32, Swizzle::k64, Swizzle::k128};
-
-MatrixInstruction Named(const std::string& name) { return *MatrixInstructionNamed(name); }
 
 // Different for neighbours, in as many bits as an element has.
 int64_t ValueAt(const MatrixPoint& point, int bytes) {
@@ -57,7 +56,7 @@ TEST(SwizzleTest, EightRowsDoNotMeet) {
 // ---- ldmatrix and stmatrix ----
 
 TEST(MatrixMoveTest, OfOperandsAsTheManualHasThem) {
-  const MatrixInstruction mma = Named("mma.m16n8k16.bf16");
+  const MatrixInstruction mma = InstructionNamed("mma.m16n8k16.bf16");
   const std::optional<MatrixMove> a = MoveOf(mma.a_layout, 2, MatrixAxis::kK);
   ASSERT_TRUE(a.has_value());
   EXPECT_EQ(a->matrices, 4);
@@ -78,7 +77,7 @@ TEST(MatrixMoveTest, OfOperandsAsTheManualHasThem) {
 }
 
 TEST(MatrixMoveTest, OfResultsAsMeasured) {
-  const FragmentLayout c = Named("wgmma.m64n256k16.bf16").c_layout.Packed(2);
+  const FragmentLayout c = Packed(InstructionNamed("wgmma.m64n256k16.bf16").c_layout, 2);
   const std::optional<MatrixMove> move = MoveOf(c, 2, MatrixAxis::kN);
   ASSERT_TRUE(move.has_value());
   EXPECT_EQ(move->matrices, 4);
@@ -92,10 +91,13 @@ TEST(MatrixMoveTest, OfResultsAsMeasured) {
 }
 
 TEST(MatrixMoveTest, ThereAreNone) {
-  EXPECT_FALSE(MoveOf(Named("mma.m16n8k16.f64").a_layout, 8, MatrixAxis::kK).has_value());
-  EXPECT_FALSE(MoveOf(Named("mma.m16n8k8.tf32").b_layout, 4, MatrixAxis::kN).has_value());
-  EXPECT_FALSE(MoveOf(Named("mma.m16n8k32.s8").a_layout, 1, MatrixAxis::kM).has_value());
-  EXPECT_FALSE(MoveOf(Named("dot.m1n16k2.bf16").b_layout, 2, MatrixAxis::kN).has_value());
+  EXPECT_FALSE(
+      MoveOf(InstructionNamed("mma.m16n8k16.f64").a_layout, 8, MatrixAxis::kK).has_value());
+  EXPECT_FALSE(
+      MoveOf(InstructionNamed("mma.m16n8k8.tf32").b_layout, 4, MatrixAxis::kN).has_value());
+  EXPECT_FALSE(MoveOf(InstructionNamed("mma.m16n8k32.s8").a_layout, 1, MatrixAxis::kM).has_value());
+  EXPECT_FALSE(
+      MoveOf(InstructionNamed("dot.m1n16k2.bf16").b_layout, 2, MatrixAxis::kN).has_value());
 }
 
 // The axes of a matrix, of which memory is contiguous along the second.
@@ -184,7 +186,7 @@ TEST(MatrixMoveTest, LoadsEveryOperandThatItCan) {
 TEST(MatrixMoveTest, StoresResults) {
   for (const char* name : {"mma.m16n8k16.bf16", "wgmma.m64n8k16.f16", "wgmma.m64n24k16.bf16",
                            "wgmma.m64n256k16.bf16"}) {
-    const FragmentLayout c = Named(name).c_layout.Packed(2);
+    const FragmentLayout c = Packed(InstructionNamed(name).c_layout, 2);
     for (const Stored axes :
          {Stored{MatrixAxis::kM, MatrixAxis::kN}, Stored{MatrixAxis::kN, MatrixAxis::kM}}) {
       const std::optional<MatrixMove> move = MoveOf(c, 2, axes.along);

@@ -88,17 +88,6 @@ TEST(CombineOperatorTest, FminAndFmaxAreForFloatingPoint) {
   }
 }
 
-TEST(CombineOperatorTest, CustomOperatorsAreComparedByMeaning) {
-  const ScalarFunction g = *Sum({{"a", kF32}, {"b", kF32}});
-  const CombineOperator named = *CombineOperator::PointWise(PointWiseKind::kAdd, {kF32});
-  const std::vector<ScalarValue> zero = {ScalarValue::Real(kF32, 0)};
-  EXPECT_TRUE(CombineOperator::PointWise(g, zero)->EquivalentTo(named));
-  EXPECT_FALSE(CombineOperator::PointWise(g, std::nullopt)->EquivalentTo(named));
-  EXPECT_FALSE(CombineOperator::Concat().EquivalentTo(named));
-  EXPECT_FALSE(named.EquivalentTo(CombineOperator::Concat()));
-  EXPECT_TRUE(CombineOperator::Concat().EquivalentTo(CombineOperator::Concat()));
-}
-
 TEST(CombineOperatorTest, Errors) {
   EXPECT_EQ(ErrorMessage(CombineOperator::PointWise(PointWiseKind::kAnd, {kF32})),
             "operation '&&' does not exist for fp32, fp32");

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/scaled_sums.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/pipeline/row_pipelines.h"
 #include "tests/fresh_seed.h"
 #include "tests/random_joint.h"

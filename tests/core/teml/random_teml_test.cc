@@ -10,6 +10,7 @@
 #include "core/text/pipeline_parser.h"
 #include "core/text/pipeline_printer.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/teml/teml_judge.h"
 #include "tests/fresh_seed.h"
 #include "tests/sanitized.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/teml/teml.h"
 #include "tests/core/buffer_values.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/teml/loop_interpreter.h"
 
 namespace mdh {

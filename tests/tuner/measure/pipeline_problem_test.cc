@@ -3,10 +3,10 @@
 #include <cstring>
 #include <set>
 
-#include "core/pipeline/pipeline_interpreter.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/interpreted_pipeline.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tuner/measure/problem.h"
 

@@ -58,7 +58,7 @@ std::vector<Configuration> Kept(const std::vector<Configuration>& all,
 }
 
 Result<PartialConfiguration> With(const PartialConfiguration& partial, const Decision& decision) {
-  return decision.is_forbidden ? partial.Forbid(decision.parameter, decision.codes)
+  return decision.is_forbidden ? partial.With({{decision.parameter, decision.codes, true}})
                                : partial.Decide(decision.parameter, decision.codes);
 }
 
@@ -399,7 +399,7 @@ TEST(PartialConfiguration, CountsSpacesOfAnySize) {
       ASSERT_EQ(values.size(), 10);
       for (const ValueCount& value : values) EXPECT_EQ(value.count, (10 - value.code) * others);
     }
-    partial = *partial.Forbid(0, {0});
+    partial = *partial.With({{0, {0}, true}});
     EXPECT_EQ(partial.count(), 45 * others);
     partial = *partial.Decide(2 * pairs - 1, {9});
     EXPECT_EQ(partial.count(), 45 * (others / 55));
@@ -414,7 +414,7 @@ TEST(PartialConfiguration, HasRangesOfAnyLength) {
       {{"n", *Range::Interval(1, Range::kMaxSize)}, {"m", *Range::Interval(0, 1)}}, {});
   ASSERT_TRUE(space.ok());
   const PartialConfiguration open(*space);
-  const PartialConfiguration partial = *open.Forbid(0, {1, 7, Range::kMaxSize});
+  const PartialConfiguration partial = *open.With({{0, {1, 7, Range::kMaxSize}, true}});
   EXPECT_EQ(partial.count(), (Count(Range::kMaxSize) - 3) * 2);
   EXPECT_EQ(partial.RemainingValues(0), static_cast<uint64_t>(Range::kMaxSize) - 3);
   EXPECT_THAT(partial.Remaining(0, 2), ElementsAre(ValueCount{2, 2}, ValueCount{3, 2}));
@@ -437,12 +437,12 @@ TEST(PartialConfiguration, NamesTheDecisionThatEmptiesIt) {
             "{2, 3}");
   EXPECT_EQ(partial.WhyNot(1, {2}), std::vector<int>{0});
   EXPECT_EQ(partial.WhyNot(0, {1}), std::vector<int>{0});
-  EXPECT_EQ(open.Forbid(0, {0, 1, 2, 3}).status().message(),
+  EXPECT_EQ(open.With({{0, {0, 1, 2, 3}, true}}).status().message(),
             "no configuration remains after restricting 'a' to {}");
   EXPECT_EQ(open.Decide(0, {}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(open.Decide(0, {9}).status().message(),
               AllOf(HasSubstr("the range of 'a'"), HasSubstr("has no value with code 9")));
-  EXPECT_TRUE(absl::IsInvalidArgument(open.Forbid(0, {9}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(open.With({{0, {9}, true}}).status()));
 }
 
 TEST(PartialConfiguration, CallsValuesByTheirNames) {

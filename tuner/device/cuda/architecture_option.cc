@@ -11,9 +11,8 @@ std::vector<std::string> WithArchitecture(const std::vector<std::string>& option
                                           int compute_capability) {
   constexpr absl::string_view kOption = "--gpu-architecture=";
   std::vector<std::string> all = options;
-  const bool names_one = std::any_of(all.begin(), all.end(), [&](const std::string& option) {
-    return absl::StartsWith(option, kOption);
-  });
+  const bool names_one = std::ranges::any_of(
+      all, [&](const std::string& option) { return absl::StartsWith(option, kOption); });
   if (!names_one) all.insert(all.begin(), absl::StrCat(kOption, "sm_", compute_capability));
   return all;
 }

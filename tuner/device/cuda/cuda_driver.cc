@@ -1,7 +1,6 @@
 #include "tuner/device/cuda/cuda_driver.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
@@ -169,11 +168,11 @@ Result<std::vector<std::unique_ptr<ComputeDevice>>> FindCudaDevices(
   CudaFunctions functions;
   MDH_RETURN_IF_ERROR(LoadCudaFunctions(library, &functions));
   if (const Status status = CheckCuda(functions, "cuInit", functions.Init(0)); !status.ok()) {
-    return absl::FailedPreconditionError(status.message());
+    return FailedPrecondition(status.message());
   }
   int count = 0;
   MDH_RETURN_IF_ERROR(CheckCuda(functions, "cuDeviceGetCount", functions.DeviceGetCount(&count)));
-  if (count == 0) return absl::NotFoundError("there is no CUDA device");
+  if (count == 0) return NotFound("there is no CUDA device");
   int version = 0;
   MDH_RETURN_IF_ERROR(
       CheckCuda(functions, "cuDriverGetVersion", functions.DriverGetVersion(&version)));

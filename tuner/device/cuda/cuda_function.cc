@@ -53,7 +53,7 @@ class CudaFunction final : public DeviceFunction {
                        extent(launch.dynamic_shared_bytes), nullptr, values.data(), nullptr)));
     MDH_RETURN_IF_ERROR(driver_.Check("cuEventRecord", f.EventRecord(end_, nullptr)));
     const Status ended = driver_.Check("cuEventSynchronize", f.EventSynchronize(end_));
-    if (!ended.ok()) return absl::AbortedError(ended.message());
+    if (!ended.ok()) return Aborted(ended.message());
     float time_ms = 0;
     MDH_RETURN_IF_ERROR(
         driver_.Check("cuEventElapsedTime", f.EventElapsedTime(&time_ms, begin_, end_)));

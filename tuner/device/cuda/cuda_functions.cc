@@ -57,7 +57,7 @@ Status CheckCuda(const CudaFunctions& functions, absl::string_view call, int cod
       absl::StrCat(call, ": ", name != nullptr ? name : absl::StrCat("error ", code).c_str(), " (",
                    text != nullptr ? text : "unknown", ")");
   const bool is_short = code == cuda::kOutOfMemory || code == cuda::kLaunchOutOfResources;
-  return is_short ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
+  return is_short ? ResourceExhausted(message) : Internal(message);
 }
 
 }  // namespace mdh

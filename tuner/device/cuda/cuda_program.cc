@@ -50,7 +50,7 @@ class CudaProgram final : public DeviceProgram {
     MDH_RETURN_IF_ERROR(
         CheckCuda(functions_, "cuEventRecord", f.EventRecord(end_, stream_.handle())));
     const Status ended = CheckCuda(functions_, "cuEventSynchronize", f.EventSynchronize(end_));
-    if (!ended.ok()) return absl::AbortedError(ended.message());
+    if (!ended.ok()) return Aborted(ended.message());
     float time_ms = 0;
     MDH_RETURN_IF_ERROR(
         CheckCuda(functions_, "cuEventElapsedTime", f.EventElapsedTime(&time_ms, begin_, end_)));
@@ -151,8 +151,7 @@ class CudaProgram final : public DeviceProgram {
 
 Status CheckLanguage(const Kernel& kernel) {
   if (kernel.language == Language::kCudaCxx) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a CUDA device cannot compile ", Name(kernel.language)));
+  return InvalidArgument("a CUDA device cannot compile ", Name(kernel.language));
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ class Folder {
   static Result<Folder> Create(const std::string& below) {
     std::string path = absl::StrCat(below, "/nvcc.XXXXXX");
     if (mkdtemp(path.data()) == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot make a folder in ", below, ": ", std::strerror(errno)));
+      return FailedPrecondition("cannot make a folder in ", below, ": ", std::strerror(errno));
     }
     return Folder(std::move(path));
   }
@@ -74,7 +73,7 @@ Result<int> Run(const std::vector<std::string>& words, const std::string& log) {
     }
     if (WIFEXITED(status)) return WEXITSTATUS(status);
   }
-  return absl::FailedPreconditionError(
+  return FailedPrecondition(
       code != 0 ? absl::StrCat("cannot run ", words[0], ": ", std::strerror(code))
                 : absl::StrCat(words[0], " was ended by signal ", WTERMSIG(status)));
 }
@@ -99,8 +98,7 @@ Result<Nvcc> Nvcc::Find(const std::vector<std::string>& folders) {
     std::string path = absl::StrCat(folder, "/nvcc");
     if (access(path.c_str(), X_OK) == 0) return Nvcc(std::move(path));
   }
-  return absl::NotFoundError(absl::StrCat("there is no nvcc", folders.empty() ? "" : " in ",
-                                          absl::StrJoin(folders, ", ")));
+  return NotFound("there is no nvcc", folders.empty() ? "" : " in ", absl::StrJoin(folders, ", "));
 }
 
 std::vector<std::string> Nvcc::ToolkitFolders(const std::string& root) {
@@ -120,12 +118,9 @@ Result<std::string> Nvcc::Compile(const std::string& source, const std::string& 
   }
   words.insert(words.end(), {"-o", output, input});
   MDH_ASSIGN_OR_RETURN(const int status, Run(words, log));
-  if (status != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("nvcc: exit status ", status, "\n", Contents(log)));
-  }
+  if (status != 0) return InvalidArgument("nvcc: exit status ", status, "\n", Contents(log));
   std::string image = Contents(output);
-  if (image.empty()) return absl::FailedPreconditionError(absl::StrCat(path_, " left no cubin"));
+  if (image.empty()) return FailedPrecondition(path_, " left no cubin");
   return image;
 }
 

@@ -46,7 +46,7 @@ Status LoadFunctions(const SharedLibrary& library, NvrtcFunctions* functions) {
 
 Status Check(const NvrtcFunctions& functions, const char* call, int code) {
   if (code == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(call, ": ", functions.error_string(code)));
+  return Internal(call, ": ", functions.error_string(code));
 }
 
 // A program and its end.
@@ -73,8 +73,7 @@ class Program {
     const Result<std::string> log = Log();
     const std::string message =
         absl::StrCat(std::string(status.message()), "\n", log.ok() ? *log : "");
-    return code == kCompilation ? absl::InvalidArgumentError(message)
-                                : absl::InternalError(message);
+    return code == kCompilation ? InvalidArgument(message) : Internal(message);
   }
 
   // Whether Compile failed because there is no such option.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/device/device_description.h"
 #include "tuner/device/opencl/opencl_functions.h"

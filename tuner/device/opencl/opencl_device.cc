@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "codegen/program/kernel.h"
 #include "tuner/device/opencl/opencl_description.h"
 #include "tuner/device/opencl/opencl_function.h"
@@ -72,8 +71,7 @@ Result<std::unique_ptr<DeviceProgram>> OpenClDevice::LoadBinary(const Kernel& ke
 
 Status OpenClDevice::CheckKernel(const Kernel& kernel) const {
   if (kernel.language == Language::kOpenClC) return CheckLaunches(kernel, description_);
-  return absl::InvalidArgumentError(
-      absl::StrCat("an OpenCL device cannot compile ", Name(kernel.language)));
+  return InvalidArgument("an OpenCL device cannot compile ", Name(kernel.language));
 }
 
 Result<std::unique_ptr<DeviceFunction>> OpenClDevice::CompileFunction(

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "tuner/device/compute_device.h"
 #include "tuner/device/opencl/opencl_functions.h"

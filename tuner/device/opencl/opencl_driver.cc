@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/device/opencl/opencl_device.h"
 
 namespace mdh {
@@ -20,7 +19,7 @@ Result<std::vector<void*>> Platforms(const OpenClFunctions& functions) {
   uint32_t count = 0;
   const int code = functions.GetPlatformIDs(0, nullptr, &count);
   if (code == opencl::kNoPlatform || (code == 0 && count == 0)) {
-    return absl::NotFoundError("there is no OpenCL platform");
+    return NotFound("there is no OpenCL platform");
   }
   MDH_RETURN_IF_ERROR(CheckOpenCl("clGetPlatformIDs", code));
   std::vector<void*> platforms(count);
@@ -64,10 +63,9 @@ Result<std::vector<std::unique_ptr<ComputeDevice>>> FindOpenClDevices(
     }
   }
   if (found.empty() && number > 0) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no OpenCL device number ", *libraries.number, ", only ", number));
+    return NotFound("there is no OpenCL device number ", *libraries.number, ", only ", number);
   }
-  if (found.empty()) return absl::NotFoundError("there is no OpenCL device");
+  if (found.empty()) return NotFound("there is no OpenCL device");
   return found;
 }
 

@@ -87,7 +87,7 @@ class OpenClFunction final : public DeviceFunction {
   Result<double> AwaitTime(void* event) const {
     const OpenClFunctions& f = context_.functions;
     const Status ended = CheckOpenCl(name_, f.WaitForEvents(1, &event));
-    if (!ended.ok()) return absl::AbortedError(ended.message());
+    if (!ended.ok()) return Aborted(ended.message());
     return OpenClTimeBetween(f, event, event);
   }
 
@@ -114,8 +114,7 @@ Result<void*> BuildOpenClProgram(const OpenClContext& context, const std::string
   const std::string message = absl::StrCat(
       std::string(CheckOpenCl("clBuildProgram", code).message()), "\n", BuildLog(context, program));
   context.functions.ReleaseProgram(program);
-  return code == opencl::kBuildFailure ? absl::InvalidArgumentError(message)
-                                       : absl::InternalError(message);
+  return code == opencl::kBuildFailure ? InvalidArgument(message) : Internal(message);
 }
 
 Result<double> OpenClTimeBetween(const OpenClFunctions& functions, void* first, void* last) {

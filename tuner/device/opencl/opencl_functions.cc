@@ -78,14 +78,13 @@ Status LoadOpenClFunctions(const SharedLibrary& library, OpenClFunctions* f) {
 
 Status CheckOpenCl(absl::string_view call, int code) {
   if (code == 0) return absl::OkStatus();
-  const auto* known = std::find_if(std::begin(kErrors), std::end(kErrors),
-                                   [&](const ErrorName& error) { return error.code == code; });
+  const auto* known = std::ranges::find(kErrors, code, &ErrorName::code);
   const std::string message = absl::StrCat(
       call, ": ",
       known != std::end(kErrors) ? std::string(known->name) : absl::StrCat("error ", code));
   const bool is_memory = code == opencl::kAllocationFailure || code == opencl::kOutOfHostMemory ||
                          code == opencl::kInvalidBufferSize;
-  return is_memory ? absl::ResourceExhaustedError(message) : absl::InternalError(message);
+  return is_memory ? ResourceExhausted(message) : Internal(message);
 }
 
 }  // namespace mdh

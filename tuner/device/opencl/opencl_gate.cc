@@ -70,7 +70,7 @@ Status OpenClGate::Close(double time_ns) {
 }
 
 Result<double> OpenClGate::ClosedTime() {
-  if (event_ == nullptr) return absl::InternalError("the gate of the OpenCL queue was not closed");
+  if (event_ == nullptr) return Internal("the gate of the OpenCL queue was not closed");
   MDH_ASSIGN_OR_RETURN(const double time_ns, OpenClTimeBetween(context_.functions, event_, event_));
   ReleaseEvent();
   time_of_round_ns_ = std::max(time_ns / rounds_, 0.1);

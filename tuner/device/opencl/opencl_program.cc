@@ -104,7 +104,7 @@ class OpenClProgram final : public DeviceProgram {
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
     const Status ended =
         CheckOpenCl(launches_.back().function, context_.functions.Finish(context_.queue));
-    if (!ended.ok()) return absl::AbortedError(ended.message());
+    if (!ended.ok()) return Aborted(ended.message());
     void* const last = events.last != nullptr ? events.last : events.first;
     MDH_RETURN_IF_ERROR(CheckEnd(last));
     MDH_ASSIGN_OR_RETURN(timed.device_ns,
@@ -136,7 +136,7 @@ class OpenClProgram final : public DeviceProgram {
   Status CheckEnd(void* event) const {
     const Status ended =
         CheckOpenCl(launches_.back().function, context_.functions.WaitForEvents(1, &event));
-    return ended.ok() ? ended : absl::AbortedError(ended.message());
+    return ended.ok() ? ended : Aborted(ended.message());
   }
 
   Status SetArguments(const DeviceArguments& arguments) const {
@@ -164,9 +164,8 @@ class OpenClProgram final : public DeviceProgram {
         context_.queue, kernels_[n], 3, nullptr, global.data(), local.data(), 0, nullptr, event);
     if (code == 0) return absl::OkStatus();
     if (code == opencl::kInvalidWorkGroupSize) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(launches_[n].function, ": the compiled kernel takes no blocks of ",
-                       absl::StrJoin(geometry.block, " x "), " threads"));
+      return ResourceExhausted(launches_[n].function, ": the compiled kernel takes no blocks of ",
+                               absl::StrJoin(geometry.block, " x "), " threads");
     }
     return CheckOpenCl(absl::StrCat("clEnqueueNDRangeKernel(", launches_[n].function, ")"), code);
   }
@@ -214,7 +213,7 @@ Result<std::string> BinaryOf(const OpenClFunctions& functions, void* program) {
   MDH_RETURN_IF_ERROR(CheckOpenCl(
       "clGetProgramInfo",
       functions.GetProgramInfo(program, opencl::kProgramBinarySizes, sizeof size, &size, nullptr)));
-  if (size == 0) return absl::InternalError("clGetProgramInfo: the program has no binary");
+  if (size == 0) return Internal("clGetProgramInfo: the program has no binary");
   std::string binary(size, '\0');
   char* data = binary.data();
   MDH_RETURN_IF_ERROR(CheckOpenCl(

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/device_conversion.h"
@@ -30,9 +29,7 @@ void SetUpDrivers(const DriverOptions& options) {
     setenv("CUDA_CACHE_DISABLE", "0", 1);
   }
   setenv("POCL_KERNEL_CACHE", "0", 1);
-  if (options.cores > 0) {
-    setenv("POCL_MAX_PTHREAD_COUNT", absl::StrCat(options.cores).c_str(), 1);
-  }
+  if (options.cores > 0) setenv("POCL_MAX_PTHREAD_COUNT", absl::StrCat(options.cores).c_str(), 1);
 }
 
 Result<Devices> Open(DeviceKind kind, std::optional<int> number, const DriverOptions& options) {

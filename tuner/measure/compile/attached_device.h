@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/base/status.h"
 #include "mdh/v1/runner.pb.h"

@@ -38,7 +38,7 @@ std::string PoclSizes(const Kernel& kernel) {
     const auto& [x, y, z] = launch.geometry.block;
     const auto& grid = launch.geometry.grid;
     absl::StrAppend(out, x, "-", y, "-", z, "-goffs0",
-                    *std::max_element(grid.begin(), grid.end()) <= kSmallGrid ? "-smallgrid" : "");
+                    *std::ranges::max_element(grid) <= kSmallGrid ? "-smallgrid" : "");
   });
 }
 
@@ -117,16 +117,14 @@ class Worker {
     absl::string_view isa = options_.device.isa;
     int capability = 0;
     if (!absl::ConsumePrefix(&isa, "sm_") || !absl::SimpleAtoi(isa, &capability)) {
-      return absl::InternalError(
-          absl::StrCat("'", options_.device.isa, "' is no architecture of CUDA"));
+      return Internal("'", options_.device.isa, "' is no architecture of CUDA");
     }
     return capability;
   }
 
   Status CompileCuda(const Kernel& kernel, v1::CompiledKernel& compiled) {
     if (kernel.language != Language::kCudaCxx) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("NVRTC cannot compile ", Name(kernel.language)));
+      return InvalidArgument("NVRTC cannot compile ", Name(kernel.language));
     }
     MDH_ASSIGN_OR_RETURN(const int capability, Prepare());
     MDH_RETURN_IF_ERROR(CheckLaunches(kernel, options_.device));

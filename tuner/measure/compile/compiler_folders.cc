@@ -1,5 +1,6 @@
 #include "tuner/measure/compile/compiler_folders.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -23,10 +24,8 @@ constexpr const char* kStores[] = {"/nix/store", "/gnu/store"};
 constexpr int kMostLinks = 40;
 
 bool IsShown(const std::string& path) {
-  for (const char* folder : kShown) {
-    if (absl::StartsWith(path, folder)) return true;
-  }
-  return false;
+  return std::ranges::any_of(kShown,
+                             [&](const char* folder) { return absl::StartsWith(path, folder); });
 }
 
 // Collects what one compiler needs.

@@ -11,8 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <string_view>
-#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +18,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "core/base/exhaustion.h"
 #include "core/base/shortened.h"
 #include "core/expression/canonical.h"
@@ -110,8 +107,8 @@ bool WasEndedBySignal(const CompileOutcome& outcome) {
 Status WriteFile(const std::string& path, std::string_view text) {
   const auto failed = [&] {
     const std::string message = absl::StrCat("cannot write ", path, ": ", std::strerror(errno));
-    return errno == ENOSPC || errno == EDQUOT ? absl::ResourceExhaustedError(message)
-                                              : absl::FailedPreconditionError(message);
+    return errno == ENOSPC || errno == EDQUOT ? ResourceExhausted(message)
+                                              : FailedPrecondition(message);
   };
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return failed();
@@ -149,9 +146,9 @@ Result<Compilers> Compilers::Find(const std::string& path, std::string directory
     MDH_RETURN_IF_ERROR(compilers.FindOne(compiler, path, supervisor));
   }
   if (compilers.gcc_ || compilers.clang_) return compilers;
-  return absl::FailedPreconditionError(
-      compilers.failures_.empty() ? "no C compiler found: install gcc or clang"
-                                  : absl::StrCat("no C compiler works: ", compilers.failures_));
+  return FailedPrecondition(compilers.failures_.empty()
+                                ? "no C compiler found: install gcc or clang"
+                                : absl::StrCat("no C compiler works: ", compilers.failures_));
 }
 
 std::vector<std::string> Compilers::Paths() const {
@@ -304,16 +301,15 @@ void Compilers::ForgetOldLibraries() {
   while (recent_.size() > kMostLibraries) {
     const std::string path = recent_.back().path;
     recent_.pop_back();
-    const bool is_needed = std::any_of(recent_.begin(), recent_.end(),
-                                       [&](const Library& other) { return other.path == path; });
+    const bool is_needed =
+        std::ranges::any_of(recent_, [&](const Library& other) { return other.path == path; });
     if (!is_needed) unlink(path.c_str());
   }
 }
 
 bool Compilers::AnswerAtOnce(const Job& job) {
   CompileOutcome outcome;
-  const auto known = std::find_if(recent_.begin(), recent_.end(),
-                                  [&](const Library& library) { return library.key == job.key; });
+  const auto known = std::ranges::find(recent_, job.key, &Library::key);
   if (!program(job.job.compiler)) {
     outcome.reason = absl::StrCat(CommandOf(job.job.compiler), " is not installed");
   } else if (known != recent_.end()) {
@@ -326,11 +322,10 @@ bool Compilers::AnswerAtOnce(const Job& job) {
       other.tickets.push_back(job.tickets[0]);
       return true;
     };
-    return std::any_of(running_.begin(), running_.end(),
-                       [&](Running& running) {
-                         return std::any_of(running.jobs.begin(), running.jobs.end(), join);
-                       }) ||
-           std::any_of(waiting_.begin(), waiting_.end(), join);
+    return std::ranges::any_of(
+               running_,
+               [&](Running& running) { return std::ranges::any_of(running.jobs, join); }) ||
+           std::ranges::any_of(waiting_, join);
   }
   done_[job.tickets[0]] = std::move(outcome);
   return true;
@@ -380,8 +375,7 @@ Status Compilers::Progress() {
       continue;
     }
     if (std::string lack = LackOfMachine(*outcome); !lack.empty()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("compiling in ", directory_, ": ", std::move(lack)));
+      return ResourceExhausted("compiling in ", directory_, ": ", std::move(lack));
     }
     if (!TakeAgainIfKilled(*it, *outcome)) Settle(*it, *outcome);
     it = running_.erase(it);

@@ -27,8 +27,8 @@ void DeviceCompilers::Add(int64_t number, const v1::RunnerKernel& kernel,
                               kernel.language() == Name(Language::kCudaCxx) &&
                               kernel.compiler() != static_cast<int>(Compiler::kNvcc);
   const std::string key = KeyOf(kernel, may_share_unit);
-  const auto found = std::find_if(recent_.begin(), recent_.end(),
-                                  [&](const auto& entry) { return entry.first == key; });
+  const auto found =
+      std::ranges::find_if(recent_, [&](const auto& entry) { return entry.first == key; });
   if (found != recent_.end()) {
     recent_.splice(recent_.begin(), recent_, found);
     DeviceCompileOutcome& outcome = done_[number];
@@ -113,8 +113,7 @@ std::vector<DeviceCompilers::Job> DeviceCompilers::TakeUnit() {
     if (unit.empty()) return true;
     const v1::RunnerKernel &first = unit.front().kernel, &other = next.kernel;
     return unit.front().may_share_unit && next.may_share_unit &&
-           std::equal(first.compile_options().begin(), first.compile_options().end(),
-                      other.compile_options().begin(), other.compile_options().end());
+           std::ranges::equal(first.compile_options(), other.compile_options());
   };
   for (auto at = waiting_.begin(); at != waiting_.end() && unit.size() < most;) {
     if (!is_alike(*at)) {
@@ -199,7 +198,7 @@ Result<DeviceCompileOutcome> DeviceCompilers::Compile(const v1::RunnerKernel& ke
     if (Find(number) != nullptr) break;
     if (supervisor.interrupted()) {
       Cancel();
-      return absl::CancelledError("cancelled");
+      return Cancelled("cancelled");
     }
     const std::vector<int> sockets = Sockets();
     supervisor.WaitFor(sockets, 50'000'000);

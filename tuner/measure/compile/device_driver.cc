@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/device/cuda/nvrtc.h"
@@ -24,8 +23,7 @@ Result<DeviceDriver::Devices> OpenCuda(std::optional<int> number, const DriverOp
   MDH_ASSIGN_OR_RETURN(DeviceDriver::Devices devices, FindCudaDevices(libraries));
   if (!number) return devices;
   if (*number >= static_cast<int>(devices.size())) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no CUDA device number ", *number, ", only ", devices.size()));
+    return NotFound("there is no CUDA device number ", *number, ", only ", devices.size());
   }
   DeviceDriver::Devices one;
   one.push_back(std::move(devices[static_cast<size_t>(*number)]));
@@ -53,8 +51,7 @@ constexpr std::array<DeviceDriver, 2> kDrivers = {{
 }  // namespace
 
 const DeviceDriver& DriverOf(DeviceKind kind) {
-  return *std::find_if(kDrivers.begin(), kDrivers.end(),
-                       [&](const DeviceDriver& driver) { return driver.kind == kind; });
+  return *std::ranges::find(kDrivers, kind, &DeviceDriver::kind);
 }
 
 }  // namespace mdh

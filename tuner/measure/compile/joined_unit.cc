@@ -19,7 +19,7 @@ constexpr absl::string_view kKeywords[] = {"alignas", "class",  "enum",         
 bool IsOfName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 void AddOnce(absl::string_view name, std::vector<std::string>* names) {
-  if (std::find(names->begin(), names->end(), name) == names->end()) names->emplace_back(name);
+  if (std::ranges::find(*names, name) == names->end()) names->emplace_back(name);
 }
 
 // Goes through the tokens of a unit and keeps what matters: which names stand outside of all
@@ -57,7 +57,7 @@ class UnitScanner {
     absl::string_view line = rest_.substr(1);
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     if (absl::ConsumePrefix(&line, "define ")) {
-      const auto end = std::find_if_not(line.begin(), line.end(), IsOfName);
+      const auto end = std::ranges::find_if_not(line, IsOfName);
       AddOnce(line.substr(0, static_cast<size_t>(end - line.begin())), &found_.macros);
     }
     size_t end = rest_.find('\n');
@@ -76,7 +76,7 @@ class UnitScanner {
   }
 
   void ReadName() {
-    const auto end = std::find_if_not(rest_.begin(), rest_.end(), IsOfName);
+    const auto end = std::ranges::find_if_not(rest_, IsOfName);
     const absl::string_view name = rest_.substr(0, static_cast<size_t>(end - rest_.begin()));
     rest_.remove_prefix(name.size());
     if (depth_ == 0 && name == "__attribute__") Declare(before_);

@@ -87,8 +87,7 @@ Result<std::string> AnswerTo(const Question& question, const std::string& direct
   const std::string text = ReadEnds(log);
   unlink(log.c_str());
   if (!end) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("it does not answer within ", kAnswerLimit / 1'000'000'000, " s"));
+    return DeadlineExceeded("it does not answer within ", kAnswerLimit / 1'000'000'000, " s");
   }
   if (end->signal != 0 || end->exit_code != 0) return std::string();
   return std::string(absl::StripAsciiWhitespace(text));

@@ -9,9 +9,9 @@ namespace {
 
 // The function that spills most; nullptr if there is none.
 const FunctionResources* Worst(absl::Span<const FunctionResources> functions) {
-  const auto worst = std::max_element(
-      functions.begin(), functions.end(),
-      [](const auto& a, const auto& b) { return a.spill_store_bytes < b.spill_store_bytes; });
+  const auto worst = std::ranges::max_element(functions, [](const auto& a, const auto& b) {
+    return a.spill_store_bytes < b.spill_store_bytes;
+  });
   return worst == functions.end() ? nullptr : &*worst;
 }
 

@@ -14,10 +14,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "tuner/measure/confine/private_root.h"
 #include "tuner/measure/confine/system_call_filter.h"
 #include "tuner/process/file_descriptor.h"
@@ -44,7 +42,7 @@ constexpr unsigned kRehearsalSeconds = 90;
 constexpr int kSignalled = 128;  // and the signal: exit status of a process that ended by one
 
 Status SystemError(const char* what) {
-  return absl::FailedPreconditionError(absl::StrCat(what, ": ", std::strerror(errno)));
+  return FailedPrecondition(what, ": ", std::strerror(errno));
 }
 
 Status WriteProc(const char* path, const std::string& text) {
@@ -216,8 +214,7 @@ Result<ConfinementMode> ParseConfinementMode(std::string_view name) {
   if (name == "auto") return ConfinementMode::kAuto;
   if (name == "require") return ConfinementMode::kRequire;
   if (name == "off") return ConfinementMode::kOff;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", std::string(name), "' is none of auto, require and off"));
+  return InvalidArgument("'", std::string(name), "' is none of auto, require and off");
 }
 
 Result<std::string> Confine(const ConfinementOptions& options) {
@@ -232,8 +229,7 @@ Result<std::string> Confine(const ConfinementOptions& options) {
     if (why.empty()) why = failure;
   }
   if (options.mode == ConfinementMode::kRequire) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("confinement is required and cannot be had: ", why));
+    return FailedPrecondition("confinement is required and cannot be had: ", why);
   }
   if (!Rehearse(0, options).empty()) return absl::StrCat("none: ", why);
   MDH_RETURN_IF_ERROR(RestrictCalls(options));

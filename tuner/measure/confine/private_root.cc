@@ -66,7 +66,7 @@ absl::Span<const char* const> DevicesOf(DeviceKind kind) {
 }
 
 Status MountError(const std::string& what) {
-  return absl::FailedPreconditionError(absl::StrCat(what, ": ", std::strerror(errno)));
+  return FailedPrecondition(what, ": ", std::strerror(errno));
 }
 
 Status Mount(const std::string& source, const std::string& target, const char* type,
@@ -79,7 +79,7 @@ Status MakeFolder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("making ", path, ": ", error.message()));
+  return FailedPrecondition("making ", path, ": ", error.message());
 }
 
 // With all that is mounted in it.

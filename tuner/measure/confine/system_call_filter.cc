@@ -9,8 +9,6 @@
 #include <cstring>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -102,8 +100,7 @@ Status FilterSystemCalls(AllowedSockets sockets) {
   const Filter filter(seccomp_init(SCMP_ACT_ALLOW));
   const int rc = filter == nullptr ? -ENOMEM : Load(filter.get(), sockets);
   if (rc == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("a filter of system calls: ", std::strerror(-rc)));
+  return FailedPrecondition("a filter of system calls: ", std::strerror(-rc));
 }
 
 }  // namespace mdh

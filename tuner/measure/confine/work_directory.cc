@@ -5,7 +5,6 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -20,8 +19,8 @@ namespace {
 Status Error(const std::string& what, const std::string& directory, const std::error_code& error) {
   const std::string message =
       absl::StrCat("cannot ", what, " the work directory ", directory, ": ", error.message());
-  return error == std::errc::no_space_on_device ? absl::ResourceExhaustedError(message)
-                                                : absl::FailedPreconditionError(message);
+  return error == std::errc::no_space_on_device ? ResourceExhausted(message)
+                                                : FailedPrecondition(message);
 }
 
 std::error_code LastError() { return {errno, std::generic_category()}; }
@@ -39,8 +38,7 @@ Result<WorkDirectory> WorkDirectory::Create(const std::string& directory,
   FileDescriptor lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.valid()) return Error("open", directory, LastError());
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the work directory ", directory, " is in use by another runner"));
+    return FailedPrecondition("the work directory ", directory, " is in use by another runner");
   }
   WorkDirectory made(directory, std::move(lock));
   MDH_RETURN_IF_ERROR(made.Empty());

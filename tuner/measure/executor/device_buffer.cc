@@ -19,8 +19,7 @@ Result<DeviceBuffer> DeviceBuffer::Create(ComputeDevice& device, std::string nam
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory,
                        device.Allocate(std::max<int64_t>(bytes, 1), kDeviceGuardBytes));
   if (memory->guard_bytes() != kDeviceGuardBytes) {
-    return absl::InternalError(
-        absl::StrCat("the device aligns memory to more than ", kDeviceGuardBytes, " bytes"));
+    return Internal("the device aligns memory to more than ", kDeviceGuardBytes, " bytes");
   }
   return DeviceBuffer(std::move(name), std::move(memory));
 }

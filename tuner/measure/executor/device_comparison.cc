@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace mdh {
 namespace {
 
@@ -48,9 +46,7 @@ Result<KnownContents> KnownContents::Create(ComputeDevice& device, DeviceCompari
   MDH_RETURN_IF_ERROR(buffer.memory()->WriteAt(at, {&other, 1}));
   MDH_ASSIGN_OR_RETURN(const bool are_still, comparison.AreEqual(*copy, *buffer.memory()));
   MDH_RETURN_IF_ERROR(buffer.memory()->WriteAt(at, {&last, 1}));
-  if (!are_equal || are_still) {
-    return absl::InternalError("the device does not compare its memory rightly");
-  }
+  if (!are_equal || are_still) return Internal("the device does not compare its memory rightly");
   return KnownContents(comparison, std::move(copy));
 }
 

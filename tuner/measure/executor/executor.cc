@@ -62,10 +62,8 @@ Result<std::unique_ptr<Executor>> Executor::Start(const ExecutorSetup& setup,
       ready, [=] { return deadline_ns; }, supervisor,
       absl::StrCat("opening ", ToText(setup.selector))));
   const auto outcome = static_cast<TrialOutcome>(ready.outcome());
-  if (outcome == TrialOutcome::kOutOfResources) {
-    return absl::ResourceExhaustedError(ready.reason());
-  }
-  if (outcome != TrialOutcome::kOk) return absl::InternalError(ready.reason());
+  if (outcome == TrialOutcome::kOutOfResources) return ResourceExhausted(ready.reason());
+  if (outcome != TrialOutcome::kOk) return Internal(ready.reason());
   return std::unique_ptr<Executor>(new Executor(setup, memory, std::move(helper)));
 }
 

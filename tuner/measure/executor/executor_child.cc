@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/measure/executor/device_buffer.h"
 #include "tuner/measure/executor/device_comparison.h"
 #include "tuner/measure/executor/executor.h"
@@ -155,7 +154,7 @@ class Performance {
   // Loads the kernel and makes its scratch memory and the sets of its arguments.
   Status Prepare() {
     const Kernel kernel = FromMessage(request_.kernel());
-    if (kernel.launches.empty()) return absl::InternalError("the kernel has no launches");
+    if (kernel.launches.empty()) return Internal("the kernel has no launches");
     MDH_ASSIGN_OR_RETURN(program_, opened_.device->LoadBinary(kernel, request_.binary()));
     const KernelResources resources = program_->resources();
     response_.set_registers_per_thread(resources.registers_per_thread);

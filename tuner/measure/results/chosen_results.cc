@@ -1,7 +1,6 @@
 #include "tuner/measure/results/chosen_results.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 namespace mdh {
@@ -33,8 +32,7 @@ ChosenResults::ChosenResults(const Pipeline& pipeline, uint64_t seed, int64_t mo
 }
 
 bool ChosenResults::is_empty() const {
-  return std::all_of(outputs_.begin(), outputs_.end(),
-                     [](const Output& output) { return output.points.empty(); });
+  return std::ranges::all_of(outputs_, [](const Output& output) { return output.points.empty(); });
 }
 
 bool ChosenResults::IsOpen(const Output& output) const {

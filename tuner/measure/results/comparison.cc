@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "codegen/program/contraction_units.h"
@@ -82,12 +81,10 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   if (std::memcmp(expected, is, size) == 0 && !reference.contains_nan) return true;
   if (!IsFloatingPoint(field.type) && !field.rounds) {  // a bool must be 0 or 1, not just true
     return std::memcmp(expected, is, size) == 0 ||
-           std::any_of(reference.variants.begin(), reference.variants.end(),
-                       [&](const ReferenceVariant& variant) {
-                         const std::byte* other =
-                             At(reference, field, variant.bytes.data(), element);
-                         return std::memcmp(other, is, size) == 0;
-                       });
+           std::ranges::any_of(reference.variants, [&](const ReferenceVariant& variant) {
+             const std::byte* other = At(reference, field, variant.bytes.data(), element);
+             return std::memcmp(other, is, size) == 0;
+           });
   }
   const ScalarValue right = ScalarValue::Load(field.type, expected);
   const ScalarValue value = ScalarValue::Load(field.type, is);
@@ -304,10 +301,9 @@ bool IsSampleRight(const ReferenceBuffer& reference, size_t number, const std::b
   const std::byte* const is = At(reference, field, buffer, sample.element);
   if (!IsFloatingPoint(field.type) && !field.rounds) {
     return IsStoredAs(sample.value, field.type, is) ||
-           std::any_of(reference.variants.begin(), reference.variants.end(),
-                       [&](const ReferenceVariant& variant) {
-                         return IsStoredAs(variant.values[number], field.type, is);
-                       });
+           std::ranges::any_of(reference.variants, [&](const ReferenceVariant& variant) {
+             return IsStoredAs(variant.values[number], field.type, is);
+           });
   }
   const ScalarValue got = ScalarValue::Load(field.type, is);
   return IsClose(field, sample.value, got) ||
@@ -378,8 +374,8 @@ ReferenceBuffer MakeReference(const Expression& expression, int output,
       EmptyReference(expression, output, tolerance, amplification, distinct, numerics);
   reference.bytes = std::move(bytes);
   reference.contents = ElementContents(expression, output);
-  reference.has_former = std::find(reference.contents.begin(), reference.contents.end(),
-                                   ElementContent::kFormer) != reference.contents.end();
+  reference.has_former =
+      std::ranges::find(reference.contents, ElementContent::kFormer) != reference.contents.end();
   for (ReferenceField& field : reference.fields) {
     TakeSummary(Summarize(reference, field), field, reference);
   }
@@ -487,7 +483,7 @@ bool IsConstant(const ReferenceBuffer& reference) {
     }
   }
   if (results != 1) return true;
-  return std::all_of(reference.fields.begin(), reference.fields.end(), [&](const auto& field) {
+  return std::ranges::all_of(reference.fields, [&](const auto& field) {
     return AllAre(std::byte{0}, At(reference, field, reference.bytes.data(), first),
                   static_cast<size_t>(SizeBytes(field.type)));
   });

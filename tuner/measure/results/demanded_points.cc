@@ -15,8 +15,8 @@ bool IsCombined(const Expression& expression, int d) {
 }
 
 bool DependsOn(const IndexFunction& access, int d) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
+  return std::ranges::any_of(access.indices,
+                             [&](const AffineIndex& index) { return index.coefficients[d] != 0; });
 }
 
 }  // namespace
@@ -132,10 +132,9 @@ double DemandedPoints::CostOf(int step, absl::Span<const int64_t> point) const {
 bool DemandedPoints::Follow(int step, absl::Span<const int64_t> point) {
   const Expression& e = pipeline_.steps()[step].expression;
   // Points are added to other steps only, so that the span stays.
-  return std::all_of(steps_[step].accesses.begin(), steps_[step].accesses.end(),
-                     [&](const Access& access) {
-                       return (e.is_empty() && !access.is_of_store) || Read(access, point, e);
-                     });
+  return std::ranges::all_of(steps_[step].accesses, [&](const Access& access) {
+    return (e.is_empty() && !access.is_of_store) || Read(access, point, e);
+  });
 }
 
 bool DemandedPoints::Read(const Access& access, absl::Span<const int64_t> result,
@@ -164,7 +163,7 @@ bool DemandedPoints::Need(int buffer, int64_t element) {
   const int writer = pipeline_.writer(buffer);
   if (writer < 0) return true;
   const std::vector<int>& outputs = pipeline_.steps()[writer].outputs;
-  const auto place = std::find(outputs.begin(), outputs.end(), buffer) - outputs.begin();
+  const auto place = std::ranges::find(outputs, buffer) - outputs.begin();
   const Result<std::optional<std::vector<int64_t>>> point =
       steps_[writer].writers[static_cast<size_t>(place)].Find(element);
   if (!point.ok()) return false;

@@ -44,7 +44,7 @@ Measurement::Interval Measurement::interval() const {
 }
 
 Measurement::Interval MedianInterval(std::vector<int64_t> times_ns) {
-  std::sort(times_ns.begin(), times_ns.end());
+  std::ranges::sort(times_ns);
   const auto n = static_cast<double>(times_ns.size());
   // Ranks of the normal approximation of the binomial distribution.
   constexpr double kQuantile = 2.576;

@@ -36,8 +36,7 @@ std::optional<std::vector<int64_t>> OutputPoints::IndexOf(int64_t element) const
   const std::vector<int64_t> strides = buffer_.strides();
   std::vector<size_t> order;
   for (size_t x = 0; x < strides.size(); ++x) order.push_back(x);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return strides[a] > strides[b]; });
   std::vector<int64_t> index(strides.size(), 0);
   for (const size_t x : order) {
     if (buffer_.extents[x] <= 1 || strides[x] == 0) continue;

@@ -1,7 +1,6 @@
 // The least time that a computation can take on a device: what is faster was not measured right.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

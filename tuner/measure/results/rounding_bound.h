@@ -1,7 +1,6 @@
 // How far sums of floating-point values may be off, whatever the order in which they are summed up.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"

@@ -1,7 +1,5 @@
 #include "tuner/measure/results/runner_messages.h"
 
-#include <algorithm>
-
 namespace mdh {
 namespace {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "codegen/program/kernel.h"
-#include "core/device/device_description.h"
 #include "core/device/machine_peaks.h"
 #include "mdh/v1/runner.pb.h"
 #include "tuner/device/compiler_report.h"

@@ -51,7 +51,7 @@ bool StoppingRule::IsPromising() const { return !IsSlowerBy(kPromising); }
 
 bool StoppingRule::IsSlowerBy(double factor) const {
   if (options_.best_so_far_ns <= 0 || times_ns_.empty()) return false;
-  const auto fastest = static_cast<double>(*std::min_element(times_ns_.begin(), times_ns_.end()));
+  const auto fastest = static_cast<double>(*std::ranges::min_element(times_ns_));
   return fastest > factor * static_cast<double>(options_.best_so_far_ns);
 }
 

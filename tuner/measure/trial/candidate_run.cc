@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <random>
 #include <utility>
 
@@ -116,9 +115,7 @@ std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   const std::string access = control.fault_is_write ? "write to " : "read of ";
   const std::vector<Neighbour> neighbours =
       NeighboursOf(static_cast<int64_t>(control.fault_address), run, control);
-  const auto nearest = std::min_element(
-      neighbours.begin(), neighbours.end(),
-      [](const Neighbour& a, const Neighbour& b) { return a.distance() < b.distance(); });
+  const auto nearest = std::ranges::min_element(neighbours, {}, &Neighbour::distance);
   if (nearest == neighbours.end() || nearest->distance() > kNear) {
     return absl::StrCat(access, "address 0x", absl::Hex(control.fault_address));
   }
@@ -126,9 +123,7 @@ std::string DescribeFault(const CandidateRun& run, const RunControl& control) {
   if (nearest->offset < 0) {
     return absl::StrCat(buffer, ", ", -nearest->offset, " bytes in front of it");
   }
-  if (nearest->offset < nearest->size) {
-    return absl::StrCat(buffer, " at byte ", nearest->offset);
-  }
+  if (nearest->offset < nearest->size) return absl::StrCat(buffer, " at byte ", nearest->offset);
   return absl::StrCat(buffer, ", ", nearest->offset - nearest->size, " bytes behind its end");
 }
 
@@ -181,9 +176,8 @@ Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor) 
 Result<RunRecord> RunCandidate(const CandidateRun& run, Supervisor& supervisor,
                                const OtherWork& other_work, KeptCopies& kept) {
   if (run.outputs.size() > kMostArguments) {
-    return absl::InvalidArgumentError(absl::StrCat("a kernel with ", run.outputs.size(),
-                                                   " outputs cannot be run; at most ",
-                                                   kMostArguments, " are possible"));
+    return InvalidArgument("a kernel with ", run.outputs.size(), " outputs cannot be run; at most ",
+                           kMostArguments, " are possible");
   }
   // Private as a caller's buffers are (pages of shared memory are slower); made here so that their
   // addresses are known if the child ends early.

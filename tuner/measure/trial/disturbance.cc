@@ -10,7 +10,6 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
-#include <string>
 
 #include "core/base/allowed_cores.h"
 #include "tuner/process/clock.h"
@@ -79,7 +78,7 @@ std::optional<CoreTimes> ParseCoreTimes(const std::string& proc_stat, const std:
     long long user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, softirq = 0, stolen = 0;
     if (std::sscanf(line.c_str(), "cpu%d %lld %lld %lld %lld %lld %lld %lld %lld", &core, &user,
                     &nice, &system, &idle, &io, &irq, &softirq, &stolen) != 9 ||
-        !std::binary_search(cores.begin(), cores.end(), core)) {
+        !std::ranges::binary_search(cores, core)) {
       continue;
     }
     sum.busy_ns += (user + nice + system + irq + softirq) * tick;

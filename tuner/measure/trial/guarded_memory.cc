@@ -10,7 +10,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 
 namespace mdh {
@@ -34,7 +33,7 @@ Result<GuardedMemory> GuardedMemory::Create(int64_t bytes, Zones zones, Sharing 
   const int64_t page = sysconf(_SC_PAGESIZE);
   const int64_t zone = zones == Zones::kBothSides ? kZone : 0;
   const auto exhausted = [&] {
-    return absl::ResourceExhaustedError(absl::StrCat(bytes, " bytes of memory are not available"));
+    return ResourceExhausted(bytes, " bytes of memory are not available");
   };
   if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() / 2) return exhausted();
   const int64_t accessible = RoundUp(zone + RoundUp(bytes, kAlignment) + zone, page);
@@ -79,8 +78,7 @@ Status GuardedMemory::MakeWritable() { return Protect(PROT_READ | PROT_WRITE); }
 
 Status GuardedMemory::Protect(int protection) {
   if (mprotect(accessible_, accessible_size_, protection) == 0) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot protect ", size_, " bytes of memory: ", std::strerror(errno)));
+  return ResourceExhausted("cannot protect ", size_, " bytes of memory: ", std::strerror(errno));
 }
 
 std::optional<int64_t> FirstDamage(absl::Span<const std::byte> accessible, int64_t data_offset,

@@ -164,7 +164,7 @@ class Execution {
     if (rule_.times_ns().empty()) Record(control_.first_ns, 1);
     control_.timed_calls = static_cast<int64_t>(rule_.times_ns().size());
     control_.is_disturbed = rule_.is_disturbed();
-    std::copy(rule_.times_ns().begin(), rule_.times_ns().end(), shared_.times());
+    std::ranges::copy(rule_.times_ns(), shared_.times());
     return true;
   }
 

@@ -24,13 +24,13 @@ double DoneUntil(const std::vector<int64_t>& stamps, int64_t time_ns) {
 
 Result<Timeline> Timeline::Create(absl::Span<const int64_t> stamps, int threads) {
   const size_t each = threads < 1 ? 0 : stamps.size() / static_cast<size_t>(threads);
-  if (each < 2) return absl::InternalError("a timeline needs a thread and two times of it");
+  if (each < 2) return Internal("a timeline needs a thread and two times of it");
   std::vector<std::vector<int64_t>> by_thread;
   for (size_t t = 0; t < static_cast<size_t>(threads); ++t) {
     const absl::Span<const int64_t> own = stamps.subspan(t * each, each);
     const auto falls = [](int64_t a, int64_t b) { return b <= a; };
-    if (std::adjacent_find(own.begin(), own.end(), falls) != own.end()) {
-      return absl::InternalError("the times of a thread do not rise");
+    if (std::ranges::adjacent_find(own, falls) != own.end()) {
+      return Internal("the times of a thread do not rise");
     }
     by_thread.emplace_back(own.begin(), own.end());
   }

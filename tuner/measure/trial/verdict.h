@@ -1,8 +1,6 @@
 // From what a run left behind to a measurement: outcome and reason.
 #pragma once
 
-#include <vector>
-
 #include "absl/types/span.h"
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/measurement.h"

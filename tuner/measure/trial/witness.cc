@@ -76,11 +76,11 @@ int64_t FirstDifference(const ReferenceBuffer& reference, const std::byte* a, co
   ForRanges(elements - from, [&](int64_t /*piece*/, int64_t begin, int64_t end) {
     if (from + begin > first || AreAllAlike(reference, a, b, from + begin, from + end)) return;
     for (int64_t e = from + begin; e < from + end; ++e) {
-      const bool are_alike = std::all_of(reference.fields.begin(), reference.fields.end(),
-                                         [&](const ReferenceField& field) {
-                                           return AreAlike(field, a + e * size + field.offset_bytes,
-                                                           b + e * size + field.offset_bytes);
-                                         });
+      const bool are_alike =
+          std::ranges::all_of(reference.fields, [&](const ReferenceField& field) {
+            return AreAlike(field, a + e * size + field.offset_bytes,
+                            b + e * size + field.offset_bytes);
+          });
       if (are_alike) continue;
       int64_t known = first;
       while (e < known && !first.compare_exchange_weak(known, e)) {

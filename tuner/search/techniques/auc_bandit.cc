@@ -62,8 +62,8 @@ class AucBandit final : public Portfolio {
     }
     std::vector<size_t> order(size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
+    std::ranges::stable_sort(order,
+                             [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
     return order;
   }
 

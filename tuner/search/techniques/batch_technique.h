@@ -2,7 +2,6 @@
 // time.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <vector>
 

@@ -67,7 +67,7 @@ class Bayesian final : public SearchTechnique {
   // How bad the bad half is matters less than where the good ones are.
   static void CompressTail(std::vector<double>& values) {
     std::vector<double> sorted = values;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const double median = sorted[sorted.size() / 2];
     for (double& value : values) {
       if (value > median) value = median + kTailScale * (value - median);
@@ -80,7 +80,7 @@ class Bayesian final : public SearchTechnique {
     std::vector<size_t> observed(results.size());
     for (size_t i = 0; i < observed.size(); ++i) observed[i] = i;
     if (observed.size() <= kMaxObservations) return observed;
-    std::stable_sort(observed.begin(), observed.end(), [&results](size_t a, size_t b) {
+    std::ranges::stable_sort(observed, [&results](size_t a, size_t b) {
       return IsBetter(results[a].cost, results[b].cost);
     });
     // Beside the best half, an even choice of the others.

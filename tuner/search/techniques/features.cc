@@ -82,7 +82,7 @@ void FeatureMap::AppendPermutation(const Group& group, int64_t code,
   const auto n = static_cast<double>(order.size());
   const double scale = 1 / std::sqrt((n * n * n - n) / 3);
   for (const std::string& item : range.items()) {
-    const auto at = std::find(order.begin(), order.end(), item) - order.begin();
+    const auto at = std::ranges::find(order, item) - order.begin();
     features.push_back(static_cast<double>(at) * scale);
   }
 }

@@ -1,6 +1,5 @@
 // The downhill simplex (Nelder and Mead 1965) on leaf-weighted coordinates. All four candidates of
 // a step are proposed at once.
-#include <utility>
 
 #include "tuner/search/techniques/simplex.h"
 #include "tuner/search/techniques/technique_makers.h"

@@ -1,5 +1,4 @@
 // Random search without replacement.
-#include "tuner/search/techniques/random_number.h"
 #include "tuner/search/techniques/technique_makers.h"
 #include "tuner/space/sample_without_replacement.h"
 

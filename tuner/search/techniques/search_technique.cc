@@ -1,7 +1,6 @@
 // Search techniques by name.
 #include "tuner/search/techniques/search_technique.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tuner/search/techniques/technique_makers.h"
 
@@ -46,9 +45,8 @@ Result<std::unique_ptr<SearchTechnique>> SearchTechniqueNamed(std::string_view n
   for (const Entry& entry : kTechniques) {
     if (entry.name == name) return entry.make();
   }
-  return absl::NotFoundError(absl::StrCat("there is no search technique '", std::string(name),
-                                          "'; there are ",
-                                          absl::StrJoin(SearchTechniqueNames(), ", ")));
+  return NotFound("there is no search technique '", std::string(name), "'; there are ",
+                  absl::StrJoin(SearchTechniqueNames(), ", "));
 }
 
 }  // namespace mdh

@@ -24,8 +24,8 @@ inline std::vector<Coordinates> CornersAround(const Coordinates& corner) {
 
 // The best first, failed ones last.
 inline void SortByCost(std::vector<Point>& points) {
-  std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return IsBetter(a.cost, b.cost); });
+  std::ranges::stable_sort(points,
+                           [](const Point& a, const Point& b) { return IsBetter(a.cost, b.cost); });
 }
 
 }  // namespace mdh

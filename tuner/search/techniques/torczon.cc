@@ -1,6 +1,5 @@
 // Multi-directional search (Torczon 1989) on leaf-weighted coordinates: a simplex is reflected
 // through its best corner as a whole, and grows or shrinks.
-#include <utility>
 
 #include "tuner/search/techniques/simplex.h"
 #include "tuner/search/techniques/technique_makers.h"

@@ -135,8 +135,7 @@ void TreeSearch::Report(const Configuration& /*configuration*/, Cost cost) {
   if (!cost.has_value()) return;
   for (size_t n = 0; n < path.size(); ++n) {
     std::vector<Seen>& best = nodes_[path[n]].branch.best;
-    const auto at = std::upper_bound(best.begin(), best.end(), *cost,
-                                     [](double c, const Seen& seen) { return c < seen.cost; });
+    const auto at = std::ranges::upper_bound(best, *cost, {}, &Seen::cost);
     best.insert(at, {*cost, n + 1 < path.size() ? path[n + 1] : 0});
     if (best.size() > kBest) best.pop_back();
   }

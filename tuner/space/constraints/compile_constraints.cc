@@ -191,8 +191,8 @@ class Compiler {
     if (permutation.op() != FormulaOp::kParameter) return std::nullopt;
     const std::vector<std::string>& items =
         parameters_[numbers_.at(permutation.parameter())].range.items();
-    const auto item = std::find(items.begin(), items.end(),
-                                std::get<std::string>(formula.operands()[1].constant()));
+    const auto item =
+        std::ranges::find(items, std::get<std::string>(formula.operands()[1].constant()));
     if (item == items.end()) return std::nullopt;
     const int operand = ParameterNamed(permutation.parameter()).number;
     return Add({.code = Code::kPosition,
@@ -274,7 +274,7 @@ class Compiler {
       }
     }
     if (!is_selection && !AnyAssociation(operands, is_sum)) return;
-    std::sort(operands.begin(), operands.end());
+    std::ranges::sort(operands);
     operation.operands = std::move(operands);
   }
 

@@ -21,8 +21,8 @@ bool HasFactor(const OperationGraph& graph, int number, int leaf) {
   const Operation& operation = graph.operations()[number];
   if (operation.code == Code::kToReal) return HasFactor(graph, operation.operands[0], leaf);
   if (operation.code != Code::kMultiply || operation.of_reals) return false;
-  return std::any_of(operation.operands.begin(), operation.operands.end(),
-                     [&](int operand) { return HasFactor(graph, operand, leaf); });
+  return std::ranges::any_of(operation.operands,
+                             [&](int operand) { return HasFactor(graph, operand, leaf); });
 }
 
 bool IsZero(const OperationGraph& graph, int number) {
@@ -79,7 +79,7 @@ const std::vector<int64_t>& FactorPositions::DivisorsOf(int64_t value) {
     }
   }
   divisors.push_back(0);  // for those who have to be told that they divide by it
-  std::sort(divisors.begin(), divisors.end());
+  std::ranges::sort(divisors);
   divisors.erase(std::unique(divisors.begin(), divisors.end()), divisors.end());
   return divisors;
 }

@@ -1,7 +1,6 @@
 #include "tuner/space/constraints/operation_graph.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace mdh {
 
@@ -120,7 +119,7 @@ int OperationGraph::AddConstant(ValueKind kind, const Bounds& value) {
 }
 
 int OperationGraph::AddPredicate(OpaqueCondition condition, std::vector<int> operands) {
-  const bool is_certain = std::all_of(operands.begin(), operands.end(), [this](int operand) {
+  const bool is_certain = std::ranges::all_of(operands, [this](int operand) {
     return operations_[operand].code == OperationCode::kConstant;
   });
   if (is_certain) {
@@ -179,12 +178,8 @@ class Ordering {
         continue;
       }
       Operation operation = operations[number];
-      for (int& operand : operation.operands) {
-        level = std::max(level, levels_[operand]);
-      }
-      if (IsLeafOfParameter(operation.code)) {
-        level = level_of_parameter_[operation.number];
-      }
+      for (int& operand : operation.operands) level = std::max(level, levels_[operand]);
+      if (IsLeafOfParameter(operation.code)) level = level_of_parameter_[operation.number];
       levels_.push_back(level);
       numbers_.push_back(Copy(static_cast<int>(number), std::move(operation)));
     }
@@ -211,8 +206,7 @@ class Ordering {
     const bool is_free = operands.size() > 2 && operation.code != OperationCode::kAnd &&
                          operation.code != OperationCode::kOr && !operation.of_reals;
     if (is_free) {
-      std::stable_sort(operands.begin(), operands.end(),
-                       [this](int a, int b) { return levels_[a] < levels_[b]; });
+      std::ranges::stable_sort(operands, [this](int a, int b) { return levels_[a] < levels_[b]; });
     }
     int result = numbers_[operands[0]];
     for (size_t i = 1; i < operands.size(); ++i) {
@@ -251,7 +245,7 @@ std::vector<std::vector<int>> ParametersOfOperations(const OperationGraph& graph
     for (int operand : operation.operands) {
       below.insert(below.end(), parameters[operand].begin(), parameters[operand].end());
     }
-    std::sort(below.begin(), below.end());
+    std::ranges::sort(below);
     below.erase(std::unique(below.begin(), below.end()), below.end());
   }
   return parameters;

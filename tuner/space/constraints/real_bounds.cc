@@ -64,9 +64,7 @@ void RealRemainderBounds(const Bounds& a, const Bounds& b, Bounds& result) {
 }
 
 void RealPowerBounds(const Bounds& a, const Bounds& b, Bounds& result) {
-  if (!(a.lo.r > 0)) {
-    return SetEverything(kCanBeDefined | kCanDivideByZero | kCanOverflow, result);
-  }
+  if (!(a.lo.r > 0)) return SetEverything(kCanBeDefined | kCanDivideByZero | kCanOverflow, result);
   result.can = kCanBeDefined;
   SetCorners(std::pow(a.lo.r, b.lo.r), std::pow(a.lo.r, b.hi.r), std::pow(a.hi.r, b.lo.r),
              std::pow(a.hi.r, b.hi.r), result);
@@ -150,9 +148,7 @@ void EvaluateRealPoint(OperationCode code, double a, double b, Bounds& result) {
 }
 
 void EvaluateRealBounds(OperationCode code, const Bounds& a, const Bounds& b, Bounds& result) {
-  if (a.lo.r == a.hi.r && b.lo.r == b.hi.r) {
-    return EvaluateRealPoint(code, a.lo.r, b.lo.r, result);
-  }
+  if (a.lo.r == a.hi.r && b.lo.r == b.hi.r) return EvaluateRealPoint(code, a.lo.r, b.lo.r, result);
   result.can = kCanBeDefined;
   const auto compare = [&result](bool certainly, bool certainly_not) {
     result.can = certainly ? kCanBeTrue : certainly_not ? kCanBeFalse : kCanBeTrue | kCanBeFalse;

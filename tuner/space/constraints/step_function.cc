@@ -78,8 +78,8 @@ void EvaluateSteps(const Operation& operation, const Bounds& operand, Bounds& re
   result.can = operand.can;
   if ((operand.can & kCanBeDefined) == 0) return;
   const auto find = [&](int64_t value) {
-    return std::partition_point(operation.steps.begin(), operation.steps.end(),
-                                [value](const TableStep& step) { return step.at_most < value; });
+    return std::ranges::partition_point(
+        operation.steps, [value](const TableStep& step) { return step.at_most < value; });
   };
   auto step = find(operand.lo.i);
   const int64_t last = operand.hi.i;

@@ -71,14 +71,14 @@ std::optional<CompactIndex> CompactIndex::Create(const std::vector<DiagramLevel>
     }
     below = std::move(places);
   }
-  std::reverse(index.levels_.begin(), index.levels_.end());
+  std::ranges::reverse(index.levels_);
   index.root_ = below[0];
   index.words_.shrink_to_fit();
   return index;
 }
 
 void CompactIndex::At(uint64_t index, absl::Span<uint32_t> positions) const {
-  std::copy(fixed_.begin(), fixed_.end(), positions.begin());
+  std::ranges::copy(fixed_, positions.begin());
   auto rest = static_cast<uint32_t>(index);
   const uint32_t* node = &words_[root_];
   for (const int level : levels_) {

@@ -28,11 +28,8 @@ bool KeepsStates(const SpacePlan& plan, int number) {
   const auto is_same_slot = [](const Slot& a, const Slot& b) {
     return a.operation == b.operation && a.paths == b.paths;
   };
-  return level.roots.empty() &&
-         std::equal(before.gates.begin(), before.gates.end(), after.gates.begin(),
-                    after.gates.end(), is_same_gate) &&
-         std::equal(before.slots.begin(), before.slots.end(), after.slots.begin(),
-                    after.slots.end(), is_same_slot);
+  return level.roots.empty() && std::ranges::equal(before.gates, after.gates, is_same_gate) &&
+         std::ranges::equal(before.slots, after.slots, is_same_slot);
 }
 
 class Builder {
@@ -112,9 +109,7 @@ class Builder {
   }
 
   bool IsTooLarge(const StateTable& states, const StateTable& children, int64_t more) const {
-    const bool has_stopped =
-        std::any_of(expanders_.begin(), expanders_.end(),
-                    [](const Expander& expander) { return expander.has_stopped(); });
+    const bool has_stopped = std::ranges::any_of(expanders_, &Expander::has_stopped);
     return has_stopped ||
            done_bytes_ + BytesOf(result_.graph.back()) + states.bytes() + children.bytes() + more >
                max_bytes_;
@@ -222,9 +217,7 @@ class Builder {
       for (const Incident& incident : expander.divisions_by_zero()) {
         if (incident.level != level) continue;
         std::vector<Incident>& known = result_.divisions_by_zero;
-        const auto same = std::find_if(known.begin(), known.end(), [&](const Incident& other) {
-          return other.constraint == incident.constraint;
-        });
+        const auto same = std::ranges::find(known, incident.constraint, &Incident::constraint);
         if (same == known.end()) {
           known.push_back(incident);
         } else if (same->level == level && is_before(incident, *same)) {
@@ -257,8 +250,8 @@ std::vector<uint32_t> PositionsOf(const LevelGraph& graph, const Incident& incid
   uint32_t node = incident.prefix;
   for (int level = incident.level - 1; level >= 0; --level) {
     const GraphLevel& edges = graph[level];
-    const auto edge = std::find_if(edges.edges.begin(), edges.edges.end(),
-                                   [node](const RawEdge& to) { return to.child == node; });
+    const auto edge =
+        std::ranges::find_if(edges.edges, [node](const RawEdge& to) { return to.child == node; });
     positions[level] = edge->first;
     const auto number = static_cast<uint32_t>(edge - edges.edges.begin());
     node = static_cast<uint32_t>(std::upper_bound(edges.begin.begin(), edges.begin.end(), number) -

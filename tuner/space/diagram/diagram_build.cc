@@ -54,12 +54,12 @@ void CountLarge(const std::vector<uint32_t>& begin, const std::vector<RawEdge>& 
   for (size_t node = 0; node + 1 < begin.size(); ++node) {
     std::vector<uint64_t> sum(limbs);
     for (uint32_t edge = begin[node]; edge < begin[node + 1]; ++edge) {
-      std::copy(sum.begin(), sum.end(), level.before.begin() + size_t{edge} * limbs);
+      std::ranges::copy(sum, level.before.begin() + size_t{edge} * limbs);
       AddProduct(uint64_t{edges[edge].last} - edges[edge].first + 1,
                  &below.words[size_t{edges[edge].child} * below.limbs], below.limbs, sum.data(),
                  limbs);
     }
-    std::copy(sum.begin(), sum.end(), level.count.begin() + node * limbs);
+    std::ranges::copy(sum, level.count.begin() + node * limbs);
   }
 }
 

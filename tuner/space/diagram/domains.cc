@@ -7,7 +7,7 @@ namespace mdh {
 namespace {
 
 std::vector<PositionRun> RunsOf(std::vector<uint32_t> positions) {
-  std::sort(positions.begin(), positions.end());
+  std::ranges::sort(positions);
   std::vector<PositionRun> runs;
   for (const uint32_t position : positions) {
     if (!runs.empty() && position <= uint64_t{runs.back().last} + 1) {
@@ -57,9 +57,7 @@ Domain Domain::Complement() const {
 }
 
 size_t Domain::RunFrom(uint64_t position) const {
-  const auto found =
-      std::lower_bound(data_->runs.begin(), data_->runs.end(), position,
-                       [](const PositionRun& run, uint64_t wanted) { return run.last < wanted; });
+  const auto found = std::ranges::lower_bound(data_->runs, position, {}, &PositionRun::last);
   return static_cast<size_t>(found - data_->runs.begin());
 }
 
@@ -98,10 +96,9 @@ void Domain::AppendPartOf(PositionRun run, std::vector<PositionRun>& runs) const
 
 bool operator==(const Domain& a, const Domain& b) {
   return a.size() == b.size() &&
-         std::equal(a.runs().begin(), a.runs().end(), b.runs().begin(), b.runs().end(),
-                    [](const PositionRun& x, const PositionRun& y) {
-                      return x.first == y.first && x.last == y.last;
-                    });
+         std::ranges::equal(a.runs(), b.runs(), [](const PositionRun& x, const PositionRun& y) {
+           return x.first == y.first && x.last == y.last;
+         });
 }
 
 }  // namespace mdh

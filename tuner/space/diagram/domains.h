@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "tuner/space/levels/level_plan.h"
 
 namespace mdh {

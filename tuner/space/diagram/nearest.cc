@@ -1,6 +1,5 @@
 #include "tuner/space/diagram/nearest.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace mdh {

@@ -92,7 +92,7 @@ class CountsOf final : public RestrictedCounts {
   class Changes {
    public:
     explicit Changes(const DiagramLevel& level) {
-      const uint32_t last = *std::max_element(level.last.begin(), level.last.end());
+      const uint32_t last = *std::ranges::max_element(level.last);
       if (last < kMaxDense) dense_.resize(size_t{last} + 2);
     }
     Number& At(uint32_t position) { return dense_.empty() ? sparse_[position] : dense_[position]; }

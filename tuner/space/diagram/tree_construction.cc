@@ -21,24 +21,22 @@ constexpr size_t kMaxTabulated = 1 << 16;
 bool HasOnlyPredicates(const OperationGraph& graph, const LevelPlan& level,
                        const std::vector<int>& known) {
   const auto is_known = [&](int operand) {
-    return std::find(known.begin(), known.end(), operand) != known.end();
+    return std::ranges::find(known, operand) != known.end();
   };
   const auto is_predicate = [&](const LevelRoot& root) {
     const std::vector<int>& operands = graph.operations()[root.operation].operands;
-    return root.is_predicate && root.is_complete &&
-           std::all_of(operands.begin(), operands.end(), is_known);
+    return root.is_predicate && root.is_complete && std::ranges::all_of(operands, is_known);
   };
   return level.domain.back().last - level.domain.front().first < kMaxValues &&
-         std::all_of(level.roots.begin(), level.roots.end(), is_predicate);
+         std::ranges::all_of(level.roots, is_predicate);
 }
 
 // Whether prefixes that differ before a level do so behind it.
 bool KeepsPrefixesApart(const SpacePlan& plan, int number) {
   const LevelPlan& level = plan.levels[number];
   if (!plan.cuts[number + 1].gates.empty()) return false;
-  const auto passed =
-      static_cast<size_t>(std::count_if(level.slot_sources.begin(), level.slot_sources.end(),
-                                        [](const SlotSource& source) { return source.word >= 0; }));
+  const auto passed = static_cast<size_t>(std::ranges::count_if(
+      level.slot_sources, [](const SlotSource& source) { return source.word >= 0; }));
   return passed == plan.cuts[number].slots.size() && (level.is_injective || level.is_uniform);
 }
 
@@ -98,7 +96,7 @@ class TreeBuilder {
     level.is_last = is_last;
     level.is_uniform = is_last || planned.is_uniform;
     const ParameterValues& values = plan_.values[planned.parameter];
-    const bool has_code = std::any_of(planned.leaves.begin(), planned.leaves.end(), [&](int leaf) {
+    const bool has_code = std::ranges::any_of(planned.leaves, [&](int leaf) {
       return plan_.graph.operations()[leaf].code == OperationCode::kCode;
     });
     for (const PositionRun& run : planned.domain) {
@@ -120,12 +118,11 @@ class TreeBuilder {
     levels_.back().conditions.push_back(condition);
     for (size_t operand = 0; operand < operation.operands.size(); ++operand) {
       const int parameter = plan_.graph.operations()[operation.operands[operand]].number;
-      const auto found = std::find(parameters_.begin(), parameters_.end(), parameter);
+      const auto found = std::ranges::find(parameters_, parameter);
       const auto number = static_cast<size_t>(found - parameters_.begin());
       levels_[number].places.push_back({condition, operand});
       std::vector<size_t>& looked_at = levels_.back().looked_at;
-      if (number + 1 < levels_.size() &&
-          std::find(looked_at.begin(), looked_at.end(), number) == looked_at.end()) {
+      if (number + 1 < levels_.size() && std::ranges::find(looked_at, number) == looked_at.end()) {
         looked_at.push_back(number);
       }
     }

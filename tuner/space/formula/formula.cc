@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
 namespace mdh {
 
@@ -44,9 +43,7 @@ void CollectParameters(const Formula& formula, std::unordered_set<const void*>& 
     return;
   }
   if (formula.operands().empty() || !seen.insert(formula.identity()).second) return;
-  for (const Formula& operand : formula.operands()) {
-    CollectParameters(operand, seen, names, result);
-  }
+  for (const Formula& operand : formula.operands()) CollectParameters(operand, seen, names, result);
 }
 
 // Operands of a conjunction or disjunction that goes on.
@@ -91,8 +88,7 @@ bool IsSame(const Formula& a, const Formula& b) {
   if (a.op() != b.op() || a.size() != b.size() || a.depth() != b.depth()) return false;
   if (a.parameter() != b.parameter() || a.constant() != b.constant()) return false;
   if (a.predicate().text != b.predicate().text) return false;
-  return std::equal(a.operands().begin(), a.operands().end(), b.operands().begin(),
-                    b.operands().end(), IsSame);
+  return std::ranges::equal(a.operands(), b.operands(), IsSame);
 }
 
 Formula operator+(Formula a, Formula b) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula.h"
 #include "tuner/space/formula/formula_names.h"
 #include "tuner/space/formula/range.h"
@@ -45,10 +44,6 @@ class Checker {
   std::unordered_map<std::string, const TuningParameter*> found_;
 };
 
-Status InvalidFormula(std::string message) {
-  return absl::InvalidArgumentError(std::move(message));
-}
-
 const TuningParameter* Checker::Find(const std::string& name) {
   const auto [place, is_new] = found_.try_emplace(name, nullptr);
   if (is_new) {
@@ -63,10 +58,9 @@ Status Checker::ExpectOperands(const Formula& formula, const std::vector<Checked
                                bool (*is_right)(ValueType), const char* expected) {
   for (size_t i = 0; i < operands.size(); ++i) {
     if (is_right(operands[i].type)) continue;
-    return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": ",
-                                       std::string(Spelling(formula.op())), " takes ", expected,
-                                       ", but ", QuotedFormula(formula.operands()[i]),
-                                       " is of type ", TypeName(operands[i].type)));
+    return InvalidArgument("in ", QuotedFormula(formula), ": ", std::string(Spelling(formula.op())),
+                           " takes ", expected, ", but ", QuotedFormula(formula.operands()[i]),
+                           " is of type ", TypeName(operands[i].type));
   }
   return absl::OkStatus();
 }
@@ -74,7 +68,7 @@ Status Checker::ExpectOperands(const Formula& formula, const std::vector<Checked
 Result<Checked> Checker::CheckConstant(const Formula& formula) {
   const Value& value = formula.constant();
   if (const double* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real)) {
-    return InvalidFormula(absl::StrCat("the constant ", *real, " is not finite"));
+    return InvalidArgument("the constant ", *real, " is not finite");
   }
   const int64_t* integer = std::get_if<int64_t>(&value);
   return Checked{TypeOf(value), integer != nullptr && *integer >= 0};
@@ -85,8 +79,8 @@ Result<Checked> Checker::CheckParameter(const Formula& formula) {
   if (parameter == nullptr) {
     std::vector<std::string> names;
     for (const TuningParameter& known : parameters_) names.push_back(known.name);
-    return InvalidFormula(absl::StrCat("there is no parameter '", formula.parameter(), "'",
-                                       Suggestion(formula.parameter(), names)));
+    return InvalidArgument("there is no parameter '", formula.parameter(), "'",
+                           Suggestion(formula.parameter(), names));
   }
   const ValueType type = parameter->range.type();
   return Checked{type, type == ValueType::kInteger && parameter->range.smallest_code() >= 0};
@@ -98,7 +92,7 @@ Result<Checked> Checker::CheckArithmetic(const Formula& formula,
   const auto is_real = [](const Checked& operand) { return operand.type == ValueType::kReal; };
   const auto not_negative = [](const Checked& operand) { return operand.non_negative; };
   const FormulaOp op = formula.op();
-  if (op == FormulaOp::kDivide || std::any_of(operands.begin(), operands.end(), is_real) ||
+  if (op == FormulaOp::kDivide || std::ranges::any_of(operands, is_real) ||
       (op == FormulaOp::kPower && !operands[1].non_negative)) {
     return Checked{ValueType::kReal};
   }
@@ -111,11 +105,9 @@ Result<Checked> Checker::CheckArithmetic(const Formula& formula,
     case FormulaOp::kRemainder:
       return Checked{ValueType::kInteger, operands[1].non_negative};
     case FormulaOp::kMax:
-      return Checked{ValueType::kInteger,
-                     std::any_of(operands.begin(), operands.end(), not_negative)};
+      return Checked{ValueType::kInteger, std::ranges::any_of(operands, not_negative)};
     default:
-      return Checked{ValueType::kInteger,
-                     std::all_of(operands.begin(), operands.end(), not_negative)};
+      return Checked{ValueType::kInteger, std::ranges::all_of(operands, not_negative)};
   }
 }
 
@@ -124,10 +116,10 @@ Result<Checked> Checker::CheckComparison(const Formula& formula,
   const ValueType a = operands[0].type;
   const ValueType b = operands[1].type;
   if (a != b && !(IsNumeric(a) && IsNumeric(b))) {
-    return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": ",
-                                       QuotedFormula(formula.operands()[0]), " is of type ",
-                                       TypeName(a), " and ", QuotedFormula(formula.operands()[1]),
-                                       " of type ", TypeName(b), ", which do not compare"));
+    return InvalidArgument("in ", QuotedFormula(formula), ": ",
+                           QuotedFormula(formula.operands()[0]), " is of type ", TypeName(a),
+                           " and ", QuotedFormula(formula.operands()[1]), " of type ", TypeName(b),
+                           ", which do not compare");
   }
   if (formula.op() != FormulaOp::kEqual && formula.op() != FormulaOp::kNotEqual) {
     MDH_RETURN_IF_ERROR(ExpectOperands(
@@ -140,16 +132,16 @@ Result<Checked> Checker::CheckComparison(const Formula& formula,
 
 Result<Checked> Checker::CheckIf(const Formula& formula, const std::vector<Checked>& operands) {
   if (operands[0].type != ValueType::kBool) {
-    return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": the condition ",
-                                       QuotedFormula(formula.operands()[0]), " is of type ",
-                                       TypeName(operands[0].type), ", not bool"));
+    return InvalidArgument("in ", QuotedFormula(formula), ": the condition ",
+                           QuotedFormula(formula.operands()[0]), " is of type ",
+                           TypeName(operands[0].type), ", not bool");
   }
   const ValueType a = operands[1].type;
   const ValueType b = operands[2].type;
   if (a == b) return Checked{a, operands[1].non_negative && operands[2].non_negative};
   if (IsNumeric(a) && IsNumeric(b)) return Checked{ValueType::kReal};
-  return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": the choices are of types ",
-                                     TypeName(a), " and ", TypeName(b)));
+  return InvalidArgument("in ", QuotedFormula(formula), ": the choices are of types ", TypeName(a),
+                         " and ", TypeName(b));
 }
 
 Result<Checked> Checker::CheckPosition(const Formula& formula,
@@ -157,24 +149,22 @@ Result<Checked> Checker::CheckPosition(const Formula& formula,
   const Formula& order = formula.operands()[0];
   if (operands[0].type != ValueType::kPermutation ||
       (order.op() != FormulaOp::kParameter && order.op() != FormulaOp::kConstant)) {
-    return InvalidFormula(
-        absl::StrCat("in ", QuotedFormula(formula), ": position looks into a parameter ",
-                     "that is a permutation, but ", QuotedFormula(order), " is none"));
+    return InvalidArgument("in ", QuotedFormula(formula), ": position looks into a parameter ",
+                           "that is a permutation, but ", QuotedFormula(order), " is none");
   }
   const Formula& item = formula.operands()[1];
   if (item.op() != FormulaOp::kConstant || operands[1].type != ValueType::kString) {
-    return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula),
-                                       ": position looks for an item in quotes, but ",
-                                       QuotedFormula(item), " is none"));
+    return InvalidArgument("in ", QuotedFormula(formula),
+                           ": position looks for an item in quotes, but ", QuotedFormula(item),
+                           " is none");
   }
   const std::vector<std::string>& items =
       order.op() == FormulaOp::kParameter ? Find(order.parameter())->range.items()
                                           : std::get<std::vector<std::string>>(order.constant());
   const std::string& name = std::get<std::string>(item.constant());
-  if (std::find(items.begin(), items.end(), name) == items.end()) {
-    return InvalidFormula(absl::StrCat("in ", QuotedFormula(formula), ": ", ToText(item.constant()),
-                                       " is no item of ", QuotedFormula(order),
-                                       Suggestion(name, items)));
+  if (std::ranges::find(items, name) == items.end()) {
+    return InvalidArgument("in ", QuotedFormula(formula), ": ", ToText(item.constant()),
+                           " is no item of ", QuotedFormula(order), Suggestion(name, items));
   }
   return Checked{ValueType::kInteger, true};
 }
@@ -182,13 +172,12 @@ Result<Checked> Checker::CheckPosition(const Formula& formula,
 Result<Checked> Checker::CheckPredicate(const Formula& formula) {
   for (const Formula& operand : formula.operands()) {
     if (operand.op() != FormulaOp::kParameter) {
-      return InvalidFormula(absl::StrCat("the predicate ", QuotedFormula(formula), " looks at ",
-                                         QuotedFormula(operand), ", which is no parameter"));
+      return InvalidArgument("the predicate ", QuotedFormula(formula), " looks at ",
+                             QuotedFormula(operand), ", which is no parameter");
     }
   }
   if (formula.predicate().holds == nullptr) {
-    return InvalidFormula(
-        absl::StrCat("the predicate ", QuotedFormula(formula), " has no function"));
+    return InvalidArgument("the predicate ", QuotedFormula(formula), " has no function");
   }
   return Checked{ValueType::kBool};
 }
@@ -222,8 +211,8 @@ bool HasRightOperands(const Formula& formula) {
 Result<Checked> Checker::Check(const Formula& formula) {
   const FormulaOp op = formula.op();
   if (!HasRightOperands(formula)) {
-    return InvalidFormula(absl::StrCat(std::string(Spelling(op)), " does not take ",
-                                       formula.operands().size(), " operands"));
+    return InvalidArgument(std::string(Spelling(op)), " does not take ", formula.operands().size(),
+                           " operands");
   }
   if (op == FormulaOp::kConstant) return CheckConstant(formula);
   if (op == FormulaOp::kParameter) return CheckParameter(formula);
@@ -270,13 +259,11 @@ Result<Checked> Checker::Check(const Formula& formula) {
 Result<ValueType> CheckFormula(const Formula& formula,
                                absl::Span<const TuningParameter> parameters) {
   if (formula.depth() > kMaxFormulaDepth) {
-    return InvalidFormula(absl::StrCat("a formula is ", formula.depth(),
-                                       " operations deep, but at most ", kMaxFormulaDepth,
-                                       " are allowed"));
+    return InvalidArgument("a formula is ", formula.depth(), " operations deep, but at most ",
+                           kMaxFormulaDepth, " are allowed");
   }
   if (formula.size() > kMaxFormulaSize) {
-    return InvalidFormula(
-        absl::StrCat("a formula has more than ", kMaxFormulaSize, " operations and operands"));
+    return InvalidArgument("a formula has more than ", kMaxFormulaSize, " operations and operands");
   }
   MDH_ASSIGN_OR_RETURN(const Checked checked, Checker(parameters).Check(formula));
   return checked.type;

@@ -1,7 +1,6 @@
 // Tokens one by one, with errors that say what was expected.
 #include "tuner/space/formula/formula_cursor.h"
 
-#include "absl/strings/str_cat.h"
 #include "tuner/space/formula/formula_text.h"
 
 namespace mdh {
@@ -29,15 +28,13 @@ Status FormulaCursor::Expect(std::string_view text) {
 }
 
 Status FormulaCursor::Expected(std::string_view what) const {
-  return ErrorAt(token_.offset,
-                 absl::StrCat("expected ", std::string(what), ", but found ",
-                              token_.kind == Kind::kEnd ? "the end" : QuotedText(token_.text)));
+  return ErrorAt(token_.offset, "expected ", std::string(what), ", but found ",
+                 token_.kind == Kind::kEnd ? "the end" : QuotedText(token_.text));
 }
 
 Status FormulaCursor::Enter() {
   if (++nesting_ <= kMaxFormulaNesting) return absl::OkStatus();
-  return ErrorAt(token_.offset,
-                 absl::StrCat("the formula nests more than ", kMaxFormulaNesting, " levels deep"));
+  return ErrorAt(token_.offset, "the formula nests more than ", kMaxFormulaNesting, " levels deep");
 }
 
 }  // namespace mdh

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "tuner/space/formula/formula_lexer.h"
 
@@ -25,8 +26,9 @@ class FormulaCursor {
 
   // "column 7: expected a value, but found ')'".
   Status Expected(std::string_view what) const;
-  Status ErrorAt(size_t offset, std::string_view message) const {
-    return lexer_.ErrorAt(offset, message);
+  template <typename... Parts>
+  Status ErrorAt(size_t offset, const Parts&... message) const {
+    return lexer_.ErrorAt(offset, absl::StrCat(message...));
   }
 
   // Begin and end of something that nests. Errors: InvalidArgument if it is too deep.

@@ -32,8 +32,7 @@ Result<std::vector<const Texts::value_type*>> Uses(const Texts::value_type& defi
     const auto used = definitions.find(std::string(token->text));
     if (used != definitions.end()) uses.push_back(&*used);
   }
-  std::sort(uses.begin(), uses.end(),
-            [](const auto* a, const auto* b) { return a->first < b->first; });
+  std::ranges::sort(uses, [](const auto* a, const auto* b) { return a->first < b->first; });
   uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
   return uses;
 }
@@ -63,8 +62,8 @@ class DefinitionReader {
     if (formulas_.count(name) > 0) return absl::OkStatus();
     if (!is_open_.insert(name).second) return Cycle(name);
     if (definition.second.size() > kMaxFormulaLength) {
-      return Within(name, absl::InvalidArgumentError(absl::StrCat("the formula has more than ",
-                                                                  kMaxFormulaLength, " bytes")));
+      return Within(name,
+                    InvalidArgument("the formula has more than ", kMaxFormulaLength, " bytes"));
     }
     MDH_ASSIGN_OR_RETURN(auto uses, Uses(definition, texts_));
     open_.push_back({&definition, std::move(uses)});
@@ -87,14 +86,13 @@ class DefinitionReader {
   }
 
   Status Cycle(const std::string& name) const {
-    const auto first = std::find_if(open_.begin(), open_.end(), [&](const OpenDefinition& open) {
-      return open.definition->first == name;
-    });
+    const auto first = std::ranges::find_if(
+        open_, [&](const OpenDefinition& open) { return open.definition->first == name; });
     std::string cycle;
     for (auto open = first; open != open_.end(); ++open) {
       absl::StrAppend(&cycle, open->definition->first, " -> ");
     }
-    return absl::InvalidArgumentError(absl::StrCat("definitions form a cycle: ", cycle, name));
+    return InvalidArgument("definitions form a cycle: ", cycle, name);
   }
 
   const Texts& texts_;
@@ -109,9 +107,9 @@ Result<std::map<std::string, Formula>> ParseDefinitions(
     const std::map<std::string, std::string>& definitions) {
   for (const Texts::value_type& definition : definitions) {
     if (IsParameterName(definition.first)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the name of a definition is a C identifier that is no word of formulas, but ",
-                     QuotedText(definition.first), " is given"));
+    return InvalidArgument(
+        "the name of a definition is a C identifier that is no word of formulas, but ",
+        QuotedText(definition.first), " is given");
   }
   return DefinitionReader(definitions).ReadAll();
 }

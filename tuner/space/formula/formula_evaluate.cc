@@ -55,11 +55,9 @@ Status Evaluator::Failure(ArithmeticOutcome outcome, const Formula& formula) con
     absl::StrAppend(&place, i == 0 ? " with " : ", ", names[i], " = ",
                     ToText(parameters_[index].range.ValueOf(configuration_[index])));
   }
-  if (outcome == ArithmeticOutcome::kOverflow) {
-    return absl::OutOfRangeError(absl::StrCat("overflow", place));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      formula.op() == FormulaOp::kPower ? "power without a value" : "division by zero", place));
+  if (outcome == ArithmeticOutcome::kOverflow) return OutOfRange("overflow", place);
+  return InvalidArgument(
+      formula.op() == FormulaOp::kPower ? "power without a value" : "division by zero", place);
 }
 
 Result<bool> Evaluator::EvaluateCondition(const Formula& formula) {
@@ -132,7 +130,7 @@ Result<Value> Evaluator::EvaluatePosition(const Formula& formula) {
   MDH_ASSIGN_OR_RETURN(const Value order, Evaluate(formula.operands()[0]));
   MDH_ASSIGN_OR_RETURN(const Value item, Evaluate(formula.operands()[1]));
   const auto& items = std::get<std::vector<std::string>>(order);
-  const auto found = std::find(items.begin(), items.end(), std::get<std::string>(item));
+  const auto found = std::ranges::find(items, std::get<std::string>(item));
   return Value(int64_t{found - items.begin()});
 }
 

@@ -36,8 +36,7 @@ size_t NumberLength(std::string_view text) {
 }
 
 bool AllDigits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isdigit(c); });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return absl::ascii_isdigit(c); });
 }
 
 // Digits with a point or an exponent: 1.5, 1., .5, 1e3, 1.5E-3.
@@ -112,8 +111,7 @@ Status FormulaLexer::ErrorAt(size_t offset, std::string_view message) const {
   const auto column =
       std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset),
                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-  return absl::InvalidArgumentError(
-      absl::StrCat("column ", column + 1, ": ", std::string(message)));
+  return InvalidArgument("column ", column + 1, ": ", std::string(message));
 }
 
 Result<FormulaToken> FormulaLexer::Next() {

@@ -2,7 +2,6 @@
 #include "tuner/space/formula/formula_text.h"
 
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -86,15 +85,15 @@ Result<Formula> Parser::Build(FormulaOp op, std::vector<Formula> operands) {
   Formula formula(op, std::move(operands));
   if (formula.depth() > kMaxFormulaDepth) {
     return cursor_.ErrorAt(cursor_.token().offset,
-                           absl::StrCat("the formula, with definitions written in place, is more "
-                                        "than ",
-                                        kMaxFormulaDepth, " operations deep"));
+                           "the formula, with definitions written in place, is more "
+                           "than ",
+                           kMaxFormulaDepth, " operations deep");
   }
   if (formula.size() > kMaxFormulaSize) {
     return cursor_.ErrorAt(cursor_.token().offset,
-                           absl::StrCat("the formula, with definitions written in place, has more "
-                                        "than ",
-                                        kMaxFormulaSize, " operations and operands"));
+                           "the formula, with definitions written in place, has more "
+                           "than ",
+                           kMaxFormulaSize, " operations and operands");
   }
   return formula;
 }
@@ -336,17 +335,16 @@ Result<Formula> Parser::ParseCall(const FormulaToken& name) {
     if (candidate.name == name.text) function = &candidate;
   }
   if (function == nullptr) {
-    return cursor_.ErrorAt(name.offset, absl::StrCat("there is no function ", QuotedText(name.text),
-                                                     Suggestion(name.text, FormulaFunctions())));
+    return cursor_.ErrorAt(name.offset, "there is no function ", QuotedText(name.text),
+                           Suggestion(name.text, FormulaFunctions()));
   }
   MDH_RETURN_IF_ERROR(cursor_.Advance());
   MDH_ASSIGN_OR_RETURN(std::vector<Formula> operands, ParseList(")"));
   const auto count = static_cast<int>(operands.size());
   if (count < function->fewest || (function->most >= 0 && count > function->most)) {
-    return cursor_.ErrorAt(
-        name.offset, absl::StrCat(std::string(name.text), " takes ", function->fewest,
-                                  function->fewest == 1 ? " operand" : " operands", ", but ", count,
-                                  count == 1 ? " is" : " are", " given"));
+    return cursor_.ErrorAt(name.offset, std::string(name.text), " takes ", function->fewest,
+                           function->fewest == 1 ? " operand" : " operands", ", but ", count,
+                           count == 1 ? " is" : " are", " given");
   }
   return Build(function->op, std::move(operands));
 }
@@ -370,9 +368,8 @@ Result<std::vector<Formula>> Parser::ParseList(std::string_view closing) {
 Result<Formula> ParseFormulaOver(std::string_view text,
                                  const std::map<std::string, Formula>& definitions) {
   if (text.size() > kMaxFormulaLength) {
-    return absl::InvalidArgumentError(absl::StrCat("the formula has ", text.size(),
-                                                   " bytes, but at most ", kMaxFormulaLength,
-                                                   " are allowed"));
+    return InvalidArgument("the formula has ", text.size(), " bytes, but at most ",
+                           kMaxFormulaLength, " are allowed");
   }
   return Parser(text, definitions).Parse();
 }

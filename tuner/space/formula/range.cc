@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -18,41 +17,36 @@ constexpr int64_t kMaxGenerated = int64_t{1} << 20;
 // How many values of a long set are written in full.
 constexpr size_t kMaxListed = 12;
 
-Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
 std::string IntervalText(int64_t first, int64_t last, int64_t step) {
   return absl::StrCat(first, "..", last, step == 1 ? "" : absl::StrCat(" step ", step));
 }
 
 // Number of elements of the interval, which must be at most `limit`.
 Result<uint32_t> IntervalSize(int64_t first, int64_t last, int64_t step, int64_t limit) {
-  if (step <= 0) return Invalid(absl::StrCat("the step is ", step, ", but must be positive"));
-  if (first > last) {
-    return Invalid(absl::StrCat("the interval ", first, "..", last, " is empty"));
-  }
+  if (step <= 0) return InvalidArgument("the step is ", step, ", but must be positive");
+  if (first > last) return InvalidArgument("the interval ", first, "..", last, " is empty");
   const uint64_t distance = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
   const uint64_t steps = distance / static_cast<uint64_t>(step);
   if (steps >= static_cast<uint64_t>(limit)) {
-    return Invalid(absl::StrCat("the interval ", IntervalText(first, last, step), " has more than ",
-                                limit, " values"));
+    return InvalidArgument("the interval ", IntervalText(first, last, step), " has more than ",
+                           limit, " values");
   }
   return static_cast<uint32_t>(steps + 1);
 }
 
 // Positions in the order of their codes; empty if codes grow with positions.
 Result<std::vector<uint32_t>> SortedPositions(const std::vector<int64_t>& codes, ValueType type) {
-  if (std::adjacent_find(codes.begin(), codes.end(), std::greater_equal<>()) == codes.end()) {
+  if (std::ranges::adjacent_find(codes, std::greater_equal<>()) == codes.end()) {
     return std::vector<uint32_t>();
   }
   std::vector<uint32_t> positions(codes.size());
   std::iota(positions.begin(), positions.end(), 0);
-  std::sort(positions.begin(), positions.end(),
-            [&](uint32_t a, uint32_t b) { return codes[a] < codes[b]; });
+  std::ranges::sort(positions, [&](uint32_t a, uint32_t b) { return codes[a] < codes[b]; });
   for (size_t i = 1; i < positions.size(); ++i) {
     const int64_t code = codes[positions[i]];
     if (code == codes[positions[i - 1]]) {
       const Value value = type == ValueType::kBool ? Value(code != 0) : Value(code);
-      return Invalid(absl::StrCat("the value ", mdh::ToText(value), " is given twice"));
+      return InvalidArgument("the value ", mdh::ToText(value), " is given twice");
     }
   }
   return positions;
@@ -107,7 +101,7 @@ struct Range::Data {
       smallest = first;
       largest = ElementAt(first, step, size - 1);
     } else {
-      const auto [low, high] = std::minmax_element(codes.begin(), codes.end());
+      const auto [low, high] = std::ranges::minmax_element(codes);
       smallest = *low;
       largest = *high;
     }
@@ -120,8 +114,7 @@ bool IsParameterName(std::string_view name) {
                                                        "in",  "True", "False", "true", "false"};
   if (name.empty() || name.size() > kMaxLength || absl::ascii_isdigit(name[0])) return false;
   const auto may_stand = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  return std::all_of(name.begin(), name.end(), may_stand) &&
-         std::find(kWords.begin(), kWords.end(), name) == kWords.end();
+  return std::ranges::all_of(name, may_stand) && std::ranges::find(kWords, name) == kWords.end();
 }
 
 Result<Range> Range::Interval(int64_t first, int64_t last, int64_t step) {
@@ -145,20 +138,20 @@ Result<Range> Range::Generated(int64_t first, int64_t last, int64_t step,
     MDH_ASSIGN_OR_RETURN(values[i], generator(element));
     sources[i] = {values[i], element};
   }
-  std::sort(sources.begin(), sources.end());
+  std::ranges::sort(sources);
   for (uint32_t i = 1; i < size; ++i) {
     if (sources[i].first == sources[i - 1].first) {
-      return Invalid(absl::StrCat("the generator gives ", sources[i].first, " for ",
-                                  sources[i - 1].second, " and for ", sources[i].second));
+      return InvalidArgument("the generator gives ", sources[i].first, " for ",
+                             sources[i - 1].second, " and for ", sources[i].second);
     }
   }
   return Integers(std::move(values));
 }
 
 Result<Range> Range::Integers(std::vector<int64_t> values) {
-  if (values.empty()) return Invalid("a range needs at least one value");
+  if (values.empty()) return InvalidArgument("a range needs at least one value");
   if (values.size() > static_cast<size_t>(kMaxSize)) {
-    return Invalid(absl::StrCat("a range has at most ", kMaxSize, " values"));
+    return InvalidArgument("a range has at most ", kMaxSize, " values");
   }
   auto data = std::make_shared<Data>();
   MDH_ASSIGN_OR_RETURN(data->positions, SortedPositions(values, ValueType::kInteger));
@@ -184,12 +177,11 @@ template <typename T>
 Result<std::vector<uint32_t>> SortedDistinct(const std::vector<T>& values, const char* what) {
   std::vector<uint32_t> positions(values.size());
   std::iota(positions.begin(), positions.end(), 0);
-  std::sort(positions.begin(), positions.end(),
-            [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
+  std::ranges::sort(positions, [&](uint32_t a, uint32_t b) { return values[a] < values[b]; });
   for (size_t i = 1; i < positions.size(); ++i) {
     if (values[positions[i]] == values[positions[i - 1]]) {
-      return Invalid(
-          absl::StrCat("the ", what, " ", ToText(Value(values[positions[i]])), " is given twice"));
+      return InvalidArgument("the ", what, " ", ToText(Value(values[positions[i]])),
+                             " is given twice");
     }
   }
   return positions;
@@ -206,16 +198,16 @@ std::vector<T> ValuesOfType(std::vector<Value> values) {
 }  // namespace
 
 Result<Range> Range::Of(std::vector<Value> values) {
-  if (values.empty()) return Invalid("a range needs at least one value");
+  if (values.empty()) return InvalidArgument("a range needs at least one value");
   const ValueType type = TypeOf(values[0]);
   for (const Value& value : values) {
     if (TypeOf(value) == type) continue;
-    return Invalid(absl::StrCat("the values ", mdh::ToText(values[0]), " (",
-                                std::string(Name(type)), ") and ", mdh::ToText(value), " (",
-                                std::string(Name(TypeOf(value))), ") are of different types"));
+    return InvalidArgument("the values ", mdh::ToText(values[0]), " (", std::string(Name(type)),
+                           ") and ", mdh::ToText(value), " (", std::string(Name(TypeOf(value))),
+                           ") are of different types");
   }
   if (type == ValueType::kPermutation) {
-    return Invalid("a set has no permutations as values; use a range of all permutations");
+    return InvalidArgument("a set has no permutations as values; use a range of all permutations");
   }
   if (type == ValueType::kInteger) return Integers(ValuesOfType<int64_t>(std::move(values)));
   auto data = std::make_shared<Data>();
@@ -227,7 +219,7 @@ Result<Range> Range::Of(std::vector<Value> values) {
   } else if (type == ValueType::kReal) {
     data->reals = ValuesOfType<double>(std::move(values));
     for (const double real : data->reals) {
-      if (!std::isfinite(real)) return Invalid(absl::StrCat("the value ", real, " is not finite"));
+      if (!std::isfinite(real)) return InvalidArgument("the value ", real, " is not finite");
     }
     MDH_ASSIGN_OR_RETURN(data->sorted_positions, SortedDistinct(data->reals, "value"));
   } else {
@@ -239,10 +231,10 @@ Result<Range> Range::Of(std::vector<Value> values) {
 }
 
 Result<Range> Range::Permutations(std::vector<std::string> items) {
-  if (items.empty()) return Invalid("a permutation needs at least one item");
+  if (items.empty()) return InvalidArgument("a permutation needs at least one item");
   if (items.size() > static_cast<size_t>(kMaxPermutationItems)) {
-    return Invalid(absl::StrCat("a permutation has at most ", kMaxPermutationItems, " items, but ",
-                                items.size(), " are given"));
+    return InvalidArgument("a permutation has at most ", kMaxPermutationItems, " items, but ",
+                           items.size(), " are given");
   }
   MDH_RETURN_IF_ERROR(SortedDistinct(items, "item").status());
   auto data = std::make_shared<Data>();
@@ -277,9 +269,8 @@ std::optional<uint32_t> Range::PositionOf(int64_t code) const {
     if (found == codes.end() || *found != code) return std::nullopt;
     return static_cast<uint32_t>(found - codes.begin());
   }
-  const auto found =
-      std::lower_bound(positions.begin(), positions.end(), code,
-                       [&](uint32_t position, int64_t value) { return codes[position] < value; });
+  const auto found = std::ranges::lower_bound(positions, code, {},
+                                              [&](uint32_t position) { return codes[position]; });
   if (found == positions.end() || codes[*found] != code) return std::nullopt;
   return *found;
 }
@@ -315,7 +306,7 @@ std::optional<int64_t> RankOfPermutation(const std::vector<std::string>& permuta
   std::vector<std::string> left = items;
   int64_t rank = 0;
   for (const std::string& item : permutation) {
-    const auto found = std::find(left.begin(), left.end(), item);
+    const auto found = std::ranges::find(left, item);
     if (found == left.end()) return std::nullopt;
     rank += (found - left.begin()) * Factorial(left.size() - 1);
     left.erase(found);
@@ -340,9 +331,8 @@ std::optional<int64_t> PlaceAmong(const T& value, const std::vector<T>& values,
 
 Result<int64_t> Range::CodeOf(const Value& value) const {
   if (TypeOf(value) != data_->type) {
-    return Invalid(absl::StrCat(mdh::ToText(value), " is of type ",
-                                std::string(Name(TypeOf(value))), ", but values are of type ",
-                                std::string(Name(data_->type))));
+    return InvalidArgument(mdh::ToText(value), " is of type ", std::string(Name(TypeOf(value))),
+                           ", but values are of type ", std::string(Name(data_->type)));
   }
   const auto member = [this](int64_t code) {
     return PositionOf(code).has_value() ? std::optional<int64_t>(code) : std::nullopt;
@@ -360,7 +350,7 @@ Result<int64_t> Range::CodeOf(const Value& value) const {
           }},
       value);
   if (!code.has_value()) {
-    return Invalid(absl::StrCat(mdh::ToText(value), " is not in the range ", ToText()));
+    return InvalidArgument(mdh::ToText(value), " is not in the range ", ToText());
   }
   return *code;
 }
@@ -370,8 +360,6 @@ bool Range::is_increasing() const { return data_->positions.empty(); }
 int64_t Range::step() const { return data_->is_interval ? data_->step : 0; }
 
 int64_t Range::smallest_code() const { return data_->smallest; }
-
-int64_t Range::largest_code() const { return data_->largest; }
 
 const std::vector<std::string>& Range::items() const {
   static const std::vector<std::string> kNone;

@@ -51,9 +51,8 @@ class Range {
   Result<int64_t> CodeOf(const Value& value) const;
   // Whether codes grow with positions; then [CodeAt(0), CodeAt(size() - 1)] bounds them.
   bool is_increasing() const;
-  // Smallest and largest code, whatever the order.
+  // Whatever the order.
   int64_t smallest_code() const;
-  int64_t largest_code() const;
   // Distance between neighbouring codes of an interval, 0 of any other range.
   int64_t step() const;
   // Items of a permutation in their given order; empty for other types.

@@ -31,8 +31,8 @@ void ChildState::Enter(const LevelPlan& level, const Cut& before, const Cut& aft
     if (level.gate_sources[bit].operation >= 0) own_gates_.push_back(static_cast<int>(bit));
     if (from < 0) continue;
     const int up = static_cast<int>(bit) - from;
-    const auto same = std::find_if(passed_gates_.begin(), passed_gates_.end(),
-                                   [up](const Shift& shift) { return shift.up == up; });
+    const auto same =
+        std::ranges::find_if(passed_gates_, [up](const Shift& shift) { return shift.up == up; });
     Shift& shift = same == passed_gates_.end() ? passed_gates_.emplace_back(Shift{up, 0}) : *same;
     shift.mask |= uint64_t{1} << from;
   }

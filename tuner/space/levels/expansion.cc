@@ -38,8 +38,7 @@ void Expander::Enter(int number, const LevelPlan& level, const Cut& before, cons
     call.codes.resize(operation.operands.size());
     for (size_t i = 0; i < operation.operands.size(); ++i) {
       const auto& leaves = level.leaves;
-      const bool is_own =
-          std::find(leaves.begin(), leaves.end(), operation.operands[i]) != leaves.end();
+      const bool is_own = std::ranges::find(leaves, operation.operands[i]) != leaves.end();
       if (is_own) call.own.push_back(i);
     }
   }
@@ -70,9 +69,9 @@ void Expander::NoteUndefined(const LevelRoot& root, uint8_t can, uint32_t positi
   if ((can & kCanOverflow) != 0) {
     if (root.is_complete && overflow_.constraint < 0) overflow_ = incident;
   } else if ((can & kCanDivideByZero) != 0) {
-    const bool is_known =
-        std::any_of(divisions_by_zero_.begin(), divisions_by_zero_.end(),
-                    [&](const Incident& known) { return known.constraint == incident.constraint; });
+    const bool is_known = std::ranges::any_of(divisions_by_zero_, [&](const Incident& known) {
+      return known.constraint == incident.constraint;
+    });
     if (!is_known) divisions_by_zero_.push_back(incident);
   }
 }

@@ -59,7 +59,7 @@ class ComponentOrder {
     seen_.resize(of_operations.size());
     for (size_t number = 0; number < of_operations.size(); ++number) {
       if (!of_operations[number].empty() &&
-          std::binary_search(component.begin(), component.end(), of_operations[number][0])) {
+          std::ranges::binary_search(component, of_operations[number][0])) {
         operations_.push_back(static_cast<int>(number));
       }
     }
@@ -143,8 +143,8 @@ class ComponentOrder {
   double LogStates() {
     for (int number : operations_) {
       const Parameters& parameters = of_operations_[number];
-      known_[number] = std::all_of(parameters.begin(), parameters.end(),
-                                   [this](int parameter) { return is_chosen_[parameter]; });
+      known_[number] =
+          std::ranges::all_of(parameters, [this](int parameter) { return is_chosen_[parameter]; });
       seen_[number] = false;
     }
     double sum = 0;

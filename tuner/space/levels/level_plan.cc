@@ -55,7 +55,7 @@ class Planner {
       for (int parameter : parameters_[number]) {
         levels_[number].push_back(level_of_parameter[parameter]);
       }
-      std::sort(levels_[number].begin(), levels_[number].end());
+      std::ranges::sort(levels_[number]);
     }
     is_used_ = UsedOperations(plan_.graph, roots_);
     is_root_.resize(size());
@@ -69,7 +69,7 @@ class Planner {
     return !IsKnown(number, cut) && levels_[number].front() < cut;
   }
   bool DependsOn(int number, int level) const {
-    return std::binary_search(levels_[number].begin(), levels_[number].end(), level);
+    return std::ranges::binary_search(levels_[number], level);
   }
 
   int GateOf(const Cut& cut, int operation) const {
@@ -102,8 +102,7 @@ class Planner {
       }
     }
     // From the roots downwards, so that what is above is decided first.
-    std::sort(cut.gates.begin(), cut.gates.end(),
-              [](const Gate& a, const Gate& b) { return a.operation > b.operation; });
+    std::ranges::sort(cut.gates, std::ranges::greater{}, &Gate::operation);
   }
 
   void PlanCut(int number) {
@@ -125,7 +124,7 @@ class Planner {
         for (int operand : OperationOf(operation).operands) AddPath(below, paths[operand]);
       }
     }
-    std::reverse(cut.slots.begin(), cut.slots.end());
+    std::ranges::reverse(cut.slots);
   }
 
   uint64_t GateBit(int cut, int operation) const {
@@ -219,11 +218,10 @@ class Planner {
       level.roots.push_back(std::move(planned));
     }
     // Complete conditions first: they cost least and decide most.
-    std::stable_sort(level.roots.begin(), level.roots.end(),
-                     [](const LevelRoot& a, const LevelRoot& b) {
-                       return std::make_pair(!a.is_complete, a.steps.size()) <
-                              std::make_pair(!b.is_complete, b.steps.size());
-                     });
+    std::ranges::stable_sort(level.roots, [](const LevelRoot& a, const LevelRoot& b) {
+      return std::make_pair(!a.is_complete, a.steps.size()) <
+             std::make_pair(!b.is_complete, b.steps.size());
+    });
     ShareSteps(level.roots);
     FindLeaves(number);
     FindSources(number);
@@ -258,9 +256,8 @@ class Planner {
 
   void FindDecidingWords(int number) {
     LevelPlan& level = plan_.levels[number];
-    level.is_uniform = !level.keeps_parameter &&
-                       std::all_of(level.roots.begin(), level.roots.end(),
-                                   [](const LevelRoot& root) { return root.is_complete; });
+    level.is_uniform =
+        !level.keeps_parameter && std::ranges::all_of(level.roots, &LevelRoot::is_complete);
     if (!level.is_uniform || level.roots.empty()) return;
     std::vector<RootCondition> roots;
     for (const LevelRoot& root : level.roots) roots.push_back({root.operation, root.constraint});
@@ -336,9 +333,7 @@ class Planner {
 
   int WordOf(const Cut& cut, int operation) const {
     for (size_t slot = 0; slot < cut.slots.size(); ++slot) {
-      if (cut.slots[slot].operation == operation) {
-        return cut.gate_words() + static_cast<int>(slot);
-      }
+      if (cut.slots[slot].operation == operation) return cut.gate_words() + static_cast<int>(slot);
     }
     return -1;
   }

@@ -7,8 +7,8 @@
 // conditions only are forgotten. Prefixes with equal states have the same completions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "tuner/space/constraints/factors.h"
@@ -28,10 +28,7 @@ using GatePaths = std::vector<uint64_t>;
 
 // Whether something on these paths is needed while those gates are decided.
 inline bool IsNeeded(const GatePaths& paths, uint64_t decided) {
-  for (uint64_t path : paths) {
-    if ((path & decided) == 0) return true;
-  }
-  return false;
+  return std::ranges::any_of(paths, [&](uint64_t path) { return (path & decided) == 0; });
 }
 
 // A condition that is partly known at a cut and may be decided. Its number is its bit.

@@ -41,7 +41,7 @@ LevelTables::Word LevelTables::GatesOf(int word, uint64_t mask, const std::vecto
   Word gates{.word = word, .stride = 0};
   std::vector<uint64_t> known;
   for (const uint64_t value : values) {
-    const auto kind = std::find(known.begin(), known.end(), value & mask);
+    const auto kind = std::ranges::find(known, value & mask);
     gates.kinds.push_back(static_cast<uint32_t>(kind - known.begin()));
     if (kind == known.end()) known.push_back(value & mask);
   }
@@ -147,9 +147,7 @@ bool LevelTables::EvaluateAt(const TablePlan& plan, uint64_t* outcome, bool& is_
     *outcome++ = decided;
     *outcome++ = are_true;
   }
-  for (const int slot : plan.slots) {
-    *outcome++ = evaluator.WordOf(after_->slots[slot].operation);
-  }
+  for (const int slot : plan.slots) *outcome++ = evaluator.WordOf(after_->slots[slot].operation);
   return can_hold;
 }
 

@@ -39,7 +39,7 @@ class TablePlanner {
       if (operation >= 0) TableWith(operation).gate_bits.push_back(static_cast<int>(bit));
     }
     // Those that rule out most for the least work first; those without conditions last.
-    std::stable_sort(tables_.begin(), tables_.end(), [](const TablePlan& a, const TablePlan& b) {
+    std::ranges::stable_sort(tables_, [](const TablePlan& a, const TablePlan& b) {
       return std::make_pair(a.roots.empty(), a.steps.size()) <
              std::make_pair(b.roots.empty(), b.steps.size());
     });
@@ -52,8 +52,7 @@ class TablePlanner {
     for (const PositionRun& run : level_.domain) {
       positions = std::min(positions + (run.last - run.first) + 1, kMaxTablePositions + 1);
     }
-    const bool is_opaque = std::any_of(level_.roots.begin(), level_.roots.end(),
-                                       [](const LevelRoot& root) { return root.is_predicate; });
+    const bool is_opaque = std::ranges::any_of(level_.roots, &LevelRoot::is_predicate);
     return positions <= kMaxTablePositions && !is_opaque && !level_.roots.empty() &&
            !level_.has_deciding_words && before_.words() > 1;
   }
@@ -77,12 +76,12 @@ class TablePlanner {
         AddWord(operand, wanted);
       }
     }
-    std::sort(wanted.words.begin(), wanted.words.end());
+    std::ranges::sort(wanted.words);
     wanted.words.erase(std::unique(wanted.words.begin(), wanted.words.end()), wanted.words.end());
     const auto is_part = [](const std::vector<int>& a, const std::vector<int>& b) {
       return std::includes(b.begin(), b.end(), a.begin(), a.end());
     };
-    const auto other = std::find_if(tables_.begin(), tables_.end(), [&](const TablePlan& table) {
+    const auto other = std::ranges::find_if(tables_, [&](const TablePlan& table) {
       return is_part(wanted.words, table.words) || is_part(table.words, wanted.words);
     });
     if (other == tables_.end()) return tables_.emplace_back(std::move(wanted));
@@ -95,9 +94,8 @@ class TablePlanner {
 
   static void AddSteps(const std::vector<Step>& more, std::vector<Step>& steps) {
     for (const Step& step : more) {
-      const bool is_there = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
-        return other.operation == step.operation;
-      });
+      const bool is_there = std::ranges::any_of(
+          steps, [&](const Step& other) { return other.operation == step.operation; });
       if (!is_there) steps.push_back(step);
     }
   }

@@ -225,7 +225,7 @@ ConstraintSolver::Answer ConstraintSolver::Find(const std::vector<int>& groups,
   std::vector<int> rules;
   for (int n = 0; n < std::ssize(system_.rules); ++n) {
     const int group = system_.rules[n].group;
-    if (group < 0 || std::find(groups.begin(), groups.end(), group) == groups.end()) continue;
+    if (group < 0 || std::ranges::find(groups, group) == groups.end()) continue;
     state.is_settled[n] = 0;
     rules.push_back(n);
   }

@@ -11,7 +11,6 @@
 #include <random>
 #include <vector>
 
-#include "core/base/status.h"
 #include "tuner/space/formula/formula.h"
 #include "tuner/space/formula/range.h"
 #include "tuner/space/solver/rules.h"

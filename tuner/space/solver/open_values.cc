@@ -94,7 +94,7 @@ void OpenValues::AddWhy(int parameter, absl::Span<const uint64_t> reasons) {
 }
 
 void OpenValues::SetWhy(int parameter, absl::Span<const uint64_t> reasons) {
-  std::copy(reasons.begin(), reasons.end(), why_.begin() + parameter * reason_words_);
+  std::ranges::copy(reasons, why_.begin() + parameter * reason_words_);
 }
 
 }  // namespace mdh

@@ -93,7 +93,7 @@ Rule RuleOf(const RuleSystem& system, const Below& below, int operation, int gro
     for (const int operand : operations[n].operands) {
       uses[n].insert(uses[n].end(), uses[operand].begin(), uses[operand].end());
     }
-    std::sort(uses[n].begin(), uses[n].end());
+    std::ranges::sort(uses[n]);
     uses[n].erase(std::unique(uses[n].begin(), uses[n].end()), uses[n].end());
     for (const size_t place : uses[n]) rule.uses[place].steps.push_back(n);
     if (system.term_of_operation[n] < 0) continue;
@@ -102,9 +102,8 @@ Rule RuleOf(const RuleSystem& system, const Below& below, int operation, int gro
   }
   const std::vector<int> direct = DirectLeaves(system, operation);
   for (Rule::Use& use : rule.uses) {
-    use.is_direct = std::any_of(use.leaves.begin(), use.leaves.end(), [&](int leaf) {
-      return std::find(direct.begin(), direct.end(), leaf) != direct.end();
-    });
+    use.is_direct = std::ranges::any_of(
+        use.leaves, [&](int leaf) { return std::ranges::find(direct, leaf) != direct.end(); });
   }
   return rule;
 }

@@ -171,7 +171,8 @@ class Store {
 
   // Called after every change of a record, in the order of the changes, with the record as it is,
   // or was before it was removed; before the call that made the change returns. Of changes of
-  // others to a record that is gone by then only its removal is told. It must not call the store.
+  // others to a record that is gone by then only its removal is told. If ForEachRecord was called
+  // for some devices before, it need not be told of records of others. It must not call the store.
   // Set before the first change.
   using OnChange = std::function<void(v1::KernelChangeKind, const v1::TuningRecord&)>;
   virtual void SetListener(OnChange on_change) = 0;

@@ -10,6 +10,8 @@
 
 #include "server/store/postgres/change_follower.h"
 #include "server/store/postgres/kept_kernels.h"
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/store/postgres/postgres_pool.h"
 #include "server/store/postgres/postgres_results.h"
 #include "server/store/postgres/postgres_store.h"
@@ -125,7 +127,10 @@ class PostgresStore : public Store {
   PostgresPool pool_;
   std::string incarnation_;
   std::atomic<int64_t> writes_ = 0;
-  std::atomic<int64_t> noted_ = -1;  // the latest change when all records were read; -1: never
+  std::atomic<int64_t> written_ = 0;  // the latest change of this process
+  std::atomic<int64_t> noted_ = -1;   // the latest change when all records were read; -1: never
+  absl::Mutex served_mutex_;
+  Fingerprints served_ ABSL_GUARDED_BY(served_mutex_);  // of ForEachRecord
   std::unique_ptr<ChangeFollower> follower_;
 };
 

@@ -130,6 +130,10 @@ Status PostgresStore::ForEachRecord(const Fingerprints& devices, const TakeRecor
   if (damaged.empty()) return absl::OkStatus();
   if (!CheckWritable().ok()) {
     for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
+  {
+    absl::MutexLock lock(&served_mutex_);
+    served_ = devices;
+  }
     return absl::OkStatus();
   }
   return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
@@ -191,7 +195,12 @@ Result<v1::TuningRecord> PostgresStore::SetCertificate(std::string_view id,
 
 void PostgresStore::SetListener(OnChange on_change) {
   const int64_t noted = noted_;
-  follower_->Listen(std::move(on_change), noted < 0 ? LatestChange() : noted);
+  Fingerprints devices;
+  {
+    absl::MutexLock lock(&served_mutex_);
+    devices = served_;
+  }
+  follower_->Listen(std::move(on_change), noted < 0 ? LatestChange() : noted, std::move(devices));
 }
 
 Result<std::vector<v1::KernelChange>> PostgresStore::ChangesAfter(int64_t after, int limit) {

@@ -66,6 +66,7 @@ enum class JobWish { kNone = 0, kCancel = 1, kPause = 2, kResume = 3 };
 struct HeldJob {
   JobClaim claim;
   JobWish wish = JobWish::kNone;
+  std::string more = "";  // as Store::WishMoreOfJob has it, serialised; empty: nothing
 };
 struct ClaimedJob : HeldJob {
   v1::TuningJob job;
@@ -229,6 +230,16 @@ class Store {
   // what they want of its jobs, and when that may have been missed; by a store that others share.
   // It must not call the store. It is not called any more when the next call of this returns.
   virtual void SetOnWish(const std::string& /*owner*/, std::function<void()> /*on_wish*/) {}
+  // Tells the owner of a job that more is wanted of it, beside what WishOfJob said: of `options`
+  // the limits that it is to have at least, if there are any, and in `awaited_jobs` those that it
+  // is to await, too. What is wanted is what `change` makes of what was wanted before, which is
+  // empty if there was nothing; it may be called more than once and must not call the store. Gives
+  // the job as it is. Errors: NotFound; FailedPrecondition if it has ended.
+  using ChangeOfMore = std::function<v1::TuningJob(const v1::TuningJob& wanted)>;
+  virtual Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) = 0;
+  // The owner has done what `more` says, which is not wanted any more unless something else is by
+  // now.
+  virtual Status HeardMore(const JobClaim& claim, std::string_view more) = 0;
 
   // The same for jobs that nobody has: `on_new_jobs` is called soon after there are some more. It
   // is a hint, which may come for nothing; who works on jobs looks for them from time to time, too.

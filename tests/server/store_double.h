@@ -164,6 +164,14 @@ class StoreDouble final : public Store {
                                        const ChangeOfPeaks& change) override {
     MDH_RETURN_IF_ERROR(Write());
     return store_.ChangePeaks(fingerprint, change);
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.WishMoreOfJob(number, change);
+  }
+  Status HeardMore(const JobClaim& claim, std::string_view more) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.HeardMore(claim, more);
+  }
   }
   Status AnnounceNode(const v1::Node& node, absl::Duration lease) override {
     MDH_RETURN_IF_ERROR(Write());

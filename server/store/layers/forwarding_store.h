@@ -90,6 +90,12 @@ class ForwardingStore : public Store {
     return store_->WishOfJob(number, wish);
   }
   Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override {
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override {
+    return store_->WishMoreOfJob(number, change);
+  }
+  Status HeardMore(const JobClaim& claim, std::string_view more) override {
+    return store_->HeardMore(claim, more);
+  }
     return store_->PutTrials(claim, trials);
   }
   Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override {

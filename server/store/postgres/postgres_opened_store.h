@@ -87,6 +87,8 @@ class PostgresStore : public Store {
   }
   void SetOnNewJobs(std::function<void()> on_new_jobs) override {
     follower_->ListenForNewJobs(std::move(on_new_jobs));
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override;
+  Status HeardMore(const JobClaim& claim, std::string_view more) override;
   }
   Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override;
   Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,

@@ -292,6 +292,18 @@ Result<v1::TuningJob> PostgresStore::WishOfJob(int64_t number, JobWish wish) {
 Status PostgresStore::PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) {
   return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
     return postgres::PutTrials(connection, claim, trials);
+Result<v1::TuningJob> PostgresStore::WishMoreOfJob(int64_t number, const ChangeOfMore& change) {
+  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
+    return postgres::WishMoreOfJob(connection, number, change);
+  });
+}
+
+Status PostgresStore::HeardMore(const JobClaim& claim, std::string_view more) {
+  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
+    return postgres::HeardMore(connection, claim, more);
+  });
+}
+
   });
 }
 

@@ -14,6 +14,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
 #include "server/records/timestamp.h"
+#include "server/store/change_cursor.h"
 
 namespace mdh {
 namespace {
@@ -234,7 +235,10 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
                                                    : "goes on from ",
                                    ToText(effort)));
   }
-  if (is_done) job.set_record(known->name());
+  if (is_done) {
+    job.set_record(known->name());
+    job.set_min_cursor(SharedCursor(store_));
+  }
   if (is_done || (is_known && !request.force)) {
     progress.set_best_time_ns(known->time_ns());
     progress.set_best_parameters(known->parameters());

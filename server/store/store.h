@@ -182,6 +182,10 @@ class Store {
   virtual std::string incarnation() = 0;
   // Number of the latest change; 0 before the first.
   virtual int64_t LatestChange() = 0;
+  // Where several daemons share the store: the number of a change up to which everything is known
+  // that this process has written, and that its listener knows; nullopt: no other one can have it
+  // open.
+  virtual std::optional<int64_t> SharedChange() { return std::nullopt; }
   // Up to `limit` changes with larger numbers; numbers have no gaps. Errors: OutOfRange if some of
   // them are forgotten, or if `after` is larger than the latest. A store that others change waits
   // up to a second for a change that it has not seen, before it says that.
@@ -226,10 +230,6 @@ class Store {
   // that when it renews its lease. Gives the job as it is. Errors: NotFound; FailedPrecondition if
   // it has ended, or is to be cancelled and `wish` is something else.
   virtual Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) = 0;
-  // From now on `on_wish` is called, from another thread, soon after others have told that owner
-  // what they want of its jobs, and when that may have been missed; by a store that others share.
-  // It must not call the store. It is not called any more when the next call of this returns.
-  virtual void SetOnWish(const std::string& /*owner*/, std::function<void()> /*on_wish*/) {}
   // Tells the owner of a job that more is wanted of it, beside what WishOfJob said: of `options`
   // the limits that it is to have at least, if there are any, and in `awaited_jobs` those that it
   // is to await, too. What is wanted is what `change` makes of what was wanted before, which is
@@ -240,6 +240,10 @@ class Store {
   // The owner has done what `more` says, which is not wanted any more unless something else is by
   // now.
   virtual Status HeardMore(const JobClaim& claim, std::string_view more) = 0;
+  // From now on `on_wish` is called, from another thread, soon after others have told that owner
+  // what they want of its jobs, and when that may have been missed; by a store that others share.
+  // It must not call the store. It is not called any more when the next call of this returns.
+  virtual void SetOnWish(const std::string& /*owner*/, std::function<void()> /*on_wish*/) {}
 
   // The same for jobs that nobody has: `on_new_jobs` is called soon after there are some more. It
   // is a hint, which may come for nothing; who works on jobs looks for them from time to time, too.

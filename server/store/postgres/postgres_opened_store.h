@@ -1,17 +1,19 @@
 // The store over a PostgreSQL database that is open.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "server/store/postgres/change_follower.h"
-#include "server/store/postgres/kept_kernels.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/store/postgres/change_follower.h"
+#include "server/store/postgres/kept_kernels.h"
 #include "server/store/postgres/postgres_pool.h"
 #include "server/store/postgres/postgres_results.h"
 #include "server/store/postgres/postgres_store.h"
@@ -64,6 +66,9 @@ class PostgresStore : public Store {
   bool WaitForChange(int64_t after, absl::Duration timeout) override;
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override;
   int64_t LatestChange() override { return follower_->latest(); }
+  std::optional<int64_t> SharedChange() override {
+    return std::max<int64_t>(written_, LatestChange());
+  }
   absl::Duration age() const override { return follower_->age(); }
 
   // ---- What writes ----
@@ -82,13 +87,13 @@ class PostgresStore : public Store {
   Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease,
                                 std::string_view twin_id) override;
   Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override;
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override;
+  Status HeardMore(const JobClaim& claim, std::string_view more) override;
   void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
     follower_->ListenForWishes(owner, std::move(on_wish));
   }
   void SetOnNewJobs(std::function<void()> on_new_jobs) override {
     follower_->ListenForNewJobs(std::move(on_new_jobs));
-  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override;
-  Status HeardMore(const JobClaim& claim, std::string_view more) override;
   }
   Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override;
   Result<std::vector<ClaimedJob>> ClaimJobs(const JobLease& lease,

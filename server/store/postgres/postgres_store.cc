@@ -78,6 +78,9 @@ std::string PostgresStore::Problem() const {
 }
 
 void PostgresStore::AwaitListener(int64_t change) {
+  for (int64_t before = written_; before < change;) {
+    if (written_.compare_exchange_weak(before, change)) break;
+  }
   if (change == 0 || !follower_->problem().ok()) return;
   if (!follower_->Await(change, kMostWaitForListener)) {
     spdlog::warn("change {} is stored and not seen yet", change);
@@ -127,13 +130,13 @@ Status PostgresStore::ForEachRecord(const Fingerprints& devices, const TakeRecor
   MDH_RETURN_IF_ERROR(copied.status());
   const std::vector<std::string> damaged = *std::move(copied);
   noted_ = latest;
-  if (damaged.empty()) return absl::OkStatus();
-  if (!CheckWritable().ok()) {
-    for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
   {
     absl::MutexLock lock(&served_mutex_);
     served_ = devices;
   }
+  if (damaged.empty()) return absl::OkStatus();
+  if (!CheckWritable().ok()) {
+    for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
     return absl::OkStatus();
   }
   return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
@@ -289,9 +292,6 @@ Result<v1::TuningJob> PostgresStore::WishOfJob(int64_t number, JobWish wish) {
   });
 }
 
-Status PostgresStore::PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) {
-  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
-    return postgres::PutTrials(connection, claim, trials);
 Result<v1::TuningJob> PostgresStore::WishMoreOfJob(int64_t number, const ChangeOfMore& change) {
   return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
     return postgres::WishMoreOfJob(connection, number, change);
@@ -304,6 +304,9 @@ Status PostgresStore::HeardMore(const JobClaim& claim, std::string_view more) {
   });
 }
 
+Status PostgresStore::PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) {
+  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
+    return postgres::PutTrials(connection, claim, trials);
   });
 }
 

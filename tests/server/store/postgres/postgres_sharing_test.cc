@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/change_cursor.h"
 #include "tests/server/eventually.h"
 #include "tests/server/store/postgres_test.h"
 
@@ -138,6 +139,18 @@ TEST_F(PostgresSharingTest, AListenerForSomeDevicesIsToldOfTheirRecordsOnly) {
       " AND datname = current_database()");
   EXPECT_TRUE(Eventually([&] { return other_->SetPinning("c", Pinning::kNotPinned).ok(); }));
   EXPECT_TRUE(Eventually([&] { return heard.all().back() == "4records/c=100"; }));
+}
+
+// What one has written another one knows of when it has waited for that.
+TEST_F(PostgresSharingTest, WhatOneHasWrittenIsSeenWhereItIsAskedFor) {
+  EXPECT_EQ(one_->SharedChange(), 0);
+  for (int n = 1; n <= 20; ++n) {
+    ASSERT_TRUE(Put(*one_, absl::StrCat(n), 100).ok());
+    EXPECT_EQ(one_->SharedChange(), n);
+    EXPECT_EQ(SharedCursor(*one_), absl::StrCat(other_->incarnation(), ".", n));
+    EXPECT_TRUE(other_->WaitForChange(n - 1, absl::Seconds(5)));
+    EXPECT_EQ(other_->SharedChange(), n);
+  }
 }
 
 TEST_F(PostgresSharingTest, ARecordIsVisibleElsewhereInMilliseconds) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/channel.h"
+#include "client/read_cursor.h"
 #include "client/wait_for_job.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/pipeline_canonical.h"
@@ -62,10 +63,56 @@ Request RequestFor(const ComputationView& computation, const v1::DeviceSelection
   return request;
 }
 
+// What a lookup of a batch failed with.
+Status ErrorOfLookup(const v1::BatchLookupResult& result) {
+  google::rpc::Status error;  // the same fields by number
+  error.ParseFromString(result.error().SerializeAsString());
+  return FromRpcStatus(error);
+}
+
 }  // namespace
 
 class Client::Services : public ServiceStubs<Kernels, Tuning, Devices, Studies, Candidates> {
+ public:
   using ServiceStubs::ServiceStubs;
+
+  // What was heard of; thread-safe.
+  ReadCursor& cursor() const { return cursor_; }
+  // Calls a method whose answer is to be as new as what was heard of; one that cannot be is better
+  // than none.
+  template <typename Request, typename Response>
+  Result<Response> Read(grpc::Status (Kernels::*method)(grpc::ClientContext*, const Request&,
+                                                        Response*),
+                        Request request) const {
+    const std::string cursor = cursor_.Get();
+    SetCursor(request, cursor);
+    Result<Response> response = Call(method, request);
+    if (cursor.empty() || !IsRefused(response)) return response;
+    cursor_.Forget(cursor);
+    SetCursor(request, "");
+    return Call(method, request);
+  }
+
+ private:
+  template <typename Request>
+  static void SetCursor(Request& request, const std::string& cursor) {
+    request.set_min_cursor(cursor);
+  }
+  static void SetCursor(v1::BatchLookupKernelsRequest& batch, const std::string& cursor) {
+    for (v1::LookupKernelRequest& request : *batch.mutable_requests()) SetCursor(request, cursor);
+  }
+  template <typename Response>
+  static bool IsRefused(const Result<Response>& response) {
+    return ReadCursor::IsReason(response.status());
+  }
+  static bool IsRefused(const Result<v1::BatchLookupKernelsResponse>& batch) {
+    if (!batch.ok()) return ReadCursor::IsReason(batch.status());
+    return std::any_of(batch->results().begin(), batch->results().end(), [](const auto& result) {
+      return result.has_error() && ReadCursor::IsReason(ErrorOfLookup(result));
+    });
+  }
+
+  mutable ReadCursor cursor_;
 };
 
 Client::Client(std::unique_ptr<const Services> services) : services_(std::move(services)) {}
@@ -81,6 +128,8 @@ Result<std::unique_ptr<Client>> Client::Connect(const std::string& target,
       v1::CandidateService::NewStub(channel), options.call_limit_ns)));
 }
 
+void Client::MustHaveSeen(const std::string& min_cursor) { services_->cursor().Note(min_cursor); }
+
 Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
                                                 v1::MatchKind weakest_match,
                                                 const v1::DeviceSelection& device) {
@@ -88,7 +137,7 @@ Result<v1::LookupKernelResponse> Client::Lookup(const v1::KernelKey& key,
   *request.mutable_key() = key;
   request.set_weakest_match(weakest_match);
   if (IsGiven(device)) *request.mutable_device() = device;
-  return services_->Call(&Kernels::LookupKernel, request);
+  return services_->Read(&Kernels::LookupKernel, request);
 }
 
 Result<v1::LookupKernelResponse> Client::LookupScheduled(const ComputationView& computation,
@@ -99,7 +148,7 @@ Result<v1::LookupKernelResponse> Client::LookupScheduled(const ComputationView& 
   auto request = RequestFor<v1::LookupKernelRequest>(computation, device, numerics_policy);
   request.set_weakest_match(weakest_match);
   request.set_schedule(schedule);
-  return services_->Call(&Kernels::LookupKernel, request);
+  return services_->Read(&Kernels::LookupKernel, request);
 }
 
 Result<v1::LookupKernelResponse> Client::Lookup(const Pipeline& pipeline,
@@ -108,7 +157,7 @@ Result<v1::LookupKernelResponse> Client::Lookup(const Pipeline& pipeline,
                                                 v1::NumericsPolicy numerics_policy) {
   auto request = RequestFor<v1::LookupKernelRequest>(pipeline, device, numerics_policy);
   request.set_weakest_match(weakest_match);
-  return services_->Call(&Kernels::LookupKernel, request);
+  return services_->Read(&Kernels::LookupKernel, request);
 }
 
 Result<v1::LookupKernelResponse> Client::LookupAndTune(const ComputationView& computation,
@@ -117,7 +166,7 @@ Result<v1::LookupKernelResponse> Client::LookupAndTune(const ComputationView& co
                                                        v1::NumericsPolicy numerics_policy) {
   auto request = RequestFor<v1::LookupKernelRequest>(computation, device, numerics_policy);
   *request.mutable_tune_in_background() = TuningToProto(tuning);
-  return services_->Call(&Kernels::LookupKernel, request);
+  return services_->Read(&Kernels::LookupKernel, request);
 }
 
 Result<std::vector<Result<v1::LookupKernelResponse>>> Client::BatchLookup(
@@ -129,16 +178,14 @@ Result<std::vector<Result<v1::LookupKernelResponse>>> Client::BatchLookup(
     one->set_weakest_match(weakest_match);
   }
   MDH_ASSIGN_OR_RETURN(v1::BatchLookupKernelsResponse response,
-                       services_->Call(&Kernels::BatchLookupKernels, request));
+                       services_->Read(&Kernels::BatchLookupKernels, request));
   std::vector<Result<v1::LookupKernelResponse>> results;
   for (v1::BatchLookupResult& result : *response.mutable_results()) {
     if (result.has_response()) {
       results.emplace_back(std::move(*result.mutable_response()));
       continue;
     }
-    google::rpc::Status error;  // the same fields by number
-    error.ParseFromString(result.error().SerializeAsString());
-    results.emplace_back(FromRpcStatus(error));
+    results.emplace_back(ErrorOfLookup(result));
   }
   return results;
 }
@@ -152,7 +199,10 @@ Status Client::WatchKernels(const std::string& cursor, const OnKernelChanges& on
   const auto reader = services_->stub<Kernels>().WatchKernels(&context, request);
   v1::WatchKernelsResponse response;
   bool wants_more = true;
-  while (wants_more && reader->Read(&response)) wants_more = on_changes(response);
+  while (wants_more && reader->Read(&response)) {
+    services_->cursor().Note(response.min_cursor());
+    wants_more = on_changes(response);
+  }
   if (!wants_more) context.TryCancel();
   const Status end = FromGrpcStatus(reader->Finish());
   return wants_more ? end : absl::OkStatus();
@@ -160,7 +210,7 @@ Status Client::WatchKernels(const std::string& cursor, const OnKernelChanges& on
 
 Result<v1::Kernel> Client::GetKernel(const std::string& name) {
   const bool is_record = name.starts_with(kRecords);
-  return Part(services_->Call(&Kernels::GetKernel,
+  return Part(services_->Read(&Kernels::GetKernel,
                               Named<v1::GetKernelRequest>(
                                   is_record ? "kernels/" + name.substr(kRecords.size()) : name)),
               &v1::GetKernelResponse::mutable_kernel);
@@ -172,7 +222,7 @@ Result<v1::GetKernelResponse> Client::GetKernelAndTune(const ComputationView& co
                                                        v1::NumericsPolicy numerics_policy) {
   auto request = RequestFor<v1::GetKernelRequest>(computation, device, numerics_policy);
   *request.mutable_tune_in_background() = TuningToProto(tuning);
-  return services_->Call(&Kernels::GetKernel, request);
+  return services_->Read(&Kernels::GetKernel, request);
 }
 
 Result<v1::GetKernelResponse> Client::GetBestKernel(const ComputationView& computation,
@@ -183,7 +233,7 @@ Result<v1::GetKernelResponse> Client::GetBestKernel(const ComputationView& compu
   auto request = RequestFor<v1::GetKernelRequest>(computation, device, numerics_policy);
   request.set_weakest_match(weakest_match);
   request.set_schedule(schedule);
-  return services_->Call(&Kernels::GetKernel, request);
+  return services_->Read(&Kernels::GetKernel, request);
 }
 
 Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& computation,
@@ -209,7 +259,15 @@ Result<v1::CreateTuningJobResponse> Client::CreateJob(const ComputationView& com
   request.set_priority(options.priority);
   request.mutable_options()->set_max_device_time_ns(options.max_device_time_ns);
   request.set_validate_only(options.validate_only);
-  return services_->Call(&Tuning::CreateTuningJob, request);
+  Result<v1::CreateTuningJobResponse> created = services_->Call(&Tuning::CreateTuningJob, request);
+  if (!created.ok()) return created;
+  // Of jobs that have ended already.
+  services_->cursor().Note(created->job().min_cursor());
+  services_->cursor().Note(created->whole_job().job().min_cursor());
+  for (const v1::PipelineStepJob& step : created->step_jobs()) {
+    services_->cursor().Note(step.job().min_cursor());
+  }
+  return created;
 }
 
 Result<v1::CheckScheduleResponse> Client::CheckSchedule(const ComputationView& computation,
@@ -256,7 +314,10 @@ Status Client::Watch(const std::string& name, int64_t after_sequence, const OnPr
 }
 
 Result<v1::GetTuningJobResponse> Client::GetJob(const std::string& name) {
-  return services_->Call(&Tuning::GetTuningJob, Named<v1::GetTuningJobRequest>(name));
+  Result<v1::GetTuningJobResponse> found =
+      services_->Call(&Tuning::GetTuningJob, Named<v1::GetTuningJobRequest>(name));
+  if (found.ok()) services_->cursor().Note(found->job().min_cursor());
+  return found;
 }
 
 Result<v1::ListTuningJobsResponse> Client::ListJobs(int page_size, const std::string& page_token) {

@@ -71,6 +71,10 @@ struct BackgroundTuning {
 
 // Thread-safe. Errors of every call: what the daemon says, with its message; Unavailable if it
 // cannot be reached; DeadlineExceeded.
+//
+// Where several daemons share a database, lookups and kernels know of what ended jobs and watches
+// told this client before, whichever daemon answers: it waits up to a second for that. One that
+// cannot know it, because the database is away, answers with what it has.
 class Client {
  public:
   using OnProgress = std::function<void(const v1::TuningProgress&)>;
@@ -85,6 +89,10 @@ class Client {
   // keeps it, and saves its computation.
   static v1::KernelKey KeyOf(const ComputationView& computation,
                              v1::NumericsPolicy numerics_policy = v1::NUMERICS_POLICY_UNSPECIFIED);
+
+  // Lookups and kernels are to know of what a daemon gave this cursor for, from now on: that of
+  // another client's job (TuningJob.min_cursor) or of what was put (PutKernelResponse.min_cursor).
+  void MustHaveSeen(const std::string& min_cursor);
 
   // `device`: what the record is for, if the key does not say; not given: the daemon's CPU.
   // Errors: NotFound.

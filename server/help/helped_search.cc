@@ -121,6 +121,12 @@ Status HelpedSearch::Trade() {
       for (MeasuredTrial& trial : runner->TakeSettled()) settled_.push_back(std::move(trial));
     }
   }
+  // What the board was not told of before it was settled.
+  std::erase_if(offers_, [&](const OfferedTrial& offer) {
+    return std::any_of(settled_.begin(), settled_.end(), [&](const MeasuredTrial& trial) {
+      return trial.seat == offer.seat && trial.number == offer.number;
+    });
+  });
   MDH_ASSIGN_OR_RETURN(const TrialBoard::News news,
                        board_.Trade({options_.job.number, options_.job.epoch}, offers_, settled_));
   offers_.clear();

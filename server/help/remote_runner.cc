@@ -139,6 +139,18 @@ Result<Runner::Finished> RemoteRunner::Next() {
   return first;
 }
 
+bool RemoteRunner::TakeBack(int64_t number) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (submitted_.erase(number) == 0) return false;
+    std::erase_if(offers_, [&](const OfferedTrial& offer) { return offer.number == number; });
+    settled_.push_back({options_.helper.seat, number});
+    finished_.push_back({number, CancelledMeasurement()});
+  }
+  options_.on_change();
+  return true;
+}
+
 Result<MachinePeaks> RemoteRunner::Peaks() {
   return FailedPrecondition(options_.helper.name, " measures its peaks itself");
 }

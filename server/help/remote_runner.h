@@ -63,13 +63,14 @@ class RemoteRunner final : public Runner {
   Status Submit(int64_t number, const Kernel& kernel, const MeasureOptions& options) override
       ABSL_LOCKS_EXCLUDED(mutex_);
   Result<Finished> Next() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TakeBack(int64_t number) override ABSL_LOCKS_EXCLUDED(mutex_);
   Result<MachinePeaks> Peaks() override;
   Status Health() override ABSL_LOCKS_EXCLUDED(mutex_);
   void Interrupt() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   Status Gone() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Hands out what is submitted as cancelled.
+  // Hands what is submitted out as cancelled: what the helper says of it does not count any more.
   void CancelAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RemoteRunnerOptions options_;

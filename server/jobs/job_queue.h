@@ -59,6 +59,8 @@ struct JobQueueOptions {
   // before the last renewal that succeeded was asked for. Empty: they do not, since nobody else can
   // take the jobs.
   std::function<int64_t()> lease_clock = {};
+  // So long a request that wants more of a job of another daemon waits for that one to hear of it.
+  absl::Duration owner_patience = absl::Seconds(2);
   // Daemons of other machines use the store, too. Their jobs are taken over as soon as they are
   // given up; and jobs are for all devices of their fingerprint, as names are those of a machine.
   bool is_shared = false;
@@ -303,6 +305,27 @@ class JobQueue {
   // Whether a job of this daemon waits for the device, or could use it.
   bool IsWanted(const TuningDevice& device) const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Joining, in job_queue_join.cc.
+  // Lets a request have the job of an earlier one, whose limits are raised to those of the request.
+  Result<v1::CreateTuningJobResponse> Join(const CreateJob& request,
+                                           const std::shared_ptr<Job>& twin)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The response to a request whose job another daemon has inserted before. nullopt: it has changed
+  // since.
+  Result<std::optional<v1::CreateTuningJobResponse>> JoinStored(const CreateJob& request,
+                                                                int64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has a job allow what `more` wants of it (Store::WishMoreOfJob); expects AwaitWritten. Gives
+  // whether its limits were raised.
+  Result<bool> ExtendOwn(const std::shared_ptr<Job>& job, const v1::TuningJob& more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same for a job that is not in memory, as it was read: if nobody works on it; or its owner
+  // is told, and waited for, but not longer than a caller should wait. Gives the job as it is then.
+  Result<v1::TuningJob> ExtendStored(int64_t number, v1::TuningJob job, const v1::TuningJob& more)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does what others want more of a job.
+  void FulfilMore(const HeldJob& held) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Creating, in job_queue_create.cc.
   v1::TuningJob NewJob(const CreateJob& request) const;
   // The devices, if none are named. Errors: as of Create, if only other daemons have them.
@@ -316,21 +339,12 @@ class JobQueue {
                                                                  v1::TuningJob job)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Status CheckNotDraining() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Lets a request have the job of an earlier one, whose limits are raised to those of the request.
-  Result<v1::CreateTuningJobResponse> Join(const CreateJob& request,
-                                           const std::shared_ptr<Job>& twin)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fills in the state that the job begins with: queued, or succeeded if there is a record with as
   // much search behind it as is asked for; and in the response what there is. Errors: why it cannot
   // be queued.
   Status Begin(const CreateJob& request, v1::TuningJob& job,
                v1::CreateTuningJobResponse& response) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Status CheckQuota(const CreateJob& request) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // The response to a request whose job another daemon has inserted before. nullopt: it has changed
-  // since.
-  Result<std::optional<v1::CreateTuningJobResponse>> JoinStored(const CreateJob& request,
-                                                                int64_t number)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The claim of a new job. The lock is given up while it is written, and what must not be created
   // twice is not: those who ask for that wait. Errors: as Store::InsertJob.
   Result<InsertedJob> Insert(const CreateJob& request, const v1::TuningJob& job)

@@ -87,7 +87,7 @@ void JobQueue::ClaimNew() {
     MDH_ASSIGN_OR_RETURN(const std::vector<ClaimedJob> claimed, store_.ClaimJobs(Lease(), request));
     MDH_RETURN_IF_ERROR(TakeUp(claimed));
     for (const ClaimedJob& job : claimed) {
-      if (job.wish != JobWish::kNone) Fulfil(job);
+      Fulfil(job);
     }
     return absl::OkStatus();
   };
@@ -161,7 +161,7 @@ void JobQueue::RenewLeases() {
     spdlog::error("jobs of others: {}", std::string(more.message()));
   }
   for (const HeldJob& job : *held) {
-    if (job.wish != JobWish::kNone) Fulfil(job);
+    Fulfil(job);
   }
   ClaimNew();
 }
@@ -213,13 +213,15 @@ Status JobQueue::TakeUpMore(const std::vector<HeldJob>& held) {
     MDH_ASSIGN_OR_RETURN(const std::vector<ClaimedJob> claimed, store_.ClaimJobs(Lease(), request));
     MDH_RETURN_IF_ERROR(TakeUp(claimed));
     for (const ClaimedJob& job : claimed) {
-      if (job.wish != JobWish::kNone) Fulfil(job);
+      Fulfil(job);
     }
   }
   return absl::OkStatus();
 }
 
 void JobQueue::Fulfil(const HeldJob& held) {
+  if (!held.more.empty()) FulfilMore(held);
+  if (held.wish == JobWish::kNone) return;
   const int64_t number = held.claim.number;
   {
     absl::MutexLock lock(&mutex_);

@@ -14,6 +14,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
 #include "server/records/timestamp.h"
+#include "server/store/change_cursor.h"
 
 namespace mdh {
 namespace {
@@ -51,16 +52,6 @@ Status SourceHasTooMany(const std::string& source, int64_t own) {
       absl::StrCat("source '", source, "' has ", own, " jobs waiting, as many as one may have"));
   return WithRetry(WithQuota(WithReason(refused, "SOURCE_QUOTA"), absl::StrCat("source:", source)),
                    kRetryWhenFull);
-}
-
-// Those that a request awaits and an earlier one's job does not.
-std::vector<std::string> NewlyAwaited(const CreateJob& request, const v1::TuningJob& job) {
-  std::vector<std::string> names;
-  for (const std::string& name : request.awaited) {
-    const auto& known = job.awaited_jobs();
-    if (std::find(known.begin(), known.end(), name) == known.end()) names.push_back(name);
-  }
-  return names;
 }
 
 }  // namespace
@@ -203,65 +194,6 @@ Result<v1::CreateTuningJobResponse> JobQueue::Validate(const CreateJob& given) {
   return response;
 }
 
-Result<v1::CreateTuningJobResponse> JobQueue::Join(const CreateJob& request,
-                                                   const std::shared_ptr<Job>& twin) {
-  v1::CreateTuningJobResponse response;
-  response.set_joined(true);
-  const v1::TuningOptions before = twin->options();
-  const v1::TuningOptions extended = WithLimitsOf(before, request.options);
-  const std::vector<std::string> awaited = NewlyAwaited(request, twin->proto);
-  if (!awaited.empty()) {
-    MDH_RETURN_IF_ERROR(ChangeIfWritten(twin, [&](v1::TuningJob& job) {
-      for (const std::string& name : awaited) job.add_awaited_jobs(name);
-    }));
-    ++twin->extensions;  // one that runs is to run again
-    twin->awaits_others = options_.is_shared && !AwaitedElsewhere(*twin).empty();
-  }
-  if (request.takes_any_search || HaveSameLimits(before, extended)) {
-    response.set_note(
-        absl::StrCat("joined ", twin->proto.name(), ", which searches for ", LimitsText(before)));
-    *response.mutable_job() = twin->proto;
-    return response;
-  }
-  MDH_RETURN_IF_ERROR(ChangeIfWritten(twin, [&](v1::TuningJob& job) {
-    *job.mutable_options() = extended;
-    v1::TuningProgress& step = *job.mutable_progress();
-    step.set_remaining_ns(RemainingTime(extended, step.trials(), step.elapsed_ns()));
-  }));
-  ++twin->extensions;
-  *response.mutable_job() = twin->proto;
-  response.set_extended(true);
-  response.set_note(absl::StrCat("joined ", twin->proto.name(), " and extended it from ",
-                                 LimitsText(before), " to ", LimitsText(extended)));
-  spdlog::info("job={} extended to budget_ns={} max_trials={}", twin->number, extended.budget_ns(),
-               extended.max_trials());
-  return response;
-}
-
-Result<std::optional<v1::CreateTuningJobResponse>> JobQueue::JoinStored(const CreateJob& request,
-                                                                        int64_t number) {
-  if (const std::shared_ptr<Job> own = Find(number); own != nullptr && !own->is_finished) {
-    AwaitWritten(*own);
-    if (own->is_finished || own->is_lost) return std::nullopt;
-    return Join(request, own);
-  }
-  // If it is this daemon's its end is not on the disk yet.
-  const bool is_own = Find(number) != nullptr;
-  mutex_.Unlock();
-  const Status saved = is_own ? SaveUnsaved() : absl::OkStatus();
-  Result<v1::TuningJob> twin = store_.GetJob(number);
-  mutex_.Lock();
-  MDH_RETURN_IF_ERROR(saved);
-  MDH_RETURN_IF_ERROR(twin.status());
-  if (is_own || HasEnded(*twin)) return std::nullopt;
-  v1::CreateTuningJobResponse response;
-  response.set_joined(true);
-  response.set_note(absl::StrCat("joined ", twin->name(), " of another daemon, which searches for ",
-                                 LimitsText(twin->options())));
-  *response.mutable_job() = *std::move(twin);
-  return response;
-}
-
 std::shared_ptr<Job> JobQueue::FindTwin(const std::string& twin_id) const {
   const auto twin = by_key_.find(twin_id);
   if (twin == by_key_.end()) return nullptr;
@@ -303,7 +235,10 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
                                                    : "goes on from ",
                                    ToText(effort)));
   }
-  if (is_done) job.set_record(known->name());
+  if (is_done) {
+    job.set_record(known->name());
+    job.set_min_cursor(SharedCursor(store_));
+  }
   if (is_done || (is_known && !request.force)) {
     progress.set_best_time_ns(known->time_ns());
     progress.set_best_parameters(known->parameters());

@@ -37,7 +37,7 @@ Status JobQueue::TakeUpUnfinishedJobs(std::vector<HeldJob>& wished) {
   NoteLease(asked_ns);
   MDH_RETURN_IF_ERROR(TakeUp(own));
   for (const ClaimedJob& job : own) {
-    if (job.wish != JobWish::kNone) wished.push_back(job);
+    if (job.wish != JobWish::kNone || !job.more.empty()) wished.push_back(job);
   }
   absl::MutexLock lock(&mutex_);
   has_all_unfinished_ =

@@ -13,6 +13,7 @@
 #include "server/operate/log_context.h"
 #include "server/records/kernel_key.h"
 #include "server/records/timestamp.h"
+#include "server/store/change_cursor.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
@@ -242,10 +243,12 @@ void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRe
     return SetAside(job);
   }
   if (record.ok()) {
+    const std::string shared_cursor = SharedCursor(store_);
     ChangeAnyway(
         job, Ended(is_cancelled ? v1::TUNING_JOB_STATE_CANCELLED : v1::TUNING_JOB_STATE_SUCCEEDED,
                    absl::OkStatus(), [&](v1::TuningJob& proto) {
                      proto.set_record(record->name());
+                     proto.set_min_cursor(shared_cursor);
                      // The search ends with a measurement on new inputs, which is what counts.
                      proto.mutable_progress()->set_best_time_ns(record->time_ns());
                      proto.mutable_progress()->set_best_parameters(record->parameters());

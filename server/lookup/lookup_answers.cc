@@ -1,5 +1,7 @@
 #include "server/lookup/lookup_answers.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "mdh/v1/kernel.pb.h"
 #include "proto/error_details.h"
@@ -28,9 +30,22 @@ bool IsToBeTuned(const Result<SerializedReply>& found) {
 
 std::optional<Result<SerializedReply>> LookupAnswers::FindAtOnce(std::string_view request) {
   if (const std::optional<KeyLookup> lookup = KeyLookup::Parse(request)) {
+    MDH_RETURN_IF_ERROR(replica_.Check(lookup->min_cursor));
     return table_.Find(lookup->key, lookup->weakest);
   }
-  return seen_.Find(request, table_.version());
+  MDH_RETURN_IF_ERROR(replica_.Check(MinCursorOf(request)));
+  return seen_.Find(WithoutMinCursor(request), table_.version());
+}
+
+bool LookupAnswers::IsBehind(LookupMethod method, std::string_view request) const {
+  if (method == LookupMethod::kLookup) {
+    return absl::IsAborted(replica_.Hurry(MinCursorOf(request)));
+  }
+  const std::optional<std::vector<std::string_view>> requests = ParseBatch(request);
+  return requests.has_value() && requests->size() <= kMaxBatchLookups &&
+         std::any_of(requests->begin(), requests->end(), [&](std::string_view one) {
+           return absl::IsAborted(replica_.Hurry(MinCursorOf(one)));
+         });
 }
 
 LookupAnswers::Found LookupAnswers::Find(std::string_view request,
@@ -38,6 +53,9 @@ LookupAnswers::Found LookupAnswers::Find(std::string_view request,
   v1::LookupKernelRequest message;
   if (!message.ParseFromArray(request.data(), static_cast<int>(request.size()))) {
     return {absl::InvalidArgumentError("the request is no LookupKernelRequest")};
+  }
+  if (const Status state = replica_.Check(message.min_cursor()); !state.ok()) {
+    return {state, /*is_lasting=*/false};
   }
   const bool is_tuning = message.has_tune_in_background();
   if (is_tuning && !message.has_expression()) {
@@ -109,7 +127,9 @@ LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view 
   if (method == LookupMethod::kLookup) {
     Found found = Find(request, requester);
     slow.reply = Single(found.reply);
-    if (found.is_lasting) slow.seen.emplace_back(request, std::move(found.reply));
+    if (found.is_lasting) {
+      slow.seen.emplace_back(WithoutMinCursor(request), std::move(found.reply));
+    }
     return slow;
   }
   const Result<std::vector<std::string_view>> requests = RequestsOfBatch(request);
@@ -120,7 +140,9 @@ LookupAnswers::Slow LookupAnswers::Answer(LookupMethod method, std::string_view 
   std::vector<Result<SerializedReply>> replies;
   for (const std::string_view one : *requests) {
     Found found = Find(one, requester);
-    if (found.is_lasting && !KeyLookup::Parse(one)) slow.seen.emplace_back(one, found.reply);
+    if (found.is_lasting && !KeyLookup::Parse(one)) {
+      slow.seen.emplace_back(WithoutMinCursor(one), found.reply);
+    }
     replies.push_back(std::move(found.reply));
   }
   slow.reply = Batch(replies);

@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "server/lookup/kernel_finder.h"
 #include "server/lookup/lookup_metrics.h"
+#include "server/lookup/replica_state.h"
 #include "server/lookup/reply_cache.h"
 #include "server/records/lookup_table.h"
 #include "server/records/serialized_reply.h"
@@ -32,8 +33,17 @@ using TuningRequesterOf = std::function<Result<Requester>(const std::string& sou
 class LookupAnswers {
  public:
   // All must outlive this.
-  LookupAnswers(const KernelFinder& finder, const LookupTable& table, LookupMetrics& metrics)
-      : finder_(finder), table_(table), metrics_(metrics), seen_(kMaxSeenBytes) {}
+  LookupAnswers(const KernelFinder& finder, const LookupTable& table, const ReplicaState& replica,
+                LookupMetrics& metrics)
+      : finder_(finder),
+        table_(table),
+        replica_(replica),
+        metrics_(metrics),
+        seen_(kMaxSeenBytes) {}
+
+  // Whether the records are not yet as new as the answer to a request, or to one of a batch, is to
+  // be: in a moment they may be. Has what is new read at once.
+  bool IsBehind(LookupMethod method, std::string_view request) const;
 
   // nullopt if it takes longer. By one thread at a time. Errors: as those of the method.
   std::optional<Result<grpc::ByteBuffer>> AnswerAtOnce(LookupMethod method,
@@ -68,6 +78,7 @@ class LookupAnswers {
 
   const KernelFinder& finder_;
   const LookupTable& table_;
+  const ReplicaState& replica_;
   LookupMetrics& metrics_;
   ReplyCache seen_;
 };

@@ -14,10 +14,17 @@ namespace mdh {
 struct KeyLookup {
   KernelKeyView key;
   v1::MatchKind weakest = v1::MATCH_KIND_UNSPECIFIED;
+  std::string_view min_cursor = {};
 
-  // nullopt for every other request, and for bytes that are none. The key is a view of `bytes`.
+  // nullopt for every other request, and for bytes that are none. What it has is views of `bytes`.
   static std::optional<KeyLookup> Parse(std::string_view bytes);
 };
+
+// The min_cursor of a serialised LookupKernelRequest; empty if it has none, or the bytes are none.
+std::string_view MinCursorOf(std::string_view request);
+// The bytes of the same request without it; all of them if it is not at their end, where clients
+// have it.
+std::string_view WithoutMinCursor(std::string_view request);
 
 // The requests of a serialised BatchLookupKernelsRequest; nullopt if the bytes are none.
 std::optional<std::vector<std::string_view>> ParseBatch(std::string_view bytes);

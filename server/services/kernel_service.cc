@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
@@ -35,42 +34,24 @@ Result<std::string> ParseRecordOrKernelName(const std::string& name) {
 
 }  // namespace
 
-std::string KernelServiceImpl::ToText(const Cursor& cursor) {
-  return absl::StrCat(cursor.incarnation, ".", cursor.number);
-}
-
-Result<KernelServiceImpl::Cursor> KernelServiceImpl::ParseCursor(const std::string& text) {
-  const size_t dot = text.find('.');
-  Cursor cursor;
-  cursor.incarnation = dot == std::string::npos ? store_.incarnation() : text.substr(0, dot);
-  const std::string number = dot == std::string::npos ? text : text.substr(dot + 1);
-  if (!absl::SimpleAtoi(number, &cursor.number) || cursor.number < 0) {
-    return InvalidField("cursor", "the cursor is not one that this service gave");
-  }
-  return cursor;
-}
-
-Result<std::vector<v1::KernelChange>> KernelServiceImpl::ChangesAfter(const Cursor& cursor) {
-  if (cursor.incarnation != store_.incarnation()) {
-    return OutOfRange(
-        "the cursor is of another database, or of this one before a backup was restored");
-  }
+Result<std::vector<v1::KernelChange>> KernelServiceImpl::ChangesAfter(const ChangeCursor& cursor) {
+  if (cursor.incarnation != store_.incarnation()) return CursorOfOther(store_);
   return store_.ChangesAfter(cursor.number, kMaxChangesOfResponse);
 }
 
-WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(Cursor& cursor,
+WatchStep<v1::WatchKernelsResponse> KernelServiceImpl::NextChanges(ChangeCursor& cursor,
                                                                    absl::Time& next_sign) {
   if (store_.LatestChange() == cursor.number && SteadyTime() < next_sign) return {};
   Result<std::vector<v1::KernelChange>> changes = ChangesAfter(cursor);
   if (absl::IsOutOfRange(changes.status())) {
-    return {.end =
-                WithReason(changes.status(), "CURSOR_EXPIRED", {{"latestCursor", ToText(Now())}})};
+    return {.end = CursorExpired(changes.status(), store_)};
   }
   if (!changes.ok()) return {.end = changes.status()};
   v1::WatchKernelsResponse response;
   if (!changes->empty()) cursor.number = changes->back().number();
   for (v1::KernelChange& change : *changes) *response.add_changes() = std::move(change);
-  response.set_cursor(ToText(cursor));
+  response.set_cursor(cursor.ToText());
+  if (store_.SharedChange().has_value()) response.set_min_cursor(response.cursor());
   next_sign = SteadyTime() + kSignOfLife;
   return {.response = std::move(response)};
 }
@@ -79,9 +60,10 @@ Result<WatchNext<v1::WatchKernelsResponse>> KernelServiceImpl::Follow(
     const grpc::ServerContext& context, const v1::WatchKernelsRequest& request) {
   MDH_ASSIGN_OR_RETURN(Admission admission,
                        access_.Enter(context, "/mdh.v1.KernelService/WatchKernels"));
-  Cursor cursor = Now();
+  ChangeCursor cursor = LatestCursor(store_);
   if (!request.cursor().empty()) {
-    MDH_ASSIGN_OR_RETURN(cursor, ParseCursor(request.cursor()));
+    MDH_ASSIGN_OR_RETURN(cursor,
+                         InField("cursor", ParseCursor(request.cursor(), cursor.incarnation)));
   }
   return WatchNext<v1::WatchKernelsResponse>(
       [this, held = std::make_shared<Admission>(std::move(admission)), cursor,
@@ -110,6 +92,7 @@ grpc::Status KernelServiceImpl::GetKernel(grpc::ServerContext* context,
                                           v1::GetKernelResponse* response) {
   return IfAdmitted(
       access_, *context, "/mdh.v1.KernelService/GetKernel", [&](const Caller&) -> Status {
+        MDH_RETURN_IF_ERROR(replica_.Await(request->min_cursor()));
         if (!request->has_expression()) {
           MDH_ASSIGN_OR_RETURN(const std::string id,
                                InField("name", ParseKernelName(request->name())));
@@ -145,6 +128,7 @@ grpc::Status KernelServiceImpl::PutKernel(grpc::ServerContext* context,
                       *response->mutable_record() = std::move(stored.front());
                       response->set_is_stored(response->record().SerializeAsString() ==
                                               checked.record.SerializeAsString());
+                      response->set_min_cursor(SharedCursor(store_));
                       return absl::OkStatus();
                     });
 }
@@ -179,7 +163,9 @@ grpc::Status KernelServiceImpl::InvalidateKernel(grpc::ServerContext* context,
   return IfAdmitted(
       access_, *context, "/mdh.v1.KernelService/InvalidateKernel", [&](const Caller&) -> Status {
         MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
-        return Reply(store_.RemoveResult(id), response->mutable_record());
+        MDH_RETURN_IF_ERROR(Reply(store_.RemoveResult(id), response->mutable_record()));
+        response->set_min_cursor(SharedCursor(store_));
+        return absl::OkStatus();
       });
 }
 
@@ -189,7 +175,10 @@ grpc::Status KernelServiceImpl::PinKernel(grpc::ServerContext* context,
   return IfAdmitted(
       access_, *context, "/mdh.v1.KernelService/PinKernel", [&](const Caller&) -> Status {
         MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
-        return Reply(store_.SetPinning(id, Pinning::kPinned), response->mutable_record());
+        MDH_RETURN_IF_ERROR(
+            Reply(store_.SetPinning(id, Pinning::kPinned), response->mutable_record()));
+        response->set_min_cursor(SharedCursor(store_));
+        return absl::OkStatus();
       });
 }
 
@@ -199,7 +188,10 @@ grpc::Status KernelServiceImpl::UnpinKernel(grpc::ServerContext* context,
   return IfAdmitted(
       access_, *context, "/mdh.v1.KernelService/UnpinKernel", [&](const Caller&) -> Status {
         MDH_ASSIGN_OR_RETURN(const std::string id, ParseRecordOrKernelName(request->name()));
-        return Reply(store_.SetPinning(id, Pinning::kNotPinned), response->mutable_record());
+        MDH_RETURN_IF_ERROR(
+            Reply(store_.SetPinning(id, Pinning::kNotPinned), response->mutable_record()));
+        response->set_min_cursor(SharedCursor(store_));
+        return absl::OkStatus();
       });
 }
 

@@ -10,7 +10,9 @@
 #include "proto/expression_conversion.h"
 #include "server/access/access_control.h"
 #include "server/lookup/kernel_finder.h"
+#include "server/lookup/replica_state.h"
 #include "server/services/watch_streams.h"
+#include "server/store/change_cursor.h"
 #include "server/store/store.h"
 
 namespace mdh {
@@ -23,7 +25,7 @@ class KernelServiceImpl final
   // All must outlive the service.
   KernelServiceImpl(const KernelFinder& finder, Store& store, ExpressionLimits limits,
                     const AccessControl& access)
-      : finder_(finder), store_(store), limits_(limits), access_(access) {}
+      : finder_(finder), store_(store), replica_(store), limits_(limits), access_(access) {}
 
   grpc::Status GetKernel(grpc::ServerContext* context, const v1::GetKernelRequest* request,
                          v1::GetKernelResponse* response) override;
@@ -46,25 +48,18 @@ class KernelServiceImpl final
   // AccessControl for CreateTuningJob.
   Result<Requester> TuningRequester(const grpc::ServerContextBase& context,
                                     const std::string& asked) const;
+  const ReplicaState& replica() const { return replica_; }
 
  private:
   Result<WatchNext<v1::WatchKernelsResponse>> Follow(const grpc::ServerContext& context,
                                                      const v1::WatchKernelsRequest& request);
-  // Where a watcher is. Clients have it as "INCARNATION.NUMBER", and a number alone from daemons
-  // that knew of no incarnations: that is of the present one.
-  struct Cursor {
-    std::string incarnation;
-    int64_t number = 0;
-  };
-  static std::string ToText(const Cursor& cursor);
-  Result<Cursor> ParseCursor(const std::string& text);
-  Cursor Now() { return {store_.incarnation(), store_.LatestChange()}; }
   // What is new after `cursor`, which moves on; a sign of life when it is time for that.
-  WatchStep<v1::WatchKernelsResponse> NextChanges(Cursor& cursor, absl::Time& next_sign);
-  Result<std::vector<v1::KernelChange>> ChangesAfter(const Cursor& cursor);
+  WatchStep<v1::WatchKernelsResponse> NextChanges(ChangeCursor& cursor, absl::Time& next_sign);
+  Result<std::vector<v1::KernelChange>> ChangesAfter(const ChangeCursor& cursor);
 
   const KernelFinder& finder_;
   Store& store_;
+  const ReplicaState replica_;
   const ExpressionLimits limits_;
   const AccessControl& access_;
 };

@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <optional>
@@ -17,6 +18,13 @@
 
 namespace mdh {
 
+namespace {
+
+// Between two looks whether changes that an answer waits for are known: first and last.
+constexpr absl::Duration kFirstLook = absl::Milliseconds(1), kLastLook = absl::Milliseconds(10);
+
+}  // namespace
+
 // One call at a time of one method, again and again.
 class LookupServer::Slot final : public QueueEvent {
  public:
@@ -29,8 +37,13 @@ class LookupServer::Slot final : public QueueEvent {
 
  private:
   void* tag() { return static_cast<QueueEvent*>(this); }
+  // What the next event is about.
+  enum class State { kWaiting /* for a call */, kBehind /* waits for changes */, kReplying };
   void Handle();
+  void Work();
   void Answer(std::string_view request);
+  // Whether the answer is to wait for changes of records, without a thread; then it does.
+  bool AwaitsChanges(std::string_view request);
   // The bytes of the request, which slice_ keeps.
   std::string_view Request();
   void Reply(const Result<grpc::ByteBuffer>& reply);
@@ -42,7 +55,9 @@ class LookupServer::Slot final : public QueueEvent {
 
   LookupServer& server_;
   const LookupMethod method_;
-  bool is_replying_ = false;
+  State state_ = State::kWaiting;
+  absl::Duration look_;  // the next one
+  std::optional<grpc::Alarm> alarm_;
   std::chrono::steady_clock::time_point begin_;
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> responder_;
@@ -52,7 +67,7 @@ class LookupServer::Slot final : public QueueEvent {
 };
 
 void LookupServer::Slot::Arm() {
-  is_replying_ = false;
+  state_ = State::kWaiting;
   responder_.reset();
   context_.emplace();
   responder_.emplace(&*context_);
@@ -67,10 +82,11 @@ void LookupServer::Slot::Arm() {
 }
 
 void LookupServer::Slot::Proceed(bool is_ok) {
-  if (!is_replying_) {
+  if (state_ == State::kWaiting) {
     if (is_ok) Handle();  // else the server stops
     return;
   }
+  if (state_ == State::kBehind) return Work();
   if (slow_) server_.answers_.Learn(*slow_);
   slow_.reset();
   slice_ = grpc::Slice();
@@ -86,14 +102,20 @@ std::string_view LookupServer::Slot::Request() {
 
 void LookupServer::Slot::Handle() {
   begin_ = std::chrono::steady_clock::now();
+  look_ = kFirstLook;
   if (server_.options_.admit) {
     if (const Status admitted = server_.options_.admit(*context_, name()); !admitted.ok()) {
       Refuse(admitted);
       return;
     }
   }
+  Work();
+}
+
+void LookupServer::Slot::Work() {
   try {
-    Answer(Request());
+    const std::string_view request = Request();
+    if (!AwaitsChanges(request)) Answer(request);
   } catch (const std::bad_alloc&) {
     Refuse(OutOfMemory());
   }
@@ -102,6 +124,20 @@ void LookupServer::Slot::Handle() {
 void LookupServer::Slot::Refuse(const Status& refused) {
   server_.metrics_.CountOutcome(refused.code());
   Reply(refused);
+}
+
+bool LookupServer::Slot::AwaitsChanges(std::string_view request) {
+  const auto waited = absl::FromChrono(std::chrono::steady_clock::now() - begin_);
+  if (waited >= kPatienceForChanges || !server_.answers_.IsBehind(method_, request)) return false;
+  state_ = State::kBehind;
+  const auto look_us =
+      absl::ToInt64Microseconds(std::exchange(look_, std::min(2 * look_, kLastLook)));
+  alarm_.emplace();
+  alarm_->Set(
+      server_.queue_.get(),
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_micros(look_us, GPR_TIMESPAN)),
+      tag());
+  return true;
 }
 
 void LookupServer::Slot::Answer(std::string_view request) {
@@ -127,7 +163,7 @@ void LookupServer::Slot::Answer(std::string_view request) {
 void LookupServer::Slot::Reply(const Result<grpc::ByteBuffer>& reply) {
   server_.metrics_.CountCall(absl::FromChrono(std::chrono::steady_clock::now() - begin_));
   // From here on the queue's thread may go on with this slot.
-  is_replying_ = true;
+  state_ = State::kReplying;
   if (reply.ok()) {
     responder_->Finish(*reply, grpc::Status::OK, tag());
   } else {
@@ -137,7 +173,9 @@ void LookupServer::Slot::Reply(const Result<grpc::ByteBuffer>& reply) {
 
 LookupServer::LookupServer(KernelServiceImpl& service, const KernelFinder& finder,
                            const LookupTable& table, LookupServerOptions options)
-    : service_(service), options_(std::move(options)), answers_(finder, table, metrics_) {}
+    : service_(service),
+      options_(std::move(options)),
+      answers_(finder, table, service.replica(), metrics_) {}
 
 LookupServer::~LookupServer() { Stop(); }
 

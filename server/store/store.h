@@ -66,6 +66,7 @@ enum class JobWish { kNone = 0, kCancel = 1, kPause = 2, kResume = 3 };
 struct HeldJob {
   JobClaim claim;
   JobWish wish = JobWish::kNone;
+  std::string more = "";  // as Store::WishMoreOfJob has it, serialised; empty: nothing
 };
 struct ClaimedJob : HeldJob {
   v1::TuningJob job;
@@ -171,7 +172,8 @@ class Store {
 
   // Called after every change of a record, in the order of the changes, with the record as it is,
   // or was before it was removed; before the call that made the change returns. Of changes of
-  // others to a record that is gone by then only its removal is told. It must not call the store.
+  // others to a record that is gone by then only its removal is told. If ForEachRecord was called
+  // for some devices before, it need not be told of records of others. It must not call the store.
   // Set before the first change.
   using OnChange = std::function<void(v1::KernelChangeKind, const v1::TuningRecord&)>;
   virtual void SetListener(OnChange on_change) = 0;
@@ -180,6 +182,10 @@ class Store {
   virtual std::string incarnation() = 0;
   // Number of the latest change; 0 before the first.
   virtual int64_t LatestChange() = 0;
+  // Where several daemons share the store: the number of a change up to which everything is known
+  // that this process has written, and that its listener knows; nullopt: no other one can have it
+  // open.
+  virtual std::optional<int64_t> SharedChange() { return std::nullopt; }
   // Up to `limit` changes with larger numbers; numbers have no gaps. Errors: OutOfRange if some of
   // them are forgotten, or if `after` is larger than the latest. A store that others change waits
   // up to a second for a change that it has not seen, before it says that.
@@ -224,6 +230,16 @@ class Store {
   // that when it renews its lease. Gives the job as it is. Errors: NotFound; FailedPrecondition if
   // it has ended, or is to be cancelled and `wish` is something else.
   virtual Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) = 0;
+  // Tells the owner of a job that more is wanted of it, beside what WishOfJob said: of `options`
+  // the limits that it is to have at least, if there are any, and in `awaited_jobs` those that it
+  // is to await, too. What is wanted is what `change` makes of what was wanted before, which is
+  // empty if there was nothing; it may be called more than once and must not call the store. Gives
+  // the job as it is. Errors: NotFound; FailedPrecondition if it has ended.
+  using ChangeOfMore = std::function<v1::TuningJob(const v1::TuningJob& wanted)>;
+  virtual Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) = 0;
+  // The owner has done what `more` says, which is not wanted any more unless something else is by
+  // now.
+  virtual Status HeardMore(const JobClaim& claim, std::string_view more) = 0;
   // From now on `on_wish` is called, from another thread, soon after others have told that owner
   // what they want of its jobs, and when that may have been missed; by a store that others share.
   // It must not call the store. It is not called any more when the next call of this returns.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "client/client.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/store/postgres/postgres_store.h"
@@ -168,6 +169,36 @@ TEST_F(FleetTest, AFrontEndWithoutDevicesHasWorkersTuneAndAnswersFromMemory) {
   StopDaemon();
   EXPECT_TRUE(
       Eventually([&] { return Other({"devices"}).out.find("nodes/w1") == std::string::npos; }));
+  StopOther();
+}
+
+TEST_F(FleetTest, WhatOneSaysTheOtherKnowsAndExtends) {
+  StartDaemon({"--database", database_of_both_});
+  StartOther({});
+  // What a client was told of by one is known to the other, whenever it asks that.
+  const std::string tuned = Detached(16, "1s");
+  ASSERT_TRUE(Eventually([&] { return HasEnded(tuned); }));
+  const std::unique_ptr<Client> one = *Client::Connect(address_);
+  const std::unique_ptr<Client> two = *Client::Connect(other_address_);
+  const v1::TuningJob job = one->GetJob(tuned)->job();
+  EXPECT_NE(job.min_cursor(), "");
+  EXPECT_EQ(two->GetJob(tuned)->job().min_cursor(), job.min_cursor());
+  EXPECT_TRUE(two->GetKernel(job.record()).ok());
+  EXPECT_EQ(Other(OnMatMul("lookup", 16)).code, 0);
+  // One that it cannot know is not asked for twice.
+  two->MustHaveSeen("0123456789abcdef.7");
+  EXPECT_TRUE(two->GetKernel(job.record()).ok());
+  // Who wants more of a job that the other one has gets it.
+  const std::string extended = Detached(24, "30s");
+  WaitForFirstResult(extended);
+  const Ended twin = Other(OnMatMul("tune", 24, {"--budget", "60s", "--detach"}));
+  EXPECT_EQ(twin.code, 0) << twin.err;
+  EXPECT_THAT(twin.out, HasSubstr(extended));
+  // The answer waits for it, but not for ever.
+  EXPECT_THAT(twin.err, HasSubstr("60.0 s"));
+  EXPECT_TRUE(Eventually(
+      [&] { return one->GetJob(extended)->job().options().budget_ns() == 60'000'000'000; }));
+  EXPECT_EQ(Other({"cancel", extended}).code, 0);
   StopOther();
 }
 

@@ -1,6 +1,8 @@
 // A store whose calls hang, or whose writes fail, when a test says so.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +34,10 @@ class StoreDouble final : public Store {
   // It was not heard of for so long.
   void SetAge(absl::Duration age) {
     Set([&] { age_ = age; });
+  }
+  // It is shared with others, and changes of records are known here up to that one only.
+  void Share(int64_t known) {
+    Set([&] { known_ = known; });
   }
   // Leases that were asked for, whether or not there was an answer.
   int renewals() const {
@@ -99,13 +105,23 @@ class StoreDouble final : public Store {
   }
   void SetListener(OnChange on_change) override { store_.SetListener(std::move(on_change)); }
   std::string incarnation() override { return store_.incarnation(); }
-  int64_t LatestChange() override { return store_.LatestChange(); }
+  int64_t LatestChange() override {
+    absl::ReaderMutexLock lock(&mutex_);
+    return std::min(store_.LatestChange(), known_.value_or(std::numeric_limits<int64_t>::max()));
+  }
+  std::optional<int64_t> SharedChange() override {
+    absl::ReaderMutexLock lock(&mutex_);
+    return known_.has_value() ? std::optional<int64_t>(store_.LatestChange()) : std::nullopt;
+  }
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {
     Read();
     return store_.ChangesAfter(after, limit);
   }
   bool WaitForChange(int64_t after, absl::Duration timeout) override {
-    return store_.WaitForChange(after, timeout);
+    if (!SharedChange().has_value()) return store_.WaitForChange(after, timeout);
+    absl::MutexLock lock(&mutex_);
+    const auto is_known = [&] { return *known_ > after; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&is_known), timeout);
   }
   Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease,
                                 std::string_view twin_id) override {
@@ -147,6 +163,14 @@ class StoreDouble final : public Store {
   Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override {
     MDH_RETURN_IF_ERROR(Write());
     return store_.WishOfJob(number, wish);
+  }
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.WishMoreOfJob(number, change);
+  }
+  Status HeardMore(const JobClaim& claim, std::string_view more) override {
+    MDH_RETURN_IF_ERROR(Write());
+    return store_.HeardMore(claim, more);
   }
   Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override {
     MDH_RETURN_IF_ERROR(Write());
@@ -231,6 +255,7 @@ class StoreDouble final : public Store {
   int hanging_ = 0, renewals_ = 0;
   Status failure_;
   absl::Duration age_;
+  std::optional<int64_t> known_;
 };
 
 }  // namespace mdh

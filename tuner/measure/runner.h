@@ -110,6 +110,11 @@ class Runner {
   Result<std::vector<Measurement>> Measure(absl::Span<const Kernel> kernels,
                                            const MeasureOptions& options);
 
+  // Takes a kernel back that somebody else, who is silent, was to measure: Next hands it out as
+  // cancelled, whatever becomes of it. False: it is measured here, or known already. May be called
+  // from any thread.
+  virtual bool TakeBack([[maybe_unused]] int64_t number) { return false; }
+
   // Measured once per process and kept.
   virtual Result<MachinePeaks> Peaks() = 0;
   // Measures them again; keeps, of the old and the new figures, the better ones.

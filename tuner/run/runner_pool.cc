@@ -3,10 +3,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "core/base/start_thread.h"
 #include "tuner/measure/trial/verdict.h"
+#include "tuner/process/clock.h"
 
 namespace mdh {
+namespace {
+
+// Between two looks, of a member that has nothing to do, at what the others have.
+constexpr absl::Duration kLookAtOthers = absl::Milliseconds(50);
+// A kernel is taken over after so many times what kernels take, and not before the other.
+constexpr int64_t kTimesUsual = 4, kLeastPatienceNs = 250'000'000;
+// The rest of one that said nothing doubles so often.
+constexpr int kMostSilences = 5;
+// The usual time follows the last few kernels.
+constexpr int64_t kKernelsOfUsual = 8;
+
+}  // namespace
 
 RunnerPool::RunnerPool(absl::Span<Runner* const> runners, int kernels_each)
     : kernels_each_(static_cast<size_t>(std::max(kernels_each, 1))) {
@@ -180,10 +194,7 @@ void RunnerPool::Work(Member& member) {
     std::vector<Job> jobs;
     {
       absl::MutexLock lock(&mutex_);
-      const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return is_ending_ || member.is_left_out || !member.submitted.empty() || !queue_.empty();
-      };
-      mutex_.Await(absl::Condition(&has_work));
+      AwaitWork(member);
       jobs = Take(member);
       if (member.is_left_out || member.submitted.empty()) return;
     }
@@ -196,10 +207,46 @@ void RunnerPool::Work(Member& member) {
   }
 }
 
+void RunnerPool::AwaitWork(Member& member) {
+  const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_ending_ || member.is_left_out || !member.submitted.empty() ||
+           (!queue_.empty() && NowNs() >= member.rests_until_ns);
+  };
+  const auto may_have = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return has_work() || !queue_.empty() ||
+           std::any_of(members_.begin(), members_.end(),
+                       [](const auto& other) { return !other->submitted.empty(); });
+  };
+  while (!has_work()) {
+    mutex_.Await(absl::Condition(&may_have));
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), kLookAtOthers)) TakeOver(member);
+  }
+}
+
+void RunnerPool::TakeOver(const Member& member) {
+  if (usual_ns_ == 0) return;
+  const int64_t now_ns = NowNs();
+  const int64_t patience_ns = std::max(kLeastPatienceNs, kTimesUsual * usual_ns_);
+  if (now_ns < member.rests_until_ns) return;
+  for (const auto& other : members_) {
+    if (other.get() == &member || other->submitted.empty()) continue;
+    Job& oldest = other->submitted.front();
+    if (oldest.taken_ns > now_ns - patience_ns) continue;
+    if (!other->runner->TakeBack(oldest.number)) continue;
+    queue_.push_back(std::move(oldest));
+    other->submitted.pop_front();
+    other->rests_until_ns = now_ns + (patience_ns << other->silences);
+    if (other->submitted.empty()) other->silences = std::min(other->silences + 1, kMostSilences);
+    return;
+  }
+}
+
 std::vector<RunnerPool::Job> RunnerPool::Take(Member& member) {
   std::vector<Job> jobs;
-  if (member.is_left_out) return jobs;
-  while (!queue_.empty() && member.submitted.size() < kernels_each_) {
+  if (member.is_left_out || NowNs() < member.rests_until_ns) return jobs;
+  const size_t room = member.silences > 0 ? 1 : kernels_each_;
+  while (!queue_.empty() && member.submitted.size() < room) {
+    queue_.front().taken_ns = NowNs();
     jobs.push_back(queue_.front());
     member.submitted.push_back(std::move(queue_.front()));
     queue_.pop_front();
@@ -216,7 +263,15 @@ Status RunnerPool::SubmitTo(Member& member, std::vector<Job> jobs) {
 
 void RunnerPool::Finish(Member& member, Runner::Finished finished) {
   absl::MutexLock lock(&mutex_);
-  std::erase_if(member.submitted, [&](const Job& job) { return job.number == finished.number; });
+  const auto job = std::find_if(member.submitted.begin(), member.submitted.end(),
+                                [&](const Job& one) { return one.number == finished.number; });
+  // It was taken over: each counts once.
+  if (job == member.submitted.end()) return;
+  const int64_t took_ns = NowNs() - job->taken_ns;
+  usual_ns_ = usual_ns_ == 0 ? took_ns : usual_ns_ + (took_ns - usual_ns_) / kKernelsOfUsual;
+  member.silences = 0;
+  member.rests_until_ns = 0;
+  member.submitted.erase(job);
   finished_.push_back(std::move(finished));
 }
 

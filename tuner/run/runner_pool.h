@@ -21,7 +21,10 @@
 namespace mdh {
 
 // One thread for each runner. A runner whose device gives up, or for which there is no thread, is
-// left out from then on; what it had is measured by the others. All calls come from one thread.
+// left out from then on; what it had is measured by the others. So is what one is to have measured
+// elsewhere of which it says nothing for much longer than kernels take (Runner::TakeBack), by
+// runners that have nothing else to do; it is tried again with one at a time, more and more seldom,
+// until it says something. All calls come from one thread.
 class RunnerPool {
  public:
   // At least one runner; they must outlive the pool, and nobody else uses them meanwhile, except
@@ -65,11 +68,14 @@ class RunnerPool {
     int64_t number;
     Kernel kernel;
     MeasureOptions options;
+    int64_t taken_ns = 0;  // on the clock of NowNs(): by the member
   };
   struct Member {
     Runner* runner;
     bool is_left_out = false;
-    bool is_joining = false;         // it is given the problem
+    bool is_joining = false;  // it is given the problem
+    int silences = 0;         // how often all that it had was taken over, since it said something
+    int64_t rests_until_ns = 0;      // on the clock of NowNs(): it is given nothing before
     std::deque<Job> submitted = {};  // to the runner
     std::thread thread = {};
   };
@@ -84,6 +90,10 @@ class RunnerPool {
   void StartMember(Member& member, std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Join(Member& member, const Problem& problem) ABSL_LOCKS_EXCLUDED(mutex_);
   void Work(Member& member) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Until there is something to do for the member.
+  void AwaitWork(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queues what another member has had for too long; one kernel at most.
+  void TakeOver(const Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what is queued, as far as the member has room for it.
   std::vector<Job> Take(Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status SubmitTo(Member& member, std::vector<Job> jobs);
@@ -102,6 +112,8 @@ class RunnerPool {
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
   Status last_error_ ABSL_GUARDED_BY(mutex_);
   int64_t deadline_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of a kernel from the time that a member takes it to its measurement, about; 0: not known yet.
+  int64_t usual_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mdh

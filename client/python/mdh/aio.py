@@ -21,6 +21,7 @@ from .client import default_address
 from .connection import check_listener
 from .errors import MdhError
 from .following import STREAM_SECONDS, Following
+from .read_cursor import ReadCursor
 from .results import BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel
 from .retries import channel_options
 from .schedule import CheckedSchedule, Schedule
@@ -42,6 +43,7 @@ class AsyncClient:
         self._metadata = security.metadata(self.address)
         check_listener(self.address, TrustedUsers(security.trusted_users))
         self._channel = security.open_async_channel(self.address, channel_options(self.address))
+        self._cursor = ReadCursor()
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -165,8 +167,14 @@ class AsyncClient:
         method = self._channel.unary_unary(
             f"/mdh.v1.{call.method}", request_serializer=type(call.request).SerializeToString,
             response_deserializer=call.response.FromString)
-        try:
-            return call.convert(await method(
-                call.request, timeout=call.seconds or self._call_seconds, metadata=self._metadata))
-        except grpc.aio.AioRpcError as error:
-            raise calls.error_of(error, self.address, call.location) from error
+        asked = self._cursor.asked_of(call.request)
+        while True:
+            try:
+                answer = await method(
+                    asked, timeout=call.seconds or self._call_seconds, metadata=self._metadata)
+                self._cursor.note(answer)
+                return call.convert(answer)
+            except grpc.aio.AioRpcError as error:
+                if not self._cursor.is_given_up(error, asked, call.request):
+                    raise calls.error_of(error, self.address, call.location) from error
+                asked = call.request

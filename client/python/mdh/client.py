@@ -16,6 +16,7 @@ from .candidate import Candidate, ComparedBounds, DescribedCandidate, FinishedCa
 from .connection import Connection
 from .errors import MdhError, SourceLocation
 from .following import STREAM_SECONDS, Following
+from .read_cursor import ReadCursor
 from .results import (
     BestKernel, CheckedExpression, Job, Kernel, Lookup, Progress, TunedKernel,
 )
@@ -68,6 +69,10 @@ class Client:
     Errors of every call: the subclass of MdhError for the daemon's code, with its message;
     UnavailableError if it cannot be reached; DeadlineExceededError. Errors about an expression
     that was built in Python name the file and line of its definition.
+
+    Where several daemons share a database, lookups and kernels know of what ended jobs told this client
+    before, whichever daemon answers: it waits up to a second for that. One that cannot know it, because
+    the database is away, answers with what it has.
     """
 
     def __init__(self, address: Optional[str] = None, *, call_seconds: float = 30.0,
@@ -82,6 +87,7 @@ class Client:
         security = security or Security.from_environment()
         self._metadata = security.metadata(self.address)
         self._connection = Connection(self.address, security)
+        self._cursor = ReadCursor()
 
     def __enter__(self) -> "Client":
         return self
@@ -336,11 +342,16 @@ class Client:
         call = self._connection.channel().unary_unary(
             f"/mdh.v1.{method}", request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString)
-        try:
-            return call(
-                request, timeout=seconds or self._call_seconds, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise self._error(error, location) from error
+        asked = self._cursor.asked_of(request)
+        while True:
+            try:
+                answer = call(asked, timeout=seconds or self._call_seconds, metadata=self._metadata)
+                self._cursor.note(answer)
+                return answer
+            except grpc.RpcError as error:
+                if not self._cursor.is_given_up(error, asked, request):
+                    raise self._error(error, location) from error
+                asked = request
 
     def _run(self, call: calls.Call[calls.Result]) -> calls.Result:
         return call.convert(self.call(call.method, call.request, call.response, call.location,

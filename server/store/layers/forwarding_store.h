@@ -56,6 +56,7 @@ class ForwardingStore : public Store {
   void SetListener(OnChange on_change) override { store_->SetListener(std::move(on_change)); }
   std::string incarnation() override { return store_->incarnation(); }
   int64_t LatestChange() override { return store_->LatestChange(); }
+  std::optional<int64_t> SharedChange() override { return store_->SharedChange(); }
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override {
     return store_->ChangesAfter(after, limit);
   }
@@ -88,6 +89,12 @@ class ForwardingStore : public Store {
   }
   Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override {
     return store_->WishOfJob(number, wish);
+  }
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override {
+    return store_->WishMoreOfJob(number, change);
+  }
+  Status HeardMore(const JobClaim& claim, std::string_view more) override {
+    return store_->HeardMore(claim, more);
   }
   Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override {
     return store_->PutTrials(claim, trials);

@@ -12,6 +12,7 @@
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
 #include "server/store/postgres/postgres_address.h"
+#include "server/store/postgres/record_copy.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
@@ -24,11 +25,13 @@ constexpr absl::Duration kReconnect = absl::Milliseconds(100);
 // "MDHd"; the first half of the locks that are names of daemons.
 constexpr int kNameLock = 0x4d444864;
 
-// Whatever the change, the record as it is now.
-constexpr const char* kChanges =
-    "SELECT c.number, c.kind, c.id, coalesce(c.removed, r.record), r.crc32, r.is_pinned"
-    " FROM mdhd.changes c LEFT JOIN mdhd.records r USING (id) WHERE c.number > $1"
-    " ORDER BY c.number LIMIT $2";
+// Whatever the change, the record as it is now; none if it is for other devices.
+std::string ChangesQuery(const std::string& condition) {
+  return absl::StrCat(
+      "SELECT c.number, c.kind, c.id, coalesce(c.removed, r.record), r.crc32, r.is_pinned"
+      " FROM mdhd.changes c LEFT JOIN mdhd.records r ON r.id = c.id AND ",
+      condition, " WHERE c.number > $1 ORDER BY c.number LIMIT $2");
+}
 
 }  // namespace
 
@@ -69,9 +72,10 @@ ChangeFollower::~ChangeFollower() {
   close(wake_);
 }
 
-void ChangeFollower::Listen(Store::OnChange on_change, int64_t from) {
+void ChangeFollower::Listen(Store::OnChange on_change, int64_t from, Store::Fingerprints devices) {
   absl::MutexLock lock(&mutex_);
   on_change_ = std::move(on_change);
+  devices_ = std::move(devices);
   told_ = std::min(from, latest_);
   eventfd_write(wake_, 1);
   const auto knows_all = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -158,6 +162,7 @@ Status ChangeFollower::Connect() {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection, pool_.Connect());
   MDH_RETURN_IF_ERROR(TakeName(*connection));
   connection_ = std::move(connection);
+  query_.clear();
   // Before what there is is read: nothing falls between the two.
   MDH_RETURN_IF_ERROR(
       connection_->RunScript("LISTEN mdhd_changes; LISTEN mdhd_wishes; LISTEN mdhd_jobs"));
@@ -188,12 +193,14 @@ Result<bool> ChangeFollower::Step() {
   eventfd_t ignored = 0;
   eventfd_read(wake_, &ignored);
   int64_t after = 0;
+  Store::Fingerprints devices;
   {
     absl::MutexLock lock(&mutex_);
     after = told_;
+    devices = devices_;
   }
   const int64_t asked_ns = NowNs();
-  MDH_ASSIGN_OR_RETURN(const bool has_more, ReadMore(after));
+  MDH_ASSIGN_OR_RETURN(const bool has_more, ReadMore(after, devices));
   if (has_more) return true;
   heard_ns_ = asked_ns;
   {
@@ -219,8 +226,13 @@ void ChangeFollower::Hear(const std::vector<PgNotice>& notices) {
   if (has_new_jobs && on_new_jobs_) on_new_jobs_();
 }
 
-Result<bool> ChangeFollower::ReadMore(int64_t after) {
-  MDH_ASSIGN_OR_RETURN(const PgRows rows, connection_->Run(kChanges, after, kMostAtOnce));
+Result<bool> ChangeFollower::ReadMore(int64_t after, const Store::Fingerprints& devices) {
+  if (query_.empty() || query_devices_ != devices) {
+    MDH_ASSIGN_OR_RETURN(const std::string condition, ConditionOfDevices(*connection_, devices));
+    query_ = ChangesQuery(condition);
+    query_devices_ = devices;
+  }
+  MDH_ASSIGN_OR_RETURN(const PgRows rows, connection_->Run(query_.c_str(), after, kMostAtOnce));
   if (!rows.empty() && rows[0].Integer(0) != after + 1) {
     return absl::FailedPreconditionError(absl::StrCat(
         "changes ", after + 1, " to ", rows[0].Integer(0) - 1,
@@ -235,7 +247,7 @@ void ChangeFollower::Apply(const PgRow& row) {
   v1::TuningRecord record;
   const bool is_removal = row.Integer(1) == v1::KERNEL_CHANGE_KIND_REMOVED;
   const std::string_view bytes = row.View(3);
-  // One that is not there any more has a later change that says so.
+  // One that is not there any more has a later change that says so, or is for other devices.
   bool is_there = !row.IsNull(3);
   if (is_there && !is_removal && Crc32Of(bytes) != row.Integer(4)) is_there = false;
   is_there = is_there && record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));

@@ -46,8 +46,10 @@ class ChangeFollower {
   ~ChangeFollower();
 
   // From now on `on_change` is told of changes after number `from`, also of those that were read
-  // before. Returns when it knows all that was read.
-  void Listen(Store::OnChange on_change, int64_t from) ABSL_LOCKS_EXCLUDED(mutex_);
+  // before; of records of these devices only, if there are any. Returns when it knows all that was
+  // read.
+  void Listen(Store::OnChange on_change, int64_t from, Store::Fingerprints devices)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Store::SetOnWish.
   void ListenForWishes(const std::string& owner, std::function<void()> on_wish)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,7 +73,7 @@ class ChangeFollower {
   void Follow();
   // Connects if there is no connection, and reads what is new. Gives whether there may be more.
   Result<bool> Step();
-  Result<bool> ReadMore(int64_t after);
+  Result<bool> ReadMore(int64_t after, const Store::Fingerprints& devices);
   Status Connect();
   // Errors: Unavailable if another daemon, or what the server still takes for one, has it.
   Status TakeName(PostgresConnection& connection) const;
@@ -83,8 +85,12 @@ class ChangeFollower {
   const ChangeFollowerOptions options_;
   const int wake_;                                  // an eventfd
   std::unique_ptr<PostgresConnection> connection_;  // of the thread
+  // Of the thread: what it reads over that connection, for these devices; empty: not known yet.
+  std::string query_;
+  Store::Fingerprints query_devices_;
   mutable absl::Mutex mutex_;
   Store::OnChange on_change_ ABSL_GUARDED_BY(mutex_);
+  Store::Fingerprints devices_ ABSL_GUARDED_BY(mutex_);  // whose records it is told of; none: all
   std::string owner_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> on_wish_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> on_new_jobs_ ABSL_GUARDED_BY(mutex_);

@@ -214,7 +214,8 @@ constexpr const char* kClaim =
     "  AND ($3 <> 0 OR owner = $1 AND owner <> '' OR fingerprint = ANY ($5::text[])"
     "   OR devices && $6::text[])"
     "  ORDER BY is_own DESC, priority DESC, number LIMIT $7 FOR UPDATE SKIP LOCKED) c"
-    " WHERE j.number = c.number RETURNING j.number, j.job, j.crc32, j.epoch, j.wanted, c.is_own";
+    " WHERE j.number = c.number RETURNING j.number, j.job, j.crc32, j.epoch, j.wanted, c.is_own,"
+    " coalesce(j.wanted_more, '')";
 
 struct Taken {
   ClaimedJob claimed;
@@ -251,7 +252,8 @@ Result<std::vector<ClaimedJob>> ClaimJobs(PostgresConnection& connection, const 
         continue;
       }
       const HeldJob held = {{rows[n].Integer(0), rows[n].Integer(3)},
-                            static_cast<JobWish>(rows[n].Integer(4))};
+                            static_cast<JobWish>(rows[n].Integer(4)),
+                            rows[n].Bytes(6)};
       taken.push_back({{held, *std::move(job)}, rows[n].Integer(5) != 0});
     }
     if (left_alone.size() > readable) continue;  // without these, which this undoes
@@ -272,12 +274,14 @@ Result<std::vector<HeldJob>> RenewLeases(PostgresConnection& connection, const J
       connection.Run("WITH held AS (UPDATE mdhd.jobs SET lease_until ="
                      " clock_timestamp() + $2::bigint * interval '1 microsecond'"
                      " WHERE NOT is_finished AND owner = $1 AND owner <> ''"
-                     " RETURNING number, epoch, wanted) SELECT * FROM held ORDER BY number",
+                     " RETURNING number, epoch, wanted, coalesce(wanted_more, '') AS more)"
+                     " SELECT * FROM held ORDER BY number",
                      lease.owner, MicrosOf(lease)));
   std::vector<HeldJob> held;
   for (int n = 0; n < rows.size(); ++n) {
-    held.push_back(
-        {{rows[n].Integer(0), rows[n].Integer(1)}, static_cast<JobWish>(rows[n].Integer(2))});
+    held.push_back({{rows[n].Integer(0), rows[n].Integer(1)},
+                    static_cast<JobWish>(rows[n].Integer(2)),
+                    rows[n].Bytes(3)});
   }
   return held;
 }
@@ -300,6 +304,36 @@ Result<v1::TuningJob> WishOfJob(PostgresConnection& connection, int64_t number, 
       {{"UPDATE mdhd.jobs SET wanted = $2 WHERE number = $1", {number, static_cast<int>(wish)}},
        {"SELECT pg_notify('mdhd_wishes', owner) FROM mdhd.jobs WHERE number = $1", {number}}}));
   return job;
+}
+
+Result<v1::TuningJob> WishMoreOfJob(PostgresConnection& connection, int64_t number,
+                                    const Store::ChangeOfMore& change) {
+  MDH_ASSIGN_OR_RETURN(const auto transaction, PostgresTransaction::Begin(connection));
+  MDH_ASSIGN_OR_RETURN(
+      const PgRows found,
+      connection.Run("SELECT number, job, crc32, coalesce(wanted_more, '') FROM mdhd.jobs"
+                     " WHERE number = $1 FOR UPDATE",
+                     number));
+  if (found.empty()) return NoJob(number);
+  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ParseJob(found[0]));
+  if (HasEnded(job)) return absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended"));
+  // What cannot be read is not wanted any more.
+  v1::TuningJob wanted;
+  if (!wanted.ParseFromString(found[0].Bytes(3))) wanted.Clear();
+  MDH_RETURN_IF_ERROR(transaction->Commit(
+      {{"UPDATE mdhd.jobs SET wanted_more = $2 WHERE number = $1",
+        {number, PgValue::Bytes(change(wanted))}},
+       {"SELECT pg_notify('mdhd_wishes', owner) FROM mdhd.jobs WHERE number = $1", {number}}}));
+  return job;
+}
+
+Status HeardMore(PostgresConnection& connection, const JobClaim& claim, std::string_view more) {
+  return connection
+      .Run(
+          "UPDATE mdhd.jobs SET wanted_more = NULL WHERE number = $1 AND epoch = $2"
+          " AND wanted_more = $3",
+          claim.number, claim.epoch, PgValue::Bytes(more))
+      .status();
 }
 
 Status PutTrials(PostgresConnection& connection, const JobClaim& claim,

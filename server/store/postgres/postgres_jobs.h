@@ -29,6 +29,9 @@ Result<std::vector<ClaimedJob>> ClaimJobs(PostgresConnection& connection, const 
                                           const ClaimRequest& request);
 Result<std::vector<HeldJob>> RenewLeases(PostgresConnection& connection, const JobLease& lease);
 Result<v1::TuningJob> WishOfJob(PostgresConnection& connection, int64_t number, JobWish wish);
+Result<v1::TuningJob> WishMoreOfJob(PostgresConnection& connection, int64_t number,
+                                    const Store::ChangeOfMore& change);
+Status HeardMore(PostgresConnection& connection, const JobClaim& claim, std::string_view more);
 
 Status PutTrials(PostgresConnection& connection, const JobClaim& claim,
                  absl::Span<const v1::TuningTrial> trials);

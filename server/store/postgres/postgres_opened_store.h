@@ -1,13 +1,17 @@
 // The store over a PostgreSQL database that is open.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/store/postgres/change_follower.h"
 #include "server/store/postgres/kept_kernels.h"
 #include "server/store/postgres/postgres_pool.h"
@@ -62,6 +66,9 @@ class PostgresStore : public Store {
   bool WaitForChange(int64_t after, absl::Duration timeout) override;
   Result<std::vector<v1::KernelChange>> ChangesAfter(int64_t after, int limit) override;
   int64_t LatestChange() override { return follower_->latest(); }
+  std::optional<int64_t> SharedChange() override {
+    return std::max<int64_t>(written_, LatestChange());
+  }
   absl::Duration age() const override { return follower_->age(); }
 
   // ---- What writes ----
@@ -80,6 +87,8 @@ class PostgresStore : public Store {
   Result<InsertedJob> InsertJob(const v1::TuningJob& job, const JobLease& lease,
                                 std::string_view twin_id) override;
   Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override;
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override;
+  Status HeardMore(const JobClaim& claim, std::string_view more) override;
   void SetOnWish(const std::string& owner, std::function<void()> on_wish) override {
     follower_->ListenForWishes(owner, std::move(on_wish));
   }
@@ -125,7 +134,10 @@ class PostgresStore : public Store {
   PostgresPool pool_;
   std::string incarnation_;
   std::atomic<int64_t> writes_ = 0;
-  std::atomic<int64_t> noted_ = -1;  // the latest change when all records were read; -1: never
+  std::atomic<int64_t> written_ = 0;  // the latest change of this process
+  std::atomic<int64_t> noted_ = -1;   // the latest change when all records were read; -1: never
+  absl::Mutex served_mutex_;
+  Fingerprints served_ ABSL_GUARDED_BY(served_mutex_);  // of ForEachRecord
   std::unique_ptr<ChangeFollower> follower_;
 };
 

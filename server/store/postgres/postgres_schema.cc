@@ -165,6 +165,10 @@ constexpr const char* kMigrations[] = {
     ALTER TABLE mdhd.records ADD COLUMN device_fingerprint text;
     CREATE INDEX records_device ON mdhd.records (device_fingerprint);
     )sql",
+    // What more is wanted of a job: a message, as Store::WishMoreOfJob has it.
+    R"sql(
+    ALTER TABLE mdhd.jobs ADD COLUMN wanted_more bytea;
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 

@@ -78,6 +78,9 @@ std::string PostgresStore::Problem() const {
 }
 
 void PostgresStore::AwaitListener(int64_t change) {
+  for (int64_t before = written_; before < change;) {
+    if (written_.compare_exchange_weak(before, change)) break;
+  }
   if (change == 0 || !follower_->problem().ok()) return;
   if (!follower_->Await(change, kMostWaitForListener)) {
     spdlog::warn("change {} is stored and not seen yet", change);
@@ -127,6 +130,10 @@ Status PostgresStore::ForEachRecord(const Fingerprints& devices, const TakeRecor
   MDH_RETURN_IF_ERROR(copied.status());
   const std::vector<std::string> damaged = *std::move(copied);
   noted_ = latest;
+  {
+    absl::MutexLock lock(&served_mutex_);
+    served_ = devices;
+  }
   if (damaged.empty()) return absl::OkStatus();
   if (!CheckWritable().ok()) {
     for (const std::string& id : damaged) spdlog::error("record {} cannot be read", id);
@@ -191,7 +198,12 @@ Result<v1::TuningRecord> PostgresStore::SetCertificate(std::string_view id,
 
 void PostgresStore::SetListener(OnChange on_change) {
   const int64_t noted = noted_;
-  follower_->Listen(std::move(on_change), noted < 0 ? LatestChange() : noted);
+  Fingerprints devices;
+  {
+    absl::MutexLock lock(&served_mutex_);
+    devices = served_;
+  }
+  follower_->Listen(std::move(on_change), noted < 0 ? LatestChange() : noted, std::move(devices));
 }
 
 Result<std::vector<v1::KernelChange>> PostgresStore::ChangesAfter(int64_t after, int limit) {
@@ -277,6 +289,18 @@ Result<std::vector<HeldJob>> PostgresStore::RenewLeases(const JobLease& lease) {
 Result<v1::TuningJob> PostgresStore::WishOfJob(int64_t number, JobWish wish) {
   return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
     return postgres::WishOfJob(connection, number, wish);
+  });
+}
+
+Result<v1::TuningJob> PostgresStore::WishMoreOfJob(int64_t number, const ChangeOfMore& change) {
+  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
+    return postgres::WishMoreOfJob(connection, number, change);
+  });
+}
+
+Status PostgresStore::HeardMore(const JobClaim& claim, std::string_view more) {
+  return WriteWith(PgRepeat::kMayRepeat, [&](PostgresConnection& connection) {
+    return postgres::HeardMore(connection, claim, more);
   });
 }
 

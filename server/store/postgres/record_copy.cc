@@ -94,21 +94,6 @@ Status TakeRow(CopiedRow row, const Store::TakeRecord& take, std::vector<std::st
   return absl::OkStatus();
 }
 
-// Of records of all devices, or of these. What an earlier version wrote does not say its device,
-// and of its schema, which a daemon that only reads leaves as it is, no record does.
-Result<std::string> ConditionOf(PostgresConnection& connection,
-                                const Store::Fingerprints& devices) {
-  if (devices.empty()) return "true";
-  MDH_ASSIGN_OR_RETURN(
-      const PgRows columns,
-      connection.Run("SELECT 1 FROM pg_attribute WHERE attrelid = 'mdhd.records'::regclass AND"
-                     " attname = 'device_fingerprint' AND NOT attisdropped"));
-  if (columns.empty()) return "true";
-  const std::string array = *PgValue::Texts(devices).data();
-  return absl::StrCat("(device_fingerprint IS NULL OR device_fingerprint = ANY (E'",
-                      absl::StrReplaceAll(array, {{"\\", "\\\\"}, {"'", "''"}}), "'::text[]))");
-}
-
 Status CopyPart(const PostgresPool& pool, const std::string& condition,
                 const Store::TakeRecord& take, Part& part) {
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresConnection> connection, pool.Connect());
@@ -144,12 +129,27 @@ Result<std::vector<Part>> PartsOfTable(PostgresConnection& connection) {
 
 }  // namespace
 
+// What an earlier version wrote does not say its device, and of its schema, which a daemon that
+// only reads leaves as it is, no record does.
+Result<std::string> ConditionOfDevices(PostgresConnection& connection,
+                                       const Store::Fingerprints& devices) {
+  if (devices.empty()) return "true";
+  MDH_ASSIGN_OR_RETURN(
+      const PgRows columns,
+      connection.Run("SELECT 1 FROM pg_attribute WHERE attrelid = 'mdhd.records'::regclass AND"
+                     " attname = 'device_fingerprint' AND NOT attisdropped"));
+  if (columns.empty()) return "true";
+  const std::string array = *PgValue::Texts(devices).data();
+  return absl::StrCat("(device_fingerprint IS NULL OR device_fingerprint = ANY (E'",
+                      absl::StrReplaceAll(array, {{"\\", "\\\\"}, {"'", "''"}}), "'::text[]))");
+}
+
 Result<std::vector<std::string>> CopyRecords(const PostgresPool& pool,
                                              const Store::Fingerprints& devices,
                                              const Store::TakeRecord& take) {
   MDH_ASSIGN_OR_RETURN(std::unique_ptr<PostgresConnection> connection, pool.Connect());
   MDH_ASSIGN_OR_RETURN(std::vector<Part> parts, PartsOfTable(*connection));
-  MDH_ASSIGN_OR_RETURN(const std::string condition, ConditionOf(*connection, devices));
+  MDH_ASSIGN_OR_RETURN(const std::string condition, ConditionOfDevices(*connection, devices));
   connection.reset();
   std::vector<std::thread> threads;
   for (Part& part : parts) {

@@ -10,6 +10,10 @@
 
 namespace mdh {
 
+// That a row of mdhd.records is for one of these devices, or for any if there are none.
+Result<std::string> ConditionOfDevices(PostgresConnection& connection,
+                                       const Store::Fingerprints& devices);
+
 // As Store::ForEachRecord, over connections of its own, several parts of the table at once. Gives
 // the ids of those that cannot be read.
 Result<std::vector<std::string>> CopyRecords(const PostgresPool& pool,

@@ -168,8 +168,8 @@ Result<std::vector<Candidate>> FindCandidates(SqliteDatabase& database, const Jo
   MDH_ASSIGN_OR_RETURN(
       SqliteUse rows,
       SqliteUse::Of(database,
-                    "SELECT " MDH_JOB_COLUMNS
-                    ", epoch, wanted, owner = ?1 AND ?1 <> '' AS is_own FROM jobs"
+                    "SELECT " MDH_JOB_COLUMNS ", epoch, wanted, owner = ?1 AND ?1 <> '' AS is_own,"
+                    " coalesce(wanted_more, x'') FROM jobs"
                     " WHERE is_finished = 0 AND (?4 = 0 OR number = ?4)"
                     " AND CASE is_own WHEN 1 THEN ?2 ELSE owner = '' OR lease_ns <= ?3 END"
                     " AND (owner <> '' OR ?5 = 0)"
@@ -186,6 +186,7 @@ Result<std::vector<Candidate>> FindCandidates(SqliteDatabase& database, const Jo
     Candidate candidate;
     candidate.claimed.claim = {row.Integer(0), row.Integer(3) + 1};
     candidate.claimed.wish = static_cast<JobWish>(row.Integer(4));
+    candidate.claimed.more = std::string(row.Bytes(6));
     candidate.claimed.job = *std::move(job);
     candidate.is_own = row.Integer(5) != 0;
     if (IsAskedFor(candidate, request)) candidates.push_back(std::move(candidate));
@@ -217,12 +218,15 @@ Result<std::vector<ClaimedJob>> ClaimJobRows(SqliteDatabase& database, const Job
 
 Result<std::vector<HeldJob>> RenewLeaseRows(SqliteDatabase& database, const JobLease& lease) {
   const auto read = [](const SqliteStatement& row) -> Result<HeldJob> {
-    return HeldJob{{row.Integer(0), row.Integer(1)}, static_cast<JobWish>(row.Integer(2))};
+    return HeldJob{{row.Integer(0), row.Integer(1)},
+                   static_cast<JobWish>(row.Integer(2)),
+                   std::string(row.Bytes(3))};
   };
   MDH_ASSIGN_OR_RETURN(std::vector<HeldJob> held,
                        AllRows(database, read,
                                "UPDATE jobs SET lease_ns = ?2 WHERE is_finished = 0 AND owner = ?1"
-                               " AND owner <> '' RETURNING number, epoch, wanted",
+                               " AND owner <> '' RETURNING number, epoch, wanted,"
+                               " coalesce(wanted_more, x'')",
                                lease.owner, EndOf(lease)));
   std::ranges::sort(
       held, [](const HeldJob& a, const HeldJob& b) { return a.claim.number < b.claim.number; });
@@ -242,6 +246,33 @@ Result<v1::TuningJob> WishOfJobRow(SqliteDatabase& database, int64_t number, Job
       number, static_cast<int>(wish), static_cast<int>(JobWish::kCancel)));
   if (database.Changes() > 0) return job;
   return FailedPrecondition(job.name(), " is being cancelled");
+}
+
+Result<v1::TuningJob> WishMoreOfJobRow(SqliteDatabase& database, int64_t number,
+                                       const Store::ChangeOfMore& change) {
+  MDH_ASSIGN_OR_RETURN(v1::TuningJob job, ReadJob(database, number));
+  if (HasEnded(job)) return absl::FailedPreconditionError(absl::StrCat(job.name(), " has ended"));
+  MDH_ASSIGN_OR_RETURN(
+      const std::optional<std::string> before,
+      FirstRow(
+          database,
+          [](const SqliteStatement& row) -> Result<std::string> {
+            return std::string(row.Bytes(0));
+          },
+          "SELECT coalesce(wanted_more, x'') FROM jobs WHERE number = ?1", number));
+  // What cannot be read is not wanted any more.
+  v1::TuningJob wanted;
+  if (!wanted.ParseFromString(before.value_or(""))) wanted.Clear();
+  MDH_RETURN_IF_ERROR(RunSql(database, "UPDATE jobs SET wanted_more = ?2 WHERE number = ?1", number,
+                             BytesOf(change(wanted))));
+  return job;
+}
+
+Status HeardMoreRow(SqliteDatabase& database, const JobClaim& claim, std::string_view more) {
+  return RunSql(database,
+                "UPDATE jobs SET wanted_more = NULL WHERE number = ?1 AND epoch = ?2"
+                " AND wanted_more = ?3",
+                claim.number, claim.epoch, SqliteBytes{std::string(more)});
 }
 
 Status PutTrialRows(SqliteDatabase& database, const JobClaim& claim,

@@ -31,6 +31,9 @@ Result<std::vector<HeldJob>> RenewLeaseRows(SqliteDatabase& database, const JobL
 // That have not ended.
 Result<int64_t> CountHeldJobs(SqliteDatabase& database, const std::string& owner);
 Result<v1::TuningJob> WishOfJobRow(SqliteDatabase& database, int64_t number, JobWish wish);
+Result<v1::TuningJob> WishMoreOfJobRow(SqliteDatabase& database, int64_t number,
+                                       const Store::ChangeOfMore& change);
+Status HeardMoreRow(SqliteDatabase& database, const JobClaim& claim, std::string_view more);
 
 Status PutTrialRows(SqliteDatabase& database, const JobClaim& claim,
                     absl::Span<const v1::TuningTrial> trials);

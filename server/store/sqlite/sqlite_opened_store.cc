@@ -332,6 +332,15 @@ Result<v1::TuningJob> SqliteStore::WishOfJob(int64_t number, JobWish wish) {
   return WriteWith([&](SqliteDatabase& database) { return WishOfJobRow(database, number, wish); });
 }
 
+Result<v1::TuningJob> SqliteStore::WishMoreOfJob(int64_t number, const ChangeOfMore& change) {
+  return WriteWith(
+      [&](SqliteDatabase& database) { return WishMoreOfJobRow(database, number, change); });
+}
+
+Status SqliteStore::HeardMore(const JobClaim& claim, std::string_view more) {
+  return writer_.Run([&](SqliteDatabase& database) { return HeardMoreRow(database, claim, more); });
+}
+
 Status SqliteStore::PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) {
   return writer_.Run(
       [&](SqliteDatabase& database) { return PutTrialRows(database, claim, trials); });

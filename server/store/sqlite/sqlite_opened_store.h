@@ -82,6 +82,8 @@ class SqliteStore : public Store {
                                             const ClaimRequest& request) override;
   Result<std::vector<HeldJob>> RenewLeases(const JobLease& lease) override;
   Result<v1::TuningJob> WishOfJob(int64_t number, JobWish wish) override;
+  Result<v1::TuningJob> WishMoreOfJob(int64_t number, const ChangeOfMore& change) override;
+  Status HeardMore(const JobClaim& claim, std::string_view more) override;
 
   Status PutTrials(const JobClaim& claim, absl::Span<const v1::TuningTrial> trials) override;
   Result<std::vector<v1::TuningTrial>> ListTrials(int64_t job, int64_t after, int limit) override;

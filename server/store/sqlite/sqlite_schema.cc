@@ -217,6 +217,10 @@ constexpr const char* kMigrations[] = {
       lease_ns INTEGER NOT NULL
     ) STRICT;
     )sql",
+    // What more is wanted of a job: a message, as Store::WishMoreOfJob has it.
+    R"sql(
+    ALTER TABLE jobs ADD COLUMN wanted_more BLOB;
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 // An older mdhd that knows this version can read and write what this one writes. A migration that

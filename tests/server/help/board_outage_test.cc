@@ -27,12 +27,11 @@ TEST_F(BoardOutageTest, WithoutABoardADaemonWorksAlone) {
 }
 
 TEST_F(BoardOutageTest, AfterAnOutageHelpGoesOn) {
-  // The search may wait for a trial that the helper has, as long as its seat lasts.
-  HelpingDaemon a(store_, {.name = "a"}), b(store_, {.name = "b", .seat_lease = absl::Seconds(2)});
+  HelpingDaemon a(store_, {.name = "a"}), b(store_, {.name = "b"});
   const int64_t job = a.Create(64, 100'000);
   ASSERT_TRUE(Eventually([&] { return a.figures().help_got > 3; }));
   store_.board().is_gone = true;
-  // The owner goes on with what it has.
+  // The owner goes on with what it has, and measures what its helper had.
   const int before = a.device().measured;
   EXPECT_TRUE(Eventually([&] { return a.device().measured > before + 5; }));
   store_.board().is_gone = false;

@@ -189,6 +189,20 @@ TEST_F(JobHelpTest, AHelperThatDiesCostsOneTrialsTime) {
   EXPECT_TRUE(absl::IsAborted(board_->Exchange(*seat, absl::Hours(1), {}, {}, 1).status()));
 }
 
+// It keeps its seat, and says nothing of what it was offered.
+TEST_F(JobHelpTest, WhatASilentHelperHasTheOwnerMeasuresItself) {
+  HelpingDaemon a(*store_, {.name = "a"}), b(*store_, {.name = "b", .each = absl::Hours(1)});
+  const int64_t job = a.Create(64, 60);
+  ASSERT_TRUE(Eventually([&] { return b.device().problems > 0; }));
+  ASSERT_TRUE(a.Succeeds(job));
+  const std::map<std::string, int> places = a.Places(job);
+  EXPECT_THAT(places, Not(Contains(Key(kOfB))));
+  EXPECT_EQ(CountAll(places), 60);
+  EXPECT_EQ(a.Get(job).progress().trials(), 60);
+  EXPECT_EQ(a.Get(job).progress().failed_trials(), 0);
+  EXPECT_EQ(a.figures().help_got, 0);
+}
+
 TEST_F(JobHelpTest, ADeviceThatGivesUpWhileItHelpsLosesNothing) {
   HelpingDaemon a(*store_, {.name = "a"}), b(*store_, {.name = "b"});
   b.device().lasts = 5;

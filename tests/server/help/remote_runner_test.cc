@@ -110,6 +110,27 @@ TEST_F(RemoteRunnerTest, AnInterruptGivesUpWhatIsSubmitted) {
   EXPECT_EQ(runner_.Next()->number, 3);
 }
 
+TEST_F(RemoteRunnerTest, WhatIsTakenBackIsMeasuredByAnother) {
+  ASSERT_TRUE(SetProblem().ok());
+  for (const int64_t number : {1, 2}) ASSERT_TRUE(runner_.Submit(number, kernel_, {}).ok());
+  runner_.Deliver(Measured(2, 5));
+  EXPECT_FALSE(runner_.TakeBack(2)) << "it is known";
+  EXPECT_FALSE(runner_.TakeBack(3)) << "it was never submitted";
+  EXPECT_TRUE(runner_.TakeBack(1));
+  EXPECT_FALSE(runner_.TakeBack(1));
+  EXPECT_EQ(changes_, 3);
+  // It is offered no more, and what its helper still says of it does not count.
+  const std::vector<OfferedTrial> offers = runner_.TakeOffers();
+  ASSERT_THAT(offers, SizeIs(1));
+  EXPECT_EQ(offers[0].number, 2);
+  runner_.Deliver(Measured(1, 5));
+  EXPECT_EQ(runner_.measured(), 1);
+  EXPECT_EQ(runner_.Next()->number, 2);
+  const Result<Runner::Finished> taken = runner_.Next();
+  EXPECT_EQ(taken->number, 1);
+  EXPECT_TRUE(WasCancelled(taken->measurement));
+}
+
 TEST_F(RemoteRunnerTest, WhenItsHelperHasGoneEveryCallFails) {
   ASSERT_TRUE(SetProblem().ok());
   ASSERT_TRUE(runner_.Submit(1, kernel_, {}).ok());

@@ -28,6 +28,30 @@ TEST(LookupRequest, IsReadAsTheLibraryReadsIt) {
   EXPECT_EQ(lookup->weakest, v1::MATCH_KIND_COMPATIBLE);
 }
 
+TEST(LookupRequest, WhatItMustHaveSeenIsReadInPlace) {
+  v1::LookupKernelRequest request = WholeRequest();
+  const std::string plain = request.SerializeAsString();
+  EXPECT_EQ(MinCursorOf(plain), "");
+  EXPECT_EQ(WithoutMinCursor(plain), plain);
+  request.set_min_cursor("abc.12");
+  const std::string bytes = request.SerializeAsString();
+  EXPECT_EQ(KeyLookup::Parse(bytes)->min_cursor, "abc.12");
+  EXPECT_EQ(MinCursorOf(bytes), "abc.12");
+  EXPECT_EQ(WithoutMinCursor(bytes), plain);
+  // A long one has a longer header.
+  request.set_min_cursor(std::string(200, 'x'));
+  EXPECT_EQ(WithoutMinCursor(request.SerializeAsString()), plain);
+  // Where it is not at the end, or there twice, all bytes stay.
+  v1::LookupKernelRequest only;
+  only.set_min_cursor("abc.12");
+  const std::string cursor = only.SerializeAsString();
+  EXPECT_EQ(WithoutMinCursor(cursor), "");
+  EXPECT_EQ(MinCursorOf(cursor + plain), "abc.12");
+  EXPECT_EQ(WithoutMinCursor(cursor + plain), cursor + plain);
+  EXPECT_EQ(MinCursorOf("nonsense"), "");
+  EXPECT_EQ(WithoutMinCursor("nonsense"), "nonsense");
+}
+
 TEST(LookupRequest, WhatMustBeLookedAtIsNotReadHere) {
   v1::LookupKernelRequest with_device = WholeRequest();
   with_device.mutable_device()->set_name("devices/cpu");

@@ -253,6 +253,53 @@ TEST_P(JobContract, TheOwnerHearsWhatIsWanted) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_P(JobContract, TheOwnerHearsHowMuchMoreIsWanted) {
+  const JobClaim claim = store_->InsertJob(JobFor("gpu"), {"one", kShort})->claim;
+  const auto heard = [&] { return store_->RenewLeases({"one", kShort})->front().more; };
+  const auto await = [&](const std::string& name) {
+    return store_->WishMoreOfJob(1, [&](v1::TuningJob wanted) {
+      wanted.add_awaited_jobs(name);
+      return wanted;
+    });
+  };
+  const auto awaited = [](const std::string& more) {
+    v1::TuningJob wanted;
+    EXPECT_TRUE(wanted.ParseFromString(more));
+    return std::vector<std::string>(wanted.awaited_jobs().begin(), wanted.awaited_jobs().end());
+  };
+  EXPECT_EQ(await("a").status(), absl::OkStatus());
+  EXPECT_EQ(store_->WishMoreOfJob(7, [](v1::TuningJob wanted) { return wanted; }).status().code(),
+            absl::StatusCode::kNotFound);
+  const std::string first = heard();
+  EXPECT_THAT(awaited(first), ElementsAre("a"));
+  EXPECT_EQ(heard(), first) << "until it is done";
+  // It says nothing of what else is wanted, and that nothing of this.
+  ASSERT_TRUE(store_->WishOfJob(1, JobWish::kPause).ok());
+  ASSERT_TRUE(store_->UpdateJob(claim, JobFor("gpu"), JobWish::kPause).ok());
+  EXPECT_EQ(heard(), first);
+  // What is wanted by now is not what was done.
+  ASSERT_TRUE(await("b").ok());
+  ASSERT_TRUE(store_->HeardMore(claim, first).ok());
+  const std::string both = heard();
+  EXPECT_THAT(awaited(both), ElementsAre("a", "b"));
+  ASSERT_TRUE(store_->HeardMore({claim.number, claim.epoch + 1}, both).ok());
+  EXPECT_EQ(heard(), both) << "another's word";
+  ASSERT_TRUE(store_->HeardMore(claim, both).ok());
+  EXPECT_EQ(heard(), "");
+  // It outlives who should have heard of it.
+  ASSERT_TRUE(await("c").ok());
+  absl::SleepFor(3 * kShort);
+  const auto taken = store_->ClaimJobs({"two", kLong}, {.fingerprints = {"gpu"}});
+  ASSERT_THAT(NumbersOf(taken), ElementsAre(1));
+  EXPECT_THAT(awaited(taken->front().more), ElementsAre("c"));
+  // What cannot be read is not wanted any more.
+  engine_->RunSql("UPDATE jobs SET wanted_more = x'ffff' WHERE number = 1");
+  ASSERT_TRUE(await("d").ok());
+  EXPECT_THAT(awaited(store_->RenewLeases({"two", kLong})->front().more), ElementsAre("d"));
+  ASSERT_TRUE(store_->UpdateJob(taken->front().claim, JobIn(v1::TUNING_JOB_STATE_SUCCEEDED)).ok());
+  EXPECT_EQ(await("e").status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 // ---- Twins ----
 
 TEST_P(JobContract, OneKeyIsSearchedForByOneJob) {

@@ -1,4 +1,5 @@
 // One search on several devices that are alike.
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -8,8 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "tests/server/eventually.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/measure/trial/verdict.h"
@@ -176,8 +180,10 @@ class Waiting final : public Runner {
   Result<int64_t> LoopNestTime() override { return 0; }
   Status Submit(int64_t number, const Kernel&, const MeasureOptions&) override {
     numbers_.push_back(number);
+    has_some_ = true;
     return absl::OkStatus();
   }
+  bool has_some() const { return has_some_; }
   Result<Finished> Next() override {
     interrupted_.WaitForNotification();
     const int64_t number = numbers_.front();
@@ -192,6 +198,7 @@ class Waiting final : public Runner {
  private:
   DeviceDescription device_;
   std::deque<int64_t> numbers_;
+  std::atomic<bool> has_some_ = false;
   absl::Notification interrupted_;
 };
 
@@ -211,6 +218,148 @@ TEST(Pool, WhatIsAbandonedComesBackCancelled) {
   }
   EXPECT_EQ(numbers.size(), 5);
   EXPECT_EQ(pool.Next().status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// Is to have kernels measured elsewhere, from where it hears nothing, or all at once.
+class Elsewhere final : public Runner {
+ public:
+  const DeviceDescription& device() const override { return device_; }
+  Status SetProblem(const ComputationView&, uint64_t, const Numerics&) override {
+    return absl::OkStatus();
+  }
+  Result<int64_t> LoopNestTime() override { return 0; }
+  Status Submit(int64_t number, const Kernel&, const MeasureOptions&) override {
+    absl::MutexLock lock(&mutex_);
+    submitted_.push_back(number);
+    most_ = std::max(most_, ++held_);
+    Measurement measurement;
+    measurement.times_ns = {5};
+    if (!is_silent_) Finish({number, measurement});
+    return absl::OkStatus();
+  }
+  Result<Finished> Next() override {
+    absl::MutexLock lock(&mutex_);
+    const auto has_news = [this] { return !finished_.empty(); };
+    mutex_.Await(absl::Condition(&has_news));
+    Finished first = std::move(finished_.front());
+    finished_.pop_front();
+    --held_;
+    return first;
+  }
+  bool TakeBack(int64_t number) override {
+    absl::MutexLock lock(&mutex_);
+    return Finish({number, CancelledMeasurement()});
+  }
+  Result<MachinePeaks> Peaks() override { return MachinePeaks{}; }
+  void Interrupt() override {
+    absl::MutexLock lock(&mutex_);
+    while (!submitted_.empty()) Finish({submitted_.front(), CancelledMeasurement()});
+  }
+
+  void SetSilent(bool is_silent) {
+    absl::MutexLock lock(&mutex_);
+    is_silent_ = is_silent;
+    most_ = 0;
+  }
+  // Kernels that it had at once since then.
+  int most() {
+    absl::MutexLock lock(&mutex_);
+    return most_;
+  }
+
+ private:
+  bool Finish(Finished finished) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (std::erase(submitted_, finished.number) == 0) return false;
+    finished_.push_back(std::move(finished));
+    return true;
+  }
+
+  DeviceDescription device_;
+  absl::Mutex mutex_;
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = true;
+  int held_ ABSL_GUARDED_BY(mutex_) = 0, most_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<int64_t> submitted_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Finished> finished_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Numbers and code that none had before.
+class NewKernels {
+ public:
+  explicit NewKernels(RunnerPool& pool) : pool_(pool) {}
+
+  void Submit(int count) {
+    for (int n = 0; n < count; ++n) {
+      Kernel kernel;
+      kernel.source = std::to_string(++submitted_);
+      pool_.Submit(submitted_, kernel, {});
+    }
+  }
+  // Expects measurements of so many, each once.
+  void Finish(int count) {
+    for (int n = 0; n < count; ++n) {
+      const Result<Runner::Finished> finished = pool_.Next();
+      ASSERT_TRUE(finished.ok()) << finished.status();
+      EXPECT_FALSE(WasCancelled(finished->measurement));
+      EXPECT_TRUE(numbers_.insert(finished->number).second) << finished->number;
+    }
+    EXPECT_EQ(std::ssize(numbers_), submitted_);
+    EXPECT_EQ(pool_.Next().status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+
+ private:
+  RunnerPool& pool_;
+  int64_t submitted_ = 0;
+  std::set<int64_t> numbers_;
+};
+
+TEST(Pool, WhatASilentOneHasIsMeasuredByOneThatHasNothingElseToDo) {
+  Elsewhere elsewhere;
+  Runner* first = &elsewhere;
+  RunnerPool pool(absl::MakeConstSpan(&first, 1), 2);
+  ASSERT_TRUE(pool.SetProblem(MatMulExpression(8, 8, 8), 1, {}).ok());
+  NewKernels kernels(pool);
+  // All are its, until there is another one.
+  kernels.Submit(2);
+  ASSERT_TRUE(Eventually([&] { return elsewhere.most() > 0; }));
+  Device device;
+  pool.Add(&device);
+  kernels.Submit(10);
+  kernels.Finish(12);
+  EXPECT_EQ(device.measured_, 12);
+  EXPECT_EQ(pool.count(), 2);
+  // It is tried with one at a time, until it says something.
+  elsewhere.SetSilent(true);
+  kernels.Submit(40);
+  kernels.Finish(40);
+  EXPECT_LE(elsewhere.most(), 1);
+  EXPECT_EQ(device.measured_, 52);
+  elsewhere.SetSilent(false);
+  for (int round = 0; round < 1'000 && elsewhere.most() < 2; ++round) {
+    kernels.Submit(40);
+    kernels.Finish(40);
+  }
+  EXPECT_EQ(elsewhere.most(), 2);
+}
+
+TEST(Pool, WhatIsMeasuredHereIsNotTakenOver) {
+  Waiting busy;
+  Device device;
+  Runner* first = &busy;
+  RunnerPool pool(absl::MakeConstSpan(&first, 1), 1);
+  ASSERT_TRUE(pool.SetProblem(MatMulExpression(8, 8, 8), 1, {}).ok());
+  pool.Submit(0, {}, {});
+  ASSERT_TRUE(Eventually([&] { return busy.has_some(); }));
+  pool.Add(&device);
+  for (int64_t number = 1; number < 4; ++number) {
+    Kernel kernel;
+    kernel.source = std::to_string(number);
+    pool.Submit(number, kernel, {});
+  }
+  for (int n = 0; n < 3; ++n) EXPECT_NE(pool.Next()->number, 0);
+  absl::SleepFor(absl::Milliseconds(600));
+  EXPECT_EQ(device.measured_, 3);
+  pool.Abandon();
+  EXPECT_EQ(pool.Next()->number, 0);
 }
 
 TEST(Pool, EndsWithKernelsInWork) {

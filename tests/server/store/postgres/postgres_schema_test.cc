@@ -72,12 +72,39 @@ TEST_F(PostgresSchemaTest, AnOlderSchemaIsBroughtUpToDateAndOlderDaemonsGoOn) {
   RunSql(
       "DROP TABLE mdhd.nodes, mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials;"
       "ALTER TABLE mdhd.records DROP COLUMN device_fingerprint;"
+      "ALTER TABLE mdhd.jobs DROP COLUMN wanted_more;"
       "UPDATE mdhd.store SET schema_version = 1");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(*store->ListNodes(), SizeIs(0));
   EXPECT_EQ(Number("SELECT schema_version FROM mdhd.store"), PostgresSchemaVersion());
   EXPECT_EQ(Number("SELECT readable_from FROM mdhd.store"), 1);
+}
+
+// What more is wanted of a job is a column of which a daemon of before does not know: its job stays
+// as it is, and who takes that over hears of it.
+TEST_F(PostgresSchemaTest, WishesForMoreAreAddedToASchemaOfBeforeThem) {
+  Open()->InsertJob(v1::TuningJob(), {"old", absl::Seconds(60)}).IgnoreError();
+  RunSql(
+      "ALTER TABLE mdhd.jobs DROP COLUMN wanted_more;"
+      "UPDATE mdhd.store SET schema_version = 4");
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(Number("SELECT readable_from FROM mdhd.store"), 1);
+  const auto more = [](v1::TuningJob wanted) {
+    wanted.add_awaited_jobs("tuningJobs/7");
+    return wanted;
+  };
+  ASSERT_TRUE(store->WishMoreOfJob(1, more).ok());
+  // As the daemon of before renews its lease and writes the job.
+  RunSql(
+      "UPDATE mdhd.jobs SET lease_until = clock_timestamp(), priority = 3 WHERE number = 1 AND"
+      " epoch = 1");
+  const auto taken = store->ClaimJobs({"new", absl::Seconds(60)}, {.number = 1});
+  ASSERT_EQ(taken->size(), 1);
+  v1::TuningJob wanted;
+  ASSERT_TRUE(wanted.ParseFromString(taken->front().more));
+  EXPECT_EQ(wanted.awaited_jobs(0), "tuningJobs/7");
 }
 
 // Which device a record is of is a column that it may lack.

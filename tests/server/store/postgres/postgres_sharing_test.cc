@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/store/change_cursor.h"
 #include "tests/server/eventually.h"
 #include "tests/server/store/postgres_test.h"
 
@@ -107,6 +108,49 @@ TEST_F(PostgresSharingTest, WhatIsStoredWhileRecordsAreReadIsHeardOfLater) {
   Heard heard;
   one_->SetListener(heard.Listener());
   EXPECT_THAT(heard.all(), ElementsAre("1records/c=100"));
+}
+
+// Who serves some devices does not read what is stored for others, and misses no change all the
+// same.
+TEST_F(PostgresSharingTest, AListenerForSomeDevicesIsToldOfTheirRecordsOnly) {
+  const auto put = [&](const std::string& id, const std::string& device) {
+    StoredResult result = SampleResult(id, 100);
+    result.record.mutable_key()->set_device_fingerprint(device);
+    return other_->PutResult(result.record, result.kernel).status();
+  };
+  ASSERT_TRUE(one_->ForEachRecord({"cpu 'A'", "cpu B"}, [](std::string_view) {}).ok());
+  Heard heard;
+  one_->SetListener(heard.Listener());
+  ASSERT_TRUE(put("a", "cpu 'A'").ok());
+  ASSERT_TRUE(put("c", "cpu C").ok());
+  ASSERT_TRUE(put("b", "cpu B").ok());
+  ASSERT_TRUE(one_->WaitForChange(2, absl::Seconds(5)));
+  EXPECT_THAT(heard.all(), ElementsAre("1records/a=100", "1records/b=100"));
+  // What an earlier version wrote does not say its device.
+  RunSql("UPDATE mdhd.records SET device_fingerprint = NULL");
+  ASSERT_TRUE(other_->SetPinning("c", Pinning::kPinned).ok());
+  ASSERT_TRUE(one_->WaitForChange(3, absl::Seconds(5)));
+  EXPECT_THAT(heard.all(), SizeIs(3));
+  EXPECT_EQ(heard.all().back(), "3records/c=100");
+  // Also after a reconnection, to a schema that does not say it of any.
+  RunSql("ALTER TABLE mdhd.records DROP COLUMN device_fingerprint");
+  RunSql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+      " AND datname = current_database()");
+  EXPECT_TRUE(Eventually([&] { return other_->SetPinning("c", Pinning::kNotPinned).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return heard.all().back() == "4records/c=100"; }));
+}
+
+// What one has written another one knows of when it has waited for that.
+TEST_F(PostgresSharingTest, WhatOneHasWrittenIsSeenWhereItIsAskedFor) {
+  EXPECT_EQ(one_->SharedChange(), 0);
+  for (int n = 1; n <= 20; ++n) {
+    ASSERT_TRUE(Put(*one_, absl::StrCat(n), 100).ok());
+    EXPECT_EQ(one_->SharedChange(), n);
+    EXPECT_EQ(SharedCursor(*one_), absl::StrCat(other_->incarnation(), ".", n));
+    EXPECT_TRUE(other_->WaitForChange(n - 1, absl::Seconds(5)));
+    EXPECT_EQ(other_->SharedChange(), n);
+  }
 }
 
 TEST_F(PostgresSharingTest, ARecordIsVisibleElsewhereInMilliseconds) {
@@ -210,9 +254,10 @@ TEST_F(PostgresSharingTest, NoJobIsClaimedTwice) {
 TEST_F(PostgresSharingTest, WhoWasTakenForDeadIsFenced) {
   ASSERT_TRUE(one_->InsertJob(Waiting("gpu")).ok());
   const ClaimRequest request = {.fingerprints = {"gpu"}};
-  const auto first = one_->ClaimJobs({"one", absl::Milliseconds(50)}, request);
+  const auto first = one_->ClaimJobs({"one", absl::Seconds(45)}, request);
   ASSERT_THAT(*first, SizeIs(1));
   EXPECT_THAT(*other_->ClaimJobs({"other", absl::Seconds(45)}, request), IsEmpty());
+  ASSERT_THAT(*one_->RenewLeases({"one", absl::Milliseconds(50)}), SizeIs(1));
   absl::SleepFor(absl::Milliseconds(80));
   const auto second = other_->ClaimJobs({"other", absl::Seconds(45)}, request);
   ASSERT_THAT(*second, SizeIs(1));

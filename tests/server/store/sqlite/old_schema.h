@@ -5,6 +5,7 @@ namespace mdh {
 
 // From version 9 of the schema to 8: nothing of other daemons.
 inline constexpr const char* kToVersion8 = R"sql(
+    ALTER TABLE jobs DROP COLUMN wanted_more;
     DROP TABLE nodes;
     UPDATE store SET schema_version = 8;
     PRAGMA user_version = 8;
@@ -12,6 +13,7 @@ inline constexpr const char* kToVersion8 = R"sql(
 
 // From version 9 to 7: nothing of owners, twins and versions, either.
 inline constexpr const char* kToVersion7 = R"sql(
+    ALTER TABLE jobs DROP COLUMN wanted_more;
     DROP TABLE nodes;
     DROP INDEX open_twins;
     ALTER TABLE jobs DROP COLUMN epoch;

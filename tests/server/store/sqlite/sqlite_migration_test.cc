@@ -183,9 +183,33 @@ TEST(SqliteMigrationTest, NodesAreAddedAndOlderDaemonsGoOn) {
   ASSERT_TRUE((*OpenSqliteStore({.path = path}))->InsertJob(v1::TuningJob()).ok());
   RunSql(path, kToVersion8);
   const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
-  EXPECT_EQ(store->schema_version(), 9);
+  EXPECT_EQ(store->schema_version(), 10);
   EXPECT_TRUE(store->GetJob(1).ok());
   EXPECT_THAT(*store->ListNodes(), SizeIs(0));
+  RunSql(path,
+         "CREATE TABLE check_of_store AS SELECT 1 FROM store WHERE readable_from = 8;"
+         "INSERT INTO check_of_store SELECT 1 / count(*) FROM check_of_store");
+}
+
+// Version 9 knew of no wishes for more; who knows it, or version 8, can use what is written now.
+TEST(SqliteMigrationTest, WishesForMoreAreAddedAndOlderDaemonsGoOn) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.File("mdhd.sqlite");
+  const JobLease lease = {"one", absl::Hours(1)};
+  ASSERT_TRUE((*OpenSqliteStore({.path = path}))->InsertJob(v1::TuningJob(), lease).ok());
+  RunSql(path,
+         "ALTER TABLE jobs DROP COLUMN wanted_more; UPDATE store SET schema_version = 9;"
+         "PRAGMA user_version = 9");
+  const std::unique_ptr<Store> store = *OpenSqliteStore({.path = path});
+  EXPECT_EQ((*store->RenewLeases(lease)).front().more, "");
+  ASSERT_TRUE(store
+                  ->WishMoreOfJob(1,
+                                  [](v1::TuningJob wanted) {
+                                    wanted.add_awaited_jobs("tuningJobs/7");
+                                    return wanted;
+                                  })
+                  .ok());
+  EXPECT_NE((*store->RenewLeases(lease)).front().more, "");
   RunSql(path,
          "CREATE TABLE check_of_store AS SELECT 1 FROM store WHERE readable_from = 8;"
          "INSERT INTO check_of_store SELECT 1 / count(*) FROM check_of_store");

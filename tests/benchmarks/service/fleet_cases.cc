@@ -52,16 +52,6 @@ void AddPercentiles(const std::string& name, const std::vector<double>& times_ms
                      .at_most = most_p99});
 }
 
-Result<std::string> FilledDatabase(const FleetCaseOptions& options, const RecordGenerator& records,
-                                   int64_t count) {
-  MDH_ASSIGN_OR_RETURN(const std::string address, options.server->NewDatabase());
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenPostgresStore({.address = address}));
-  MDH_RETURN_IF_ERROR(records.Fill(*store, count));
-  MDH_RETURN_IF_ERROR(PostgresServer::SqlAt(address, "ANALYZE"));
-  MDH_RETURN_IF_ERROR(PostgresServer::SqlAt(address, "CHECKPOINT"));
-  return address;
-}
-
 // Two daemons on one empty database.
 struct Pair {
   MeasuredServer a, b;
@@ -76,6 +66,16 @@ Result<Pair> StartPair(const FleetCaseOptions& options) {
 }
 
 }  // namespace
+
+Result<std::string> FilledDatabase(const FleetCaseOptions& options, const RecordGenerator& records,
+                                   int64_t count) {
+  MDH_ASSIGN_OR_RETURN(const std::string address, options.server->NewDatabase());
+  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenPostgresStore({.address = address}));
+  MDH_RETURN_IF_ERROR(records.Fill(*store, count));
+  MDH_RETURN_IF_ERROR(PostgresServer::SqlAt(address, "ANALYZE"));
+  MDH_RETURN_IF_ERROR(PostgresServer::SqlAt(address, "CHECKPOINT"));
+  return address;
+}
 
 Result<std::vector<ServiceFigure>> MeasureLookupsOfBoth(const FleetCaseOptions& options,
                                                         const RecordGenerator& records) {

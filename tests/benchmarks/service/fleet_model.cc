@@ -21,6 +21,7 @@ constexpr int kBatch = 100;
 constexpr int kIdleDaemons = 4;
 constexpr int kFollowers = 8;
 constexpr int kWriters = 8;
+constexpr int kTurns = 3;
 constexpr double kMostWaitS = 60;
 
 double OwnCpuSeconds() {
@@ -219,12 +220,8 @@ Result<PutCosts> PutWithFollowers(const FleetCaseOptions& options, const RecordG
                   (OwnCpuSeconds() - begin.own_s) / options.puts};
 }
 
-Status MeasureChanges(const FleetCaseOptions& options, const RecordGenerator& records,
-                      FleetCosts& costs) {
-  MDH_ASSIGN_OR_RETURN(const PutCosts alone, PutWithFollowers(options, records, 0));
-  MDH_ASSIGN_OR_RETURN(const PutCosts followed, PutWithFollowers(options, records, kFollowers));
-  costs.follow_database_s = std::max(0.0, followed.database_s - alone.database_s) / kFollowers;
-  costs.follow_daemon_s = std::max(0.0, followed.own_s - alone.own_s) / kFollowers;
+// Records of as many writers at once, a second.
+Result<double> RateOfChanges(const FleetCaseOptions& options, const RecordGenerator& records) {
   MDH_ASSIGN_OR_RETURN(const std::string address, options.server->NewDatabase());
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, OpenPostgresStore({.address = address}));
   std::vector<Status> statuses(kWriters);
@@ -240,8 +237,22 @@ Status MeasureChanges(const FleetCaseOptions& options, const RecordGenerator& re
     });
   }
   for (std::thread& writer : writers) writer.join();
-  costs.changes = kWriters * options.puts / absl::ToDoubleSeconds(absl::Now() - begin);
+  const double time_s = absl::ToDoubleSeconds(absl::Now() - begin);
   for (const Status& status : statuses) MDH_RETURN_IF_ERROR(status);
+  return kWriters * options.puts / time_s;
+}
+
+Status MeasureChanges(const FleetCaseOptions& options, const RecordGenerator& records,
+                      FleetCosts& costs) {
+  MDH_ASSIGN_OR_RETURN(const PutCosts alone, PutWithFollowers(options, records, 0));
+  MDH_ASSIGN_OR_RETURN(const PutCosts followed, PutWithFollowers(options, records, kFollowers));
+  costs.follow_database_s = std::max(0.0, followed.database_s - alone.database_s) / kFollowers;
+  costs.follow_daemon_s = std::max(0.0, followed.own_s - alone.own_s) / kFollowers;
+  // Each waits for the disk, which others use, too: the least disturbed one counts.
+  for (int turn = 0; turn < kTurns; ++turn) {
+    MDH_ASSIGN_OR_RETURN(const double rate, RateOfChanges(options, records));
+    costs.changes = std::max(costs.changes, rate);
+  }
   return absl::OkStatus();
 }
 
@@ -273,7 +284,7 @@ std::vector<ServiceFigure> Shown(const FleetCosts& costs) {
       {.name = "change that a daemon hears of, its CPU",
        .value = 1e6 * costs.follow_daemon_s,
        .unit = "us"},
-      {.name = "changes, 8 writers", .value = costs.changes, .unit = "1/s"},
+      {.name = "changes, 8 writers, most of three", .value = costs.changes, .unit = "1/s"},
       {.name = "record at a start, database's CPU",
        .value = 1e6 * costs.start_database_s,
        .unit = "us"},

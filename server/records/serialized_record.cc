@@ -1,6 +1,7 @@
 #include "server/records/serialized_record.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -63,7 +64,7 @@ SerializedRecord::SerializedRecord(std::string_view record, SliceSlab* slab) {
   const auto write = [&](uint8_t* to) {
     to = std::copy(without_record->begin(), without_record->end(), to);
     to = std::copy(header, header + header_bytes, to);
-    std::copy(record.begin(), record.end(), to);
+    std::memcpy(to, record.data(), record.size());  // as a block, which std::copy does not
   };
   exact_reply_ = SerializedReply(without_record->size() + header_bytes + record.size(),
                                  fields.is_provisional, write, slab);

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "client/admin_client.h"
 #include "client/client.h"
 #include "core/base/status.h"
@@ -36,8 +37,7 @@ struct KnownRecord {
 struct LoadCounts {
   std::atomic<int64_t> puts = 0, pins = 0, removals = 0, jobs = 0, joined = 0, stops = 0;
   std::atomic<int64_t> lookups = 0, failed_lookups = 0, failures = 0;
-  // Between two puts that were acknowledged.
-  std::atomic<int64_t> latest_put_ns = 0, longest_pause_ns = 0;
+  std::atomic<int64_t> latest_put_ns = 0, longest_pause_ns = 0;  // between two puts
   int64_t Acknowledgements() const { return puts + pins + removals + jobs + joined + stops; }
 };
 
@@ -79,6 +79,10 @@ class FleetLoad {
   };
   const Watched& watched() const { return watched_; }
   const LoadCounts& counts() const { return counts_; }
+  // Between two puts that were acknowledged, since it was last asked for.
+  absl::Duration TakeLongestPause() {
+    return absl::Nanoseconds(counts_.longest_pause_ns.exchange(0));
+  }
 
  private:
   // A connection to some daemon; null when the load is over.

@@ -33,8 +33,10 @@ TEST(ServiceBenchmark, MeasuresDaemonsThatShareAServer) {
   const Ended ended = RunProgram({ProgramPath("fleet_benchmark"), "--programs", ProgramPath(""),
                                   "--expressions", SourcePath("client/expressions"), "--quick"});
   ASSERT_EQ(ended.code, 0) << ended.err;
-  for (const char* name : {"lookup, p50", "another daemon's lookup shows it, p99",
-                           "1000 records, start", "claims, 16 daemons", "cancel of another"}) {
+  for (const char* name :
+       {"lookup, p50", "another daemon's lookup shows it, p99", "1000 records, start",
+        "claims, 16 daemons", "cancel of another", "changes, 8 writers, most of three",
+        "1000 workers: changes", "binds first: "}) {
     EXPECT_THAT(ended.out, HasSubstr(name));
   }
 }

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
+#include "server/store/crc32.h"
 #include "server/store/postgres/postgres_address.h"
 #include "server/store/postgres/record_copy.h"
 #include "tuner/process/clock.h"

@@ -10,6 +10,7 @@
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/records/resource_names.h"
+#include "server/store/crc32.h"
 #include "server/store/postgres/record_changes.h"
 #include "server/store/postgres/stored_messages.h"
 #include "server/store/stored_record.h"

@@ -1,7 +1,5 @@
 #include "server/store/postgres/postgres_rows.h"
 
-#include <zlib.h>
-
 #include "absl/strings/numbers.h"
 
 namespace mdh {
@@ -30,11 +28,6 @@ int64_t PgRows::changed() const {
   int64_t count = 0;
   const bool is_number = absl::SimpleAtoi(libpq_->cmdTuples(result_.get()), &count);
   return is_number ? count : 0;
-}
-
-int64_t Crc32Of(std::string_view bytes) {
-  return static_cast<int64_t>(
-      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 int64_t IntegerFromNetwork(std::string_view bytes) {

@@ -94,9 +94,6 @@ class PgRows {
   std::unique_ptr<pg_result, void (*)(pg_result*)> result_;
 };
 
-// The CRC-32 of zlib, as it is stored beside bytes.
-int64_t Crc32Of(std::string_view bytes);
-
 // The integer that the bytes are in network order; of 1, 2, 4 or 8 bytes.
 int64_t IntegerFromNetwork(std::string_view bytes);
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
+#include "server/store/crc32.h"
 #include "server/store/postgres/postgres_rows.h"
 #include "server/store/stored_record.h"
 

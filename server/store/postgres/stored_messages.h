@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "server/store/crc32.h"
 #include "server/store/postgres/postgres_rows.h"
 
 namespace mdh {

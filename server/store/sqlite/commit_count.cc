@@ -1,12 +1,11 @@
 #include "server/store/sqlite/commit_count.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "server/store/crc32.h"
 
 namespace mdh {
 namespace {
@@ -14,8 +13,7 @@ namespace {
 // A line for people, with a checksum: the machine may have stopped while it was written.
 std::string LineOf(int64_t number) {
   const std::string text = absl::StrFormat("transactions %019d", number);
-  const auto* bytes = reinterpret_cast<const Bytef*>(text.data());
-  return absl::StrFormat("%s %08x\n", text, crc32_z(0, bytes, text.size()));
+  return absl::StrFormat("%s %08x\n", text, Crc32Of(text));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "server/store/sqlite/sqlite_database.h"
 
 #include <sqlite3.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,16 +9,16 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/store/crc32.h"
 #include "server/store/file_lock.h"
 
 namespace mdh {
 namespace {
 
 void Crc32(sqlite3_context* context, int, sqlite3_value** values) {
-  const void* bytes = sqlite3_value_blob(values[0]);
-  const int size = sqlite3_value_bytes(values[0]);
-  sqlite3_result_int64(
-      context, static_cast<sqlite3_int64>(crc32_z(0, static_cast<const Bytef*>(bytes), size)));
+  const auto* const bytes = static_cast<const char*>(sqlite3_value_blob(values[0]));
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+  sqlite3_result_int64(context, Crc32Of({bytes, size}));
 }
 
 // The path in a URI, where some characters have a meaning.

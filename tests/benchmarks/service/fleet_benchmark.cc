@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_split.h"
 #include "tests/benchmarks/service/fleet_cases.h"
+#include "tests/benchmarks/service/fleet_model.h"
 #include "tests/benchmarks/service/host_device.h"
 
 namespace mdh {
@@ -20,7 +21,7 @@ namespace {
 
 struct FleetBenchmarkOptions {
   FleetCaseOptions cases;
-  std::string pattern = "lookups,visibility,starts,claims,cancels";
+  std::string pattern = "lookups,visibility,starts,claims,cancels,model";
   std::string json;
   std::vector<std::string> facts;
   bool is_quick = false;
@@ -32,11 +33,9 @@ constexpr const char* kSettings =
 
 Status RunFleetCases(FleetBenchmarkOptions& options) {
   const std::pair<const char*, decltype(&MeasureClaims)> cases[] = {
-      {"lookups", &MeasureLookupsOfBoth},
-      {"visibility", &MeasureVisibility},
-      {"starts", &MeasureStartsOfBoth},
-      {"claims", &MeasureClaims},
-      {"cancels", &MeasureCancels}};
+      {"lookups", &MeasureLookupsOfBoth}, {"visibility", &MeasureVisibility},
+      {"starts", &MeasureStartsOfBoth},   {"claims", &MeasureClaims},
+      {"cancels", &MeasureCancels},       {"model", &MeasureModel}};
   MDH_ASSIGN_OR_RETURN(const std::unique_ptr<PostgresServer> server,
                        PostgresServer::Start({.settings = kSettings}));
   options.cases.server = server.get();
@@ -71,7 +70,8 @@ int Main(int argc, char** argv) {
   app.add_option("--expressions", service.expressions, "folder of the shipped expressions");
   app.add_option("--directory", service.directory,
                  "folder for databases in files, which are kept; else a temporary one");
-  app.add_option("--cases", options.pattern, "which of lookups,visibility,starts,claims,cancels");
+  app.add_option("--cases", options.pattern,
+                 "which of lookups,visibility,starts,claims,cancels,model");
   app.add_option("--records", service.many_records, "records of the large stores")
       ->capture_default_str()
       ->check(CLI::Range(1'000, 1'600'000));
@@ -91,6 +91,7 @@ int Main(int argc, char** argv) {
     options.cases.starts = 1;
     options.cases.claimed_jobs = 50;
     options.cases.renewing_s = 0.1;
+    options.cases.model_window_s = 0.1;
   }
   std::string own_folder;
   if (service.directory.empty()) {

@@ -1,6 +1,8 @@
 // The cases of the benchmark of daemons that share a PostgreSQL server, which is started for them.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/base/status.h"
@@ -19,7 +21,12 @@ struct FleetCaseOptions {
   int starts = 3;  // with many records, of each
   int claimed_jobs = 4'000;
   double renewing_s = 3;
+  double model_window_s = 10;  // of each of the model's costs
 };
+
+// The address of a new database with so many records.
+Result<std::string> FilledDatabase(const FleetCaseOptions& options, const RecordGenerator& records,
+                                   int64_t count);
 
 // Lookups of a daemon on the server beside those of one with a file, in turns.
 Result<std::vector<ServiceFigure>> MeasureLookupsOfBoth(const FleetCaseOptions& options,

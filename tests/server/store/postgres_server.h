@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -113,6 +115,19 @@ class PostgresServer {
     if (backends.empty()) return false;
     return kill(backends[choice % backends.size()], SIGKILL) == 0;
   }
+  // Of all of its processes, also of those that have ended.
+  double CpuSeconds() const {
+    double seconds = CpuSecondsOf(process_);
+    for (const pid_t child : Children("")) seconds += CpuSecondsOf(child);
+    // Of "PID (NAME) STATE ..." the 16th and 17th word, in ticks.
+    const std::string stat = ReadOf(absl::StrCat("/proc/", process_), "stat");
+    long ended[2] = {0, 0};
+    std::sscanf(stat.c_str() + std::min(stat.size(), stat.rfind(')') + 1),
+                " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %ld", &ended[0],
+                &ended[1]);
+    return seconds +
+           static_cast<double>(ended[0] + ended[1]) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
   // Starts it again, and waits until it answers.
   Status Resume() {
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -147,6 +162,13 @@ class PostgresServer {
     }
     if (found.empty()) return absl::NotFoundError("PostgreSQL is not installed");
     return *std::max_element(found.begin(), found.end());
+  }
+
+  static double CpuSecondsOf(pid_t process) {
+    clockid_t clock = 0;
+    timespec time = {};
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
 
   std::string Folder(const char* name) const { return directory_->File(name); }

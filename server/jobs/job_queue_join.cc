@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/jobs/job_queue.h"
 #include "server/jobs/search_effort.h"
+#include "server/jobs/tuning_request.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {

@@ -219,10 +219,8 @@ void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRe
   // Settled with what follows.
   const StopReason reason = std::exchange(job->stop_reason, StopReason::kNone);
   const bool is_cancelled = reason == StopReason::kCancel;
+  const bool is_interrupted = reason != StopReason::kNone && !is_cancelled;
   const bool has_failed = !record.ok() && !absl::IsCancelled(record.status());
-  // A search that gives up although nobody told it to has a device that is about to go away.
-  const bool is_interrupted =
-      !is_cancelled && (reason != StopReason::kNone || absl::IsCancelled(record.status()));
   const bool has_died = has_failed && !health.ok();
   const bool had_lack = has_failed && IsLack(record.status());
   const bool can_go_on = has_died || had_lack;
@@ -253,7 +251,7 @@ void JobQueue::EndRun(const std::shared_ptr<Job>& job, const Result<v1::TuningRe
                      proto.mutable_progress()->set_best_time_ns(record->time_ns());
                      proto.mutable_progress()->set_best_parameters(record->parameters());
                    }));
-  } else if (is_cancelled) {
+  } else if (is_cancelled || !has_failed) {
     // What was acknowledged holds, whatever the search has met meanwhile.
     ChangeAnyway(job, Ended(v1::TUNING_JOB_STATE_CANCELLED, absl::OkStatus()));
   } else {

@@ -364,9 +364,9 @@ typedef struct mdh_client_options {
 } mdh_client_options;
 
 /* A connection. Reading calls are repeated when the daemon cannot be reached for a moment; a daemon
- * that was restarted is found again. Where several daemons share a database, whichever answers knows
- * of what ended jobs and the changes of an mdh_cache told this client before; it waits up to a
- * second for that. */
+ * that was restarted is found again. Where several daemons share a database, whichever answers
+ * knows of what ended jobs and the changes of an mdh_cache told this client before; it waits up to
+ * a second for that. */
 typedef struct mdh_client mdh_client;
 
 /* `options`: NULL for defaults. MDH_UNAVAILABLE if there is no daemon; MDH_PERMISSION_DENIED if the

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "tests/codegen/bounds/configuration_ranges.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/run/trial_history.h"

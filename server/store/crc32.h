@@ -6,8 +6,7 @@
 
 namespace mdh {
 
-// The CRC-32 of zlib. All records are checked at each start: where the processor multiplies without
-// carries it takes less than half of zlib's time.
+// The CRC-32 of zlib.
 uint32_t Crc32Of(std::string_view bytes);
 
 }  // namespace mdh

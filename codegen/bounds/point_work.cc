@@ -5,6 +5,7 @@
 #include "codegen/bounds/distinct_operands.h"
 #include "core/decomposition/keyed_form.h"
 #include "core/expression/contraction_form.h"
+#include "core/pipeline/factor_order.h"
 #include "core/scalar/needed_instructions.h"
 
 namespace mdh {
@@ -16,7 +17,8 @@ class PointCounter {
       : expression_(expression),
         operands_(expression),
         all_(ActiveDimensions(expression)),
-        parameters_(ParametersOfInstructions(expression.function())) {}
+        parameters_(ParametersOfInstructions(expression.function())),
+        multiplies_(ReorderedProducts(expression)) {}
 
   PointWork Count() {
     const ScalarFunction& f = expression_.function();
@@ -27,11 +29,14 @@ class PointCounter {
     work_.is_contraction = FindContractionForm(expression_).ok();
     const std::vector<bool> needed = NeededInstructions(f, NeededResults(expression_));
     std::vector<bool> read(f.parameters().size(), false);
+    bool has_product = false;
     for (size_t n = 0; n < f.instructions().size(); ++n) {
       const ScalarInstruction& instruction = f.instructions()[n];
       if (!needed[n] || !IsFloatingPoint(instruction.type)) continue;
       if (!IsDifferentEverywhere(parameters_[n])) continue;
-      AddOperation(instruction.op, 1, of(work_.function, instruction.type));
+      const bool is_shared = multiplies_[n] && has_product;
+      if (!is_shared) AddOperation(instruction.op, 1, of(work_.function, instruction.type));
+      has_product = has_product || multiplies_[n];
       for (size_t p = 0; p < read.size(); ++p) read[p] = read[p] || parameters_[n][p];
     }
     CountCombinations();
@@ -88,6 +93,7 @@ class PointCounter {
   const DistinctOperands operands_;
   const DimensionSet all_;
   const std::vector<std::vector<bool>> parameters_;  // of f's instructions
+  const std::vector<bool> multiplies_;               // idem: several factors, in any order
   PointWork work_;
 };
 

@@ -13,7 +13,8 @@ namespace mdh {
 
 struct PointWork {
   // Of f at each point, by RealKind. An operation counts if its operands are different elements at
-  // all points, so that no two points can share it.
+  // all points, so that no two points can share it; of multiplications that FactorOrder may reorder
+  // one, as the others may become such that points share.
   std::array<ArithmeticWork, 3> function = {};
   // Combining its results with others: at all points of a box but one for each of its results.
   std::array<ArithmeticWork, 3> combining = {};

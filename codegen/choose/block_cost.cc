@@ -93,7 +93,9 @@ BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const B
 }
 
 BlockCostModel::BlockCostModel(const Expression& e, const DeviceDescription& device)
-    : expression_(e), limits_(device.blocks) {
+    : expression_(e),
+      limits_(device.blocks),
+      factors_(FactorOrder::Of(e, NumericsPolicy::kReassociate)) {
   for (const Dimension& d : e.dimensions()) sizes_.push_back(d.size);
   for (int d = 0; d < e.rank(); ++d) kept_.push_back(e.combine_operators()[d].is_concat());
   const Expression separate = WithSeparateAccesses(e);
@@ -365,6 +367,15 @@ void BlockCostModel::AddReduced(size_t d, Shape& s) const {
   s.reducing_threads *= static_cast<double>(cut.threads);
 }
 
+// Per point; a thread computes products that its points share once.
+double BlockCostModel::Operations(const Shape& s) const {
+  if (!factors_) return operations_;
+  absl::InlinedVector<int64_t, 16> tile;
+  for (size_t d = 0; d < sizes_.size(); ++d)
+    tile.push_back(kept_[d] ? static_cast<int64_t>(s.thread[d]) : 1);
+  return operations_ - factors_->AsWritten() + factors_->PerPoint(tile);
+}
+
 // Which loops of a thread are unrolled; points of those around them.
 void BlockCostModel::Unroll(Shape& s) const {
   double body = s.results;
@@ -378,7 +389,7 @@ void BlockCostModel::Unroll(Shape& s) const {
     if (n < first) s.rolled *= static_cast<double>(s.thread[d]);
   }
   s.fits = body <= kMostUnrolledPoints;
-  s.code = body * operations_;
+  s.code = body * Operations(s);
 }
 
 BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
@@ -399,7 +410,7 @@ BlockCost BlockCostModel::Estimate(const BlockDesign& design) const {
   s.cost.fits = s.fits && s.threads <= limits_.max_threads_per_block && IsBlock(s);
   if (!s.cost.fits) return s.cost;
   s.points = points * s.iterations * s.tiles;
-  s.instructions = s.points * operations_ + s.iterations * s.tiles * (s.rolled * 6 + 14) + 60;
+  s.instructions = s.points * Operations(s) + s.iterations * s.tiles * (s.rolled * 6 + 14) + 60;
   for (int b = 0; b < static_cast<int>(inputs_.size()); ++b) {
     const DesignedInput designed = designers_[b].Run(design);
     const Copy copy = design.copies[owners_[b]];

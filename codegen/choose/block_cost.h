@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "codegen/choose/block_design.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
+#include "core/pipeline/factor_order.h"
 
 namespace mdh {
 
@@ -78,6 +80,7 @@ class BlockCostModel {
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;
+  double Operations(const Shape& shape) const;
   void Unroll(Shape& shape) const;
   int AddedAtOnce(const BlockDesign& design) const;
   bool CombinesByShuffles(const Shape& shape) const;
@@ -103,7 +106,8 @@ class BlockCostModel {
   std::vector<int64_t> divisors_;
   const Expression& expression_;
   BlockLimits limits_;
-  double operations_;    // instructions per point
+  double operations_;  // instructions per point, of f as it is written
+  std::optional<FactorOrder> factors_;
   double result_words_;  // registers per result
   double result_bytes_;
 };

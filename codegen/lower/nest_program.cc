@@ -18,6 +18,7 @@
 #include "codegen/program/presence.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
+#include "core/pipeline/factor_order.h"
 
 namespace mdh {
 namespace {
@@ -49,7 +50,8 @@ class NestProgramBuilder : public LevelWalk {
                   : ScanParameters()),
         loads_(context_),
         results_(context_),
-        place_(shape().AccumulatorPlace()) {}
+        place_(shape().AccumulatorPlace()),
+        function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {}
 
  private:
   // ---- Blocks and threads ----
@@ -227,7 +229,7 @@ class NestProgramBuilder : public LevelWalk {
   void EmitInnermost(Block* block) override {
     Block body;
     std::vector<LoopValue> values = EmitFunction(
-        expression().function(), [&](int p) { return loads_.Load(p); }, context_.names(), body);
+        function_, [&](int p) { return loads_.Load(p); }, context_.names(), body);
     results_.Accumulate(std::move(values), &body);
     std::vector<Condition> guards;
     for (int d = 0; d < expression().rank(); ++d) {
@@ -312,6 +314,7 @@ class NestProgramBuilder : public LevelWalk {
   NestLoads loads_;
   NestResults results_;
   const int place_;
+  const ScalarFunction function_;  // f, with products as they are best shared
 };
 
 }  // namespace

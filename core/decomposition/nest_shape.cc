@@ -135,11 +135,17 @@ int NestShape::AccumulatorPlace() const {
 }
 
 int64_t NestShape::AccumulatorElements() const {
-  int64_t elements = 1;
+  const std::vector<int64_t> tile = AccumulatorTile();
+  return std::accumulate(tile.begin(), tile.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<int64_t> NestShape::AccumulatorTile() const {
+  std::vector<int64_t> tile(static_cast<size_t>(expression_->rank()), 1);
   for (int n = AccumulatorPlace(); n < count(); ++n) {
-    if (!is_parallel(n) && !is_reduced(n)) elements *= levels_[n].parts;
+    if (is_parallel(n) || is_reduced(n)) continue;
+    tile[static_cast<size_t>(levels_[n].level.dimension)] *= levels_[n].parts;
   }
-  return elements;
+  return tile;
 }
 
 int64_t NestShape::Box::elements() const {

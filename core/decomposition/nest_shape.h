@@ -70,8 +70,9 @@ class NestShape {
   int AccumulatorPlace() const;
   bool AccumulatesInSharedMemory() const;
   // Results that one thread keeps at that place: of the sequential levels from there on that are
-  // not reduced.
+  // not reduced. As a tile: points along each dimension, 1 along reduced ones.
   int64_t AccumulatorElements() const;
+  std::vector<int64_t> AccumulatorTile() const;
 
   // The box of buffer indices that a copy made at place n holds: in dimension x
   // origin(x) + step(x) * (0 .. extent(x) - 1). With `shared`, for all threads of a block.

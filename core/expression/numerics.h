@@ -17,6 +17,7 @@ enum class NumericsPolicy : uint8_t {
   // Combine operators are re-associated, in every run anew where blocks add atomically; multiply-
   // adds may be fused; exp and the like may be a few units in the last place off. Nothing else
   // changes: no value is taken to be finite or not to be zero, x * 0 and x - x are computed,
+  // products are multiplied in the order in which they are written but for those of FactorOrder,
   // nothing is factored out of sums but by SplitContraction, and subnormal numbers are kept, but
   // that NVIDIA's atomic additions of fp32 to device memory take them for zero. The sign of a sum
   // that is zero may differ. Operators whose laws do not hold once a value is nan are not

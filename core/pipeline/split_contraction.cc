@@ -1,8 +1,8 @@
 #include "core/pipeline/split_contraction.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/expression/dependences.h"
+#include "core/expression/progression.h"
+#include "core/pipeline/pairwise_order.h"
 #include "core/pipeline/product_form.h"
 #include "core/pipeline/step_builder.h"
 
 namespace mdh {
 namespace {
-
-using FactorSet = uint32_t;
 
 constexpr DimensionSet Only(int d) { return DimensionSet{1} << d; }
 
@@ -30,29 +30,58 @@ DimensionSet DimensionsOf(const IndexFunction& access) {
   return set;
 }
 
-// The cheapest way to contract factors pairwise, by dynamic programming over sets of them.
+// The cheapest way to contract factors pairwise.
 class ContractionOrder {
  public:
   ContractionOrder(const Expression& expression, std::vector<DimensionSet> factors)
-      : expression_(expression), factors_(std::move(factors)) {
-    for (int d = 0; d < expression.rank(); ++d) {
-      if (!expression.is_reduction(d)) kept_ |= Only(d);
-    }
-    const FactorSet all = (FactorSet{1} << factors_.size()) - 1;
-    best_.resize(size_t{all} + 1);
-    for (FactorSet set = 0; set <= all; ++set) left_.push_back(DimensionsLeft(set));
-    for (FactorSet set = 1; set <= all; ++set) Solve(set);
-  }
+      : expression_(expression),
+        factors_(std::move(factors)),
+        kept_(KeptOf(expression)),
+        left_(LeftOfSets()),
+        order_(
+            factors_.size(), [this](int n) { return OperationsOfOne(n); },
+            [this](FactorSet a, FactorSet b) {
+              return MultiplyOrLargest(2, Points(Left(a) | Left(b)));
+            },
+            [](int64_t a, int64_t b) { return AddOrLargest(a, b); }) {}
 
-  FactorSet all() const { return static_cast<FactorSet>(best_.size()) - 1; }
+  FactorSet all() const { return order_.all(); }
   DimensionSet kept() const { return kept_; }
   // Of the dimensions on which the factors depend those that are left: kept ones, and those on
   // which other factors depend.
   DimensionSet Left(FactorSet set) const { return left_[set]; }
   // One of the two sets that are contracted last; 0 for a single factor.
-  FactorSet Part(FactorSet set) const { return best_[set].part; }
+  FactorSet Part(FactorSet set) const { return order_.Part(set); }
   // Additions and multiplications.
-  int64_t Operations(FactorSet set) const { return best_[set].operations; }
+  int64_t Operations(FactorSet set) const { return order_.cost(set); }
+
+ private:
+  static DimensionSet KeptOf(const Expression& expression) {
+    DimensionSet kept = 0;
+    for (int d = 0; d < expression.rank(); ++d) {
+      if (!expression.is_reduction(d)) kept |= Only(d);
+    }
+    return kept;
+  }
+
+  std::vector<DimensionSet> LeftOfSets() const {
+    std::vector<DimensionSet> left(size_t{1} << factors_.size());
+    for (FactorSet set = 0; set < left.size(); ++set) {
+      DimensionSet inside = 0, outside = kept_;
+      for (size_t n = 0; n < factors_.size(); ++n) {
+        ((set >> n & 1) != 0 ? inside : outside) |= factors_[n];
+      }
+      left[set] = inside & outside;
+    }
+    return left;
+  }
+
+  // What only this factor depends on is summed over by itself.
+  int64_t OperationsOfOne(int n) const {
+    const DimensionSet dimensions = factors_[static_cast<size_t>(n)];
+    return Left(FactorSet{1} << n) == dimensions ? 0 : Points(dimensions);
+  }
+
   int64_t Points(DimensionSet set) const {
     int64_t points = 1;
     for (int d = 0; d < expression_.rank(); ++d) {
@@ -63,48 +92,11 @@ class ContractionOrder {
     return points;
   }
 
- private:
-  struct Best {
-    int64_t operations = std::numeric_limits<int64_t>::max();
-    FactorSet part = 0;
-  };
-
-  static int64_t SumOrLargest(int64_t a, int64_t b) {
-    return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max()
-                                                       : a + b;
-  }
-
-  DimensionSet DimensionsLeft(FactorSet set) const {
-    DimensionSet inside = 0, outside = kept_;
-    for (size_t n = 0; n < factors_.size(); ++n) {
-      ((set >> n & 1) != 0 ? inside : outside) |= factors_[n];
-    }
-    return inside & outside;
-  }
-
-  void Solve(FactorSet set) {
-    Best& best = best_[set];
-    if ((set & (set - 1)) == 0) {
-      // What only this factor depends on is summed over by itself.
-      const auto n = static_cast<size_t>(__builtin_ctz(set));
-      best.operations = Left(set) == factors_[n] ? 0 : Points(factors_[n]);
-      return;
-    }
-    for (FactorSet part = (set - 1) & set; part > (set ^ part); part = (part - 1) & set) {
-      const int64_t points = Points(Left(part) | Left(set ^ part));
-      const int64_t operations =
-          SumOrLargest(SumOrLargest(best_[part].operations, best_[set ^ part].operations),
-                       MultiplyOrLargest(2, points));
-      if (operations < best.operations) best = {operations, part};
-    }
-  }
-
   const Expression& expression_;
   const std::vector<DimensionSet> factors_;
-  DimensionSet kept_ = 0;
-  // Of every set of factors.
-  std::vector<DimensionSet> left_;
-  std::vector<Best> best_;
+  const DimensionSet kept_;
+  const std::vector<DimensionSet> left_;  // of every set of factors
+  const PairwiseOrder<int64_t> order_;
 };
 
 // Makes the steps of an order.
@@ -137,8 +129,8 @@ class ContractionSplitter {
   Result<Operand> Contract(FactorSet set) {
     std::vector<Operand> operands;
     DimensionSet dimensions = 0;
-    if ((set & (set - 1)) == 0) {
-      const int n = __builtin_ctz(set);
+    if (IsSingle(set)) {
+      const int n = std::countr_zero(set);
       dimensions = DimensionsOf(AccessOf(factors_[n]));
       if (order_.Left(set) == dimensions) return Operand{.factor = n};
       operands.push_back({.factor = n});

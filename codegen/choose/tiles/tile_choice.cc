@@ -35,7 +35,7 @@ class Ranking {
         is_ordered_(!Reassociates(numerics)),
         has_lanes_(has_lanes),
         narrow_(NarrowReductionOf(e)),
-        cost_(e, device) {}
+        cost_(e, device, numerics) {}
 
   std::vector<TileChoice> Run(size_t most) {
     TileChoice plain;

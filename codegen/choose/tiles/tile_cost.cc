@@ -72,12 +72,14 @@ double OperationsOf(const Expression& expression, double combine) {
 
 }  // namespace
 
-TileCost::TileCost(const Expression& expression, const DeviceDescription& device)
+TileCost::TileCost(const Expression& expression, const DeviceDescription& device,
+                   NumericsPolicy numerics)
     : e_(expression),
       device_(device),
       narrow_(NarrowReductionOf(expression)),
       combine_operations_(CombineOperationsOf(expression)),
-      operations_(OperationsOf(expression, combine_operations_)) {
+      operations_(OperationsOf(expression, combine_operations_)),
+      factors_(FactorOrder::Of(expression, numerics)) {
   for (const Buffer& buffer : e_.inputs()) {
     Input input{&buffer, {}, static_cast<double>(buffer.size_bytes()), ReuseOf(e_, buffer)};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
@@ -124,9 +126,20 @@ double TileCost::Accumulators(const TileChoice& choice) const {
   return registers + ExcessVectors(choice);
 }
 
+// Multiplications per point that points of a tile have in common.
+double TileCost::SharedProducts(const TileChoice& choice) const {
+  if (!factors_) return 0;
+  std::vector<int64_t> tile;
+  for (int d = 0; d < e_.rank(); ++d) {
+    const double pieces = e_.is_reduction(d) ? 1 : Pieces(choice, d, choice.tile[d]);
+    tile.push_back(static_cast<int64_t>(pieces));
+  }
+  return factors_->AsWritten() - factors_->PerPoint(tile);
+}
+
 // Per point: a dot instruction, and its share of counting what flipped signs add.
 double TileCost::PointOperations(const TileChoice& choice) const {
-  if (choice.dot == 0) return operations_;
+  if (choice.dot == 0) return operations_ - SharedProducts(choice);
   return 1 + ExcessVectors(choice) / std::max(1.0, Operations(choice));
 }
 

@@ -7,13 +7,14 @@
 
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
+#include "core/pipeline/factor_order.h"
 
 namespace mdh {
 
 // Refers to its arguments.
 class TileCost {
  public:
-  TileCost(const Expression& expression, const DeviceDescription& device);
+  TileCost(const Expression& expression, const DeviceDescription& device, NumericsPolicy numerics);
 
   // Of waiting for memory where rows of large inputs are read a few bytes at a time.
   double MemoryCycles(const TileChoice& choice) const;
@@ -39,6 +40,7 @@ class TileCost {
   };
 
   bool ReducesNarrow(const TileChoice& choice) const;
+  double SharedProducts(const TileChoice& choice) const;
   double PointOperations(const TileChoice& choice) const;
   double WordCost(const TileChoice& choice, int input) const;
   double ExcessVectors(const TileChoice& choice) const;
@@ -68,7 +70,8 @@ class TileCost {
   const DeviceDescription& device_;
   std::optional<NarrowReduction> narrow_;
   double combine_operations_;  // of one combination
-  double operations_;          // per point
+  double operations_;          // per point, of f as it is written
+  std::optional<FactorOrder> factors_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
 };

@@ -4,7 +4,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/pipeline/factor_order.h"
 
 namespace mdh {
 namespace {
@@ -29,6 +31,7 @@ LoopPlan::LoopPlan(LowLevelExpression low_level) : low_level_(std::move(low_leve
   store_pointers_ = PointersOfStore(expression(), names_.inputs, views);
   views_ = views.Declarations();
   PlanLoops();
+  PlanFunction();
   PlanStaging();
   PlanResults();
   PlanLastTiles();
@@ -70,6 +73,15 @@ void LoopPlan::PlanLoops() {
         innermost ? "" : absl::StrCat("_", absl::AsciiStrToLower(model.layers[l].name));
     outer_loops_.push_back({n, l, d, level.tile, absl::StrCat(names_.indices[d], suffix)});
   }
+}
+
+void LoopPlan::PlanFunction() {
+  std::vector<int64_t> tile;
+  for (int d = 0; d < rank(); ++d) {
+    const int64_t points = is_reduction(d) ? 1 : register_tile_[d];
+    tile.push_back(CeilDivide(points, d == vector_dimension_ ? lanes_ : 1));
+  }
+  function_ = FunctionInTile(expression(), numerics(), tile);
 }
 
 void LoopPlan::PlanStaging() {

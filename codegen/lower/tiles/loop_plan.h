@@ -117,6 +117,9 @@ class LoopPlan {
     return narrow_reduction_ ? narrow_reduction_->AccumulatorLanes(lanes_) : lanes_;
   }
 
+  // f, with products as vectors of the tile share them best.
+  const ScalarFunction& function() const { return *function_; }
+
   const std::vector<StagedCopy>& staged() const { return staged_; }
   const StagedCopy* StagedInput(int input) const;
 
@@ -155,6 +158,7 @@ class LoopPlan {
 
  private:
   void PlanLoops();
+  void PlanFunction();
   void PlanStaging();
   void PlanWords(StagedCopy* copy) const;
   void PlanResults();
@@ -171,6 +175,7 @@ class LoopPlan {
   int vector_dimension_ = -1;
   int lanes_ = 1;
   std::optional<NarrowReduction> narrow_reduction_;
+  std::optional<ScalarFunction> function_;
   std::optional<DotPlan> dot_;
   std::optional<DotSides> dot_sides_;
   std::vector<StagedCopy> staged_;

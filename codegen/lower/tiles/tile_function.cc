@@ -244,7 +244,7 @@ class TileFunctionBuilder {
         values = {inputs_.Load(narrow->parameter, at, block)};
       } else {
         values = EmitFunction(
-            narrow == nullptr ? expression().function() : narrow->operands,
+            narrow == nullptr ? plan_.function() : narrow->operands,
             [&](int p) { return inputs_.Load(p, at, block); }, names_, block);
       }
       accumulators.Accumulate(points[visit.point], step, visit.step, std::move(values), block);

@@ -8,6 +8,7 @@
 namespace mdh {
 
 // Of any type, but for the reading of parameters and constants; at most the largest int64_t.
+// Multiplications that neighbouring results have in common count once for them (FactorOrder).
 int64_t OperationsOf(const Expression& expression);
 
 // Bytes that it reads and writes at least, plus operations by the exchange rate.

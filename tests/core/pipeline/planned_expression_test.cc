@@ -53,6 +53,19 @@ TEST(PlannedExpression, SumsOfProductsPayToBeSplitWhereTheyAreLarge) {
       "where f(a, b, c) -> y { y = a * b * c }")));
 }
 
+TEST(PlannedExpression, ProductsThatATileSharesDoNotPayToBeSplit) {
+  const auto product = [](const std::string& b) {
+    return *ParseExpression(absl::Substitute(
+        "p := out_view<fp32>( y: (i,j,k) -> (i,j) ) o md_hom<512,512,512>( f, (++, ++, +) ) o "
+        "inp_view<fp32,fp32,fp32>( a: (i,j,k) -> (i,k), b: (i,j,k) -> ($0), c: (i,j,k) -> (k,j) ) "
+        "where f(a, b, c) -> y { y = a * b * c }",
+        b));
+  };
+  EXPECT_FALSE(PaysToSplit(product("k")));
+  EXPECT_FALSE(PaysToSplit(product("k,j")));
+  EXPECT_TRUE(PaysToSplit(product("i,j")));
+}
+
 TEST(PlannedExpression, ThePolicyLeavesSumsBeReordered) {
   EXPECT_TRUE(IsPlanned(Chain(64), NumericsPolicy::kReassociate));
   EXPECT_TRUE(IsPlanned(Chain(64), NumericsPolicy::kTf32));
@@ -103,10 +116,7 @@ TEST(PlannedExpression, AsItStandsItIsSearchedUnlessThatIsHopeless) {
   EXPECT_EQ(partitions("fp32", "a * b * c"), 1);
   EXPECT_EQ(partitions("fp16", "fp32(a) * fp32(b) * fp32(c)"), 2);
   // A search of one nest would take long, and two products cost somewhat less.
-  const SearchPlan scaled = PlanSearch(Pipeline::Of(*ParseExpression(
-      "scaled := out_view<fp32>( y: (i,j,k) -> (i,j) ) o md_hom<512,512,512>( f, (++, ++, +) ) o "
-      "inp_view<fp32,fp32,fp32>( a: (i,j,k) -> (i,k), b: (i,j,k) -> (k), c: (i,j,k) -> (k,j) ) "
-      "where f(a, b, c) -> y { y = a * b * c }")));
+  const SearchPlan scaled = PlanSearch(Pipeline::Of(Chain(8192, {.inner = 2})));
   ASSERT_THAT(scaled.partitions, SizeIs(2));
   EXPECT_TRUE(scaled.partitions[1].is_unfused());
   for (const SearchedStep& step : scaled.steps) EXPECT_THAT(step.partitions, ElementsAre(0));

@@ -18,6 +18,19 @@ Index LargestOfPart(const PartBounds& part, const StreamBound& bound) {
   return sum;
 }
 
+// Whether, from part to part along common dimension k, the last chunk that is needed, or the first
+// one, lies farther behind.
+bool EndMoves(const std::vector<StreamBound>& bounds, size_t k) {
+  return std::ranges::any_of(bounds, [&](const StreamBound& bound) {
+    return k < bound.coefficients.size() && bound.streamed < 0 && bound.coefficients[k] > 0;
+  });
+}
+bool BeginMoves(const std::vector<StreamBound>& bounds, size_t k) {
+  return std::ranges::any_of(bounds, [&](const StreamBound& bound) {
+    return k < bound.coefficients.size() && bound.streamed > 0 && bound.coefficients[k] < 0;
+  });
+}
+
 }  // namespace
 
 // streamed * j >= -largest, for positive `streamed`.
@@ -41,9 +54,14 @@ Index EndOfChunks(const PartBounds& part, const Index& first, Index end) {
 }
 
 bool NeedMoreBehind(const std::vector<StreamBound>& bounds, size_t k) {
-  return std::ranges::any_of(bounds, [&](const StreamBound& bound) {
-    return k < bound.coefficients.size() && bound.streamed < 0 && bound.coefficients[k] > 0;
-  });
+  return EndMoves(bounds, k) && !BeginMoves(bounds, k);
+}
+
+std::vector<size_t> LongestFirst(std::vector<size_t> dimensions,
+                                 const std::vector<StreamBound>& bounds) {
+  std::ranges::stable_partition(
+      dimensions, [&](size_t k) { return EndMoves(bounds, k) != BeginMoves(bounds, k); });
+  return dimensions;
 }
 
 }  // namespace mdh

@@ -288,13 +288,15 @@ class JointStageBuilder {
     return parts;
   }
 
-  // Where the part begins; the last dimension varies fastest.
+  // Where the part begins. Threads of a CPU have parts that follow each other: these are mixed.
   Block BeginPart() const {
     Block block;
-    std::vector<Index> begins;
-    int64_t inside = Parts();
+    std::vector<size_t> order;
     for (size_t k = 0; k < origins_.size(); ++k) {
-      if (IsStreamed(k)) continue;
+      if (!IsStreamed(k)) order.push_back(k);
+    }
+    int64_t inside = Parts();
+    for (const size_t k : has_blocks_ ? LongestFirst(order, parts_.bounds) : order) {
       const int64_t parts = parts_.extents[k] / parts_.part[k];
       Index number = Index::Variable(part_);
       if (inside < Parts()) number = number % inside;

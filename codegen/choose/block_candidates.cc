@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "codegen/choose/block_design_set.h"
 #include "codegen/choose/block_moves.h"
 #include "core/base/round.h"
@@ -61,18 +63,43 @@ class Climber {
       starts.push_back({start, most});
       // The model knows least of how many threads a block should have.
       for (double threads = 64; options_.count > 1 && threads < most; threads *= 2) {
-        starts.push_back({start, threads});
+        starts.push_back({WithThreads(start, threads), threads});
       }
     };
     for (const int lane : LaneDimensions()) {
       add(Start(lane));
       if (!e_.has_reduction()) continue;
       add(WithCopies(Start(lane)));
-      add(WithTiles(WithCopies(Start(lane)), &Cut::strided));
-      add(WithTiles(WithCopies(Start(lane)), &Cut::vector));
+      for (const Cut& points : Tiles()) add(WithTiles(WithCopies(Start(lane)), points));
       if (HasFewResults()) add(WithReducingThreads(Start(lane)));
     }
     return starts;
+  }
+
+  // Of threads that climbs start from: of neighbours, or of points as far apart as there are
+  // threads, whose rows in copies can stay as they are in memory; for tuning larger ones, too, and
+  // both.
+  absl::Span<const Cut> Tiles() const {
+    static constexpr Cut kTiles[] = {{.strided = 4},
+                                     {.vector = 4},
+                                     {.vector = 4, .strided = 2},
+                                     {.vector = 2, .strided = 4},
+                                     {.vector = 8}};
+    return absl::MakeConstSpan(kTiles).subspan(0, options_.count > 1 ? std::size(kTiles) : 2);
+  }
+
+  // With no more than so many threads: fewer along the dimension that has most.
+  static BlockDesign WithThreads(BlockDesign design, double most) {
+    while (ThreadsOf(design) > most) {
+      std::ranges::max_element(design.cuts, {}, &Cut::threads)->threads /= 2;
+    }
+    return design;
+  }
+
+  static double ThreadsOf(const BlockDesign& design) {
+    double threads = 1;
+    for (const Cut& cut : design.cuts) threads *= static_cast<double>(cut.threads);
+    return threads;
   }
 
   bool IsKept(int d) const { return e_.combine_operators()[d].is_concat(); }
@@ -133,11 +160,13 @@ class Climber {
     return design;
   }
 
-  // Threads have tiles of results: of neighbours, or of points as far apart as there are threads,
-  // whose rows in copies can stay as they are in memory.
-  BlockDesign WithTiles(BlockDesign design, int64_t Cut::*points) const {
+  // Threads have tiles of results.
+  BlockDesign WithTiles(BlockDesign design, const Cut& points) const {
     for (int d = 0; d < e_.rank(); ++d) {
-      if (IsKept(d) && design.cuts[d].threads > 1) design.cuts[d].*points = 4;
+      Cut& cut = design.cuts[d];
+      if (!IsKept(d) || cut.threads == 1) continue;
+      cut.vector = points.vector;
+      cut.strided = points.strided;
     }
     return design;
   }
@@ -165,9 +194,7 @@ class Climber {
   // ---- Climbing ----
 
   double CostOf(const BlockDesign& design, double most_threads) {
-    double threads = 1;
-    for (const Cut& cut : design.cuts) threads *= static_cast<double>(cut.threads);
-    if (threads > most_threads) return kNever;
+    if (ThreadsOf(design) > most_threads) return kNever;
     const auto [number, is_new] = designs_.Insert(design);
     if (!is_new) return costs_[number];
     const BlockCost cost = model_.Estimate(design);

@@ -98,19 +98,27 @@ Result<std::vector<ReferenceBuffer>> Problem::ReferencesOfStep(const Expression&
                                                                std::vector<double> distinct,
                                                                const Numerics& numerics,
                                                                const ProblemOptions& options) {
-  Problem problem(step, numerics);
-  problem.distinct_ = std::move(distinct);
-  MDH_RETURN_IF_ERROR(problem.MakeMemory());
+  const std::shared_ptr<Problem> problem(new Problem(step, numerics));
+  problem->distinct_ = std::move(distinct);
+  MDH_RETURN_IF_ERROR(problem->MakeMemory());
   for (size_t b = 0; b < inputs.size(); ++b) {
-    MDH_RETURN_IF_ERROR(problem.inputs_[b].MakeWritable());
-    std::memcpy(problem.inputs_[b].data(), inputs[b].data(), inputs[b].size());
-    MDH_RETURN_IF_ERROR(problem.inputs_[b].MakeReadOnly());
+    MDH_RETURN_IF_ERROR(problem->inputs_[b].MakeWritable());
+    std::memcpy(problem->inputs_[b].data(), inputs[b].data(), inputs[b].size());
+    MDH_RETURN_IF_ERROR(problem->inputs_[b].MakeReadOnly());
   }
-  MDH_RETURN_IF_ERROR(problem.ComputeWholeReferences(options));
-  if (options.check_sample && !problem.is_small()) {
-    MDH_RETURN_IF_ERROR(problem.CheckSample(options));
+  MDH_RETURN_IF_ERROR(problem->ComputeWholeReferences(options));
+  if (options.check_sample && !problem->is_small()) {
+    MDH_RETURN_IF_ERROR(problem->CheckSample(options));
   }
-  return std::move(problem.references_);
+  std::vector<ReferenceBuffer> references = std::move(problem->references_);
+  for (ReferenceBuffer& reference : references) {
+    if (!reference.nearby) continue;
+    // It reads the inputs.
+    reference.nearby = [problem, nearby = std::move(reference.nearby)](int64_t element, int field) {
+      return nearby(element, field);
+    };
+  }
+  return references;
 }
 
 // Roughly, and rather too much than too little.
@@ -219,10 +227,14 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
           }
           MDH_ASSIGN_OR_RETURN(std::vector<ReferenceBuffer> references,
                                ReferencesOfStep(step, given, distinct[number], numerics_, of_step));
+          const std::vector<int>& outputs = pipeline.steps()[number].outputs;
           if (intermediates == Intermediates::kRounded && !has_errors) {
             known.push_back(FieldsOf(references));
+            for (size_t b = 0; b < references.size(); ++b) {
+              if (pipeline.buffers()[outputs[b]].role != Role::kOutput) continue;
+              known.back()[b].nearby = std::move(references[b].nearby);
+            }
           }
-          const std::vector<int>& outputs = pipeline.steps()[number].outputs;
           for (size_t b = 0; has_errors && b < references.size(); ++b) {
             if (pipeline.Readers(outputs[b]).empty()) continue;
             AddErrors(NumberOfErrors(options.seed, static_cast<int>(number), static_cast<int>(b)),
@@ -259,6 +271,7 @@ Status Problem::ComputeWholePipeline(const ProblemOptions& options, int64_t dead
         reference.fields[f].tolerance = known[writer][position].fields[f].tolerance;
         reference.fields[f].rounds = known[writer][position].fields[f].rounds;
       }
+      reference.nearby = known[writer][position].nearby;
       AddVariant({std::move(rounded[n]), kSlackOfRounding}, reference);
       if (!disturbed.empty()) AddVariant({std::move(disturbed[n]), kSlackOfErrors}, reference);
       references_.push_back(std::move(reference));

@@ -274,12 +274,12 @@ class Sampling {
     const std::vector<const std::byte*> inputs = run.InputsOf(step);
     double amplification = 1;
     if (!points.empty()) {
-      amplification = StoreAmplification(
-          e, inputs,
-          {.seed = options_.seed,
-           .point_ns = InterpretedPointNs(e),
-           .limit_ns = kMostAmplificationOfStepNs,
-           .known_point = [&](uint64_t random) { return points[random % points.size()]; }});
+      const AmplificationOptions amplifying = {
+          .seed = options_.seed,
+          .point_ns = InterpretedPointNs(e),
+          .limit_ns = kMostAmplificationOfStepNs,
+          .known_point = [&](uint64_t random) { return points[random % points.size()]; }};
+      amplification = AmplificationOf(e, inputs, amplifying).factor;
     }
     std::vector<ReferenceBuffer> known;
     for (int output = 0; output < std::ssize(e.outputs()); ++output) {

@@ -14,6 +14,7 @@
 #include "tuner/measure/results/rounding_bound.h"
 #include "tuner/measure/sampled_references.h"
 #include "tuner/measure/store_amplification.h"
+#include "tuner/measure/stored_nearby.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
@@ -31,16 +32,19 @@ constexpr int64_t kCompilingNs = 500'000'000;
 constexpr int64_t kPartForDrawing = 2;
 constexpr int64_t kPartForSamples = 12;
 constexpr int64_t kMostAmplificationNs = 50'000'000;
+// What is interpreted, of all kernels together, to say how far off single elements may be.
+constexpr double kMostNearbyNs = 1e9;
 
 // How well a result tells right from wrong, smaller is better.
-enum class Quality { kGood, kUniform, kInfinite, kNan };
+enum class Quality { kGood, kUniform, kInfinite, kSomeNan, kNan };
 
 Quality QualityOf(absl::Span<const ReferenceBuffer> references) {
   Quality worst = Quality::kGood;
   for (const ReferenceBuffer& reference : references) {
     Quality quality = Quality::kGood;
     if (reference.contains_nan) {
-      quality = Quality::kNan;
+      const bool is_nan = std::ranges::any_of(reference.fields, &ReferenceField::is_nan);
+      quality = is_nan ? Quality::kNan : Quality::kSomeNan;
     } else if (ContainsNonFinite(reference)) {
       quality = Quality::kInfinite;
     } else if (IsConstant(reference)) {
@@ -223,7 +227,8 @@ Status Problem::Draw(const ProblemOptions& options) {
   }
   if (best == Quality::kNan) {
     return InvalidArgument("the result of ", name(),
-                           " contains NaN for all random inputs, so that no kernel can be checked");
+                           " is NaN everywhere for all random inputs, so that no kernel can be "
+                           "checked");
   }
   return drawn == chosen ? absl::OkStatus() : draw(chosen);
 }
@@ -297,19 +302,41 @@ Status Problem::ComputeReferences(const ProblemOptions& options) {
 }
 
 Status Problem::ComputeWholeReferences(const ProblemOptions& options) {
-  amplification_ = StoreAmplification(expression(), InputPointers(),
-                                      {.seed = options.seed,
-                                       .point_ns = InterpretedPointNs(expression()),
-                                       .limit_ns = kMostAmplificationNs});
+  amplification_ = AmplificationOf(expression(), InputPointers(),
+                                   {.seed = options.seed,
+                                    .point_ns = InterpretedPointNs(expression()),
+                                    .limit_ns = kMostAmplificationNs});
   Result<std::vector<std::vector<std::byte>>> bytes =
       is_small() ? Interpreted() : PlainOutputs(options);
   if (!bytes.ok()) return bytes.status();
   references_.clear();
   for (size_t b = 0; b < bytes->size(); ++b) {
     references_.push_back(MakeReference(expression(), static_cast<int>(b), std::move((*bytes)[b]),
-                                        Tolerance(), amplification_, distinct_, numerics_.policy));
+                                        Tolerance(), amplification_.factor, distinct_,
+                                        numerics_.policy));
   }
+  AddNearby();
   return absl::OkStatus();
+}
+
+void Problem::AddNearby() {
+  if (amplification_.scales.empty() || Tolerance() != kDefaultTolerance) return;
+  const double result_ns =
+      static_cast<double>(ReductionLength(expression())) * InterpretedPointNs(expression());
+  StoredNearby::Options options = {
+      .tolerances = {},
+      .scales = amplification_.scales,
+      .accumulation = AccumulationOf(numerics_.policy),
+      .most_elements = static_cast<int64_t>(kMostNearbyNs / result_ns)};
+  for (int n = 0; n < std::ssize(expression().stored()); ++n) {
+    options.tolerances.push_back(ResultTolerance(expression(), n, distinct_, numerics_.policy));
+  }
+  for (int b = 0; b < std::ssize(references_); ++b) {
+    const auto stored = std::make_shared<StoredNearby>(expression(), InputPointers(), b, options);
+    references_[b].nearby = [stored](int64_t element, int field) {
+      return stored->At(element, field);
+    };
+  }
 }
 
 Result<std::vector<std::vector<std::byte>>> Problem::PlainOutputs(const ProblemOptions& options) {
@@ -341,7 +368,8 @@ Status Problem::ComputeSamples(const ProblemOptions& options) {
                                   .distinct = distinct_,
                                   .numerics = numerics_.policy};
   references_ =
-      SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_);
+      SampleReferences(expression(), InputPointers(), sampling, Tolerance(), amplification_.factor);
+  AddNearby();
   return absl::OkStatus();
 }
 

@@ -23,6 +23,7 @@
 #include "tuner/measure/results/comparison.h"
 #include "tuner/measure/results/random_inputs.h"
 #include "tuner/measure/runner.h"
+#include "tuner/measure/store_amplification.h"
 #include "tuner/measure/trial/candidate_run.h"
 #include "tuner/measure/trial/guarded_memory.h"
 #include "tuner/measure/trial/witness.h"
@@ -56,7 +57,9 @@ class Problem {
  public:
   // Draws inputs and computes the reference: by the interpreter where that is quick, else by the
   // plain kernel, which is then compared with the interpreter at some points. Inputs whose result
-  // is NaN, or the same everywhere, are drawn again from other distributions.
+  // has NaN, or is the same everywhere, are drawn again from other distributions; where there is
+  // NaN for all of them (rows of a soft-max whose mask leaves nothing), it must be there in
+  // results.
   //
   // With a time limit there is less where less fits into it. A whole reference that takes more than
   // a sixth of it is given up: then the interpreter computes some elements of every output, corners
@@ -66,7 +69,7 @@ class Problem {
   // (ReferenceBuffer::check says so). The comparison of plain kernel and interpreter, and further
   // distributions, are left out where there is no time for them.
   //
-  // Errors: InvalidArgument if the result contains NaN for all distributions; ResourceExhausted if
+  // Errors: InvalidArgument if the result has no number for all distributions; ResourceExhausted if
   // memory does not suffice; DeadlineExceeded if the inputs cannot be drawn in half the time
   // limit; Internal if plain kernel and interpreter disagree; what the plain kernel says.
   //
@@ -128,6 +131,8 @@ class Problem {
   // Errors: also DeadlineExceeded.
   Status ComputeWholeReferences(const ProblemOptions& options);
   Status ComputeSamples(const ProblemOptions& options);
+  // Where errors that the store function passes on are larger than elsewhere.
+  void AddNearby();
   Result<std::vector<std::vector<std::byte>>> Interpreted() const;
   Result<std::vector<std::vector<std::byte>>> PlainOutputs(const ProblemOptions& options);
   Status CheckSample(const ProblemOptions& options) const;
@@ -162,7 +167,7 @@ class Problem {
   std::vector<GuardedMemory> inputs_;
   std::vector<ReferenceBuffer> references_;
   std::vector<double> distinct_;  // values of the inputs, per passed input
-  double amplification_ = 1;      // of errors, by the store function
+  StoreAmplification amplification_;
   int64_t least_whole_ns_ = 0;
   uint64_t seed_ = 1;
   int64_t time_limit_ns_ = 0;

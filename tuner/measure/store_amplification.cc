@@ -54,20 +54,23 @@ std::vector<Sample> Draw(const Expression& expression, absl::Span<const std::byt
 
 }  // namespace
 
-double StoreAmplification(const Expression& expression, absl::Span<const std::byte* const> inputs,
-                          const AmplificationOptions& options) {
-  if (expression.store() == nullptr || expression.is_empty()) return 1;
+StoreAmplification AmplificationOf(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   const AmplificationOptions& options) {
+  if (expression.store() == nullptr || expression.is_empty()) return {};
   const double result_ns = options.point_ns * static_cast<double>(ReductionLength(expression));
   const double affordable = static_cast<double>(options.limit_ns) / result_ns;
-  if (affordable < kLeastSamples) return kGuess;
+  if (affordable < kLeastSamples) return {kGuess};
   const std::vector<Sample> samples = Draw(
       expression, inputs, options, static_cast<int>(std::min<double>(affordable, kMostSamples)));
   const size_t outputs = expression.stored().size();
   std::vector<double> changes(samples.size() * outputs, 0);
+  StoreAmplification amplification;
   for (size_t r = 0; r < expression.function().results().size(); ++r) {
     const ScalarType type = expression.function().results()[r].type;
-    if (!IsFloatingPoint(type)) continue;
     const double scale = RootMeanSquare(samples, &Sample::results, r);
+    amplification.scales.push_back(scale);
+    if (!IsFloatingPoint(type)) continue;
     for (size_t s = 0; s < samples.size(); ++s) {
       Values near = samples[s].results;
       const double value = near[r].as_double();
@@ -80,16 +83,17 @@ double StoreAmplification(const Expression& expression, absl::Span<const std::by
       }
     }
   }
-  double amplification = 1;
+  double& factor = amplification.factor;
   for (size_t n = 0; n < outputs; ++n) {
     if (!IsFloatingPoint(expression.stored_type(static_cast<int>(n)))) continue;
     const double scale = RootMeanSquare(samples, &Sample::stored, n);
     for (size_t s = 0; s < samples.size(); ++s) {
       const double size = std::max(std::abs(samples[s].stored[n].as_double()), scale);
-      if (size > 0) amplification = std::max(amplification, changes[s * outputs + n] / size);
+      if (size > 0) factor = std::max(factor, changes[s * outputs + n] / size);
     }
   }
-  return std::min(amplification, kMost);
+  factor = std::min(factor, kMost);
+  return amplification;
 }
 
 }  // namespace mdh

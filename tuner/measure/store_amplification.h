@@ -20,11 +20,19 @@ struct AmplificationOptions {
   std::function<std::vector<int64_t>(uint64_t random)> known_point = {};
 };
 
-// The largest relative error of what is stored, in units of the relative error of a result of f, at
-// some random points; at least 1, which it is without a store function. Errors count relative to
-// the value or, if that is larger, to the root mean square of all
-// (tuner/measure/results/comparison.h). `inputs`: one pointer per passed input.
-double StoreAmplification(const Expression& expression, absl::Span<const std::byte* const> inputs,
-                          const AmplificationOptions& options);
+struct StoreAmplification {
+  // The largest relative error of what is stored, in units of the relative error of a result of f,
+  // at some random points; at least 1, which it is without a store function. Errors count relative
+  // to the value or, if that is larger, to the root mean square of all
+  // (tuner/measure/results/comparison.h).
+  double factor = 1;
+  // The root mean squares of the results of f there; empty where none were computed.
+  std::vector<double> scales = {};
+};
+
+// `inputs`: one pointer per passed input.
+StoreAmplification AmplificationOf(const Expression& expression,
+                                   absl::Span<const std::byte* const> inputs,
+                                   const AmplificationOptions& options);
 
 }  // namespace mdh

@@ -1,7 +1,9 @@
 // What kernels of pipelines are compared with.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
@@ -196,6 +198,40 @@ TEST(PipelineProblemTest, WhatIsSmallIsComputedAsAWhole) {
 TEST(PipelineProblemTest, DistributionsAreThoseOfTheFirstReduction) {
   const Pipeline centred = *ParsePipeline(kCentred);
   EXPECT_EQ(DistributionsFor(centred), DistributionsFor(centred.steps()[0].expression));
+}
+
+// Powers of scores relative to the largest of those that a mask leaves; of row 0 it leaves none.
+constexpr char kMasked[] = R"(masked := pipeline(x) -> p { m = largest(x); p = powers(x, m) }
+largest := out_view<fp32>( m: (i,j) -> (i) ) o md_hom<8,16>( f, (++, max) ) o
+  inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> m { m = j < i ? x : -inf }
+powers := out_view<fp32>( p: (i,j) -> (i,j) ) o md_hom<8,16>( f, (++, ++) ) o
+  inp_view<fp32,fp32>( x: (i,j) -> (i,j), m: (i,j) -> (i) )
+where f(x, m) -> p { p = exp2((j < i ? x : -inf) - m) }
+)";
+
+TEST(PipelineProblemTest, NanMustBeWhereItIsForAllInputs) {
+  const Pipeline pipeline = *ParsePipeline(kMasked);
+  const auto problem = ProblemOf(pipeline);
+  const ReferenceBuffer& reference = problem->references()[0];
+  BufferBytes got = (*InterpretPipeline(pipeline, InputsOf(*problem)))[0];
+  for (size_t j = 0; j < 16; ++j) ASSERT_TRUE(std::isnan(ElementOf(got, j))) << j;
+  EXPECT_TRUE(IsRight(reference, got));
+  const float right = std::exchange(ElementOf(got, 3), 0.0F);
+  EXPECT_FALSE(IsRight(reference, got));
+  ElementOf(got, 3) = std::exchange(ElementOf(got, 16 * 5 + 2), right);
+  EXPECT_FALSE(IsRight(reference, got));
+}
+
+TEST(PipelineProblemTest, NothingButNanIsRefused) {
+  constexpr char kRoots[] = R"(roots := pipeline(x) -> y { s = less(x); y = root(s) }
+less := out_view<fp32>( s: (i) -> (i) ) o md_hom<8>( f, (++) ) o
+  inp_view<fp32>( x: (i) -> (i) ) where f(x) -> s { s = x - 3 }
+root := out_view<fp32>( y: (i) -> (i) ) o md_hom<8>( f, (++) ) o
+  inp_view<fp32>( s: (i) -> (i) ) where f(s) -> y { y = sqrt(s) }
+)";
+  const Status status = Problem::Create(*ParsePipeline(kRoots), {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("roots is NaN everywhere"));
 }
 
 // The errors that kernels of the first step may have are found in results of the second.

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "codegen/program/contraction_units.h"
 #include "tuner/measure/results/parallel_ranges.h"
 #include "tuner/measure/results/rounding_bound.h"
 
@@ -66,12 +65,52 @@ bool IsExplained(const ReferenceBuffer& reference, const ReferenceField& field,
   return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms) + explained;
 }
 
+bool IsNearby(const ReferenceBuffer& reference, int f, int64_t element, const ScalarValue& expected,
+              const ScalarValue& got) {
+  if (!reference.nearby) return false;
+  const ReferenceField& field = reference.fields[f];
+  double explained = 0;
+  for (const ScalarValue& other : reference.nearby(element, f)) {
+    if (IsClose(field, other, got)) return true;
+    explained += std::abs(other.as_double() - expected.as_double());
+  }
+  const double x = expected.as_double(), y = got.as_double();
+  if (!IsFloatingPoint(field.type) || !std::isfinite(explained) || !std::isfinite(y)) return false;
+  return std::abs(y - x) <= field.tolerance * std::max(std::abs(x), field.rms) + explained;
+}
+
+// A bool must be 0 or 1, not just true.
+bool IsStoredAs(const ScalarValue& value, ScalarType type, const std::byte* got) {
+  std::byte stored[sizeof(uint64_t)];
+  value.Store(stored);
+  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(type))) == 0;
+}
+
+// Whether a value is right where there are results. `other_of`: the value of a variant there.
+template <typename Other>
+bool IsResultRight(const ReferenceBuffer& reference, int f, int64_t element,
+                   const ScalarValue& expected, const std::byte* is, const Other& other_of) {
+  const ReferenceField& field = reference.fields[f];
+  if (!IsFloatingPoint(field.type) && !field.rounds) {
+    const auto is_stored = [&](const ScalarValue& one) { return IsStoredAs(one, field.type, is); };
+    if (is_stored(expected)) return true;
+    for (const ReferenceVariant& variant : reference.variants) {
+      if (is_stored(other_of(variant))) return true;
+    }
+    return reference.nearby && std::ranges::any_of(reference.nearby(element, f), is_stored);
+  }
+  const ScalarValue got = ScalarValue::Load(field.type, is);
+  return IsClose(field, expected, got) || IsExplained(reference, field, expected, got, other_of) ||
+         IsNearby(reference, f, element, expected, got);
+}
+
 bool AllAre(std::byte value, const std::byte* bytes, size_t size) {
   return std::all_of(bytes, bytes + size, [&](std::byte b) { return b == value; });
 }
 
-bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, const std::byte* got,
-             std::byte poison, int64_t element) {
+bool IsRight(const ReferenceBuffer& reference, int f, const std::byte* got, std::byte poison,
+             int64_t element) {
+  const ReferenceField& field = reference.fields[f];
   const std::byte* is = At(reference, field, got, element);
   const auto size = static_cast<size_t>(SizeBytes(field.type));
   const ElementContent content = ContentOf(reference, element);
@@ -79,19 +118,10 @@ bool IsRight(const ReferenceBuffer& reference, const ReferenceField& field, cons
   if (content == ElementContent::kFormer) return AllAre(poison, is, size);
   const std::byte* expected = At(reference, field, reference.bytes.data(), element);
   if (std::memcmp(expected, is, size) == 0 && !reference.contains_nan) return true;
-  if (!IsFloatingPoint(field.type) && !field.rounds) {  // a bool must be 0 or 1, not just true
-    return std::memcmp(expected, is, size) == 0 ||
-           std::ranges::any_of(reference.variants, [&](const ReferenceVariant& variant) {
-             const std::byte* other = At(reference, field, variant.bytes.data(), element);
-             return std::memcmp(other, is, size) == 0;
-           });
-  }
-  const ScalarValue right = ScalarValue::Load(field.type, expected);
-  const ScalarValue value = ScalarValue::Load(field.type, is);
-  return IsClose(field, right, value) ||
-         IsExplained(reference, field, right, value, [&](const ReferenceVariant& variant) {
-           return ValueAt(reference, field, variant.bytes.data(), element);
-         });
+  return IsResultRight(reference, f, element, ScalarValue::Load(field.type, expected), is,
+                       [&](const ReferenceVariant& variant) {
+                         return ValueAt(reference, field, variant.bytes.data(), element);
+                       });
 }
 
 // Whether the buffer is nothing but an array of T: the common case, which is worth a loop of its
@@ -184,8 +214,8 @@ int64_t FirstWrong(const ReferenceBuffer& reference, const std::byte* got, std::
   if (IsPlainArray<float>(reference) && AreClose<float>(reference, got, begin, end)) return end;
   if (IsPlainArray<double>(reference) && AreClose<double>(reference, got, begin, end)) return end;
   for (int64_t e = begin; e < end; ++e) {
-    for (const ReferenceField& field : reference.fields) {
-      if (!IsRight(reference, field, got, poison, e)) return e;
+    for (int f = 0; f < std::ssize(reference.fields); ++f) {
+      if (!IsRight(reference, f, got, poison, e)) return e;
     }
   }
   return end;
@@ -208,37 +238,6 @@ RealsSummary SummarizeSamples(const ReferenceBuffer& reference, int field) {
   return all;
 }
 
-// The coarsest floating-point type that value number n of what is stored is computed in; its own if
-// there is none.
-ScalarType CoarsestOf(const Expression& expression, int n) {
-  ScalarType coarsest = expression.stored()[n].type;
-  const auto consider = [&](ScalarType type) {
-    if (!IsFloatingPoint(type)) return;
-    if (!IsFloatingPoint(coarsest) || Epsilon(type) > Epsilon(coarsest)) coarsest = type;
-  };
-  if (expression.store() == nullptr) return coarsest;
-  for (const TypedName& result : expression.function().results()) consider(result.type);
-  for (const ScalarInstruction& one : expression.store()->function.instructions()) {
-    consider(one.type);
-  }
-  return coarsest;
-}
-
-// By how many units in the last place of the result sums of `length` products may be too small, as
-// units cut partial sums off (kLeastTruncated).
-double Truncations(double length, Products products) {
-  // Of kFp8 sums are added up with rounding, and what is cut off before is SumError.
-  if (products == Products::kFp8) return length / kKeptProducts;
-  if (products != Products::kBf16x6) return length / kLeastTruncated;
-  // Sums of 512 products of the largest parts are added up with rounding (UnitPlan): 512 / 16 cuts,
-  // of partial sums that are sqrt(512 / length) of the result as those of random signs are. The
-  // other products are a part of 2^-8 of these.
-  constexpr double kPromoted = 512, kAtOnce = 16, kOthers = 5, kSmaller = 256;
-  const double promoted = std::min(length, kPromoted) / kAtOnce;
-  return promoted * std::max(1.0, std::sqrt(length / kPromoted)) +
-         kOthers * length / kAtOnce / kSmaller;
-}
-
 // Without contents.
 ReferenceBuffer EmptyReference(const Expression& expression, int output, double tolerance,
                                double amplification, absl::Span<const double> distinct,
@@ -249,25 +248,13 @@ ReferenceBuffer EmptyReference(const Expression& expression, int output, double 
   for (const ElementType::Field& field : buffer.type.fields()) {
     reference.fields.push_back({field.type, field.offset_bytes});
   }
-  const std::vector<double> of_random = DistinctValues(InputDistribution::kPositive, expression);
-  if (distinct.empty()) distinct = of_random;
-  const Products products = ProductsOf(PolicyFor(expression, numerics));
-  const auto length = static_cast<double>(ReductionLength(expression));
-  const bool may_truncate = MayTruncate(expression) || products != Products::kExact;
-  const double of_units =
-      (may_truncate ? Epsilon(ScalarType::kFloat32) * Truncations(length, products) : 0) +
-      kProductDeviations * ProductError(products) + SumError(products);
   for (int r = 0; r < static_cast<int>(expression.stored().size()); ++r) {
     const Expression::AccessRef ref = expression.output_access(r);
     if (ref.buffer != output) continue;
     ReferenceField& field = reference.fields[ref.field];
     const ScalarType combined = CoarsestOf(expression, r);
     if (IsFloatingPoint(field.type)) {
-      const double combining =
-          IsFloatingPoint(combined)
-              ? (Epsilon(combined) * RoundingBound(expression, r, distinct) + of_units) *
-                    amplification
-              : 0;
+      const double combining = amplification * ResultTolerance(expression, r, distinct, numerics);
       const double storing = field.type == combined ? 0 : 2 * Epsilon(field.type);
       field.tolerance = tolerance < 0 ? combining + storing : tolerance;
       field.rms = SmallestNormal(field.type);
@@ -284,31 +271,16 @@ void TakeSummary(const RealsSummary& summary, ReferenceField& field, ReferenceBu
         std::max(field.rms, std::sqrt(summary.squares / static_cast<double>(summary.finite)));
   }
   field.may_be_nan = summary.has_nan && summary.finite > 0;
+  field.is_nan = summary.has_nan && summary.finite == 0;
   reference.contains_nan |= summary.has_nan;
   reference.contains_infinity |= summary.has_infinity;
 }
 
-// A bool must be 0 or 1, not just true.
-bool IsStoredAs(const ScalarValue& value, ScalarType type, const std::byte* got) {
-  std::byte stored[sizeof(uint64_t)];
-  value.Store(stored);
-  return std::memcmp(stored, got, static_cast<size_t>(SizeBytes(type))) == 0;
-}
-
 bool IsSampleRight(const ReferenceBuffer& reference, size_t number, const std::byte* buffer) {
   const ReferenceSample& sample = reference.samples[number];
-  const ReferenceField& field = reference.fields[sample.field];
-  const std::byte* const is = At(reference, field, buffer, sample.element);
-  if (!IsFloatingPoint(field.type) && !field.rounds) {
-    return IsStoredAs(sample.value, field.type, is) ||
-           std::ranges::any_of(reference.variants, [&](const ReferenceVariant& variant) {
-             return IsStoredAs(variant.values[number], field.type, is);
-           });
-  }
-  const ScalarValue got = ScalarValue::Load(field.type, is);
-  return IsClose(field, sample.value, got) ||
-         IsExplained(reference, field, sample.value, got,
-                     [&](const ReferenceVariant& variant) { return variant.values[number]; });
+  const std::byte* const is = At(reference, reference.fields[sample.field], buffer, sample.element);
+  return IsResultRight(reference, sample.field, sample.element, sample.value, is,
+                       [&](const ReferenceVariant& variant) { return variant.values[number]; });
 }
 
 std::optional<Mismatch> FirstMismatchOfSamples(const ReferenceBuffer& reference,
@@ -433,8 +405,8 @@ std::optional<Mismatch> FirstMismatch(const ReferenceBuffer& reference, const st
   });
   const int64_t e = first;
   if (e == count) return std::nullopt;
-  size_t f = 0;
-  while (IsRight(reference, reference.fields[f], got, poison, e)) ++f;
+  int f = 0;
+  while (IsRight(reference, f, got, poison, e)) ++f;
   const auto print = [&](const std::byte* bytes) {
     return ValueAt(reference, reference.fields[f], bytes, e).ToString();
   };
@@ -456,7 +428,10 @@ std::optional<Mismatch> ElementMismatch(const ReferenceBuffer& reference, int64_
                                         int field, const ScalarValue& expected) {
   const ScalarValue got =
       ValueAt(reference, reference.fields[field], reference.bytes.data(), element);
-  if (IsClose(reference.fields[field], expected, got)) return std::nullopt;
+  if (IsClose(reference.fields[field], expected, got) ||
+      IsNearby(reference, field, element, expected, got)) {
+    return std::nullopt;
+  }
   return Mismatch{element, reference.type.fields()[field].name, expected.ToString(),
                   got.ToString()};
 }

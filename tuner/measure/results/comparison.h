@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ namespace mdh {
 // make them:
 //   |got - reference| <= (eps * bound + 2 * stored) * max(|reference|, rms)
 // where eps is that of the type combined in (with a store function: the coarsest of those, times
-// the amplification of StoreAmplification), `bound` that of RoundingBound, and `stored` the eps of
+// the factor of StoreAmplification), `bound` that of RoundingBound, and `stored` the eps of
 // the type stored, where that is another: results are rounded to it once. Where matrix units may
 // cut sums off (MayTruncate of codegen/program/contraction_units.h), which happens at most once
 // for every kLeastTruncated of the R values that are combined, eps of fp32 times R /
@@ -45,6 +46,7 @@ struct ReferenceField {
   bool rounds = false;   // integers: combined as floating-point numbers
   // Nan is right where it is expected: results of which some are numbers tell right from wrong.
   bool may_be_nan = false;
+  bool is_nan = false;  // there is no number
 };
 
 // Where products are of rounded operands (Products of core/expression/numerics.h), each of them is
@@ -87,6 +89,10 @@ struct ReferenceBuffer {
   ResultCheck check = ResultCheck::kWhole;
   std::vector<ReferenceSample> samples = {};
   std::vector<ReferenceVariant> variants = {};
+  // What else is right at an element, in no order: what each of these differs from the reference a
+  // value may do, all added up. Computed where a value would be wrong otherwise, by any thread;
+  // empty if there is nothing.
+  std::function<std::vector<ScalarValue>(int64_t element, int field)> nearby = {};
 
   int64_t elements() const { return static_cast<int64_t>(bytes.size()) / type.size_bytes(); }
   // Whether every result that equals it byte by byte is right.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "codegen/program/contraction_units.h"
 #include "tuner/measure/results/comparison.h"
 
 namespace mdh {
@@ -108,6 +109,21 @@ std::vector<Terms> TermsOfResults(const Expression& e, absl::Span<const double> 
   });
 }
 
+// By how many units in the last place of the result sums of `length` products may be too small, as
+// units cut partial sums off (kLeastTruncated).
+double Truncations(double length, Products products) {
+  // Of kFp8 sums are added up with rounding, and what is cut off before is SumError.
+  if (products == Products::kFp8) return length / kKeptProducts;
+  if (products != Products::kBf16x6) return length / kLeastTruncated;
+  // Sums of 512 products of the largest parts are added up with rounding (UnitPlan): 512 / 16 cuts,
+  // of partial sums that are sqrt(512 / length) of the result as those of random signs are. The
+  // other products are a part of 2^-8 of these.
+  constexpr double kPromoted = 512, kAtOnce = 16, kOthers = 5, kSmaller = 256;
+  const double promoted = std::min(length, kPromoted) / kAtOnce;
+  return promoted * std::max(1.0, std::sqrt(length / kPromoted)) +
+         kOthers * length / kAtOnce / kSmaller;
+}
+
 }  // namespace
 
 double DistinctValues(InputDistribution distribution, ScalarType type) {
@@ -184,6 +200,37 @@ double RoundingBound(const Expression& e, int n, absl::Span<const double> inputs
   const auto combined = static_cast<double>(ReductionLength(e));
   const double alike = combined <= 1 ? 0 : std::min(combined, 4 * combined / std::sqrt(fewest));
   return 16 + 2 * std::sqrt(combined) + alike;
+}
+
+// The coarsest floating-point type that value number n of what is stored is computed in; its own if
+// there is none.
+ScalarType CoarsestOf(const Expression& expression, int n) {
+  ScalarType coarsest = expression.stored()[n].type;
+  const auto consider = [&](ScalarType type) {
+    if (!IsFloatingPoint(type)) return;
+    if (!IsFloatingPoint(coarsest) || Epsilon(type) > Epsilon(coarsest)) coarsest = type;
+  };
+  if (expression.store() == nullptr) return coarsest;
+  for (const TypedName& result : expression.function().results()) consider(result.type);
+  for (const ScalarInstruction& one : expression.store()->function.instructions()) {
+    consider(one.type);
+  }
+  return coarsest;
+}
+
+double ResultTolerance(const Expression& expression, int n, absl::Span<const double> inputs,
+                       NumericsPolicy numerics) {
+  const ScalarType combined = CoarsestOf(expression, n);
+  if (!IsFloatingPoint(combined)) return 0;
+  const std::vector<double> of_random = DistinctValues(InputDistribution::kPositive, expression);
+  if (inputs.empty()) inputs = of_random;
+  const Products products = ProductsOf(PolicyFor(expression, numerics));
+  const auto length = static_cast<double>(ReductionLength(expression));
+  const bool may_truncate = MayTruncate(expression) || products != Products::kExact;
+  const double of_units =
+      (may_truncate ? Epsilon(ScalarType::kFloat32) * Truncations(length, products) : 0) +
+      kProductDeviations * ProductError(products) + SumError(products);
+  return Epsilon(combined) * RoundingBound(expression, n, inputs) + of_units;
 }
 
 }  // namespace mdh

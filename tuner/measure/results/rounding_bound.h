@@ -5,6 +5,8 @@
 
 #include "absl/types/span.h"
 #include "core/expression/expression.h"
+#include "core/expression/numerics.h"
+#include "core/scalar/scalar_type.h"
 #include "tuner/measure/results/random_inputs.h"
 
 namespace mdh {
@@ -49,5 +51,15 @@ std::vector<double> DistinctResults(const Expression& expression, absl::Span<con
 // of different inputs are independent; rounding, comparing and tables leave few; selections have
 // those of the branch with fewer, zero, which is added exactly, aside.
 double RoundingBound(const Expression& expression, int n, absl::Span<const double> inputs);
+
+// The coarsest floating-point type that value number n of what is stored is computed in; its own if
+// there is none.
+ScalarType CoarsestOf(const Expression& expression, int n);
+
+// As ReferenceField::tolerance (tuner/measure/results/comparison.h), of the results of f that value
+// number `n` of stored() is made from: what re-association and the policy allow. 0 where it is made
+// from none that round. `inputs`: as above; empty: as many as random ones of its type.
+double ResultTolerance(const Expression& expression, int n, absl::Span<const double> inputs,
+                       NumericsPolicy numerics);
 
 }  // namespace mdh

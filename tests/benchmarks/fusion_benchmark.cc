@@ -23,6 +23,7 @@
 #include "codegen/joint_parameters.h"
 #include "core/expression/canonical.h"
 #include "core/pipeline/plan/search_plan.h"
+#include "core/text/computation_text.h"
 #include "tests/random_rows.h"
 #include "tests/random_scaled.h"
 #include "tests/random_stencils.h"
@@ -82,7 +83,8 @@ class FusionBenchmark {
       const Status status = RunOne(pipeline, n);
       if (status.ok()) continue;
       ++failed_;
-      absl::PrintF("%4d FAILED: %s\n", n, status.message());
+      absl::PrintF("%4d FAILED: %s\n%s\n", n, status.message(), ToText(pipeline));
+      std::fflush(stdout);
     }
     const int measured = options_.pipelines - failed_;
     absl::PrintF(

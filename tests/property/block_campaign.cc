@@ -1,108 +1,96 @@
 // block_campaign --backend NAME [OPTION...] COUNT: judges COUNT random expressions with random
 // configurations of the level-by-level lowering; prints what is needed to reproduce a failure, and
-// a summary. Exit status 1 if there was a failure, 3 if there is no such device.
-//   --backend NAME    openmp, opencl, cuda; nvrtc: compiled for sm_80 and sm_90, not run; ptx:
-//                     OpenCL C for NVIDIA compiled by clang, not run
-//   --platform NAME   of OpenCL: a part of the platform's name
-//   --device N        number of the device on its platform
-//   --seed S          of the random numbers, 1 unless told
-//   --first N         number of the first pair of that seed, 0 unless told
-//   --processes N     at the same time, 2 unless told; 0: in this process, for tools that watch it
-//   --guards BYTES    around every buffer, 256 unless told; 0 for tools that watch accesses
-//   --threads N       the most of a block
-//   --only-scans 1    only expressions with prefix sums
-//   --only-keyed 1    only expressions whose results have keys
-//   --only-units 1    only contractions on matrix units, on backends with CUDA C++
-//   --pipelines 1     pipelines of several steps, fused in some way, instead of expressions
-#include <unistd.h>
+// a summary; `--help` has the options. SIGINT and SIGTERM, and --seconds, end it with a summary of
+// what was judged until then; in a single process SIGTERM does, while compilers run. Exit status 1
+// if there was a failure, 2 for a call that makes no sense, 3 if there is no such device, 128 + N
+// after signal N.
+#include <signal.h>
 
-#include <charconv>
+#include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tests/property/block_pairs.h"
 
 namespace {
 
-using mdh::BlockPairOptions;
+using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void Usage(const std::string& why) {
-  std::fprintf(stderr,
-               "block_campaign: error: %s\nusage: block_campaign --backend NAME [--platform NAME] "
-               "[--device N] [--seed S] [--first N] [--processes N] [--guards BYTES] [--threads N] "
-               "[--only-scans 1] [--only-keyed 1] [--only-stores 1] "
-               "[--only-units 1] [--pipelines 1] COUNT\n",
-               why.c_str());
-  std::exit(2);
+volatile sig_atomic_t last_signal = 0;
+
+void EndWithSummary() {
+  struct sigaction action = {};
+  action.sa_handler = [](int number) { last_signal = number; };
+  for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
 }
 
-template <typename T>
-T Number(const std::string& text) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text[0] == '-') {
-    Usage("'" + text + "' is no number");
-  }
-  return value;
-}
+struct Campaign {
+  mdh::BlockPairOptions pairs = {};
+  std::string backend;
+  int64_t seconds = 0;
+};
 
-BlockPairOptions Parse(int argc, char** argv) {
-  BlockPairOptions options;
-  options.count = 0;
-  bool has_backend = false;
-  for (int n = 1; n < argc; ++n) {
-    const std::string word = argv[n];
-    if (word.rfind("--", 0) != 0) {
-      options.count = Number<int>(word);
-      continue;
-    }
-    if (n + 1 == argc) Usage(word + " needs a value");
-    const std::string value = argv[++n];
-    if (word == "--backend") {
-      const auto backend = mdh::BackendNamed(value);
-      if (!backend.ok()) Usage(std::string(backend.status().message()));
-      options.backend.backend = *backend;
-      has_backend = true;
-    } else if (word == "--platform") {
-      options.backend.platform = value;
-    } else if (word == "--device") {
-      options.backend.device = Number<int>(value);
-    } else if (word == "--seed") {
-      options.seed = Number<uint64_t>(value);
-    } else if (word == "--first") {
-      options.first = Number<int>(value);
-    } else if (word == "--processes") {
-      options.processes = Number<int>(value);
-    } else if (word == "--guards") {
-      options.backend.guard_bytes = Number<int64_t>(value);
-    } else if (word == "--threads") {
-      options.backend.max_threads_per_block = Number<int>(value);
-    } else if (word == "--only-scans") {
-      options.only_scans = Number<int>(value) != 0;
-    } else if (word == "--only-stores") {
-      options.only_stores = Number<int>(value) != 0;
-    } else if (word == "--only-units") {
-      options.only_units = Number<int>(value) != 0;
-    } else if (word == "--pipelines") {
-      options.pipelines = Number<int>(value) != 0;
-    } else if (word == "--only-keyed") {
-      options.only_keyed = Number<int>(value) != 0;
-    } else {
-      Usage("unknown option '" + word + "'");
-    }
+// The exit status where there is nothing to judge.
+std::optional<int> Parse(int argc, char** argv, Campaign& campaign) {
+  mdh::BlockPairOptions& pairs = campaign.pairs;
+  CLI::App app{"Judges random expressions with random configurations against the interpreter."};
+  app.add_option(
+         "--backend", campaign.backend,
+         "openmp, opencl, cuda; nvrtc: compiled for sm_80 and sm_90, not run; ptx: OpenCL C "
+         "for NVIDIA compiled by clang, not run")
+      ->required();
+  app.add_option("--platform", pairs.backend.platform, "of OpenCL: a part of the platform's name");
+  app.add_option("--device", pairs.backend.device, "its number on the platform")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", pairs.seed, "of the random numbers")->capture_default_str();
+  app.add_option("--first", pairs.first, "number of the first pair of that seed")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seconds", campaign.seconds, "to end after, with what there is")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--processes", pairs.processes,
+                 "at the same time; 0: in this process, for tools that watch it")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--guards", pairs.backend.guard_bytes,
+                 "bytes around every buffer; 0 for tools that watch accesses")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--threads", pairs.backend.max_threads_per_block, "the most of a block")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--only-scans", pairs.only_scans, "1: only expressions with prefix sums");
+  app.add_option("--only-stores", pairs.only_stores, "1: only expressions with store functions");
+  app.add_option("--only-keyed", pairs.only_keyed, "1: only expressions whose results have keys");
+  app.add_option("--only-units", pairs.only_units,
+                 "1: only contractions on matrix units, on backends with CUDA C++");
+  app.add_option("--pipelines", pairs.pipelines,
+                 "1: pipelines of several steps, fused in some way, instead of expressions");
+  app.add_option("COUNT", pairs.count, "expressions")->required()->check(CLI::PositiveNumber);
+  try {
+    app.parse(argc, argv);
+    const auto backend = mdh::BackendNamed(campaign.backend);
+    if (!backend.ok()) throw CLI::ValidationError(std::string(backend.status().message()));
+    pairs.backend.backend = *backend;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   }
-  if (!has_backend) Usage("--backend is missing");
-  if (options.count < 1) Usage("COUNT is missing");
-  return options;
+  return std::nullopt;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  BlockPairOptions options = Parse(argc, argv);
+  Campaign campaign;
+  if (const std::optional<int> status = Parse(argc, argv, campaign)) return *status;
+  mdh::BlockPairOptions& options = campaign.pairs;
+  const Clock::time_point start = Clock::now();
+  options.is_over = [&] {
+    const bool is_late =
+        campaign.seconds > 0 && Clock::now() - start > std::chrono::seconds(campaign.seconds);
+    return last_signal != 0 || is_late;
+  };
   const char* toolkit = std::getenv("CUDA_PATH");
   options.backend.toolkit_folders = mdh::Nvrtc::ToolkitFolders(toolkit != nullptr ? toolkit : "");
   // Thousands of kernels that nobody runs again: nothing of them should stay on disk.
@@ -118,10 +106,12 @@ int main(int argc, char** argv) {
     }
     name = *found;
   }
+  EndWithSummary();
   const mdh::BlockPairReport report = mdh::JudgeBlockPairs(options, [](const std::string& failure) {
     std::printf("FAILED: %s\n", failure.c_str());
     std::fflush(stdout);
   });
   std::fputs(mdh::Summary(report, name).c_str(), stdout);
+  if (last_signal != 0) return 128 + last_signal;
   return report.failures == 0 ? 0 : 1;
 }

@@ -242,7 +242,8 @@ BlockPairReport JudgeBlockPairs(const BlockPairOptions& options,
   const Status status = RunInWorkers({.first = options.first,
                                       .count = options.count,
                                       .processes = options.processes,
-                                      .patience_s = options.patience_s},
+                                      .patience_s = options.patience_s,
+                                      .is_over = options.is_over},
                                      make_job, on_end);
   if (!status.ok()) fail(options.first, status.message());
   return report;

@@ -22,6 +22,7 @@ struct BlockPairOptions {
   bool pipelines = false;    // pipelines, one configuration per step, instead of expressions
   int processes = 2;         // 0: none of their own, for tools that watch this process
   int patience_s = 300;
+  std::function<bool()> is_over = nullptr;  // see PoolOptions
 };
 
 struct BlockPairReport {

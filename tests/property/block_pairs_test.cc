@@ -14,6 +14,7 @@
 namespace mdh::block_pairs_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -139,6 +140,27 @@ TEST(WorkerPoolTest, WorksWithoutProcesses) {
   EXPECT_EQ(ErrorMessage(status), "no error");
   EXPECT_EQ(sum, 10);
   EXPECT_EQ(ends, 4);
+}
+
+// Job 1 never ends by itself.
+TEST(WorkerPoolTest, GivesUpWhatRunsWhenItIsOver) {
+  const MakeJob make_job = [] {
+    return [](int job) -> std::string {
+      while (job == 1) pause();
+      return std::to_string(job);
+    };
+  };
+  std::vector<std::string> ends;
+  const Status status = RunInWorkers(
+      {.count = 1'000'000, .processes = 2, .is_over = [&] { return ends.size() >= 3; }}, make_job,
+      [&](const JobEnd& end) { ends.push_back(end.text); });
+  EXPECT_EQ(ErrorMessage(status), "no error");
+  EXPECT_THAT(ends, ElementsAre("0", "2", "3"));
+  const Status own = RunInWorkers(
+      {.first = 2, .count = 1'000'000, .processes = 0, .is_over = [&] { return ends.size() >= 5; }},
+      make_job, [&](const JobEnd& end) { ends.push_back(end.text); });
+  EXPECT_EQ(ErrorMessage(own), "no error");
+  EXPECT_THAT(ends, ElementsAre("0", "2", "3", "2", "3"));
 }
 
 // What the walk promises: nearly always some configuration, and all kinds of them.

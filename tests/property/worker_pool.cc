@@ -169,6 +169,12 @@ class Pool {
     std::vector<pollfd> files;
     for (const Worker& worker : workers_) files.push_back({worker.answers(), POLLIN, 0});
     poll(files.data(), files.size(), 1000);
+    // Before answers are read: a signal for all may have ended what a job waits for.
+    if (options_.is_over && options_.is_over()) {
+      for (Worker& worker : workers_) worker.Kill();
+      workers_.clear();
+      return absl::OkStatus();
+    }
     for (size_t n = workers_.size(); n-- > 0;) {
       if (workers_[n].IsLate(options_.patience_s)) {
         workers_[n].Kill();
@@ -216,7 +222,9 @@ Status RunInWorkers(const PoolOptions& options, const MakeJob& make_job,
   if (options.processes == 0) {
     const Job job = make_job();
     for (int n = 0; n < options.count; ++n) {
-      on_end({options.first + n, true, job(options.first + n)});
+      std::string answer = job(options.first + n);
+      if (options.is_over && options.is_over()) break;
+      on_end({options.first + n, true, std::move(answer)});
     }
     return absl::OkStatus();
   }

@@ -13,6 +13,9 @@ struct PoolOptions {
   int count = 0;
   int processes = 1;     // 0: the calling process itself does all jobs
   int patience_s = 300;  // a job without an answer for so long is ended and reported
+  // Asked about once a second, and when a signal has come: whether no more is begun and what runs
+  // is given up, without a report. Null: never.
+  std::function<bool()> is_over = nullptr;
 };
 
 // Does job number `job` and says what came of it.

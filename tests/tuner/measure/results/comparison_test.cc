@@ -221,6 +221,48 @@ TEST(Comparison, OfASampledReferenceOnlySamplesAreCompared) {
   EXPECT_EQ(compare({1, 2, 3, 5})->expected, "4");
 }
 
+// Of element 1 alone.
+auto NearbyOfOne(const std::vector<ScalarValue>& values) {
+  return [values](int64_t element, int field) {
+    EXPECT_EQ(field, 0);
+    return element == 1 ? values : std::vector<ScalarValue>();
+  };
+}
+
+TEST(Comparison, WhatIsNearbyExplainsWhatItDiffersAllAddedUp) {
+  const auto real = [](double value) { return ScalarValue::Real(ScalarType::kFloat32, value); };
+  const auto nearby = NearbyOfOne({real(3), real(4.5)});  // of 4
+  ReferenceBuffer whole = Reference<float>({4, 4, 5}, ScalarType::kFloat32);
+  ReferenceBuffer samples =
+      MakeSampledReference(AddExpression(3), 0, {{0, 0, real(4)}, {1, 0, real(4)}});
+  for (ReferenceBuffer* const reference : {&whole, &samples}) {
+    const auto compare = [&](const std::vector<float>& got) {
+      return FirstMismatch(*reference, Bytes(got).data(), kPoison);
+    };
+    EXPECT_TRUE(compare({4, 5.4F, 5}).has_value());
+    reference->nearby = nearby;
+    EXPECT_EQ(compare({4, 5.4F, 5}), std::nullopt);
+    EXPECT_EQ(compare({4, 2.6F, 5}), std::nullopt);
+    EXPECT_TRUE(compare({4, 5.6F, 5}).has_value());
+    EXPECT_TRUE(compare({4, kNan, 5}).has_value());
+    ASSERT_TRUE(compare({5.4F, 4, 5}).has_value());
+    EXPECT_EQ(compare({5.4F, 4, 5})->element, 0);
+  }
+  EXPECT_EQ(ElementMismatch(whole, 1, 0, real(5)), std::nullopt);
+  EXPECT_TRUE(ElementMismatch(whole, 0, 0, real(5)).has_value());
+}
+
+TEST(Comparison, OfIntegersOnlyWhatIsNearbyIsRightToo) {
+  const auto integer = [](int64_t value) {
+    return ScalarValue::Integer(ScalarType::kInt32, value);
+  };
+  ReferenceBuffer reference = Reference<int32_t>({1, -1}, ScalarType::kInt32);
+  reference.nearby = NearbyOfOne({integer(3), integer(-1)});
+  EXPECT_EQ(FirstMismatch(reference, Bytes<int32_t>({1, 3}).data(), kPoison), std::nullopt);
+  EXPECT_TRUE(FirstMismatch(reference, Bytes<int32_t>({1, 2}).data(), kPoison).has_value());
+  EXPECT_TRUE(FirstMismatch(reference, Bytes<int32_t>({3, -1}).data(), kPoison).has_value());
+}
+
 TEST(Comparison, SamplesOfBoolsAndIntegersMustBeEqual) {
   const Expression any = AddExpression(2, ScalarType::kBool);
   const ReferenceBuffer bools = MakeSampledReference(any, 0, {{1, 0, ScalarValue::Bool(true)}});

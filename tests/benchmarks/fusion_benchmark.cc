@@ -1,7 +1,7 @@
 // Whether fusion ever loses:
 //   fusion_benchmark --runner PROGRAM [--device cpu] [--pipelines N] [--points N] [--budget
 //   SECONDS]
-//   [--seed N]
+//   [--seed N] [--first N]
 // Tunes random pipelines as `mdh tune` does: their steps, then whole kernels in turns. Steps for
 // which the budget is too short are computed as rules say. The best as found, fused or not, is then
 // measured anew in turns with the best unfused one.
@@ -39,7 +39,7 @@ constexpr double kNoise = 0.97;  // of the unfused one's time: what counts as no
 
 struct Options {
   std::string runner, device = "cpu";
-  int pipelines = 20;
+  int first = 0, pipelines = 20;
   int64_t points = 1 << 20;
   double budget_s = 4;
   uint64_t seed = 1;
@@ -78,7 +78,7 @@ class FusionBenchmark {
     MDH_RETURN_IF_ERROR(runner_->Peaks().status());
     absl::PrintF("%4s %5s %7s %11s %11s %11s %7s  %s\n", "", "steps", "kernels", "by rules",
                  "unfused", "best", "ratio", "the best one");
-    for (int n = 0; n < options_.pipelines; ++n) {
+    for (int n = options_.first; n < options_.first + options_.pipelines; ++n) {
       Rng rng(options_.seed + static_cast<uint64_t>(n));
       const Pipeline pipeline = RandomLargePipeline(rng, n, options_.points);
       const Status status = RunOne(pipeline, n);
@@ -181,6 +181,8 @@ int Main(int argc, char** argv) {
   app.add_option("--runner", options.runner, "the program mdh-runner")->required();
   app.add_option("--device", options.device, "cpu, opencl:N or cuda:N");
   app.add_option("--pipelines", options.pipelines, "how many");
+  app.add_option("--first", options.first, "number of the first one of that seed")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--points", options.points, "of their steps, about");
   app.add_option("--budget", options.budget_s, "seconds of tuning the steps of each; 0: rules");
   app.add_option("--seed", options.seed, "of the pipelines, inputs and searches");

@@ -19,11 +19,13 @@ class UnitProgramBuilder {
         a_(context_, /*is_a=*/true),
         b_(context_, /*is_a=*/false),
         results_(context_) {
-    for (std::string* name :
-         {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
+    for (std::string* name : {&block_, &tile_, &stage_, &ahead_, &next_slot_}) {
       *name = context_.names().Unique(*name);
     }
+    set_ = NamesOfSet(context_.sums);
     if (context_.plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
+    if (context_.plan().sum_sets > 1)
+      other_set_ = NamesOfSet(context_.names().Unique("other_sums"));
   }
 
   LoopProgram Build() {
@@ -39,10 +41,27 @@ class UnitProgramBuilder {
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
   int64_t stages_ahead() const { return plan().ahead; }
-  // A part of the tile's columns: number `part` of `of` equal ones.
-  struct Columns {
-    int64_t part, of;
+  // Sums of a group: so many tiles along m from number `first_tile` on, of them so many columns.
+  struct Part {
+    int64_t first_tile, tiles, first_column, columns;
   };
+  int64_t group_tiles() const { return unit().rows / kUnitRows / unit().groups; }
+  Part All() const { return {0, group_tiles(), 0, unit().columns}; }
+  // Halves of the tiles or, of an odd number of these, of the columns.
+  bool HasHalves() const { return group_tiles() % 2 == 0 || unit().columns % 32 == 0; }
+  Part Half(int64_t number) const {
+    const int64_t tiles = group_tiles(), columns = unit().columns;
+    if (tiles % 2 == 0) return {number * tiles / 2, tiles / 2, 0, columns};
+    return {0, tiles, number * columns / 2, columns / 2};
+  }
+  // An array of sums, and what is declared for the stages that are multiplied into it.
+  struct SumSet {
+    std::string sums, slot, a, b;
+  };
+  SumSet NamesOfSet(const std::string& sums) {
+    NameAllocator& names = context_.names();
+    return {sums, names.Unique("slot"), names.Unique("a"), names.Unique("b")};
+  }
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
@@ -68,8 +87,7 @@ class UnitProgramBuilder {
     DeclareTile(&body);
     a_.DeclarePointers(FirstStage(), &body);
     b_.DeclarePointers(FirstStage(), &body);
-    body.push_back(
-        {DeclareArray{context_.sums, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    DeclareSums(context_.sums, &body);
     if (!totals_.empty()) DeclareTotals(&body);
     if (unit().has_warps()) {
       EmitStagesOfWarps(&body);
@@ -166,11 +184,11 @@ class UnitProgramBuilder {
     return copies;
   }
 
-  static Statement Rolled(const std::string& variable, Index end, Block body) {
+  static Statement Rolled(const std::string& variable, Index end, Block body, int64_t step = 1) {
     return {For{.variable = variable,
                 .begin = Index(0),
                 .end = std::move(end),
-                .step = 1,
+                .step = step,
                 .whole_steps = false,
                 .body = ShareBlock(std::move(body)),
                 .unroll_by = 1}};
@@ -198,10 +216,10 @@ class UnitProgramBuilder {
     };
     await_stage(block);
     warps.Load(Index(0), 0, block);
-    const Index stage = Index::Variable(stage_), slot = Index::Variable(slot_);
+    const Index stage = Index::Variable(stage_), slot = Index::Variable(set_.slot);
     const Index next = Index::Variable(next_slot_);
     Block body;
-    body.push_back({DeclareIndex{slot_, stage % plan().places}});
+    body.push_back({DeclareIndex{set_.slot, stage % plan().places}});
     body.push_back({DeclareIndex{next_slot_, (stage + Index(1)) % plan().places}});
     body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
     Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
@@ -213,7 +231,7 @@ class UnitProgramBuilder {
     }
     warps.AwaitStage(&body);
     if (!totals_.empty()) {
-      Block promote = {AddToTotals(totals_)};
+      Block promote = {AddToTotals(totals_, set_)};
       promote.push_back(SetToZero(context_.sums));
       body.push_back(When(IsPromoted(Index::Variable(stage_)), std::move(promote)));
     }
@@ -224,54 +242,96 @@ class UnitProgramBuilder {
 
   void EmitStages(Block* block) {
     EmitFirstCopies(block);
-    Block body;
-    body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
-    body.push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
-    body.push_back({UnitFence{}});
-    body.push_back({Barrier{}});
-    DeclareOperands(&body);
-    if (AddsByHalves()) {
-      EmitHalves(&body);
+    if (plan().sum_sets > 1) {
+      EmitPairs(block);
     } else {
-      EmitWhole(&body);
+      if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
+      Block body;
+      AwaitStage(Index::Variable(stage_), stages_ahead() - 1, set_, &body);
+      if (AddsByHalves()) {
+        EmitHalves(&body);
+      } else {
+        EmitWhole(&body);
+      }
+      block->push_back(Rolled(stage_, StageCount(), std::move(body)));
+      block->push_back({WaitForMultiplies{0}});
+      if (AddsByHalves()) block->push_back(AddToTotals(totals_, set_, Half(1)));
     }
-    block->push_back(Rolled(stage_, StageCount(), std::move(body)));
-    block->push_back({WaitForMultiplies{0}});
     block->push_back({WaitForCopies{0}});
     block->push_back({Barrier{}});
   }
 
-  void EmitLaterCopies(Block* body) {
+  // Until at most so many groups of copies behind it are outstanding.
+  void AwaitStage(const Index& stage, int64_t behind, const SumSet& set, Block* body) const {
+    body->push_back({DeclareIndex{set.slot, stage % plan().places}});
+    body->push_back({WaitForCopies{static_cast<int>(behind)}});
+    body->push_back({UnitFence{}});
+    body->push_back({Barrier{}});
+    DeclareOperands(set, body);
+  }
+
+  void EmitLaterCopies(const Index& stage, Block* body) {
     if (stages_ahead() == plan().part_stages) {
       body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
       body->push_back({CommitCopies{}});
       return;
     }
     body->push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
-    Append(Copies(Index::Variable(stage_) + Index(stages_ahead()), /*exists=*/false), body);
+    Append(Copies(stage + Index(stages_ahead()), /*exists=*/false), body);
   }
 
   void EmitWhole(Block* body) {
-    EmitMultiplications({0, 1}, body);
-    EmitLaterCopies(body);
+    EmitMultiplications(set_, All(), body);
+    EmitLaterCopies(Index::Variable(stage_), body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (totals_.empty()) return;
-    body->push_back(
-        When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
+    body->push_back(When(IsPromoted(Index::Variable(stage_)),
+                         {{WaitForMultiplies{0}}, AddToTotals(totals_, set_)}));
   }
 
-  // Sums of every stage are added to the totals: those of one half of the columns while the unit
-  // multiplies for the other one.
-  bool AddsByHalves() const { return plan().promoted_stages() == 1 && unit().columns % 32 == 0; }
+  // Sums of every stage are added to the totals: one half of them while the unit multiplies for the
+  // other one, so that it always has something to do. Of the second half that is in the next stage;
+  // in the first one they are 0. What is in flight from one iteration to the next is waited for
+  // where nothing else is: assemblers have multiplications wait for each other where they do not
+  // see that sums they are about to read are done.
+  bool AddsByHalves() const { return plan().promoted_stages() == 1 && HasHalves(); }
   void EmitHalves(Block* body) {
-    constexpr Columns kFirst = {0, 2}, kSecond = {1, 2};
-    EmitMultiplications(kFirst, body);
-    EmitMultiplications(kSecond, body);
-    EmitLaterCopies(body);
-    body->push_back({WaitForMultiplies{1}});
-    body->push_back(AddToTotals(totals_, kFirst));
     body->push_back({WaitForMultiplies{0}});
-    body->push_back(AddToTotals(totals_, kSecond));
+    EmitMultiplications(set_, Half(0), body);
+    body->push_back(AddToTotals(totals_, set_, Half(1)));
+    EmitMultiplications(set_, Half(1), body);
+    EmitLaterCopies(Index::Variable(stage_), body);
+    body->push_back({WaitForMultiplies{1}});
+    body->push_back(AddToTotals(totals_, set_, Half(0)));
+    if (!plan().is_behind) body->push_back({WaitForMultiplies{0}});
+  }
+
+  // The same with two sets, stage by stage: operands are read once for all sums of a group.
+  void EmitPairs(Block* block) {
+    DeclareSums(other_set_.sums, block);
+    block->push_back(SetToZero(other_set_.sums));
+    const Index stage = Index::Variable(stage_), next = stage + Index(1), count = StageCount();
+    const int64_t behind = stages_ahead() - 1;
+    Block body;
+    AwaitStage(stage, behind, set_, &body);
+    body.push_back({WaitForMultiplies{0}});
+    EmitMultiplications(set_, All(), &body);
+    EmitLaterCopies(stage, &body);
+    body.push_back(AddToTotals(totals_, other_set_));
+    AwaitStage(next, behind, other_set_, &body);
+    EmitMultiplications(other_set_, All(), &body);
+    EmitLaterCopies(next, &body);
+    body.push_back({WaitForMultiplies{1}});
+    body.push_back(AddToTotals(totals_, set_));
+    block->push_back(Rolled(stage_, count / 2 * 2, std::move(body), /*step=*/2));
+    Block last;
+    AwaitStage(count - Index(1), 0, set_, &last);
+    EmitMultiplications(set_, All(), &last);
+    last.push_back({WaitForMultiplies{0}});
+    last.push_back(AddToTotals(totals_, set_));
+    block->push_back(When({Less(Index(0), count % 2)}, std::move(last)));
+    block->push_back({WaitForMultiplies{0}});
+    block->push_back(AddToTotals(totals_, other_set_));
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -282,25 +342,36 @@ class UnitProgramBuilder {
     return Unrolled(sum, UnitSums(unit()), {{StoreElements{sums, Index::Variable(sum), zero, 1}}});
   }
 
+  void DeclareSums(const std::string& array, Block* block) const {
+    block->push_back({DeclareArray{array, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+  }
   void DeclareTotals(Block* block) {
-    block->push_back({DeclareArray{totals_, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    DeclareSums(totals_, block);
     block->push_back(SetToZero(totals_));
   }
 
-  // The sums of these columns since the last time, added to what there was then, in `to`.
-  Statement AddToTotals(const std::string& to, Columns columns = {0, 1}) {
+  // The sums since the last time, added to what there was then, in `to`: all, or of one part.
+  Statement AddToTotals(const std::string& to, const SumSet& set) {
     const std::string sum = context_.names().Unique("sum");
-    const int64_t of_tile = unit().columns / 2, count = of_tile / columns.of;
-    const Index at = columns.of == 1
-                         ? Index::Variable(sum)
-                         : Index::Variable(sum) / count * of_tile + Index::Variable(sum) % count +
-                               Index(columns.part * count);
+    return AddNumbered(to, set, sum, UnitSums(unit()), Index::Variable(sum));
+  }
+  Statement AddToTotals(const std::string& to, const SumSet& set, const Part& part) {
+    const std::string sum = context_.names().Unique("sum");
+    const int64_t of_tile = unit().columns / 2, count = part.columns / 2;
+    const Index number = Index::Variable(sum);
+    const Index at = count == of_tile ? number : number / count * of_tile + number % count;
+    return AddNumbered(to, set, sum, part.tiles * count, at + Index(FirstSum(part)));
+  }
+  Statement AddNumbered(const std::string& to, const SumSet& set, const std::string& variable,
+                        int64_t count, const Index& at) const {
     const auto one = [&](const std::string& array) {
       return MakeLoad(array, at, {plan().sum, 1}, 1);
     };
-    LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(context_.sums)});
-    return Unrolled(sum, UnitSums(unit()) / columns.of,
-                    {{StoreElements{to, at, std::move(total), 1}}});
+    LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(set.sums)});
+    return Unrolled(variable, count, {{StoreElements{to, at, std::move(total), 1}}});
+  }
+  int64_t FirstSum(const Part& part) const {
+    return (part.first_tile * unit().columns + part.first_column) / 2;
   }
 
   // Behind the last stage, whose sums may have been added to the totals.
@@ -310,7 +381,7 @@ class UnitProgramBuilder {
     Block take = {
         Unrolled(sum, UnitSums(unit()),
                  {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}})};
-    Block add = {AddToTotals(context_.sums)};
+    Block add = {AddToTotals(context_.sums, set_)};
     return {If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
                ShareBlock(std::move(add))}};
   }
@@ -325,35 +396,34 @@ class UnitProgramBuilder {
   Index KeepsSums() const {
     const Index stage = Index::Variable(stage_);
     if (totals_.empty()) return stage;
+    if (plan().promoted_stages() == 1) return Index(0);
     const Index most(plan().first_promoted() + 1);
     return Min(stage, stage % plan().promoted_stages() + most - Min(FirstStage() + stage, most));
   }
 
-  void DeclareOperands(Block* block) const {
-    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
-    const Index slot = Index::Variable(slot_);
+  void DeclareOperands(const SumSet& set, Block* block) const {
+    const Index slot = Index::Variable(set.slot);
     const Index group = context_.Thread() / kUnitThreads;
-    DeclareOperandOf(a_, operand_a_,
-                     slot * a_.stage_elements() + group * (tiles * kUnitRows * a_.depth()), block);
-    DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
+    DeclareOperandOf(a_, set.a,
+                     slot * a_.stage_elements() + group * (group_tiles() * kUnitRows * a_.depth()),
+                     block);
+    DeclareOperandOf(b_, set.b, slot * b_.stage_elements(), block);
   }
 
-  // Of these columns, which are rows of B along k where they are not all.
-  void EmitMultiplications(Columns columns, Block* block) const {
-    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
-    const int64_t count = unit().columns / columns.of;
+  // Columns are rows of B along k where they are not all.
+  void EmitMultiplications(const SumSet& set, const Part& part, Block* block) const {
     block->push_back({GroupFence{}});
     const int64_t steps = kOperandRowBytes / kMultipliedBytes;
     for (int64_t step = 0; step < steps; ++step) {
-      for (int64_t tile = 0; tile < tiles; ++tile) {
+      for (int64_t n = 0; n < part.tiles; ++n) {
+        const int64_t tile = part.first_tile + n;
         block->push_back({GroupMultiply{
             context_.element(),
-            static_cast<int>(count),
-            context_.sums,
-            (tile * unit().columns + columns.part * count) / 2,
-            {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
-            {operand_b_, columns.part * count * kOperandRowBytes + StepBytes(b_, step),
-             b_.is_across()},
+            static_cast<int>(part.columns),
+            set.sums,
+            FirstSum(part) + n * unit().columns / 2,
+            {set.a, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
+            {set.b, part.first_column * kOperandRowBytes + StepBytes(b_, step), b_.is_across()},
             step == 0 ? KeepsSums() : Index(1)}});
       }
     }
@@ -380,7 +450,8 @@ class UnitProgramBuilder {
   UnitResults results_;
   std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
   std::string totals_;  // array of those of promoted sums; empty: there are none
-  std::string slot_ = "slot", next_slot_ = "next_slot", operand_a_ = "a", operand_b_ = "b";
+  std::string next_slot_ = "next_slot";
+  SumSet set_, other_set_;
 };
 
 }  // namespace

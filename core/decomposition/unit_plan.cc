@@ -290,14 +290,6 @@ void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   plan->ahead = is_once ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
 }
 
-// Registers for two sets beside the totals are there where nothing else is to be resident.
-bool HasTwoSets(const UnitParameters& unit, const UnitPlan& plan) {
-  constexpr int64_t kFewest = 48, kMost = 64;
-  if (unit.has_warps() || unit.groups != 2 || !plan.is_behind) return false;
-  if (plan.promoted_stages() != 1) return false;
-  return UnitSums(unit) >= kFewest && UnitSums(unit) <= kMost;
-}
-
 }  // namespace
 
 int UnitLoadWidth(const Expression& e, int parameter, int d) {
@@ -339,7 +331,7 @@ int64_t UnitSums(const UnitParameters& unit) {
 }
 
 int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
-  const int64_t copies = plan.promoted_stages() > 0 ? plan.sum_sets + 1 : 1;
+  const int64_t copies = plan.promoted_stages() > 0 ? 2 : 1;
   int64_t registers = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
   const auto loaded = [&](const UnitOperandPlan& operand, int64_t points) {
     if (!operand.is_computed) return int64_t{0};
@@ -451,7 +443,6 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.stages_k = CeilDivide(plan.k, plan.depth());
   plan.part_stages = CeilDivide(plan.stages_k, unit.parts);
   CutStages(unit, &plan);
-  plan.sum_sets = HasTwoSets(unit, plan) ? 2 : 1;
   plan.sharers = combine == CombineBlocks::kCluster ? unit.parts : 1;
   plan.leaves_parts = unit.parts > plan.sharers;
   plan.is_staged = !plan.leaves_parts && IsStaged(plan.computed) && HasStaging(unit, plan);

@@ -79,8 +79,6 @@ struct UnitPlan {
   int64_t ahead = 1;
   // Whether multiplications of one stage run on while the copies of a later one begin.
   bool is_behind = false;
-  // Arrays of sums, which stages take turns with where sums of every stage are promoted.
-  int sum_sets = 1;
   // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
   // as many columns.
   int64_t sharers = 1;

@@ -19,13 +19,11 @@ class UnitProgramBuilder {
         a_(context_, /*is_a=*/true),
         b_(context_, /*is_a=*/false),
         results_(context_) {
-    for (std::string* name : {&block_, &tile_, &stage_, &ahead_, &next_slot_}) {
+    for (std::string* name :
+         {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
-    set_ = NamesOfSet(context_.sums);
     if (context_.plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
-    if (context_.plan().sum_sets > 1)
-      other_set_ = NamesOfSet(context_.names().Unique("other_sums"));
   }
 
   LoopProgram Build() {
@@ -54,14 +52,6 @@ class UnitProgramBuilder {
     if (tiles % 2 == 0) return {number * tiles / 2, tiles / 2, 0, columns};
     return {0, tiles, number * columns / 2, columns / 2};
   }
-  // An array of sums, and what is declared for the stages that are multiplied into it.
-  struct SumSet {
-    std::string sums, slot, a, b;
-  };
-  SumSet NamesOfSet(const std::string& sums) {
-    NameAllocator& names = context_.names();
-    return {sums, names.Unique("slot"), names.Unique("a"), names.Unique("b")};
-  }
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
@@ -87,7 +77,8 @@ class UnitProgramBuilder {
     DeclareTile(&body);
     a_.DeclarePointers(FirstStage(), &body);
     b_.DeclarePointers(FirstStage(), &body);
-    DeclareSums(context_.sums, &body);
+    body.push_back(
+        {DeclareArray{context_.sums, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
     if (!totals_.empty()) DeclareTotals(&body);
     if (unit().has_warps()) {
       EmitStagesOfWarps(&body);
@@ -184,11 +175,11 @@ class UnitProgramBuilder {
     return copies;
   }
 
-  static Statement Rolled(const std::string& variable, Index end, Block body, int64_t step = 1) {
+  static Statement Rolled(const std::string& variable, Index end, Block body) {
     return {For{.variable = variable,
                 .begin = Index(0),
                 .end = std::move(end),
-                .step = step,
+                .step = 1,
                 .whole_steps = false,
                 .body = ShareBlock(std::move(body)),
                 .unroll_by = 1}};
@@ -216,10 +207,10 @@ class UnitProgramBuilder {
     };
     await_stage(block);
     warps.Load(Index(0), 0, block);
-    const Index stage = Index::Variable(stage_), slot = Index::Variable(set_.slot);
+    const Index stage = Index::Variable(stage_), slot = Index::Variable(slot_);
     const Index next = Index::Variable(next_slot_);
     Block body;
-    body.push_back({DeclareIndex{set_.slot, stage % plan().places}});
+    body.push_back({DeclareIndex{slot_, stage % plan().places}});
     body.push_back({DeclareIndex{next_slot_, (stage + Index(1)) % plan().places}});
     body.push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
     Append(Copies(stage + Index(ahead), /*exists=*/false), &body);
@@ -231,7 +222,7 @@ class UnitProgramBuilder {
     }
     warps.AwaitStage(&body);
     if (!totals_.empty()) {
-      Block promote = {AddToTotals(totals_, set_)};
+      Block promote = {AddToTotals(totals_)};
       promote.push_back(SetToZero(context_.sums));
       body.push_back(When(IsPromoted(Index::Variable(stage_)), std::move(promote)));
     }
@@ -242,51 +233,42 @@ class UnitProgramBuilder {
 
   void EmitStages(Block* block) {
     EmitFirstCopies(block);
-    if (plan().sum_sets > 1) {
-      EmitPairs(block);
+    if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
+    Block body;
+    body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
+    body.push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
+    body.push_back({UnitFence{}});
+    body.push_back({Barrier{}});
+    DeclareOperands(&body);
+    if (AddsByHalves()) {
+      EmitHalves(&body);
     } else {
-      if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
-      Block body;
-      AwaitStage(Index::Variable(stage_), stages_ahead() - 1, set_, &body);
-      if (AddsByHalves()) {
-        EmitHalves(&body);
-      } else {
-        EmitWhole(&body);
-      }
-      block->push_back(Rolled(stage_, StageCount(), std::move(body)));
-      block->push_back({WaitForMultiplies{0}});
-      if (AddsByHalves()) block->push_back(AddToTotals(totals_, set_, Half(1)));
+      EmitWhole(&body);
     }
+    block->push_back(Rolled(stage_, StageCount(), std::move(body)));
+    block->push_back({WaitForMultiplies{0}});
+    if (AddsByHalves()) block->push_back(AddToTotals(totals_, Half(1)));
     block->push_back({WaitForCopies{0}});
     block->push_back({Barrier{}});
   }
 
-  // Until at most so many groups of copies behind it are outstanding.
-  void AwaitStage(const Index& stage, int64_t behind, const SumSet& set, Block* body) const {
-    body->push_back({DeclareIndex{set.slot, stage % plan().places}});
-    body->push_back({WaitForCopies{static_cast<int>(behind)}});
-    body->push_back({UnitFence{}});
-    body->push_back({Barrier{}});
-    DeclareOperands(set, body);
-  }
-
-  void EmitLaterCopies(const Index& stage, Block* body) {
+  void EmitLaterCopies(Block* body) {
     if (stages_ahead() == plan().part_stages) {
       body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
       body->push_back({CommitCopies{}});
       return;
     }
     body->push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
-    Append(Copies(stage + Index(stages_ahead()), /*exists=*/false), body);
+    Append(Copies(Index::Variable(stage_) + Index(stages_ahead()), /*exists=*/false), body);
   }
 
   void EmitWhole(Block* body) {
-    EmitMultiplications(set_, All(), body);
-    EmitLaterCopies(Index::Variable(stage_), body);
+    EmitMultiplications(All(), body);
+    EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (totals_.empty()) return;
-    body->push_back(When(IsPromoted(Index::Variable(stage_)),
-                         {{WaitForMultiplies{0}}, AddToTotals(totals_, set_)}));
+    body->push_back(
+        When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
   }
 
   // Sums of every stage are added to the totals: one half of them while the unit multiplies for the
@@ -297,41 +279,13 @@ class UnitProgramBuilder {
   bool AddsByHalves() const { return plan().promoted_stages() == 1 && HasHalves(); }
   void EmitHalves(Block* body) {
     body->push_back({WaitForMultiplies{0}});
-    EmitMultiplications(set_, Half(0), body);
-    body->push_back(AddToTotals(totals_, set_, Half(1)));
-    EmitMultiplications(set_, Half(1), body);
-    EmitLaterCopies(Index::Variable(stage_), body);
+    EmitMultiplications(Half(0), body);
+    body->push_back(AddToTotals(totals_, Half(1)));
+    EmitMultiplications(Half(1), body);
+    EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{1}});
-    body->push_back(AddToTotals(totals_, set_, Half(0)));
+    body->push_back(AddToTotals(totals_, Half(0)));
     if (!plan().is_behind) body->push_back({WaitForMultiplies{0}});
-  }
-
-  // The same with two sets, stage by stage: operands are read once for all sums of a group.
-  void EmitPairs(Block* block) {
-    DeclareSums(other_set_.sums, block);
-    block->push_back(SetToZero(other_set_.sums));
-    const Index stage = Index::Variable(stage_), next = stage + Index(1), count = StageCount();
-    const int64_t behind = stages_ahead() - 1;
-    Block body;
-    AwaitStage(stage, behind, set_, &body);
-    body.push_back({WaitForMultiplies{0}});
-    EmitMultiplications(set_, All(), &body);
-    EmitLaterCopies(stage, &body);
-    body.push_back(AddToTotals(totals_, other_set_));
-    AwaitStage(next, behind, other_set_, &body);
-    EmitMultiplications(other_set_, All(), &body);
-    EmitLaterCopies(next, &body);
-    body.push_back({WaitForMultiplies{1}});
-    body.push_back(AddToTotals(totals_, set_));
-    block->push_back(Rolled(stage_, count / 2 * 2, std::move(body), /*step=*/2));
-    Block last;
-    AwaitStage(count - Index(1), 0, set_, &last);
-    EmitMultiplications(set_, All(), &last);
-    last.push_back({WaitForMultiplies{0}});
-    last.push_back(AddToTotals(totals_, set_));
-    block->push_back(When({Less(Index(0), count % 2)}, std::move(last)));
-    block->push_back({WaitForMultiplies{0}});
-    block->push_back(AddToTotals(totals_, other_set_));
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -342,32 +296,29 @@ class UnitProgramBuilder {
     return Unrolled(sum, UnitSums(unit()), {{StoreElements{sums, Index::Variable(sum), zero, 1}}});
   }
 
-  void DeclareSums(const std::string& array, Block* block) const {
-    block->push_back({DeclareArray{array, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
-  }
   void DeclareTotals(Block* block) {
-    DeclareSums(totals_, block);
+    block->push_back({DeclareArray{totals_, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
     block->push_back(SetToZero(totals_));
   }
 
   // The sums since the last time, added to what there was then, in `to`: all, or of one part.
-  Statement AddToTotals(const std::string& to, const SumSet& set) {
+  Statement AddToTotals(const std::string& to) {
     const std::string sum = context_.names().Unique("sum");
-    return AddNumbered(to, set, sum, UnitSums(unit()), Index::Variable(sum));
+    return AddNumbered(to, sum, UnitSums(unit()), Index::Variable(sum));
   }
-  Statement AddToTotals(const std::string& to, const SumSet& set, const Part& part) {
+  Statement AddToTotals(const std::string& to, const Part& part) {
     const std::string sum = context_.names().Unique("sum");
     const int64_t of_tile = unit().columns / 2, count = part.columns / 2;
     const Index number = Index::Variable(sum);
     const Index at = count == of_tile ? number : number / count * of_tile + number % count;
-    return AddNumbered(to, set, sum, part.tiles * count, at + Index(FirstSum(part)));
+    return AddNumbered(to, sum, part.tiles * count, at + Index(FirstSum(part)));
   }
-  Statement AddNumbered(const std::string& to, const SumSet& set, const std::string& variable,
-                        int64_t count, const Index& at) const {
+  Statement AddNumbered(const std::string& to, const std::string& variable, int64_t count,
+                        const Index& at) const {
     const auto one = [&](const std::string& array) {
       return MakeLoad(array, at, {plan().sum, 1}, 1);
     };
-    LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(set.sums)});
+    LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(context_.sums)});
     return Unrolled(variable, count, {{StoreElements{to, at, std::move(total), 1}}});
   }
   int64_t FirstSum(const Part& part) const {
@@ -381,7 +332,7 @@ class UnitProgramBuilder {
     Block take = {
         Unrolled(sum, UnitSums(unit()),
                  {{StoreElements{context_.sums, Index::Variable(sum), std::move(total), 1}}})};
-    Block add = {AddToTotals(context_.sums, set_)};
+    Block add = {AddToTotals(context_.sums)};
     return {If{IsPromoted(StageCount() - Index(1)), ShareBlock(std::move(take)),
                ShareBlock(std::move(add))}};
   }
@@ -401,17 +352,17 @@ class UnitProgramBuilder {
     return Min(stage, stage % plan().promoted_stages() + most - Min(FirstStage() + stage, most));
   }
 
-  void DeclareOperands(const SumSet& set, Block* block) const {
-    const Index slot = Index::Variable(set.slot);
+  void DeclareOperands(Block* block) const {
+    const Index slot = Index::Variable(slot_);
     const Index group = context_.Thread() / kUnitThreads;
-    DeclareOperandOf(a_, set.a,
+    DeclareOperandOf(a_, operand_a_,
                      slot * a_.stage_elements() + group * (group_tiles() * kUnitRows * a_.depth()),
                      block);
-    DeclareOperandOf(b_, set.b, slot * b_.stage_elements(), block);
+    DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
   }
 
   // Columns are rows of B along k where they are not all.
-  void EmitMultiplications(const SumSet& set, const Part& part, Block* block) const {
+  void EmitMultiplications(const Part& part, Block* block) const {
     block->push_back({GroupFence{}});
     const int64_t steps = kOperandRowBytes / kMultipliedBytes;
     for (int64_t step = 0; step < steps; ++step) {
@@ -420,10 +371,11 @@ class UnitProgramBuilder {
         block->push_back({GroupMultiply{
             context_.element(),
             static_cast<int>(part.columns),
-            set.sums,
+            context_.sums,
             FirstSum(part) + n * unit().columns / 2,
-            {set.a, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
-            {set.b, part.first_column * kOperandRowBytes + StepBytes(b_, step), b_.is_across()},
+            {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
+            {operand_b_, part.first_column * kOperandRowBytes + StepBytes(b_, step),
+             b_.is_across()},
             step == 0 ? KeepsSums() : Index(1)}});
       }
     }
@@ -450,8 +402,7 @@ class UnitProgramBuilder {
   UnitResults results_;
   std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
   std::string totals_;  // array of those of promoted sums; empty: there are none
-  std::string next_slot_ = "next_slot";
-  SumSet set_, other_set_;
+  std::string slot_ = "slot", next_slot_ = "next_slot", operand_a_ = "a", operand_b_ = "b";
 };
 
 }  // namespace

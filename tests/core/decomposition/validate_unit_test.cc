@@ -354,25 +354,6 @@ TEST(UnitPlanTest, ProductsOfParts) {
   EXPECT_EQ(UnitRegisters(groups, six), 2 * UnitSums(groups));
 }
 
-// Of fp8 two where a thread has room for them, and stages run on while the next one begins.
-TEST(UnitPlanTest, SetsOfSums) {
-  const Expression fp8 =
-      MatMul("fp8e4m3", "fp32(A) * fp32(B)", "I = 512, J = 512, K = 2048", "B: (i,j,k) -> (j,k)");
-  const auto sets = [&](const UnitParameters& unit) {
-    const UnitPlan plan =
-        CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(fp8, NumericsPolicy::kFp8));
-    EXPECT_EQ(UnitRegisters(unit, plan), (1 + plan.sum_sets) * UnitSums(unit));
-    return plan.sum_sets;
-  };
-  EXPECT_EQ(sets({128, 128, 2, 4, 1}), 2);
-  EXPECT_EQ(sets({128, 96, 2, 4, 1}), 2);
-  EXPECT_EQ(sets({256, 64, 2, 4, 1}), 2);
-  EXPECT_EQ(sets({128, 128, 2, 2, 1}), 1) << "copies go to where the stage before was";
-  EXPECT_EQ(sets({128, 192, 2, 4, 1}), 1) << "no registers";
-  EXPECT_EQ(sets({192, 128, 3, 4, 1}), 1) << "idem";
-  EXPECT_EQ(sets({128, 64, 2, 4, 1}), 1) << "room for another block";
-}
-
 // A convolution's k is channels within windows; what is outside of the image is 0.
 TEST(UnitPlanTest, Convolutions) {
   const Result<Expression> e = ParseExpression(

@@ -75,6 +75,9 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
   const double multiply = rows * columns * depth * halves / kMultiplyAdds;
+  // While threads add sums up the unit multiplies that much less, although it goes on.
+  const auto promoted = static_cast<double>(plan.promoted_stages());
+  const double adding = promoted > 0 ? rows * columns / kThreadInstructions / promoted : 0;
   // What does not exist is not read.
   const auto read = [&](int own, int64_t points, const UnitOperandPlan& operand) {
     return static_cast<double>(std::min<int64_t>(own, points) * operand.row_lines);
@@ -93,7 +96,7 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
                           kComputedInstructions / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
-  const double busy = std::max({multiply, bytes, instructions}) + computed;
+  const double busy = std::max({multiply, bytes, instructions}) + computed + adding;
   const double waited = std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead));
   return {again * busy, again * waited};
 }

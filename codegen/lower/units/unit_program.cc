@@ -39,10 +39,19 @@ class UnitProgramBuilder {
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
   int64_t stages_ahead() const { return plan().ahead; }
-  // A part of the tile's columns: number `part` of `of` equal ones.
-  struct Columns {
-    int64_t part, of;
+  // Sums of a group: so many tiles along m from number `first_tile` on, of them so many columns.
+  struct Part {
+    int64_t first_tile, tiles, first_column, columns;
   };
+  int64_t group_tiles() const { return unit().rows / kUnitRows / unit().groups; }
+  Part All() const { return {0, group_tiles(), 0, unit().columns}; }
+  // Halves of the tiles or, of an odd number of these, of the columns.
+  bool HasHalves() const { return group_tiles() % 2 == 0 || unit().columns % 32 == 0; }
+  Part Half(int64_t number) const {
+    const int64_t tiles = group_tiles(), columns = unit().columns;
+    if (tiles % 2 == 0) return {number * tiles / 2, tiles / 2, 0, columns};
+    return {0, tiles, number * columns / 2, columns / 2};
+  }
 
   // Operands whose rows begin anywhere, to where they do not.
   void Pack(LoopProgram* program) {
@@ -224,6 +233,7 @@ class UnitProgramBuilder {
 
   void EmitStages(Block* block) {
     EmitFirstCopies(block);
+    if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
     Block body;
     body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
     body.push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
@@ -237,6 +247,7 @@ class UnitProgramBuilder {
     }
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForMultiplies{0}});
+    if (AddsByHalves()) block->push_back(AddToTotals(totals_, Half(1)));
     block->push_back({WaitForCopies{0}});
     block->push_back({Barrier{}});
   }
@@ -252,7 +263,7 @@ class UnitProgramBuilder {
   }
 
   void EmitWhole(Block* body) {
-    EmitMultiplications({0, 1}, body);
+    EmitMultiplications(All(), body);
     EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (totals_.empty()) return;
@@ -260,18 +271,21 @@ class UnitProgramBuilder {
         When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
   }
 
-  // Sums of every stage are added to the totals: those of one half of the columns while the unit
-  // multiplies for the other one.
-  bool AddsByHalves() const { return plan().promoted_stages() == 1 && unit().columns % 32 == 0; }
+  // Sums of every stage are added to the totals: one half of them while the unit multiplies for the
+  // other one, so that it always has something to do. Of the second half that is in the next stage;
+  // in the first one they are 0. What is in flight from one iteration to the next is waited for
+  // where nothing else is: assemblers have multiplications wait for each other where they do not
+  // see that sums they are about to read are done.
+  bool AddsByHalves() const { return plan().promoted_stages() == 1 && HasHalves(); }
   void EmitHalves(Block* body) {
-    constexpr Columns kFirst = {0, 2}, kSecond = {1, 2};
-    EmitMultiplications(kFirst, body);
-    EmitMultiplications(kSecond, body);
+    body->push_back({WaitForMultiplies{0}});
+    EmitMultiplications(Half(0), body);
+    body->push_back(AddToTotals(totals_, Half(1)));
+    EmitMultiplications(Half(1), body);
     EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{1}});
-    body->push_back(AddToTotals(totals_, kFirst));
-    body->push_back({WaitForMultiplies{0}});
-    body->push_back(AddToTotals(totals_, kSecond));
+    body->push_back(AddToTotals(totals_, Half(0)));
+    if (!plan().is_behind) body->push_back({WaitForMultiplies{0}});
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -287,20 +301,28 @@ class UnitProgramBuilder {
     block->push_back(SetToZero(totals_));
   }
 
-  // The sums of these columns since the last time, added to what there was then, in `to`.
-  Statement AddToTotals(const std::string& to, Columns columns = {0, 1}) {
+  // The sums since the last time, added to what there was then, in `to`: all, or of one part.
+  Statement AddToTotals(const std::string& to) {
     const std::string sum = context_.names().Unique("sum");
-    const int64_t of_tile = unit().columns / 2, count = of_tile / columns.of;
-    const Index at = columns.of == 1
-                         ? Index::Variable(sum)
-                         : Index::Variable(sum) / count * of_tile + Index::Variable(sum) % count +
-                               Index(columns.part * count);
+    return AddNumbered(to, sum, UnitSums(unit()), Index::Variable(sum));
+  }
+  Statement AddToTotals(const std::string& to, const Part& part) {
+    const std::string sum = context_.names().Unique("sum");
+    const int64_t of_tile = unit().columns / 2, count = part.columns / 2;
+    const Index number = Index::Variable(sum);
+    const Index at = count == of_tile ? number : number / count * of_tile + number % count;
+    return AddNumbered(to, sum, part.tiles * count, at + Index(FirstSum(part)));
+  }
+  Statement AddNumbered(const std::string& to, const std::string& variable, int64_t count,
+                        const Index& at) const {
     const auto one = [&](const std::string& array) {
       return MakeLoad(array, at, {plan().sum, 1}, 1);
     };
     LoopValue total = MakeOperation(ScalarOp::kAdd, plan().sum, {one(totals_), one(context_.sums)});
-    return Unrolled(sum, UnitSums(unit()) / columns.of,
-                    {{StoreElements{to, at, std::move(total), 1}}});
+    return Unrolled(variable, count, {{StoreElements{to, at, std::move(total), 1}}});
+  }
+  int64_t FirstSum(const Part& part) const {
+    return (part.first_tile * unit().columns + part.first_column) / 2;
   }
 
   // Behind the last stage, whose sums may have been added to the totals.
@@ -325,34 +347,34 @@ class UnitProgramBuilder {
   Index KeepsSums() const {
     const Index stage = Index::Variable(stage_);
     if (totals_.empty()) return stage;
+    if (plan().promoted_stages() == 1) return Index(0);
     const Index most(plan().first_promoted() + 1);
     return Min(stage, stage % plan().promoted_stages() + most - Min(FirstStage() + stage, most));
   }
 
   void DeclareOperands(Block* block) const {
-    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
     const Index slot = Index::Variable(slot_);
     const Index group = context_.Thread() / kUnitThreads;
     DeclareOperandOf(a_, operand_a_,
-                     slot * a_.stage_elements() + group * (tiles * kUnitRows * a_.depth()), block);
+                     slot * a_.stage_elements() + group * (group_tiles() * kUnitRows * a_.depth()),
+                     block);
     DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
   }
 
-  // Of these columns, which are rows of B along k where they are not all.
-  void EmitMultiplications(Columns columns, Block* block) const {
-    const int64_t tiles = unit().rows / kUnitRows / unit().groups;
-    const int64_t count = unit().columns / columns.of;
+  // Columns are rows of B along k where they are not all.
+  void EmitMultiplications(const Part& part, Block* block) const {
     block->push_back({GroupFence{}});
     const int64_t steps = kOperandRowBytes / kMultipliedBytes;
     for (int64_t step = 0; step < steps; ++step) {
-      for (int64_t tile = 0; tile < tiles; ++tile) {
+      for (int64_t n = 0; n < part.tiles; ++n) {
+        const int64_t tile = part.first_tile + n;
         block->push_back({GroupMultiply{
             context_.element(),
-            static_cast<int>(count),
+            static_cast<int>(part.columns),
             context_.sums,
-            (tile * unit().columns + columns.part * count) / 2,
+            FirstSum(part) + n * unit().columns / 2,
             {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
-            {operand_b_, columns.part * count * kOperandRowBytes + StepBytes(b_, step),
+            {operand_b_, part.first_column * kOperandRowBytes + StepBytes(b_, step),
              b_.is_across()},
             step == 0 ? KeepsSums() : Index(1)}});
       }

@@ -16,6 +16,8 @@ namespace mdh {
 //          multiplications of stage s begin
 //          copies of stage s + A, if there is one, to where stage s - 2 was; commit
 //          wait until at most the multiplications of stage s are outstanding
+// Where sums of every stage are promoted, threads add some while the unit multiplies into others:
+// those of one half of a group's tile.
 // Warps have a stage's operands in registers, a step along k after the other, and multiply at once
 // (codegen/lower/units/warp_unit.h):
 //   for p = 0 .. A-1: copies of stage p; commit                           A = stages - 1

@@ -105,14 +105,17 @@ TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
 // Sums stay in registers: the assembler has nothing to say of functions that make it wait for
 // multiplications, and nothing is spilled.
 TEST_F(NvrtcCompileTest, MatrixUnitsKeepSumsInRegisters) {
-  std::ifstream in(SourcePath("tests/codegen/golden/unit_matmul.cu"));
-  std::stringstream source;
-  source << in.rdbuf();
-  const auto report = nvrtc_->CompileWithReport(source.str(), "k.cu", 90,
-                                                {"--std=c++17", "--gpu-architecture=sm_90a"});
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores"));
-  EXPECT_THAT(report->log, Not(HasSubstr("C7510")));
+  for (const char* name :
+       {"unit_matmul.cu", "unit_matmul_bf16x6.cu", "unit_matmul_fp8_halves.cu"}) {
+    std::ifstream in(SourcePath("tests/codegen/golden/") + name);
+    std::stringstream source;
+    source << in.rdbuf();
+    const auto report = nvrtc_->CompileWithReport(source.str(), name, 90,
+                                                  {"--std=c++17", "--gpu-architecture=sm_90a"});
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores")) << name;
+    EXPECT_THAT(report->log, Not(HasSubstr("Potential Performance Loss"))) << name;
+  }
 }
 
 // The code of every function in PTX, by name.

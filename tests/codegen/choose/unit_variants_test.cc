@@ -79,6 +79,21 @@ TEST(UnitVariantsTest, SinglesHaveUnitsWhereThePolicySaysSo) {
   }
 }
 
+// Totals leave no registers for the widest tiles, and additions make memory matter less.
+TEST(UnitVariantsTest, WideTilesForFp8) {
+  const auto unit_of = [](int64_t points) {
+    const Expression e = *ParseExpression(absl::Substitute(
+        "e<T = fp8e4m3 | I = $0, J = $0, K = $0> := out_view<bf16>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+        "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )\n"
+        "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+        points));
+    return DefaultParameters(e, CudaModel(), kDevice, NumericsPolicy::kFp8).unit;
+  };
+  EXPECT_EQ(unit_of(4096), (UnitParameters{128, 192, 2, 4, 1}));
+  EXPECT_EQ(unit_of(8192), (UnitParameters{128, 192, 2, 4, 1}));
+}
+
 TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {
   const Expression doubles = MatMul(1024, 1024, 1024, "fp64");
   const UnitParameters here = Default(doubles).unit;

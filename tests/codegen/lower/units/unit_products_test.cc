@@ -232,6 +232,21 @@ TEST(UnitProductsSource, SixProductsOfParts) {
   EXPECT_THAT(kernel->launches, SizeIs(2));
 }
 
+// Sums of fp8 are promoted at every stage: those of one half while the unit multiplies for the
+// other one.
+TEST(UnitProductsSource, Fp8ByHalves) {
+  const std::string product =
+      "e<T = fp8e4m3 | I = 4096, J = 4096, K = 4096> := out_view<bf16>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )\n"
+      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n";
+  const LowLevelExpression low_level =
+      Lowered({"golden", product, NumericsPolicy::kFp8, {128, 192, 2, 4, 1}});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("unit_matmul_fp8_halves.cu", kernel->source);
+}
+
 TEST(UnitProductsSource, Tf32ByGroupsAndByWarps) {
   const std::string product = MatMul("I = 1024, J = 1024, K = 1024", "i,k", "k,j");
   const LowLevelExpression groups = Lowered({"golden", product, kTf32, {64, 128, 1, 4, 1, kBoth}});

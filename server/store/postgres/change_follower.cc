@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
+#include "server/store/compressed_message.h"
 #include "server/store/crc32.h"
 #include "server/store/postgres/postgres_address.h"
 #include "server/store/postgres/record_copy.h"
@@ -247,11 +249,12 @@ void ChangeFollower::Apply(const PgRow& row) {
   const int64_t number = row.Integer(0);
   v1::TuningRecord record;
   const bool is_removal = row.Integer(1) == v1::KERNEL_CHANGE_KIND_REMOVED;
-  const std::string_view bytes = row.View(3);
+  std::string room;
+  const std::optional<std::string_view> stored = Decompressed(row.View(3), room);
   // One that is not there any more has a later change that says so, or is for other devices.
-  bool is_there = !row.IsNull(3);
-  if (is_there && !is_removal && Crc32Of(bytes) != row.Integer(4)) is_there = false;
-  is_there = is_there && record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  bool is_there = !row.IsNull(3) && stored.has_value();
+  if (is_there && !is_removal && Crc32Of(row.View(3)) != row.Integer(4)) is_there = false;
+  is_there = is_there && record.ParseFromArray(stored->data(), static_cast<int>(stored->size()));
   if (is_there && !is_removal && row.Integer(5) != 0) record.set_is_pinned(true);
   options_.seen(row.View(2), number);
   absl::MutexLock lock(&mutex_);

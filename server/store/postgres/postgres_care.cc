@@ -1,6 +1,7 @@
 #include "server/store/postgres/postgres_care.h"
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "mdh/v1/study.pb.h"
 #include "mdh/v1/tuning.pb.h"
 #include "server/records/resource_names.h"
+#include "server/store/compressed_message.h"
 #include "server/store/crc32.h"
 #include "server/store/postgres/record_changes.h"
 #include "server/store/postgres/stored_messages.h"
@@ -139,16 +141,17 @@ constexpr std::pair<const char*, const char*> kWrongRows[] = {
 // What is wrong with one row.
 std::vector<std::string> ProblemsOf(const CheckedTable& table, const PgRow& row) {
   const std::string name = row.Bytes(0);
-  const std::string_view bytes = row.View(1);
+  std::string room;
+  const std::optional<std::string_view> bytes = Decompressed(row.View(1), room);
   std::vector<std::string> problems;
-  if (!table.is_message(bytes)) {
+  if (!bytes.has_value() || !table.is_message(*bytes)) {
     problems.push_back(absl::StrCat(table.what, " ", name, " cannot be read"));
   }
-  if (Crc32Of(bytes) != row.Integer(2)) {
+  if (Crc32Of(row.View(1)) != row.Integer(2)) {
     problems.push_back(absl::StrCat(name, " ", table.changed));
-  } else if (table.name != nullptr && NameIn(bytes) != table.name(name)) {
+  } else if (bytes.has_value() && table.name != nullptr && NameIn(*bytes) != table.name(name)) {
     problems.push_back(
-        absl::StrCat(table.what, " ", name, " is stored as '", std::string(NameIn(bytes)), "'"));
+        absl::StrCat(table.what, " ", name, " is stored as '", std::string(NameIn(*bytes)), "'"));
   }
   return problems;
 }

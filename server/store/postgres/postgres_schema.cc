@@ -169,6 +169,11 @@ constexpr const char* kMigrations[] = {
     R"sql(
     ALTER TABLE mdhd.jobs ADD COLUMN wanted_more bytea;
     )sql",
+    // Records may be compressed, as kPostgresCompressedFrom says.
+    R"sql(
+    COMMENT ON COLUMN mdhd.records.record IS
+      'A message; after a zero byte: 1, its size in 4 bytes, a block of LZ4 that is the message';
+    )sql",
 };
 constexpr int64_t kSchemaVersion = std::size(kMigrations);
 
@@ -219,7 +224,11 @@ Status Migrate(PostgresConnection& connection, const std::string& shown) {
     MDH_RETURN_IF_ERROR(connection.RunScript(kMigrations[version]));
   }
   if (found.value_or(0) >= kSchemaVersion) return absl::OkStatus();
-  return connection.Run("UPDATE mdhd.store SET schema_version = $1", kSchemaVersion).status();
+  // Of a new database there are no older daemons.
+  return connection
+      .Run("UPDATE mdhd.store SET schema_version = $1, readable_from = greatest(readable_from, $2)",
+           kSchemaVersion, found.has_value() ? 1 : kPostgresCompressedFrom)
+      .status();
 }
 
 }  // namespace

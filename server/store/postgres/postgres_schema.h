@@ -10,6 +10,9 @@
 namespace mdh {
 
 int64_t PostgresSchemaVersion();
+// Records are stored compressed where no daemon of an earlier version of the schema may be: that
+// would believe them damaged. So are those of databases that are made by this version.
+inline constexpr int64_t kPostgresCompressedFrom = 6;
 
 // Makes the tables if there are none, and brings older ones up to date, in one transaction: any
 // number of daemons may do so at once. `shown`: the address, for errors. Errors:

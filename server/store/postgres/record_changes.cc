@@ -6,7 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/sha256.h"
 #include "server/records/resource_names.h"
-#include "server/store/postgres/stored_messages.h"
+#include "server/store/compressed_message.h"
+#include "server/store/postgres/postgres_schema.h"
 #include "server/store/stored_record.h"
 
 namespace mdh {
@@ -31,12 +32,15 @@ Result<RecordChanges> RecordChanges::Begin(PostgresConnection& connection,
       auto transaction,
       PostgresTransaction::Begin(
           connection,
-          {{"SELECT last_change FROM mdhd.store FOR UPDATE"},
+          {{"SELECT last_change, readable_from FROM mdhd.store FOR UPDATE"},
            {"SELECT id, record, crc32, is_pinned FROM mdhd.records WHERE id = ANY ($1::text[])",
             {PgValue::Texts(ids)}}},
           rows));
   RecordChanges changes(std::move(transaction));
-  changes.first_ = changes.last_ = rows[0].empty() ? 0 : rows[0][0].Integer(0);
+  if (!rows[0].empty()) {
+    changes.first_ = changes.last_ = rows[0][0].Integer(0);
+    changes.compresses_ = rows[0][0].Integer(1) >= kPostgresCompressedFrom;
+  }
   for (int n = 0; n < rows[1].size(); ++n) {
     const PgRow row = rows[1][n];
     const std::string id = row.Bytes(0);
@@ -78,9 +82,13 @@ void RecordChanges::AddChange(const std::string& id, v1::KernelChangeKind kind,
         std::move(removed)}});
 }
 
+PgChecked RecordChanges::StoredOf(const v1::TuningRecord& record) const {
+  return compresses_ ? PgChecked(Compressed(record.SerializeAsString())) : PgChecked(record);
+}
+
 void RecordChanges::Put(const std::string& id, const v1::TuningRecord& record,
                         const v1::Kernel& kernel) {
-  const PgChecked stored(record);
+  const PgChecked stored = StoredOf(record);
   v1::Kernel named = kernel;
   named.set_name(KernelName(id));  // which binds it to its record
   const PgChecked stored_kernel(named);
@@ -107,7 +115,7 @@ void RecordChanges::Put(const std::string& id, const v1::TuningRecord& record,
 void RecordChanges::Update(const std::string& id, const v1::TuningRecord& record) {
   v1::TuningRecord kept = record;
   kept.clear_is_pinned();
-  const PgChecked stored(kept);
+  const PgChecked stored = StoredOf(kept);
   writes_.push_back({"UPDATE mdhd.records SET record = $2, crc32 = $3 WHERE id = $1",
                      {id, PgValue::Bytes(stored.bytes), stored.crc32}});
   AddChange(id, v1::KERNEL_CHANGE_KIND_PUT, record);

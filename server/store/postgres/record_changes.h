@@ -12,6 +12,7 @@
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
 #include "server/store/postgres/postgres_connection.h"
+#include "server/store/postgres/stored_messages.h"
 #include "server/store/store.h"
 
 namespace mdh {
@@ -47,6 +48,7 @@ class RecordChanges {
  private:
   explicit RecordChanges(std::unique_ptr<PostgresTransaction> transaction)
       : transaction_(std::move(transaction)) {}
+  PgChecked StoredOf(const v1::TuningRecord& record) const;
   void Delete(const std::string& id);
   void AddChange(const std::string& id, v1::KernelChangeKind kind, const v1::TuningRecord& record,
                  PgValue removed = std::nullopt);
@@ -54,6 +56,7 @@ class RecordChanges {
   std::unique_ptr<PostgresTransaction> transaction_;
   int64_t first_ = 0;  // the last change before this
   int64_t last_ = 0;
+  bool compresses_ = false;  // the records that it stores
   std::map<std::string, v1::TuningRecord> records_;
   std::map<std::string, std::string> damaged_;  // why, by id
   std::vector<PgStatement> writes_;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/start_thread.h"
 #include "server/records/resource_names.h"
+#include "server/store/compressed_message.h"
 #include "server/store/crc32.h"
 #include "server/store/postgres/postgres_rows.h"
 #include "server/store/stored_record.h"
@@ -28,6 +29,7 @@ constexpr int64_t kLeastBlocks = 1'000;
 struct Part {
   int64_t first = 0;
   int64_t end = 0;
+  std::string room = {};  // for the record that is taken
   std::vector<std::string> damaged = {};
   Status status = absl::OkStatus();
 };
@@ -73,20 +75,21 @@ class CopiedRow {
   std::string_view rest_;
 };
 
-Status TakeRow(CopiedRow row, const Store::TakeRecord& take, std::vector<std::string>& damaged) {
+Status TakeRow(CopiedRow row, const Store::TakeRecord& take, Part& part) {
   const std::optional<int64_t> columns = row.Columns();
   if (columns == -1) return absl::OkStatus();
   const std::optional<std::string_view> id = row.Column();
-  const std::optional<std::string_view> record = row.Column();
+  const std::optional<std::string_view> stored = row.Column();
   const std::optional<std::string_view> crc32 = row.Column();
   const std::optional<std::string_view> is_pinned = row.Column();
   if (columns != 4 || !is_pinned.has_value()) {
     return absl::InternalError("PostgreSQL copies records in another format than is known");
   }
-  const bool is_whole =
-      Crc32Of(*record) == IntegerFromNetwork(*crc32) && NameIn(*record) == RecordName(*id);
-  if (!is_whole) {
-    damaged.emplace_back(*id);
+  const std::optional<std::string_view> record = Crc32Of(*stored) == IntegerFromNetwork(*crc32)
+                                                     ? Decompressed(*stored, part.room)
+                                                     : std::nullopt;
+  if (!record.has_value() || NameIn(*record) != RecordName(*id)) {
+    part.damaged.emplace_back(*id);
   } else if (IntegerFromNetwork(*is_pinned) == 0) {
     take(*record);
   } else {
@@ -103,7 +106,7 @@ Status CopyPart(const PostgresPool& pool, const std::string& condition,
     CopiedRow row(piece);
     if (is_first && !row.SkipHeader()) return absl::InternalError("PostgreSQL copies no header");
     is_first = false;
-    return TakeRow(row, take, part.damaged);
+    return TakeRow(row, take, part);
   };
   return connection->CopyOut(
       absl::StrCat("COPY (SELECT id, record, crc32, is_pinned FROM mdhd.records WHERE ctid >= '(",

@@ -104,6 +104,10 @@ Status MeasureStart(const FleetCaseOptions& options, const RecordGenerator& reco
   costs.memory_bytes = (static_cast<double>(daemon.process->ResidentBytes()) - few_bytes) / many;
   MDH_ASSIGN_OR_RETURN(const StoredResult sample, records.Generate(many / 2));
   costs.record_bytes = static_cast<double>(sample.record.ByteSizeLong());
+  MDH_ASSIGN_OR_RETURN(
+      const int64_t stored_bytes,
+      PostgresServer::NumberAt(address, "SELECT avg(length(record))::bigint FROM mdhd.records"));
+  costs.stored_bytes = static_cast<double>(stored_bytes);
   return absl::OkStatus();
 }
 
@@ -292,6 +296,9 @@ std::vector<ServiceFigure> Shown(const FleetCosts& costs) {
        .value = 1e6 * costs.start_daemon_s,
        .unit = "us"},
       {.name = "bytes of a record", .value = costs.record_bytes, .unit = "bytes"},
+      {.name = "bytes of one as it is stored and sent",
+       .value = costs.stored_bytes,
+       .unit = "bytes"},
       {.name = "record in memory", .value = costs.memory_bytes, .unit = "bytes"},
   };
 }
@@ -348,14 +355,14 @@ std::vector<ServiceFigure> NeedsOf(const FleetSize& fleet, const FleetCosts& cos
        .value = follow_cores,
        .unit = "cores"},
       {.name = all + "database's network, for who hears of changes",
-       .value = changes * followers * costs.record_bytes,
+       .value = changes * followers * costs.stored_bytes,
        .unit = "bytes/s"},
       {.name = all + "a front end's CPU for changes",
        .value = changes * costs.follow_daemon_s,
        .unit = "cores"},
   };
   const double heard = fleet.changes_of_worker * costs.follow_database_s;
-  const double sent = fleet.changes_of_worker * costs.record_bytes;
+  const double sent = fleet.changes_of_worker * costs.stored_bytes;
   std::pair<std::string, double> limits[] = {
       {absl::StrCat(fleet.cores, " cores of the database"),
        MostWorkers(fleet.cores - idle_cores, costs.busy_database_s + heard * front_ends, heard)},

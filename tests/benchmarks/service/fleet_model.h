@@ -35,6 +35,7 @@ struct FleetCosts {
   double start_daemon_s = 0;
   double memory_bytes = 0;
   double record_bytes = 0;
+  double stored_bytes = 0;  // of one, as the database has and sends it
 };
 
 struct FleetSize {

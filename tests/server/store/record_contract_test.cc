@@ -270,6 +270,27 @@ TEST_P(RecordContract, WhoFallsTooFarBehindIsToldSo) {
   EXPECT_THAT(*store_->ChangesAfter(7, 10), SizeIs(10));
 }
 
+// As records are, whatever a store makes of that.
+TEST_P(RecordContract, LongTextsThatRepeatThemselvesComeBackAsTheyWere) {
+  StoredResult result = ResultOfVersion("a", 100);
+  for (int n = 0; n < 500; ++n) {
+    absl::StrAppend(result.record.mutable_expression_text(), "the same but for ", n, "\n");
+  }
+  const std::string bytes = result.record.SerializeAsString();
+  Put(result);
+  EXPECT_EQ(store_->GetRecord("a.1")->SerializeAsString(), bytes);
+  Open();
+  EXPECT_EQ(store_->AllRecords()->front().SerializeAsString(), bytes);
+  EXPECT_EQ(store_->ListRecords(0, 1)->records.front().SerializeAsString(), bytes);
+  EXPECT_THAT(*store_->CheckIntegrity(), IsEmpty());
+  // Also when it is changed.
+  ASSERT_TRUE(store_->SetPinning("a.1", Pinning::kPinned).ok());
+  result.record.mutable_certificate()->set_problem_bound_ns(5);
+  ASSERT_TRUE(store_->SetCertificate("a.1", result.record.certificate()).ok());
+  result.record.set_is_pinned(true);
+  EXPECT_EQ(store_->AllRecords()->front().SerializeAsString(), result.record.SerializeAsString());
+}
+
 TEST_P(RecordContract, ARecordThatCannotBeReadIsSetAside) {
   Put(ResultOfVersion("a", 100));
   Put(ResultOfVersion("b", 100));

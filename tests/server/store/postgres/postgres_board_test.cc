@@ -105,7 +105,7 @@ TEST_F(PostgresBoardTest, ADatabaseOfBeforeGetsIt) {
       "DROP TABLE mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials;"
       "ALTER TABLE mdhd.records DROP COLUMN device_fingerprint;"
       "ALTER TABLE mdhd.jobs DROP COLUMN wanted_more;"
-      "UPDATE mdhd.store SET schema_version = 2");
+      "UPDATE mdhd.store SET schema_version = 2, readable_from = 1");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(Number("SELECT schema_version FROM mdhd.store"), PostgresSchemaVersion());

@@ -73,7 +73,7 @@ TEST_F(PostgresSchemaTest, AnOlderSchemaIsBroughtUpToDateAndOlderDaemonsGoOn) {
       "DROP TABLE mdhd.nodes, mdhd.helped_jobs, mdhd.helpers, mdhd.offered_trials;"
       "ALTER TABLE mdhd.records DROP COLUMN device_fingerprint;"
       "ALTER TABLE mdhd.jobs DROP COLUMN wanted_more;"
-      "UPDATE mdhd.store SET schema_version = 1");
+      "UPDATE mdhd.store SET schema_version = 1, readable_from = 1");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_THAT(*store->ListNodes(), SizeIs(0));
@@ -87,7 +87,7 @@ TEST_F(PostgresSchemaTest, WishesForMoreAreAddedToASchemaOfBeforeThem) {
   Open()->InsertJob(v1::TuningJob(), {"old", absl::Seconds(60)}).IgnoreError();
   RunSql(
       "ALTER TABLE mdhd.jobs DROP COLUMN wanted_more;"
-      "UPDATE mdhd.store SET schema_version = 4");
+      "UPDATE mdhd.store SET schema_version = 4, readable_from = 1");
   const std::unique_ptr<Store> store = Open();
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(Number("SELECT readable_from FROM mdhd.store"), 1);

@@ -182,4 +182,22 @@ Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto) {
   return device;
 }
 
+v1::MatrixUnitPeaks ToProto(const UnitPeaks& peaks) {
+  v1::MatrixUnitPeaks proto;
+  proto.set_half_flops_per_s(peaks.half_flops_per_s);
+  proto.set_tf32_flops_per_s(peaks.tf32_flops_per_s);
+  proto.set_fp8_flops_per_s(peaks.fp8_flops_per_s);
+  proto.set_int8_ops_per_s(peaks.int8_ops_per_s);
+  proto.set_fp64_flops_per_s(peaks.fp64_flops_per_s);
+  return proto;
+}
+
+UnitPeaks FromProto(const v1::MatrixUnitPeaks& proto) {
+  return {.half_flops_per_s = proto.half_flops_per_s(),
+          .tf32_flops_per_s = proto.tf32_flops_per_s(),
+          .fp8_flops_per_s = proto.fp8_flops_per_s(),
+          .int8_ops_per_s = proto.int8_ops_per_s(),
+          .fp64_flops_per_s = proto.fp64_flops_per_s()};
+}
+
 }  // namespace mdh

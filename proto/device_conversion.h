@@ -3,6 +3,7 @@
 
 #include "core/base/status.h"
 #include "core/device/device_description.h"
+#include "core/device/machine_peaks.h"
 #include "mdh/v1/device.pb.h"
 
 namespace mdh {
@@ -13,5 +14,8 @@ v1::DeviceDescription ToProto(const DeviceDescription& device);
 // with blocks, `cores` is the number of multiprocessors. Errors: InvalidArgument, naming the field,
 // if a number is beyond anything that is built, a text is too long, or ValidateDevice refuses it.
 Result<DeviceDescription> FromProto(const v1::DeviceDescription& proto);
+
+v1::MatrixUnitPeaks ToProto(const UnitPeaks& peaks);
+UnitPeaks FromProto(const v1::MatrixUnitPeaks& proto);
 
 }  // namespace mdh

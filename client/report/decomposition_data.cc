@@ -217,7 +217,9 @@ std::optional<UnitUse> UnitUseOf(const v1::TuningRecord& record) {
   const Result<DeviceDescription> device = FromProto(record.device());
   const Result<LowLevelExpression> low = DecompositionOf(record);
   if (!device.ok() || !low.ok()) return std::nullopt;
-  return UnitUseOf(*low, *device, std::max(device->clock_hz, record.peaks().clock_hz()));
+  const v1::MachinePeaks& peaks = record.peaks();
+  return UnitUseOf(*low, *device,
+                   {.clock_hz = peaks.clock_hz(), .units = FromProto(peaks.units())});
 }
 
 json DecompositionData(const LowLevelExpression& low) {

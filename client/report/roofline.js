@@ -1,5 +1,5 @@
 // Every valid trial under the roof that the device's measured peaks make; of matrix units, what they
-// can do by their rate.
+// reached or, where that was not measured, can do by their rate.
 const peakOf = (peaks) => peaks.unit ? peaks.unit_flops_per_s : peaks.is_double ? peaks.fp64_flops_per_s : peaks.fp32_flops_per_s;
 
 function rooflineChart(data) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/device/unit_peaks.h"
 #include "core/scalar/scalar_canonical.h"
 
 namespace mdh {
@@ -93,6 +94,7 @@ void SetClock(const DeviceDescription& device, const MachinePeaks& peaks, Device
   if (rates.clock_hz == 0) return;
   reached(peaks.fp32_flops_per_s, RealKind::kSingle);
   reached(peaks.fp64_flops_per_s, RealKind::kDouble);
+  rates.clock_hz = std::max(rates.clock_hz, kAboveReached * ClockOfUnits(device, peaks.units));
 }
 
 void SetMemory(const DeviceDescription& device, const MachinePeaks& peaks, DeviceRates& rates) {

@@ -1,7 +1,10 @@
 #include "core/decomposition/unit_use.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/unit_plan.h"
+#include "core/device/unit_peaks.h"
 
 namespace mdh {
 namespace {
@@ -38,7 +41,7 @@ std::string TileText(const TuningParameters& p) {
 }  // namespace
 
 std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
-                                 const DeviceDescription& device, double clock_hz) {
+                                 const DeviceDescription& device, const MachinePeaks& peaks) {
   const TuningParameters& p = low_level.parameters();
   if (p.unit.rows == 0) return std::nullopt;
   const Result<UnitPlan> plan = PlanUnit(low_level.expression(), p.numerics);
@@ -46,8 +49,11 @@ std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
   const std::optional<MatrixInstruction> instruction = InstructionOf(*plan, p.unit);
   if (!instruction.has_value()) return std::nullopt;
   const size_t products = ProductsOfParts(plan->products).size();
+  const double reached = ReachedBy(*instruction, device, peaks.units);
   const double rate = MultiplyAddsPerCycle(*instruction, device) / static_cast<double>(products);
-  UnitUse use{*instruction, 2 * rate * device.blocks.multiprocessors * clock_hz, ""};
+  const double specified =
+      2 * rate * device.blocks.multiprocessors * std::max(device.clock_hz, peaks.clock_hz);
+  UnitUse use{*instruction, reached > 0 ? reached / static_cast<double>(products) : specified, ""};
   use.text = absl::StrCat(use.instruction.name, ", ", TileText(p));
   if (products > 1) {
     absl::StrAppend(&use.text, "; ", products, " products of parts for one of fp32");

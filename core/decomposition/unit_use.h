@@ -6,22 +6,23 @@
 #include <string>
 
 #include "core/decomposition/low_level_expression.h"
+#include "core/device/machine_peaks.h"
 #include "core/device/matrix_instruction.h"
 
 namespace mdh {
 
 struct UnitUse {
   MatrixInstruction instruction;
-  // Operations per second that all units of the device do at most with it: its rate, times two,
-  // multiprocessors and cycles. 0: the clock is not known.
+  // Operations per second that all units of the device do at most with it: as measured, or else its
+  // rate, times two, multiprocessors and cycles. 0: the clock is not known.
   double flops_per_s = 0;
   // "wgmma.m64n256k16.bf16, tiles of 128 x 256 by 2 groups of threads, 4 stages; k in 2 parts,
   // which a cluster of blocks adds up".
   std::string text;
 };
 
-// nullopt: threads compute themselves. `clock_hz`: cycles per second; 0: not known.
+// nullopt: threads compute themselves.
 std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
-                                 const DeviceDescription& device, double clock_hz);
+                                 const DeviceDescription& device, const MachinePeaks& peaks);
 
 }  // namespace mdh

@@ -3,6 +3,18 @@
 
 namespace mdh {
 
+// Operations per second of matrix units without memory traffic, multiply-adds counted as two, by
+// what the operands are; 0: the device has none, or it was not measured.
+struct UnitPeaks {
+  double half_flops_per_s = 0;  // fp16 and bf16
+  double tf32_flops_per_s = 0;
+  double fp8_flops_per_s = 0;
+  double int8_ops_per_s = 0;
+  double fp64_flops_per_s = 0;
+
+  friend bool operator==(const UnitPeaks&, const UnitPeaks&) = default;
+};
+
 struct MachinePeaks {
   double fp32_flops_per_s = 0;  // all cores, fused multiply-adds counted as two
   double fp64_flops_per_s = 0;
@@ -13,6 +25,7 @@ struct MachinePeaks {
   // Some of these figures could not be reached twice, as others worked on the machine: they may be
   // too low.
   bool is_disturbed = false;
+  UnitPeaks units = {};
 };
 
 }  // namespace mdh

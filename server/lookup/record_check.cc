@@ -160,7 +160,9 @@ Status CheckFigures(const v1::TuningRecord& given) {
   const v1::MachinePeaks& peaks = given.peaks();
   for (const double peak :
        {peaks.fp32_flops_per_s(), peaks.fp64_flops_per_s(), peaks.memory_bytes_per_s(),
-        peaks.copy_bytes_per_s(), peaks.launch_overhead_ns()}) {
+        peaks.copy_bytes_per_s(), peaks.launch_overhead_ns(), peaks.units().half_flops_per_s(),
+        peaks.units().tf32_flops_per_s(), peaks.units().fp8_flops_per_s(),
+        peaks.units().int8_ops_per_s(), peaks.units().fp64_flops_per_s()}) {
     if (!std::isfinite(peak) || peak < 0) return InvalidField("record.peaks", "are no figures");
   }
   return absl::OkStatus();

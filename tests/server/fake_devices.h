@@ -79,7 +79,9 @@ class FakeRunner final : public Runner {
   }
   Result<MachinePeaks> Peaks() override {
     ++device_.peak_measurements;
-    return MachinePeaks{1e12, 5e11, 1e11, 2e11, 5000, 3e9, device_.has_disturbed_peaks};
+    MachinePeaks peaks{1e12, 5e11, 1e11, 2e11, 5000, 3e9, device_.has_disturbed_peaks};
+    peaks.units.half_flops_per_s = 9e12;
+    return peaks;
   }
   Status Health() override { return device_.health(); }
   void Interrupt() override { ++device_.interrupts; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device/unit_peaks.h"
 #include "tuner/measure/peaks.h"
 
 namespace mdh {
@@ -51,6 +52,12 @@ Result<MachinePeaks> MeasureDevicePeaks(
   MDH_ASSIGN_OR_RETURN(peaks.copy_bytes_per_s, rate(CopyPeakKernel(device, bytes)));
   MDH_ASSIGN_OR_RETURN(const CallTime empty, time_of(EmptyKernel(device).kernel));
   peaks.launch_overhead_ns = empty.ns;
+  for (const MatrixInstruction& instruction : FastestInstructions(device)) {
+    const Result<double> reached = rate(UnitPeakKernel(device, instruction));
+    if (absl::IsCancelled(reached.status())) return reached.status();
+    // A compiler may not know all units of the device: what was not measured is not known.
+    if (reached.ok()) peaks.units.*PeakOf(instruction) = *reached;
+  }
   return peaks;
 }
 

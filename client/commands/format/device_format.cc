@@ -2,6 +2,9 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -56,6 +59,20 @@ std::string FormatPeaks(const v1::MachinePeaks& peaks) {
   return text;
 }
 
+// Those that were measured; empty: none.
+std::string FormatUnits(const v1::MatrixUnitPeaks& units) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* operands, double per_s) {
+    if (per_s > 0) parts.push_back(absl::StrCat(operands, " ", FormatFlops(per_s)));
+  };
+  add("fp16", units.half_flops_per_s());
+  add("tf32", units.tf32_flops_per_s());
+  add("fp8", units.fp8_flops_per_s());
+  add("int8", units.int8_ops_per_s());
+  add("fp64", units.fp64_flops_per_s());
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string FormatHealth(const v1::Device& device) {
   switch (device.health()) {
     case v1::DEVICE_HEALTH_STARTING:
@@ -85,6 +102,9 @@ std::string FormatDevice(const v1::Device& device) {
   absl::StrAppend(&text, description.kind() == v1::DEVICE_KIND_CPU ? FormatCpu(description)
                                                                    : FormatBlocks(description));
   if (device.has_peaks()) absl::StrAppend(&text, Line("peaks", FormatPeaks(device.peaks())));
+  if (const std::string units = FormatUnits(device.peaks().units()); !units.empty()) {
+    absl::StrAppend(&text, Line("matrix units", units));
+  }
   if (device.peaks().launch_overhead_ns() > 0) {
     absl::StrAppend(
         &text,

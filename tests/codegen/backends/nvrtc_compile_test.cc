@@ -13,7 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "codegen/lower/units/unit_benchmark.h"
+#include "codegen/print/c_block_unit.h"
 #include "core/decomposition/constraints.h"
+#include "core/device/unit_peaks.h"
 #include "tests/codegen/block_program.h"
 #include "tests/codegen/print/scalar_cases.h"
 #include "tests/error_message.h"
@@ -115,6 +118,29 @@ TEST_F(NvrtcCompileTest, MatrixUnitsKeepSumsInRegisters) {
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores")) << name;
     EXPECT_THAT(report->log, Not(HasSubstr("Potential Performance Loss"))) << name;
+  }
+}
+
+// Nothing but multiplications: all of them are there, nothing waits, and nothing is spilled.
+TEST_F(NvrtcCompileTest, UnitBenchmarks) {
+  for (const int architecture : {80, 90}) {
+    const DeviceDescription device = *DescribeCudaArchitecture(architecture);
+    for (const MatrixInstruction& instruction : FastestInstructions(device)) {
+      const UnitBenchmark benchmark = BuildUnitBenchmark(instruction, device, 64);
+      EXPECT_GT(benchmark.operations, 1e9) << instruction.name;
+      BlockUnitOptions print{&DialectOf(device), "mdh_peak", "", {}};
+      print.arguments = {{"out", ScalarType::kFloat32, 64, true}};
+      const Kernel kernel = PrintBlockKernel(benchmark.program, print);
+      EXPECT_THAT(kernel.source, HasSubstr(AssemblyName(instruction)));
+      std::vector<std::string> options = {"--std=c++17"};
+      const bool is_of_groups = instruction.unit == MatrixUnit::kWarpGroup;
+      if (is_of_groups) options.push_back("--gpu-architecture=sm_90a");
+      const auto report =
+          nvrtc_->CompileWithReport(kernel.source, instruction.name, architecture, options);
+      ASSERT_TRUE(report.ok()) << instruction.name << ": " << report.status();
+      EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores")) << instruction.name;
+      EXPECT_THAT(report->log, Not(HasSubstr("Potential Performance Loss"))) << instruction.name;
+    }
   }
 }
 

@@ -48,6 +48,12 @@ TEST(DeviceRates, AreNeverBelowWhatWasReached) {
   EXPECT_DOUBLE_EQ(2 * 128 * 132 * raised.clock_hz, 1.02 * 8e13);
   EXPECT_EQ(raised.memory_bytes_per_s, 1.02 * 4e12);
   EXPECT_NE(raised.Digest(), specified.Digest());
+  const DeviceRates by_units = RatesOf(h100, {.units = {.fp8_flops_per_s = 3e15}});
+  EXPECT_DOUBLE_EQ(2.0 * 4096 * 132 * by_units.clock_hz, 1.02 * 3e15);
+  const DeviceRates unchanged = RatesOf(h100, {.units = {.half_flops_per_s = 9.5e14,
+                                                         .tf32_flops_per_s = 4.7e14,
+                                                         .fp64_flops_per_s = 6e13}});
+  EXPECT_EQ(unchanged.ToText(), specified.ToText());
 }
 
 TEST(DeviceRates, OfHostsThatAreNotKnownAreAssumed) {

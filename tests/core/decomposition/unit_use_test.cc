@@ -7,7 +7,8 @@
 namespace mdh::unit_use_test {
 namespace {
 
-std::optional<UnitUse> UseOf(const std::string& more, const std::string& type = "bf16") {
+std::optional<UnitUse> UseOf(const std::string& more, const std::string& type = "bf16",
+                             const UnitPeaks& reached = {}) {
   const Expression e =
       *ParseExpression("e<T = " + type +
                        " | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
@@ -21,7 +22,8 @@ std::optional<UnitUse> UseOf(const std::string& more, const std::string& type = 
   EXPECT_TRUE(p.ok()) << p.status();
   const Result<LowLevelExpression> low = Lower(e, CudaModel(), device, *p);
   EXPECT_TRUE(low.ok()) << low.status();
-  return UnitUseOf(*low, device, /*clock_hz=*/1e9);
+  device.clock_hz = 0;
+  return UnitUseOf(*low, device, {.clock_hz = 1e9, .units = reached});
 }
 
 TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
@@ -50,6 +52,18 @@ TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {
   ASSERT_TRUE(tf32.has_value());
   EXPECT_EQ(tf32->instruction.name, "wgmma.m64n64k8.tf32");
   EXPECT_EQ(tf32->flops_per_s, 2.0 * 1024 * 100 * 1e9);
+}
+
+TEST(UnitUseTest, WhatWasMeasuredIsTheMost) {
+  const UnitPeaks reached = {.half_flops_per_s = 6e14, .tf32_flops_per_s = 3e14};
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1", "bf16", reached)->flops_per_s, 6e14);
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=both; numerics=bf16x3", "fp32", reached)->flops_per_s,
+            2e14);
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=both; numerics=tf32", "fp32", reached)->flops_per_s,
+            3e14);
+  // Warps have a slower one here.
+  EXPECT_EQ(UseOf("; warps=64:64:2:2:4:1:16:16", "bf16", reached)->flops_per_s,
+            2.0 * 1290 * 100 * 1e9);
 }
 
 TEST(UnitUseTest, NothingWhereThreadsCompute) { EXPECT_FALSE(UseOf("").has_value()); }

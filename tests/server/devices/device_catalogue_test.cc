@@ -91,6 +91,7 @@ TEST_F(DeviceCatalogueTest, DescribesHealthAndPeaks) {
   EXPECT_TRUE(idle.can_tune());
   EXPECT_EQ(idle.peaks().fp32_flops_per_s(), 1e12);
   EXPECT_EQ(idle.peaks().launch_overhead_ns(), 5000);
+  EXPECT_EQ(idle.peaks().units().half_flops_per_s(), 9e12);
   // The other one is equal: its peaks are the same.
   EXPECT_TRUE(catalogue_.Describe(device(1)).has_peaks());
   EXPECT_EQ(cuda0_.peak_measurements + cuda1_.peak_measurements, 1);
@@ -125,6 +126,8 @@ TEST_F(DeviceCatalogueTest, TheBetterPeakIsKept) {
       store_->ChangePeaks(device(0).fingerprint(), [&](const auto&) { return peaks; }).ok());
   const v1::MachinePeaks better = catalogue_.Describe(device(0)).peaks();
   EXPECT_EQ(better.fp32_flops_per_s(), 9e12);
+  // What is stored was measured before units were.
+  EXPECT_EQ(better.units().half_flops_per_s(), 9e12);
   EXPECT_EQ(better.fp64_flops_per_s(), 5e11);
   EXPECT_EQ(better.launch_overhead_ns(), 3000);
   EXPECT_EQ((*store_->GetPeaks(device(0).fingerprint()))->SerializeAsString(),

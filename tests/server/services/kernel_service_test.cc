@@ -169,6 +169,8 @@ TEST_F(KernelServiceTest, WrongResultsAreRefusedAndTheFieldIsNamed) {
       {"record.origin", [](Record& r) { r.set_origin(std::string(1'000, 'o')); }},
       {"record.peaks",
        [](Record& r) { r.mutable_peaks()->set_fp32_flops_per_s(std::stod("nan")); }},
+      {"record.peaks",
+       [](Record& r) { r.mutable_peaks()->mutable_units()->set_fp8_flops_per_s(-1); }},
       {"record.time_ns",
        [](Record& r) {
          r.mutable_peaks()->set_fp32_flops_per_s(1e9);

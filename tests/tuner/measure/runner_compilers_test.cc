@@ -1,5 +1,6 @@
 // Workers that compile for CUDA, which need no device: kernels of our own, errors, limits.
 #include "codegen/program/kernel.h"
+#include "core/device/unit_peaks.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/matmul_expression.h"
@@ -59,6 +60,9 @@ TEST_F(CudaCompilers, KernelsOfOurOwnCompile) {
                                  ArithmeticPeakKernel(device, ScalarType::kFloat64).kernel,
                                  ReadPeakKernel(device, 1 << 20).kernel,
                                  CopyPeakKernel(device, 1 << 20).kernel};
+  for (const MatrixInstruction& instruction : FastestInstructions(device)) {
+    kernels.push_back(UnitPeakKernel(device, instruction).kernel);
+  }
   const Result<Kernel> plain =
       GeneratePlainKernel(MatMulExpression(70, 80, 90), device, NumericsPolicy::kReassociate);
   ASSERT_TRUE(plain.ok()) << plain.status();

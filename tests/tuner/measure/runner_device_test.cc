@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/device/device_description.h"
+#include "core/device/unit_peaks.h"
 #include "gmock/gmock.h"
 #include "tests/server/matmul_expression.h"
 #include "tests/tuner/device_runner_fixture.h"
@@ -229,6 +230,14 @@ TEST_P(DeviceRunner, PeaksAreSensible) {
   EXPECT_GT(peaks->memory_bytes_per_s, 1e8);
   EXPECT_LT(peaks->memory_bytes_per_s, 1e14);
   EXPECT_GT(peaks->copy_bytes_per_s, 1e8);
+  const DeviceDescription& device = runner_->device();
+  // Units reach what is specified at the clock of the moment, and no more.
+  for (const MatrixInstruction& instruction : FastestInstructions(device)) {
+    const double specified = 2 * MultiplyAddsPerCycle(instruction, device) *
+                             device.blocks.multiprocessors * device.clock_hz;
+    EXPECT_GT(peaks->units.*PeakOf(instruction), 0.5 * specified) << instruction.name;
+    EXPECT_LT(peaks->units.*PeakOf(instruction), 1.1 * specified) << instruction.name;
+  }
   EXPECT_GT(peaks->launch_overhead_ns, 10);
   EXPECT_LT(peaks->launch_overhead_ns, 1e8);
   // A kernel goes on after that.

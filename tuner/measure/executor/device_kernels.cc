@@ -4,6 +4,8 @@
 #include <string>
 
 #include "absl/strings/substitute.h"
+#include "codegen/lower/units/unit_benchmark.h"
+#include "codegen/print/c_block_unit.h"
 
 namespace mdh {
 namespace {
@@ -153,6 +155,14 @@ PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type
                                       kKernelSteps, kPeakOutputs);
   const double threads = static_cast<double>(Blocks(device) * Threads(device));
   return MakePeak(device, body, 64, 2.0 * kKernelSteps * kChains * threads);
+}
+
+PeakKernel UnitPeakKernel(const DeviceDescription& device, const MatrixInstruction& instruction) {
+  const UnitBenchmark benchmark = BuildUnitBenchmark(instruction, device, kPeakOutputs);
+  BlockUnitOptions options{&DialectOf(device), "mdh_peak", "", {}};
+  options.arguments = {{"out", ScalarType::kFloat32, kPeakOutputs, true}};
+  options.wide_indices = false;
+  return {PrintBlockKernel(benchmark.program, options), benchmark.operations};
 }
 
 PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes) {

@@ -5,6 +5,7 @@
 
 #include "codegen/program/kernel.h"
 #include "core/device/device_description.h"
+#include "core/device/matrix_instruction.h"
 #include "core/scalar/scalar_type.h"
 
 namespace mdh {
@@ -27,6 +28,8 @@ struct PeakKernel {
 
 // Independent chains of fused multiply-adds in registers.
 PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type);
+// Multiplications of a matrix unit, of operands that are there.
+PeakKernel UnitPeakKernel(const DeviceDescription& device, const MatrixInstruction& instruction);
 // Reads `bytes` of scratch memory; or copies half of them to the other half, counting both.
 PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes);
 PeakKernel CopyPeakKernel(const DeviceDescription& device, int64_t bytes);

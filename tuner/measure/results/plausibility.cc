@@ -7,6 +7,7 @@
 #include "codegen/bounds/certain_work.h"
 #include "codegen/bounds/problem_bound.h"
 #include "codegen/program/contraction_units.h"
+#include "core/device/unit_peaks.h"
 #include "core/expression/touched_elements.h"
 
 namespace mdh {
@@ -32,8 +33,16 @@ double PeakOfItsTypes(const Expression& expression, const MachinePeaks& peaks) {
   return peak;
 }
 
+UnitPeaks Better(const UnitPeaks& a, const UnitPeaks& b) {
+  return {.half_flops_per_s = std::max(a.half_flops_per_s, b.half_flops_per_s),
+          .tf32_flops_per_s = std::max(a.tf32_flops_per_s, b.tf32_flops_per_s),
+          .fp8_flops_per_s = std::max(a.fp8_flops_per_s, b.fp8_flops_per_s),
+          .int8_ops_per_s = std::max(a.int8_ops_per_s, b.int8_ops_per_s),
+          .fp64_flops_per_s = std::max(a.fp64_flops_per_s, b.fp64_flops_per_s)};
+}
+
 double ClockOf(const DeviceDescription& device, const MachinePeaks& peaks) {
-  return std::max(device.clock_hz, peaks.clock_hz);
+  return std::max({device.clock_hz, peaks.clock_hz, ClockOfUnits(device, peaks.units)});
 }
 
 double CacheBytes(const DeviceDescription& device) {
@@ -75,14 +84,15 @@ MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b) {
           .launch_overhead_ns =
               overhead > 0 ? overhead : std::max(a.launch_overhead_ns, b.launch_overhead_ns),
           .clock_hz = std::max(a.clock_hz, b.clock_hz),
-          .is_disturbed = a.is_disturbed && b.is_disturbed};
+          .is_disturbed = a.is_disturbed && b.is_disturbed,
+          .units = Better(a.units, b.units)};
 }
 
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,
                                           CacheState cache, const DeviceDescription& device,
                                           const MachinePeaks& peaks, NumericsPolicy numerics) {
   const double operations = CertainOperations(expression);
-  // Matrix units are not measured.
+  // Matrix units do what is specified, or what they reached if that is more.
   const double unit_peak = UnitPeak(expression, device, ClockOf(device, peaks), numerics);
   if (const double vector_peak = PeakOfItsTypes(expression, peaks); vector_peak > 0) {
     const double peak = std::max(kPeakTolerance * vector_peak, unit_peak);

@@ -1,5 +1,7 @@
 #include "tuner/measure/results/runner_messages.h"
 
+#include "proto/device_conversion.h"
+
 namespace mdh {
 namespace {
 
@@ -132,6 +134,7 @@ v1::MachinePeaks ToMessage(const MachinePeaks& peaks) {
   message.set_launch_overhead_ns(peaks.launch_overhead_ns);
   message.set_clock_hz(peaks.clock_hz);
   message.set_is_disturbed(peaks.is_disturbed);
+  if (peaks.units != UnitPeaks{}) *message.mutable_units() = ToProto(peaks.units);
   return message;
 }
 
@@ -142,7 +145,8 @@ MachinePeaks FromMessage(const v1::MachinePeaks& message) {
           .copy_bytes_per_s = message.copy_bytes_per_s(),
           .launch_overhead_ns = message.launch_overhead_ns(),
           .clock_hz = message.clock_hz(),
-          .is_disturbed = message.is_disturbed()};
+          .is_disturbed = message.is_disturbed(),
+          .units = FromProto(message.units())};
 }
 
 v1::FunctionResources ToMessage(const FunctionResources& function) {

@@ -23,6 +23,8 @@ v1::Device Gpu() {
   device.mutable_peaks()->set_fp32_flops_per_s(6e13);
   device.mutable_peaks()->set_copy_bytes_per_s(3e12);
   device.mutable_peaks()->set_launch_overhead_ns(2500);
+  device.mutable_peaks()->mutable_units()->set_half_flops_per_s(9e14);
+  device.mutable_peaks()->mutable_units()->set_fp64_flops_per_s(6.5e13);
   device.mutable_load()->set_running_job("tuningJobs/7");
   device.mutable_load()->set_queued_jobs(2);
   return device;
@@ -35,7 +37,8 @@ TEST(DeviceFormat, ShowsLimitsPeaksHealthAndLoad) {
         "processors   132, 1.98 GHz, sm_90\n",
         "1024 threads, at most 1024 x 1024 x 64; warps of 32; grids of 2147483647 x 65535 x 65535",
         "80.0 GiB, shared 227 KiB a block, L2 50.0 MiB", "255 a thread, 65536 a block",
-        "fp32 60.0 TFLOP/s", "copies 3000 GB/s", "launch       2.50 us", "compilers    nvrtc 12.4",
+        "fp32 60.0 TFLOP/s", "copies 3000 GB/s", "launch       2.50 us",
+        "matrix units fp16 900.0 TFLOP/s, fp64 65.0 TFLOP/s\n", "compilers    nvrtc 12.4",
         "tuning       yes", "health       healthy", "load         tuningJobs/7, 2 queued",
         "fingerprint  cuda 'NVIDIA H100'"}) {
     EXPECT_THAT(text, HasSubstr(part));
@@ -55,6 +58,12 @@ TEST(DeviceFormat, SaysWhoseADeviceIsAndWhoIsGone) {
   node.set_is_gone(true);
   node.mutable_seen_time()->set_seconds(1'000'000'000);
   EXPECT_THAT(FormatNode(node), HasSubstr("gone: last heard of at 2001-09-09T01:46:40Z\n"));
+}
+
+TEST(DeviceFormat, SaysNothingOfUnitsThatWereNotMeasured) {
+  v1::Device device = Gpu();
+  device.mutable_peaks()->clear_units();
+  EXPECT_THAT(FormatDevice(device), Not(HasSubstr("matrix units")));
 }
 
 TEST(DeviceFormat, SaysWhatIsWrong) {

@@ -243,6 +243,40 @@ TEST(Plausibility, UndisturbedPeaksAreBetter) {
   EXPECT_TRUE(Better(busy, busy).is_disturbed);
 }
 
+TEST(Plausibility, UnitsAreBelievedWhatTheyReached) {
+  const DeviceDescription h100 = *DescribeCudaArchitecture(90);
+  const Expression product = *ParseExpression(
+      "e<T = bf16 | I = 4096, J = 4096, K = 4096> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+      "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
+  MachinePeaks peaks = kPeaks;
+  const auto is_implausible = [&](double time_ns) {
+    return WhyImplausible(product, time_ns, CacheState::kWarm, h100, peaks,
+                          NumericsPolicy::kReassociate)
+        .has_value();
+  };
+  const double operations = CertainOperations(product);
+  EXPECT_TRUE(is_implausible(operations / 2e15 * 1e9));
+  peaks.units.half_flops_per_s = 2.1e15;
+  EXPECT_FALSE(is_implausible(operations / 2e15 * 1e9));
+  peaks.units.half_flops_per_s = 1e14;
+  EXPECT_FALSE(is_implausible(operations / 9e14 * 1e9)) << "the specification says more";
+  EXPECT_EQ(Better(peaks, {.units = {.half_flops_per_s = 3, .int8_ops_per_s = 4}}).units,
+            (UnitPeaks{.half_flops_per_s = 1e14, .int8_ops_per_s = 4}));
+}
+
+// Of peaks that were stored before units were measured nothing else is missing.
+TEST(Plausibility, PeaksWithoutUnitsAreReadAsBefore) {
+  v1::MachinePeaks before = ToMessage(kPeaks);
+  EXPECT_FALSE(before.has_units());
+  EXPECT_EQ(FromMessage(before).units, UnitPeaks{});
+  EXPECT_EQ(FromMessage(before).fp32_flops_per_s, kPeaks.fp32_flops_per_s);
+  MachinePeaks measured = kPeaks;
+  measured.units = {1, 2, 3, 4, 5};
+  EXPECT_EQ(FromMessage(ToMessage(measured)).units, measured.units);
+}
+
 TEST(Plausibility, NothingIsImplausibleWithoutPeaks) {
   EXPECT_FALSE(WhyImplausible(MatMulExpression(1000, 1000, 1000), 1, CacheState::kCold,
                               SmallDevice(), MachinePeaks{}));

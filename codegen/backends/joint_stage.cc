@@ -451,7 +451,7 @@ class JointStageBuilder {
     return block;
   }
 
-  Block StageBody(const JointStageParts::Step& step, const Stage& stage) const {
+  Block StageBody(const JointStageParts::Step& step, const Stage& stage) {
     std::map<std::string, std::string> renamed;
     for (size_t n = 0; n < step.buffers.size(); ++n) {
       renamed[step.built.arguments[n].name] = NameOf(step, n);
@@ -459,7 +459,7 @@ class JointStageBuilder {
     for (const ScratchBuffer& buffer : step.built.program.scratch) {
       renamed[buffer.name] = buffer.name;
     }
-    return WithNames(step.built.program.stages, stage.body, renamed, shared_);
+    return WithOwnPointers(step.built.program.stages, stage.body, renamed, shared_, &pointers_);
   }
 
   static void AppendScope(const std::string& comment, Block inside, Block* block) {
@@ -478,6 +478,7 @@ class JointStageBuilder {
   const bool runs_loops_;  // on CPUs under OpenCL no loop with barriers may look empty: see For
   NameAllocator& names_;
   std::set<std::string>& shared_;
+  std::set<std::string> pointers_;  // of all steps
   JointLanes lanes_;
   std::string part_, origin_memory_, chunk_, lane_;
   std::vector<std::string> origins_;

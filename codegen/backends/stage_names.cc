@@ -23,4 +23,20 @@ Block WithNames(const std::vector<Stage>& stages, const Block& body,
   return RenameAll(body, all);
 }
 
+Block WithOwnPointers(const std::vector<Stage>& stages, const Block& body,
+                      const std::map<std::string, std::string>& renamed,
+                      const std::set<std::string>& shared, std::set<std::string>* pointers) {
+  std::set<std::string> taken = shared;
+  taken.insert(pointers->begin(), pointers->end());
+  Block named = WithNames(stages, body, renamed, taken);
+  Visit(named, {.statement = [&](const Statement& statement) {
+          if (const auto* pointer = std::get_if<DeclarePointer>(&statement.form)) {
+            pointers->insert(pointer->name);
+          } else if (const auto* view = std::get_if<DeclareView>(&statement.form)) {
+            pointers->insert(view->name);
+          }
+        }});
+  return named;
+}
+
 }  // namespace mdh

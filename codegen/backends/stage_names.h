@@ -16,4 +16,11 @@ Block WithNames(const std::vector<Stage>& stages, const Block& body,
                 const std::map<std::string, std::string>& renamed,
                 const std::set<std::string>& shared);
 
+// The same for one of several bodies that become one: what it declares as pointers and views is
+// called as none in `pointers`, which are those of the bodies before it, and added to them. Passes
+// over the whole know by their names what these point into.
+Block WithOwnPointers(const std::vector<Stage>& stages, const Block& body,
+                      const std::map<std::string, std::string>& renamed,
+                      const std::set<std::string>& shared, std::set<std::string>* pointers);
+
 }  // namespace mdh

@@ -70,6 +70,6 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 16;
+inline constexpr int kGeneratorVersion = 17;
 
 }  // namespace mdh

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
 #include "core/pipeline/plan/computed_pipeline.h"
@@ -28,9 +31,11 @@ namespace mdh::joint_stage_test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 DeviceDescription TwoCores() {
   DeviceDescription device;
@@ -153,6 +158,40 @@ TEST(JointStage, ChunksOfAStreamedDimension) {
   const Kernel c =
       *KernelOf(pipeline, StreamedGroupOf(pipeline, 64, 32), OpenMpModel(), TwoCores());
   EXPECT_THAT(c.source, HasSubstr("joint_chunk % 2"));
+}
+
+// Of records every field has a view, which all steps would call the same.
+constexpr char kRecords[] = R"(pairs<T = fp32 | I = 256, J = 32> := pipeline(x) -> (t, y) {
+  s = first<T | I, J>(x);
+  t = second<T | I, J>(s);
+  y = third<T | I, J>(s, t)
+}
+first<T | I, J> := out_view<{p: T, q: int32}>( o: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, ++) ) o
+  inp_view<T>( x: (i,j) -> (i,j) ) where f(x) -> o { o = {p: x, q: 1} }
+second<T | I, J> := out_view<{p: T, q: int32}>( o: (i,j) -> (i) ) o
+  md_hom<I,J>( f, (++, g) ) o inp_view<{p: T, q: int32}>( s: (i,j) -> (i,j) )
+where f(s) -> o { o = s }, g(a, b) -> c { c = {p: max(a.p, b.p), q: a.q + b.q} }
+third<T | I, J> := out_view<{p: T, q: int32}>( o: (i,j) -> (i,j) ) o md_hom<I,J>( f, (++, ++) ) o
+  inp_view<{p: T, q: int32},{p: T, q: int32}>( s: (i,j) -> (i,j), t: (i,j) -> (i) )
+where f(s, t) -> o { o = {p: s.p - t.p, q: s.q + t.q} }
+)";
+
+TEST(JointStage, PointersOfAllStepsHaveNamesOfTheirOwn) {
+  const Pipeline pipeline = *ParsePipeline(kRecords);
+  const std::string source = KernelOf(pipeline, GroupOf(pipeline, 1), CudaModel(), Gpu())->source;
+  std::map<std::string, int> declared;
+  for (const absl::string_view line : absl::StrSplit(source, '\n')) {
+    const size_t end = line.find(" = ("), star = line.rfind("* ", end);
+    if (end == absl::string_view::npos || star == absl::string_view::npos) continue;
+    ++declared[std::string(line.substr(star + 2, end - star - 2))];
+  }
+  EXPECT_THAT(declared, AllOf(Contains(Pair("o_f32", 1)), Contains(Pair("o_f32_1", 1)),
+                              Contains(Pair("o_f32_2", 1)), Contains(Pair("s_i32_1", 1))));
+  for (const auto& [name, times] : declared) EXPECT_EQ(times, 1) << name;
+  // What the first step stores through one, the second one waits for.
+  const size_t second = source.find("Of step 2, second.");
+  EXPECT_NE(source.substr(0, second).find("__syncthreads();", source.find("Of step 1, first.")),
+            std::string::npos);
 }
 
 // PoCL 3.1 mixes up work-items around loops with barriers that look as if they might be empty.

@@ -33,7 +33,7 @@ double PeakOfItsTypes(const Expression& expression, const MachinePeaks& peaks) {
   return peak;
 }
 
-UnitPeaks Better(const UnitPeaks& a, const UnitPeaks& b) {
+UnitPeaks BetterUnits(const UnitPeaks& a, const UnitPeaks& b) {
   return {.half_flops_per_s = std::max(a.half_flops_per_s, b.half_flops_per_s),
           .tf32_flops_per_s = std::max(a.tf32_flops_per_s, b.tf32_flops_per_s),
           .fp8_flops_per_s = std::max(a.fp8_flops_per_s, b.fp8_flops_per_s),
@@ -85,7 +85,7 @@ MachinePeaks Better(const MachinePeaks& a, const MachinePeaks& b) {
               overhead > 0 ? overhead : std::max(a.launch_overhead_ns, b.launch_overhead_ns),
           .clock_hz = std::max(a.clock_hz, b.clock_hz),
           .is_disturbed = a.is_disturbed && b.is_disturbed,
-          .units = Better(a.units, b.units)};
+          .units = BetterUnits(a.units, b.units)};
 }
 
 std::optional<std::string> WhyImplausible(const Expression& expression, double time_ns,

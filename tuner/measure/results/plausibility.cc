@@ -17,7 +17,8 @@ namespace {
 std::set<ScalarType> ArithmeticTypes(const Expression& expression) {
   std::set<ScalarType> types;
   for (const ScalarInstruction& instruction : expression.function().instructions()) {
-    if (IsFloatingPoint(instruction.type)) types.insert(instruction.type);
+    const bool is_read = instruction.op == ScalarOp::kParameter;
+    if (!is_read && IsFloatingPoint(instruction.type)) types.insert(instruction.type);
   }
   return types;
 }

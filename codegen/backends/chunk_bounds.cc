@@ -59,8 +59,8 @@ bool NeedMoreBehind(const std::vector<StreamBound>& bounds, size_t k) {
 
 std::vector<size_t> LongestFirst(std::vector<size_t> dimensions,
                                  const std::vector<StreamBound>& bounds) {
-  std::ranges::stable_partition(
-      dimensions, [&](size_t k) { return EndMoves(bounds, k) != BeginMoves(bounds, k); });
+  std::stable_partition(dimensions.begin(), dimensions.end(),
+                        [&](size_t k) { return EndMoves(bounds, k) != BeginMoves(bounds, k); });
   return dimensions;
 }
 

@@ -39,14 +39,15 @@ namespace mdh {
 
 class ServiceTest : public ::testing::Test {
  protected:
-  ServiceTest() {
+  // `queued_per_source`: jobs of one client that may wait.
+  explicit ServiceTest(int queued_per_source = 2) {
     store_->SetListener([this](v1::KernelChangeKind kind, const v1::TuningRecord& record) {
       table_.Apply(kind, record);
       WakeWatches();
     });
     JobQueueOptions options;
     options.max_queued = 4;
-    options.max_queued_per_source = 2;
+    options.max_queued_per_source = queued_per_source;
     options.on_progress = [this] { WakeWatches(); };
     options.tune = std::ref(tune_);
     options.measure_in_turns = std::ref(turns_);

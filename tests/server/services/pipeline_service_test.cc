@@ -24,6 +24,8 @@ using ::testing::SizeIs;
 
 class PipelineServiceTest : public ServiceTest {
  protected:
+  // The jobs of a pipeline may all wait for the first one to begin.
+  PipelineServiceTest() : ServiceTest(4) {}
   // A record of a step that could have been measured on the fake CPU.
   void PutStep(const Expression& expression, int64_t time_ns) {
     const v1::KernelKey key = MakeKernelKey(expression, KeyEnvironment::Of(FakeCpu()));

@@ -63,7 +63,8 @@ inline int64_t SaturatingPower(int64_t base, int64_t exponent, uint8_t& can) {
     power = SaturatingMultiply(power, base, overflow);
     if (overflow != 0) {
       can |= kCanOverflow;
-      return base < 0 && exponent % 2 == 0 ? -power - (power < 0 ? 1 : 0) : power;
+      // Further factors make it the other limit, or leave it.
+      return base < 0 && exponent % 2 == 0 ? ~power : power;
     }
   }
   return power;

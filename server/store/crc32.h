@@ -6,7 +6,7 @@
 
 namespace mdh {
 
-// The CRC-32 of zlib.
+// The CRC-32 of zlib and gzip (RFC 1952).
 uint32_t Crc32Of(std::string_view bytes);
 
 }  // namespace mdh

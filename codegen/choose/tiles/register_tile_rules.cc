@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "codegen/choose/tiles/cache_parts.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -26,19 +28,29 @@ class Rules {
       : e_(e),
         m_(m),
         device_(device),
+        parts_(e, device),
         innermost_(InnermostMemoryLayer(m)),
         threads_(threads),
         p_(SinglePoints(e, m, numerics)) {}
 
-  TuningParameters Run(const TileChoice& choice) {
+  // Strips that are packed where they are used, if `in_caches` and that is possible; nullopt: it is
+  // not.
+  std::optional<TuningParameters> Run(const TileChoice& choice, bool in_caches) {
     ApplyTile(choice);
-    ChooseCacheTiles(choice);
+    if (in_caches) {
+      if (!PackInCaches(choice)) return std::nullopt;
+    } else {
+      ChooseCacheTiles(choice);
+    }
     ChooseCoreTiles();
     OrderTiles();
     if (is_ordered()) KeepOrder();
-    ChooseStaging(choice);
+    ChooseStaging(choice, in_caches ? innermost_ - 1 : InputParameters::kWholeBuffer);
     ChooseStores();
     ChooseThreads();
+    for (int b = 0; in_caches && b < std::ssize(p_.inputs); ++b) {
+      if (choice.packed[b] && p_.inputs[b].stage_layer < 0) return std::nullopt;
+    }
     return std::move(p_);
   }
 
@@ -66,30 +78,6 @@ class Rules {
 
   // ---- Caches ----
 
-  // Bytes of all inputs and outputs that a part with these extents touches; in whole lines of
-  // `line_bytes`.
-  double FootprintBytes(const std::vector<int64_t>& tile, int line_bytes) const {
-    double bytes = 0;
-    auto add = [&](const Buffer& buffer) {
-      double elements = 1;
-      const double line = std::max(1.0, static_cast<double>(line_bytes) / buffer.type.size_bytes());
-      for (size_t x = 0; x < buffer.extents.size(); ++x) {
-        double extent = 1;
-        for (int d = 0; d < e_.rank(); ++d) {
-          extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
-                    static_cast<double>(tile[d] - 1);
-        }
-        extent = std::min(extent, static_cast<double>(buffer.extents[x]));
-        if (x + 1 == buffer.extents.size()) extent = std::ceil(extent / line) * line;
-        elements *= extent;
-      }
-      bytes += elements * buffer.type.size_bytes();
-    };
-    for (const Buffer& buffer : e_.inputs()) add(buffer);
-    for (const Buffer& buffer : e_.outputs()) add(buffer);
-    return bytes;
-  }
-
   // Whether some input is read more than once by points that are far apart.
   bool ReadsAgain() const {
     return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
@@ -106,33 +94,7 @@ class Rules {
       if (e_.is_reduction(d) && row[d] != size(d)) return false;
     }
     row[v] = size(v);
-    return FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
-  }
-
-  // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
-  // it reads and writes the least more; of several, the first of `dimensions`.
-  void Grow(std::vector<int64_t>& tile, const std::vector<int>& dimensions, double bytes) const {
-    if (dimensions.empty()) return;
-    // Reductions walk along rows; what a block of results reads of a line should be all of it.
-    const int line_bytes = e_.is_reduction(dimensions.front()) ? 1 : device_.cache_line_bytes;
-    while (true) {
-      std::vector<int64_t> best;
-      double least = 0;
-      for (const int d : dimensions) {
-        if (tile[d] == size(d)) continue;
-        std::vector<int64_t> larger = tile;
-        // Not twice the extent itself, which may be too large.
-        larger[d] = tile[d] >= size(d) - tile[d] ? size(d) : tile[d] * 2;
-        const double footprint = FootprintBytes(larger, line_bytes);
-        const double growth =
-            footprint * static_cast<double>(tile[d]) / static_cast<double>(larger[d]);
-        if (footprint > bytes || (!best.empty() && growth >= least)) continue;
-        least = growth;
-        best = std::move(larger);
-      }
-      if (best.empty()) return;
-      tile = std::move(best);
-    }
+    return parts_.FootprintBytes(row, 1) <= 0.5 * static_cast<double>(device_.l2_bytes);
   }
 
   // Bytes of what one register tile may read before the next one does. That of the first-level
@@ -161,18 +123,58 @@ class Rules {
       return;
     }
     std::vector<int64_t> tile = registers();
-    Grow(tile, reduced, ReductionBytes(choice));  // reductions first
+    parts_.Grow(tile, reduced, ReductionBytes(choice));  // reductions first
     for (int l = innermost_ - 1; l > 0; --l) {
       const bool outermost = l == 1;
       double bytes = 0.5 * static_cast<double>(device_.l2_bytes);
-      if (outermost && innermost_ > 2) {
-        bytes = std::max(2 * bytes,
-                         0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
-      }
-      Grow(tile, concatenated, bytes);
-      if (outermost) Grow(tile, reduced, bytes);
+      if (outermost && innermost_ > 2) bytes = parts_.LastCacheBytes();
+      parts_.Grow(tile, concatenated, bytes);
+      if (outermost) parts_.Grow(tile, reduced, bytes);
       p_.tile[l] = tile;
     }
+  }
+
+  // Tiles for strips that are packed just before they are used, into a cache (Goto, van de Geijn:
+  // Anatomy of high-performance matrix multiplication, section 4). Where a copy of a whole input is
+  // larger than the caches, memory would write and read it once more. Below each part of the
+  // reductions, and of as many rows as the last cache keeps, come strips one after the other: each
+  // is packed, and multiplied by all these rows. False if no rows share strips, or the copies are
+  // small.
+  bool PackInCaches(const TileChoice& choice) {
+    if (innermost_ < 3 || p_.accumulate_in == AccumulateIn::kOutput) return false;
+    std::vector<int> reduced, rows;
+    for (int d = e_.rank() - 1; d >= 0; --d) {
+      if (e_.is_reduction(d)) {
+        reduced.push_back(d);
+      } else if (!IsOfPacked(choice, d)) {
+        rows.push_back(d);
+      }
+    }
+    double bytes = 0;
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+      if (choice.packed[b]) bytes += static_cast<double>(e_.inputs()[b].size_bytes());
+    }
+    if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
+    std::vector<int64_t> tile = registers();
+    parts_.Grow(tile, reduced, 0.25 * static_cast<double>(device_.l2_bytes));
+    parts_.Balance(tile, registers(), reduced);
+    parts_.Grow(tile, rows, parts_.LastCacheBytes());
+    parts_.Balance(tile, registers(), reduced);
+    p_.tile[innermost_ - 1] = tile;
+    tile[vector_dimension_] = size(vector_dimension_);
+    for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;
+    std::vector<int> order = OrderOfLayer(p_.phase, 1);
+    std::stable_partition(order.begin(), order.end(), [&](int d) { return e_.is_reduction(d); });
+    SetOrderOfLayer(p_.phase, 1, order);
+    packed_in_caches_ = choice.packed;
+    return true;
+  }
+
+  bool IsOfPacked(const TileChoice& choice, int d) const {
+    for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+      if (choice.packed[b] && StrideAlong(e_.inputs()[b], 0, d) != 0) return true;
+    }
+    return false;
   }
 
   // The output is added to once for every few points of the reductions.
@@ -200,16 +202,7 @@ class Rules {
     for (int d = 0; d < e_.rank(); ++d) {
       if (e_.is_reduction(d)) tile[d] = p_.tile[std::max(0, innermost_ - 1)][d];
     }
-    double elements = 1;
-    for (size_t x = 0; x < buffer.extents.size(); ++x) {
-      double extent = 1;
-      for (int d = 0; d < e_.rank(); ++d) {
-        extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
-                  static_cast<double>(tile[d] - 1);
-      }
-      elements *= extent;
-    }
-    return elements * buffer.type.size_bytes();
+    return parts_.BytesOf(buffer, tile, 1);
   }
 
   // Innermost run the tiles that share what is largest of the inputs of one. Results in the output:
@@ -289,7 +282,7 @@ class Rules {
           if (tile == size(d)) continue;
           const double score = static_cast<double>(size(d)) /
                                    (static_cast<double>(tile) * static_cast<double>(wanted)) -
-                               0.02 * l - 0.01 * d + (divides_largest ? 0.1 : 0);
+                               0.02 * l - 0.01 * d + (divides_largest ? 0.1 : 0) + PackedOnce(d);
           if (score > best_score) {
             best_score = score;
             best = d;
@@ -303,6 +296,17 @@ class Rules {
       wanted = CeilDivide(wanted, parts);
     }
     return wanted;
+  }
+
+  // What it is worth if strips that are packed in caches are packed by one core only.
+  double PackedOnce(int d) const {
+    double worth = 0;
+    for (int b = 0; b < std::ssize(packed_in_caches_); ++b) {
+      const Buffer& buffer = e_.inputs()[b];
+      if (!packed_in_caches_[b] || StrideAlong(buffer, 0, d) == 0) continue;
+      worth = std::max(worth, StrideAlong(buffer, 0, vector_dimension_) == 1 ? 0.05 : 0.2);
+    }
+    return worth;
   }
 
   // Makes the part of a core a little larger if its number of register tiles has no divisor near
@@ -388,15 +392,20 @@ class Rules {
 
   // ---- Packing ----
 
-  void ChooseStaging(const TileChoice& choice) {
+  // `layer`: where strips along the lanes are packed.
+  void ChooseStaging(const TileChoice& choice, int layer) {
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
-      const int d = choice.packed[b] ? vector_dimension_ : CrowdedDimension(b);
-      if (d >= 0) PackInStrips(b, d);
+      if (choice.packed[b]) {
+        PackInStrips(b, vector_dimension_, layer);
+      } else if (const int d = CrowdedDimension(b); d >= 0) {
+        PackInStrips(b, d, InputParameters::kWholeBuffer);
+      }
     }
   }
 
-  // All of an input in strips along dimension d, if that is valid.
-  void PackInStrips(int input, int d) {
+  // An input in strips along dimension d, all of it or what a part of `layer` reads, if that is
+  // valid.
+  void PackInStrips(int input, int d, int layer) {
     const Buffer& buffer = e_.inputs()[input];
     int strip = -1;
     for (size_t x = 0; x < buffer.extents.size(); ++x) {
@@ -404,7 +413,7 @@ class Rules {
     }
     if (strip < 0) return;
     InputParameters packed = p_.inputs[input];
-    packed.stage_layer = InputParameters::kWholeBuffer;
+    packed.stage_layer = layer;
     packed.strip_dimension = strip;
     packed.layout.erase(packed.layout.begin() + strip);
     packed.layout.insert(packed.layout.begin(), strip);
@@ -463,11 +472,13 @@ class Rules {
   const Expression& e_;
   const SystemModel& m_;
   const DeviceDescription& device_;
+  const CacheParts parts_;
   const int innermost_;
   const int64_t threads_;
   TuningParameters p_;
   int vector_dimension_ = -1;
   int64_t lanes_ = 1;
+  std::vector<bool> packed_in_caches_;  // per input; empty: none is
 };
 
 }  // namespace
@@ -475,7 +486,12 @@ class Rules {
 TuningParameters ParametersOfTile(const Expression& expression, const SystemModel& model,
                                   const DeviceDescription& device, NumericsPolicy numerics,
                                   int64_t threads, const TileChoice& choice) {
-  return Rules(expression, model, device, numerics, threads).Run(choice);
+  if (Reassociates(numerics)) {
+    std::optional<TuningParameters> in_caches =
+        Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/true);
+    if (in_caches.has_value()) return *std::move(in_caches);
+  }
+  return *Rules(expression, model, device, numerics, threads).Run(choice, /*in_caches=*/false);
 }
 
 }  // namespace mdh

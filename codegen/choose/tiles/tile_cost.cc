@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "codegen/lower/tiles/combine_lanes.h"
@@ -26,17 +27,18 @@ constexpr double kLoopCycles = 1.5;                // an iteration
 constexpr double kTileCycles = 12;                 // of starting and ending a tile
 constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
 
+constexpr double kBroadcast = 0.17;  // an element for all lanes, beside its load
+constexpr double kOperandsPerCycle = 1.3;
+constexpr int64_t kBroadcastBytes =
+    64;  // of vectors for which this was measured; shorter ones load so
 constexpr double kUnalignedLoad = 1.3;
-constexpr double kJoinedElement = 2.5;  // of a word: to load, widen and shift it
+constexpr double kJoinedElement = 5;  // of a word: to load, widen and shift it
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
+constexpr double kLaneInL2 = 6, kLaneInMemory = 40;  // of rows that push each other out of caches
+constexpr double kPartOfReductions = 512;
 constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
 constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
-constexpr double kPackRow = 0.4, kPackColumn = 1.2, kPackFarColumn = 5;  // an element
-constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
-constexpr double kLongRunBytes = 512;
-constexpr int64_t kPageBytes = 4096;  // what is fetched ahead ends with it
-constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr double kL2BytesPerCycle = 24;
 
 // As many operations as exp, a logarithm or the like stands for.
@@ -259,10 +261,14 @@ double TileCost::BodyCycles(const TileChoice& choice) const {
   const double wide =
       std::max(1.0, std::ceil(bytes * static_cast<double>(choice.lanes) / device_.simd_bytes));
   const double arithmetic = PointOperations(choice) * Operations(choice) * wide;
-  double loads = 0, steps = 1;
+  double loads = 0, broadcasts = 0, operands = 0, steps = 1;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     const double loaded = (DistinctVectors(choice, b) + UsedVectors(choice, b)) / 2;
     loads += loaded * LoadCost(choice, b) * wide;
+    if (IsBroadcast(choice, b)) {
+      (choice.tile[choice.vector_dimension] > choice.lanes ? broadcasts : operands) +=
+          DistinctVectors(choice, b);
+    }
   }
   for (int d = 0; d < e_.rank(); ++d) {
     if (e_.is_reduction(d)) steps *= Pieces(choice, d, choice.tile[d]);
@@ -272,18 +278,33 @@ double TileCost::BodyCycles(const TileChoice& choice) const {
   const double chain = choice.accumulates_in_output || !e_.has_reduction() ? 0
                        : choice.independent_accumulators                   ? kLatency
                                                                            : kLatency * steps;
-  return std::max({arithmetic / kArithmeticPerCycle, StreamCycles(choice), loads / kLoadsPerCycle,
+  return std::max({arithmetic / kArithmeticPerCycle + kBroadcast * broadcasts,
+                   operands / kOperandsPerCycle, StreamCycles(choice), loads / kLoadsPerCycle,
                    (arithmetic + loads) / kInstructionsPerCycle, chain}) +
          kSpillCycles * spilled * steps;
 }
 
-// Lanes along a reduction: what a tile reads of an input may be more than the first-level cache
-// keeps for the next tile.
+// Elements for all lanes: several vectors are multiplied by one after an instruction that loads it,
+// a single one by an operand in memory. Those that are the same for all tiles stay where they are.
+bool TileCost::IsBroadcast(const TileChoice& choice, int input) const {
+  const int v = choice.vector_dimension;
+  if (v < 0 || device_.simd_bytes < kBroadcastBytes || inputs_[input].strides.size() > 1)
+    return false;
+  const std::vector<int64_t>& strides = inputs_[input].strides[0];
+  if (strides[v] != 0) return false;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!e_.is_reduction(d) && strides[d] != 0) return true;
+  }
+  return false;
+}
+
+// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
 double TileCost::StreamCycles(const TileChoice& choice) const {
   const int v = choice.vector_dimension;
-  if (v < 0 || !e_.is_reduction(v)) return 0;
+  if (v < 0) return 0;
   double streamed = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
     double bytes = 4.0 * DistinctVectors(choice, b) * static_cast<double>(choice.lanes);
     double again = 1;
     for (int d = 0; d < e_.rank(); ++d) {
@@ -293,57 +314,6 @@ double TileCost::StreamCycles(const TileChoice& choice) const {
     if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
   }
   return streamed / kL2BytesPerCycle;
-}
-
-// Rows that a tile reads of an input at a time.
-double TileCost::Streams(const TileChoice& choice, int input) const {
-  const Buffer& buffer = *inputs_[input].buffer;
-  double streams = 1;
-  for (size_t x = 0; x + 1 < buffer.extents.size(); ++x) {
-    const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));
-    double rows = static_cast<double>(constants.high - constants.low + 1);
-    for (int d = 0; d < e_.rank(); ++d) {
-      const int64_t c = std::abs(buffer.accesses[0].indices[x].coefficients[d]);
-      rows += static_cast<double>(c * (choice.tile[d] - 1));
-    }
-    streams *= std::min(rows, static_cast<double>(buffer.extents[x]));
-  }
-  return streams;
-}
-
-// Rows of large inputs that are read a few bytes at a time, and too many at once.
-double TileCost::MemoryCycles(const TileChoice& choice) const {
-  int innermost = -1;
-  for (int d = 0; d < e_.rank(); ++d) {
-    if (e_.is_reduction(d) && choice.tile[d] < e_.dimensions()[d].size) innermost = d;
-  }
-  double cycles = 0;
-  const int v = choice.vector_dimension;
-  const bool has_parts_of_lines = v >= 0 && choice.tile[v] * 4 < device_.cache_line_bytes;
-  for (const auto& [strides, bytes] : outputs_) {
-    if (bytes <= static_cast<double>(device_.l2_bytes) || !has_parts_of_lines) continue;
-    if (strides[v] == 1) cycles += bytes / device_.cache_line_bytes * kLineCycles / 2;
-  }
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    const Input& input = inputs_[b];
-    if (input.bytes <= static_cast<double>(device_.l2_bytes) || choice.packed[b]) continue;
-    if (input.reuse >= 64) continue;  // caches are filled once and read often
-    const double lines = input.bytes / device_.cache_line_bytes;
-    const int64_t element = input.buffer->type.size_bytes();
-    const bool walks_rows = innermost >= 0 && !choice.accumulates_in_output &&
-                            input.strides[0][innermost] * element >= kPageBytes / 2;
-    if (walks_rows) {
-      const int64_t in_row = v >= 0 && input.strides[0][v] == 1 ? choice.tile[v] : 1;
-      const auto run = static_cast<double>(in_row * element);
-      cycles += lines * kLineCycles * std::max(0.0, 1 - run / kLongRunBytes);
-    }
-    if (has_parts_of_lines && !e_.is_reduction(v) && input.strides[0][v] == 1)
-      cycles += lines * kLineCycles / 2;
-    // The rows of stencils were read a row or a plane before.
-    const double streams = input.strides.size() > 1 ? 1 : Streams(choice, b);
-    if (streams > kFewStreams) cycles += lines * kStreamCycles * (streams / kFewStreams - 1);
-  }
-  return cycles;
 }
 
 double TileCost::LoopCycles(const TileChoice& choice, double body) const {
@@ -402,9 +372,20 @@ double TileCost::LaneCycles(const TileChoice& choice, double results) const {
   return results / of_run * (each * combinations + stores);
 }
 
-// Beyond the store of neighbours.
-double TileCost::ScatterCost(int64_t stride, int64_t lanes) const {
+// Beyond the store of neighbours. Rows that share sets of a cache push each other out before their
+// next results come, in each part of the reductions.
+double TileCost::ScatterCost(int64_t stride, const TileChoice& choice) const {
   if (stride == 1) return 0;
+  const int64_t lanes = choice.lanes, rows = choice.tile[choice.vector_dimension];
+  const bool share_sets = stride != 0 && stride * 4 % kPageBytes == 0;
+  if (share_sets && rows * kPageBytes > device_.l1_bytes) {
+    double points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (e_.is_reduction(d)) points *= static_cast<double>(e_.dimensions()[d].size);
+    }
+    const double each = 2 * rows > LinesKept(stride * 4) ? kLaneInMemory : kLaneInL2;
+    return each * static_cast<double>(lanes) * std::max(1.0, points / kPartOfReductions);
+  }
   const bool has_masks = device_.simd_bytes >= kMaskedStoreBytes;
   if (IsShuffledStride(stride, lanes) && (has_masks || stride == -1)) {
     return kMaskedStore * static_cast<double>(std::abs(stride));
@@ -424,7 +405,7 @@ double TileCost::StoreCycles(const TileChoice& choice) const {
   if (is_reduced) return kTileCycles + chains + LaneCycles(choice, results) + rows;
   double each = 1;
   if (v >= 0) {
-    for (const Output& output : outputs_) each += ScatterCost(output.strides[v], choice.lanes);
+    for (const Output& output : outputs_) each += ScatterCost(output.strides[v], choice);
   }
   return kTileCycles + chains + results * each + rows;
 }
@@ -443,21 +424,6 @@ double TileCost::FarRows(const TileChoice& choice) const {
     most = std::max(most, rows - kFewRows);
   }
   return most;
-}
-
-double TileCost::PackingCycles(const TileChoice& choice) const {
-  double cycles = 0;
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!choice.packed[b]) continue;
-    const int64_t stride = inputs_[b].strides[0][choice.vector_dimension];
-    const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
-    const double each = are_words                  ? kPackColumn / static_cast<double>(choice.group)
-                        : stride == 1              ? kPackRow
-                        : 4 * stride >= kPageBytes ? kPackFarColumn
-                                                   : kPackColumn;
-    cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
-  }
-  return cycles;
 }
 
 double TileCost::Cycles(const TileChoice& choice) const {

@@ -27,6 +27,8 @@ class TileCost {
   double Operations(const TileChoice& choice) const;
 
  private:
+  static constexpr int64_t kPageBytes = 4096;  // what is fetched ahead ends with it
+
   // What is constant of an input.
   struct Input {
     const Buffer* buffer;
@@ -49,6 +51,8 @@ class TileCost {
   double DistinctVectors(const TileChoice& choice, int input) const;
   double DistinctOfStar(const TileChoice& choice, int input) const;
   double LoadCost(const TileChoice& choice, int input) const;
+  bool IsBroadcast(const TileChoice& choice, int input) const;
+  int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
   double StreamCycles(const TileChoice& choice) const;
   double BodyCycles(const TileChoice& choice) const;
@@ -62,9 +66,10 @@ class TileCost {
   Run RunOfResults(const TileChoice& choice) const;
   double ChainCycles(const TileChoice& choice, double results) const;
   double LaneCycles(const TileChoice& choice, double results) const;
-  double ScatterCost(int64_t stride, int64_t lanes) const;
+  double ScatterCost(int64_t stride, const TileChoice& choice) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
+  double LineCyclesOfStrips(const TileChoice& choice, int input) const;
 
   const Expression& e_;
   const DeviceDescription& device_;

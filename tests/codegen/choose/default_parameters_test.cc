@@ -193,9 +193,20 @@ TEST(DefaultParametersTest, RowsThatCrowdACacheSetArePacked) {
 // Results are taken up again the less often.
 TEST(DefaultParametersTest, ReductionsOverPackedStripsAreLong) {
   const TuningParameters parameters = OfProduct("4000", "4000", "4000");
-  EXPECT_EQ(parameters.inputs[1].stage_layer, InputParameters::kWholeBuffer);
   const std::vector<int64_t>& cache = parameters.tile[parameters.tile.size() - 4];
-  EXPECT_GE(cache[2], 256) << ToText(parameters);
+  EXPECT_GE(cache[2], 250) << ToText(parameters);
+}
+
+// A copy of all of a large input would be written to memory and read from there.
+TEST(DefaultParametersTest, StripsOfLargeInputsArePackedInCaches) {
+  const TuningParameters large = OfProduct("64", "4096", "4096");
+  const int innermost = static_cast<int>(large.tile.size()) - 3;
+  EXPECT_EQ(large.inputs[1].stage_layer, innermost - 1) << ToText(large);
+  EXPECT_EQ(large.tile[innermost - 1][1], large.tile[innermost][1]);  // one strip
+  EXPECT_EQ(large.tile[innermost - 1][0], 64);                        // for all rows
+  EXPECT_EQ(OrderOfLayer(large.phase, 1).front(), 2);                 // of a part of the reduction
+  const TuningParameters small = OfProduct("256", "96", "256");
+  EXPECT_EQ(small.inputs[1].stage_layer, InputParameters::kWholeBuffer) << ToText(small);
 }
 
 // Half of 1024 rows are 103 register tiles of five, a prime number: one more has divisors.

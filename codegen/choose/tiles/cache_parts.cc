@@ -1,0 +1,87 @@
+#include "codegen/choose/tiles/cache_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/round.h"
+
+namespace mdh {
+namespace {
+
+// Rows may lie on pages of their own: fewer than second-level translation buffers have entries.
+constexpr int64_t kMostRows = 1024;
+
+}  // namespace
+
+double CacheParts::BytesOf(const Buffer& buffer, const std::vector<int64_t>& part,
+                           int line_bytes) const {
+  double elements = 1;
+  const double line = std::max(1.0, static_cast<double>(line_bytes) / buffer.type.size_bytes());
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    double extent = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      extent += std::abs(static_cast<double>(buffer.accesses[0].indices[x].coefficients[d])) *
+                static_cast<double>(part[d] - 1);
+    }
+    extent = std::min(extent, static_cast<double>(buffer.extents[x]));
+    if (x + 1 == buffer.extents.size()) extent = std::ceil(extent / line) * line;
+    elements *= extent;
+  }
+  return elements * buffer.type.size_bytes();
+}
+
+double CacheParts::FootprintBytes(const std::vector<int64_t>& part, int line_bytes) const {
+  double bytes = 0;
+  for (const Buffer& buffer : e_.inputs()) bytes += BytesOf(buffer, part, line_bytes);
+  for (const Buffer& buffer : e_.outputs()) bytes += BytesOf(buffer, part, line_bytes);
+  return bytes;
+}
+
+void CacheParts::Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions,
+                      double bytes) const {
+  if (dimensions.empty()) return;
+  // Reductions walk along rows; what a block of results reads of a line should be all of it.
+  const int line_bytes = e_.is_reduction(dimensions.front()) ? 1 : device_.cache_line_bytes;
+  while (true) {
+    std::vector<int64_t> best;
+    double least = 0;
+    for (const int d : dimensions) {
+      if (part[d] == size(d)) continue;
+      std::vector<int64_t> larger = part;
+      // Not twice the extent itself, which may be too large.
+      larger[d] = part[d] >= size(d) - part[d] ? size(d) : part[d] * 2;
+      const double footprint = FootprintBytes(larger, line_bytes);
+      const double growth =
+          footprint * static_cast<double>(part[d]) / static_cast<double>(larger[d]);
+      if (footprint > bytes || (!best.empty() && growth >= least)) continue;
+      least = growth;
+      best = std::move(larger);
+    }
+    if (best.empty()) return;
+    part = std::move(best);
+  }
+}
+
+double CacheParts::LastCacheBytes() const {
+  return std::max(static_cast<double>(device_.l2_bytes),
+                  0.5 * static_cast<double>(device_.l3_bytes) / std::max(1, device_.cores));
+}
+
+void CacheParts::Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
+                         const std::vector<int>& reduced) const {
+  for (const int d : reduced) {
+    int64_t rows = 1;
+    for (const int each : reduced) rows *= part[each];
+    if (rows <= kMostRows) break;
+    const int64_t unit = register_tile[d];
+    part[d] = std::max(unit, part[d] / CeilDivide(rows, kMostRows) / unit * unit);
+  }
+  for (int d = 0; d < e_.rank(); ++d) {
+    const int64_t parts = CeilDivide(size(d), part[d]);
+    part[d] = std::min(size(d), RoundUp(CeilDivide(size(d), parts), register_tile[d]));
+  }
+}
+
+}  // namespace mdh

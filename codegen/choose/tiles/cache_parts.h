@@ -1,0 +1,39 @@
+// How large parts of a computation may be that caches keep: of whole register tiles, by the bytes
+// that they touch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device/device_description.h"
+#include "core/expression/expression.h"
+
+namespace mdh {
+
+class CacheParts {
+ public:
+  CacheParts(const Expression& expression, const DeviceDescription& device)
+      : e_(expression), device_(device) {}
+
+  // Bytes of a buffer that a part with these extents touches, in whole lines of `line_bytes`.
+  double BytesOf(const Buffer& buffer, const std::vector<int64_t>& part, int line_bytes) const;
+  // The same of all inputs and outputs.
+  double FootprintBytes(const std::vector<int64_t>& part, int line_bytes) const;
+  // Doubles extents of the dimensions while the part stays within `bytes`, that one first by which
+  // it reads and writes the least more; of several, the first of `dimensions`.
+  void Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions, double bytes) const;
+  // What a core may keep of the last cache.
+  double LastCacheBytes() const;
+  // As many parts of each dimension as there are, as equal as whole register tiles allow; along
+  // `reduced` of at most as many points together as pages next to each other are found at once.
+  void Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
+               const std::vector<int>& reduced) const;
+
+ private:
+  int64_t size(int d) const { return e_.dimensions()[d].size; }
+
+  const Expression& e_;
+  const DeviceDescription& device_;
+};
+
+}  // namespace mdh

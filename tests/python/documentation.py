@@ -6,8 +6,8 @@
   ```sh skip=REASON   not run
   ```sh needs=NAME    run unless NAME is in `lacks`
 
-`needs` and `skip` hold for files, too. Searches end after a few trials, however long they may take: a second is too
-short on a machine that is busy.
+`needs` and `skip` hold for files, too. Searches end after a trial beside that of rules, however long it may take: a
+second is too short on a machine that is busy.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ import subprocess
 import time
 
 LIMIT_S = 120
-TRIALS = "--trials 3"
+TRIALS = "--trials 1"
 
 
 @dataclasses.dataclass
@@ -60,11 +60,11 @@ def console_parts(lines):
 
 
 def shortened(command):
-    """With few trials in each of its lines that search."""
-    def few(line):
+    """With one trial in each of its lines that search."""
+    def one(line):
         line = re.sub(r"--trials \d+", TRIALS, line)
         return re.sub(r"--budget \S+", "--budget 60s" if TRIALS in line else f"--budget 60s {TRIALS}", line)
-    return "\n".join(few(line) for line in re.split(r"(?<!\\)\n", command))
+    return "\n".join(one(line) for line in re.split(r"(?<!\\)\n", command))
 
 
 def fits(expected, printed):

@@ -63,9 +63,9 @@ def test_dots_stand_for_any_lines():
     assert not fits(["a"], ["a", "b"])
 
 
-def test_searches_have_few_trials():
+def test_searches_have_one_trial():
     assert shortened("mdh tune a \\\n  --budget 20s\nmdh tune b --trials 7 --budget 1h\nmdh tune --trials 9") == (
-        "mdh tune a \\\n  --budget 60s --trials 3\nmdh tune b --trials 3 --budget 60s\nmdh tune --trials 3")
+        "mdh tune a \\\n  --budget 60s --trials 1\nmdh tune b --trials 1 --budget 60s\nmdh tune --trials 1")
 
 
 def test_every_document_is_looked_at():

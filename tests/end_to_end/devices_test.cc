@@ -199,7 +199,7 @@ TEST_F(DevicesTest, OneOpenClDeviceTwiceSharesAJob) {
   ASSERT_EQ(first["fingerprint"], Device("devices/opencl0@1")["fingerprint"]);
   EXPECT_EQ(first["description"]["blocks"]["multiprocessors"], 1);
   const nlohmann::json tuned =
-      MdhJson(OnMatMul("tune", 64, {"--trials", "4", "--budget", "300s", "--device", "opencl"}));
+      MdhJson(OnMatMul("tune", 64, {"--trials", "2", "--budget", "300s", "--device", "opencl"}));
   EXPECT_THAT(tuned["record"]["device_names"],
               UnorderedElementsAre("devices/opencl0@0", "devices/opencl0@1"));
   EXPECT_GE(std::stoi(std::string(tuned["record"]["trials"])), 2);

@@ -41,6 +41,7 @@ struct DaemonOptions {
   std::string work_directory;
   ConfinementMode confinement = ConfinementMode::kAuto;  // of runners
   std::string devices;                     // as ParseDeviceList reads it; empty: all that are found
+  std::string known_peaks;                 // a file for ReadKnownPeaks; empty: they are measured
   std::string default_device;              // as ParseDeviceName reads it; empty: the CPU of those
   std::vector<std::string> serve_devices;  // fingerprints whose records are served; none: all
   // Older than that, what is in memory is nothing to send clients to.

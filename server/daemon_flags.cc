@@ -214,6 +214,10 @@ void AddServiceFlags(CLI::App& app, DaemonOptions& options) {
       ->check([](const std::string& list) {
         return std::string(ParseDeviceList(list).status().message());
       });
+  app.add_option("--known-peaks", options.known_peaks,
+                 "file with what mdh devices --json has printed on this machine: what its devices "
+                 "have reached is not measured again")
+      ->envname("MDHD_KNOWN_PEAKS");
   AddFleetFlags(app, options);
   app.add_option("--max-queued-jobs", options.max_queued_jobs, "jobs that may wait")
       ->envname("MDHD_MAX_QUEUED_JOBS")

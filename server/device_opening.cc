@@ -67,7 +67,7 @@ void DeviceOpening::Stop() {
 }
 
 Result<std::vector<std::unique_ptr<TuningDevice>>> DeviceOpening::MakeWanted(
-    const DeviceSearch& found) const {
+    const DeviceSearch& found, const KnownPeaks& known) const {
   RunnerOptions runner = {.program = options_.runner,
                           .work_directory = options_.work_directory,
                           .threads = 0,
@@ -75,14 +75,18 @@ Result<std::vector<std::unique_ptr<TuningDevice>>> DeviceOpening::MakeWanted(
                           .confinement = options_.confinement,
                           .trusted = options_.trusted};
   runner.is_stopping = is_stopping_;
+  std::vector<WantedDevice> wanted = wanted_.empty() ? AllDevices(found) : wanted_;
+  SetPeaks(known, wanted);
   MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices,
-                       MakeDevices(wanted_.empty() ? AllDevices(found) : wanted_, found, runner));
+                       MakeDevices(wanted, found, runner));
   for (const std::unique_ptr<TuningDevice>& device : devices) {
     spdlog::info("device={} {}", device->name(), device->description().Fingerprint());
     if (const std::string confinement = device->state().confinement; !confinement.empty()) {
       spdlog::info("device={} confinement: {}", device->name(), confinement);
     }
-    if (const Status can_tune = device->CanTune(); !can_tune.ok()) {
+    if (const Status can_tune = device->CanTune(); can_tune.ok()) {
+      MDH_RETURN_IF_ERROR(CheckPeaksAreOf(known, *device));
+    } else {
       spdlog::warn("device={} only lookups are served, tuning is refused: {}", device->name(),
                    std::string(can_tune.message()));
     }
@@ -111,10 +115,13 @@ Status DeviceOpening::Open(const WhenOpen& when_open, StartFailure& failure) {
     spdlog::info("no devices: others work on jobs; devices are open");
     return absl::OkStatus();
   }
-  // What may be wrong with devices is what --devices says of them.
+  // What may be wrong with devices is what --devices and --known-peaks say of them.
   failure = StartFailure::kUsage;
+  MDH_ASSIGN_OR_RETURN(const KnownPeaks known,
+                       ReadKnownPeaks(options_.known_peaks, options_.trusted));
   MDH_ASSIGN_OR_RETURN(const DeviceSearch found, SearchDevices(options_.runner, *is_stopping_));
-  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices, MakeWanted(found));
+  MDH_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<TuningDevice>> devices,
+                       MakeWanted(found, known));
   if (*is_stopping_) return Cancelled("the daemon is stopping");
   catalogue_.Open(std::move(devices), found.missing);
   when_open();

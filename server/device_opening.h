@@ -15,6 +15,7 @@
 #include "server/daemon.h"
 #include "server/devices/device_catalogue.h"
 #include "server/devices/device_list.h"
+#include "server/known_peaks.h"
 
 namespace mdh {
 
@@ -46,7 +47,8 @@ class DeviceOpening {
  private:
   Status Open(const WhenOpen& when_open, StartFailure& failure);
   void ClearLeftovers() const;
-  Result<std::vector<std::unique_ptr<TuningDevice>>> MakeWanted(const DeviceSearch& found) const;
+  Result<std::vector<std::unique_ptr<TuningDevice>>> MakeWanted(const DeviceSearch& found,
+                                                                const KnownPeaks& known) const;
 
   const DaemonOptions& options_;
   const std::vector<WantedDevice> wanted_;

@@ -110,6 +110,7 @@ Result<std::vector<std::unique_ptr<TuningDevice>>> MakeDevices(
                                    .start = start};
     options.runner.device = one.selector;
     options.runner.cores = one.cores;
+    options.runner.peaks = one.peaks;
     // Each runner has a folder of its own.
     options.runner.work_directory =
         absl::StrCat(runner.work_directory, "/", one.name.substr(one.name.find('/') + 1));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/machine_peaks.h"
 #include "server/devices/tuning_device.h"
 #include "tuner/measure/find_devices.h"
 
@@ -14,9 +16,10 @@ namespace mdh {
 
 // One entry of --devices.
 struct WantedDevice {
-  std::string selector;    // "cpu", "opencl:0", "cuda:1"
-  std::vector<int> cores;  // of the machine, rising; empty: all
-  std::string name;        // "devices/opencl0@0-1"
+  std::string selector;                    // "cpu", "opencl:0", "cuda:1"
+  std::vector<int> cores;                  // of the machine, rising; empty: all
+  std::string name;                        // "devices/opencl0@0-1"
+  std::optional<MachinePeaks> peaks = {};  // if they are known
 };
 
 // "cpu,opencl:0@0-1,opencl:0@2-3+6": selectors, each with the cores of the machine that it is

@@ -38,9 +38,16 @@ class DevicesTest : public DaemonTest {
     EXPECT_TRUE(is_ready) << name;
     return found;
   }
-  void ExpectSucceeds(const std::string& job) const {
-    const Ended watched = Mdh({"watch", job});
-    EXPECT_EQ(watched.code, 0) << watched.err;
+  // Starts mdhd with devices of a kind that may not be there: then the test is skipped.
+  void StartDaemonWith(const std::string& devices, const std::string& kind) {
+    daemon_ = std::make_unique<Program>(DaemonWords({"--devices", devices}));
+    ASSERT_TRUE(Eventually([&] {
+      return daemon_->HasEnded() || daemon_->err().find("devices are open") != std::string::npos;
+    }));
+    if (!daemon_->HasEnded()) return;
+    EXPECT_THAT(daemon_->err(), HasSubstr("there is no " + kind + ":0"));
+    daemon_.reset();
+    GTEST_SKIP() << "no device " << kind << ":0";
   }
 };
 
@@ -67,6 +74,24 @@ TEST_F(DevicesTest, DevicesThatAreNotThereAreRefusedAtStart) {
   const Ended wrong = RunProgram(DaemonWords({"--devices", "gpu"}));
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("'gpu' is no device such as cpu, opencl:0 or cuda:1"));
+}
+
+TEST_F(DevicesTest, KnownPeaksAreNotMeasuredAgain) {
+  StartDaemon({"--devices", "cpu"}, kNoOpenCl);
+  nlohmann::json listed = MdhJson({"devices"});
+  StopDaemon();
+  // No machine reaches that, and none reaches it twice.
+  listed["devices"][0]["peaks"]["fp32_flops_per_s"] = 1.25e18;
+  const std::string file = directory_.File("peaks.json");
+  std::ofstream(file) << listed;
+  StartDaemon({"--devices", "cpu", "--known-peaks", file}, kNoOpenCl);
+  EXPECT_EQ(Listed("devices/cpu")["peaks"]["fp32_flops_per_s"], 1.25e18);
+  StopDaemon();
+  listed["devices"][0]["fingerprint"] = "cpu 'Another'";
+  std::ofstream(file) << listed;
+  const Ended refused = RunProgram(DaemonWords({"--devices", "cpu", "--known-peaks", file}));
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("peaks are known of 'cpu 'Another''"));
 }
 
 TEST_F(DevicesTest, KernelsForDevicesThatAreNotThereAreMarked) {
@@ -142,20 +167,13 @@ TEST_F(DevicesTest, TheCpuAndOpenClTuneAtTheSameTime) {
   if (opencl.is_null()) GTEST_SKIP() << "no OpenCL device";
   ASSERT_EQ(opencl["health"], "DEVICE_HEALTH_HEALTHY") << opencl.dump(2);
   EXPECT_GT(opencl["peaks"]["fp32_flops_per_s"], 1e6);
-  const auto detached = [&](const std::string& device) {
-    const Ended ended =
-        Mdh(OnMatMul("tune", 64, {"--budget", "8s", "--device", device, "--detach"}));
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    return ended.out.substr(0, ended.out.find('\n'));
-  };
-  const std::string on_cpu = detached("cpu");
-  const std::string on_opencl = detached("opencl0");
-  EXPECT_TRUE(Eventually([&] {
-    return Job(on_cpu)["state"] == "TUNING_JOB_STATE_RUNNING" &&
-           Job(on_opencl)["state"] == "TUNING_JOB_STATE_RUNNING";
-  }));
-  ExpectSucceeds(on_cpu);
-  ExpectSucceeds(on_opencl);
+  // A search on the CPU that has begun, and goes on when one on OpenCL has ended.
+  const std::string on_cpu = Detached(64, "600s");
+  WaitForFirstResult(on_cpu);
+  EXPECT_EQ(Mdh(OnMatMul("tune", 64, {"--trials", "2", "--device", "opencl0"})).code, 0);
+  EXPECT_EQ(Job(on_cpu)["state"], "TUNING_JOB_STATE_RUNNING");
+  EXPECT_EQ(Mdh({"cancel", on_cpu}).code, 0);
+  EXPECT_EQ(Mdh({"watch", on_cpu}).code, 6);
   const std::string folder = directory_.File("k");
   EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--device", "opencl0", "--output", folder})).code, 0);
   EXPECT_THAT(ReadFile(folder + "/matmul.cl"), HasSubstr("__kernel"));
@@ -164,10 +182,9 @@ TEST_F(DevicesTest, TheCpuAndOpenClTuneAtTheSameTime) {
 }
 
 TEST_F(DevicesTest, CudaTunesWhereItIsThere) {
-  StartDaemon();
-  const nlohmann::json cuda = Device("devices/cuda0");
-  if (cuda.is_null()) GTEST_SKIP() << "no CUDA device";
-  EXPECT_EQ(Mdh(OnMatMul("tune", 64, {"--budget", "8s", "--device", "cuda0"})).code, 0);
+  StartDaemonWith("cpu,cuda:0", "cuda");
+  if (IsSkipped()) return;
+  EXPECT_EQ(Mdh(OnMatMul("tune", 64, {"--trials", "4", "--device", "cuda0"})).code, 0);
   const std::string folder = directory_.File("k");
   EXPECT_EQ(Mdh(OnMatMul("kernel", 64, {"--device", "cuda0", "--output", folder})).code, 0);
   EXPECT_THAT(ReadFile(folder + "/matmul.cu"), HasSubstr("__global__"));
@@ -175,21 +192,14 @@ TEST_F(DevicesTest, CudaTunesWhereItIsThere) {
 
 TEST_F(DevicesTest, OneOpenClDeviceTwiceSharesAJob) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "a single core";
-  // Opening OpenCL takes seconds: this is the only daemon that does it here.
-  daemon_ = std::make_unique<Program>(DaemonWords({"--devices", "opencl:0@0,opencl:0@1"}));
-  ASSERT_TRUE(Eventually([&] {
-    return daemon_->HasEnded() || daemon_->err().find("devices are open") != std::string::npos;
-  }));
-  if (daemon_->HasEnded()) {
-    EXPECT_THAT(daemon_->err(), HasSubstr("there is no opencl:0"));
-    GTEST_SKIP() << "no OpenCL device";
-  }
+  StartDaemonWith("opencl:0@0,opencl:0@1", "opencl");
+  if (IsSkipped()) return;
   const nlohmann::json first = Device("devices/opencl0@0");
   ASSERT_FALSE(first.is_null());
   ASSERT_EQ(first["fingerprint"], Device("devices/opencl0@1")["fingerprint"]);
   EXPECT_EQ(first["description"]["blocks"]["multiprocessors"], 1);
   const nlohmann::json tuned =
-      MdhJson(OnMatMul("tune", 64, {"--budget", "8s", "--device", "opencl"}));
+      MdhJson(OnMatMul("tune", 64, {"--trials", "2", "--budget", "300s", "--device", "opencl"}));
   EXPECT_THAT(tuned["record"]["device_names"],
               UnorderedElementsAre("devices/opencl0@0", "devices/opencl0@1"));
   EXPECT_GE(std::stoi(std::string(tuned["record"]["trials"])), 2);

@@ -84,7 +84,7 @@ TEST_F(TuneTest, WaitsForADaemonThatIsRestarted) {
 }
 
 TEST_F(TuneTest, TunesAndShowsWhatItFound) {
-  const Ended tuned = Mdh(OnMatMul("tune", 48, {"--budget", "1s"}));
+  const Ended tuned = Mdh(OnMatMul("tune", 48, kFewTrials));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_THAT(tuned.out, StartsWith("matmul on "));
   EXPECT_THAT(tuned.out, HasSubstr("of the measured peak of"));
@@ -139,9 +139,10 @@ TEST_F(TuneTest, EverythingIsFoundAfterARestart) {
 }
 
 TEST_F(TuneTest, ForceNeverStoresAWorseResult) {
-  const nlohmann::json first = MdhJson(OnMatMul("tune", 48, {"--budget", "1s"}));
-  const nlohmann::json second =
-      MdhJson(OnMatMul("tune", 48, {"--budget", "1s", "--seed", "7", "--force"}));
+  std::vector<std::string> more = {"--budget", "30s", "--trials", "8"};
+  const nlohmann::json first = MdhJson(OnMatMul("tune", 48, more));
+  more.insert(more.end(), {"--seed", "7", "--force"});
+  const nlohmann::json second = MdhJson(OnMatMul("tune", 48, more));
   EXPECT_EQ(second["job"]["options"]["seed"], "7");
   EXPECT_LE(std::stoll(std::string(second["record"]["time_ns"])),
             std::stoll(std::string(first["record"]["time_ns"])));
@@ -193,7 +194,7 @@ TEST_F(TuneTest, WatchingGivesNumberedStepsUpToTheEnd) {
   const Expression matmul = *ParseExpression(ReadFile(ExpressionPath("matmul.mdh")),
                                              {{"I", "48"}, {"J", "48"}, {"K", "48"}});
   const Result<v1::CreateTuningJobResponse> created =
-      client->CreateJob(matmul, {.budget_ns = 1'000'000'000});
+      client->CreateJob(matmul, {.budget_ns = 30'000'000'000, .max_trials = 4});
   ASSERT_TRUE(created.ok()) << created.status();
   std::vector<v1::TuningProgress> steps;
   const auto keep = [&](const v1::TuningProgress& step) { steps.push_back(step); };
@@ -218,8 +219,9 @@ TEST_F(TuneTest, TheLibraryTunesLooksUpAndFetches) {
                                              {{"I", "40"}, {"J", "40"}, {"K", "40"}});
   EXPECT_EQ(client->Lookup(matmul).status().code(), absl::StatusCode::kNotFound);
   int steps = 0;
-  const Result<v1::TuningRecord> record = client->Tune(matmul, {.budget_ns = 1'000'000'000},
-                                                       [&](const v1::TuningProgress&) { ++steps; });
+  const Result<v1::TuningRecord> record =
+      client->Tune(matmul, {.budget_ns = 30'000'000'000, .max_trials = 4},
+                   [&](const v1::TuningProgress&) { ++steps; });
   ASSERT_TRUE(record.ok()) << record.status();
   EXPECT_GT(steps, 2);
   const Result<v1::LookupKernelResponse> found = client->Lookup(matmul);

@@ -53,10 +53,10 @@ void JudgeOn(Backend backend, int count, Judged judged = Judged::kExpressions) {
   std::printf("%s", Summary(report, *name).c_str());
 }
 
-TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 40); }
-TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 25); }
+TEST(BlockPairsTest, OpenMpComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenMp, 24); }
+TEST(BlockPairsTest, OpenClComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kOpenCl, 15); }
 TEST(BlockPairsTest, CudaComputesWhatTheInterpreterComputes) { JudgeOn(Backend::kCuda, 300); }
-TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 40); }
+TEST(BlockPairsTest, CudaCompilesForTwoArchitectures) { JudgeOn(Backend::kNvrtc, 24); }
 
 // Contractions on matrix units, where the device has such.
 TEST(UnitPairsTest, CudaComputesWhatTheInterpreterComputes) {
@@ -64,14 +64,14 @@ TEST(UnitPairsTest, CudaComputesWhatTheInterpreterComputes) {
 }
 TEST(UnitPairsTest, CudaCompiles) { JudgeOn(Backend::kNvrtc, 10, Judged::kUnits); }
 
-TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 20); }
+TEST(BlockPairsTest, OpenClWithPtxCompiles) { JudgeOn(Backend::kPtx, 12); }
 
 // One kernel for all steps.
 TEST(PipelinePairsTest, OpenMpComputesWhatTheInterpreterComputes) {
-  JudgeOn(Backend::kOpenMp, 25, Judged::kPipelines);
+  JudgeOn(Backend::kOpenMp, 15, Judged::kPipelines);
 }
 TEST(PipelinePairsTest, OpenClComputesWhatTheInterpreterComputes) {
-  JudgeOn(Backend::kOpenCl, 12, Judged::kPipelines);
+  JudgeOn(Backend::kOpenCl, 7, Judged::kPipelines);
 }
 TEST(PipelinePairsTest, CudaComputesWhatTheInterpreterComputes) {
   JudgeOn(Backend::kCuda, 100, Judged::kPipelines);

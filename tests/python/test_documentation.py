@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from conftest import SOURCE
-from documentation import Block, console_parts, fits, read_blocks, run_document, Shell
+from documentation import Block, console_parts, fits, read_blocks, run_document, shortened, Shell
 
 DOCUMENTS = SOURCE / "deploy" / "docs"
 UPDATE = "MDH_UPDATE_DOCUMENTATION" in os.environ
@@ -61,6 +61,11 @@ def test_dots_stand_for_any_lines():
     assert fits(["..."], [])
     assert not fits(["a", "...", "c"], ["a", "b"])
     assert not fits(["a"], ["a", "b"])
+
+
+def test_searches_have_one_trial():
+    assert shortened("mdh tune a \\\n  --budget 20s\nmdh tune b --trials 7 --budget 1h\nmdh tune --trials 9") == (
+        "mdh tune a \\\n  --budget 60s --trials 1\nmdh tune b --trials 1 --budget 60s\nmdh tune --trials 1")
 
 
 def test_every_document_is_looked_at():

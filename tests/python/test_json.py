@@ -29,7 +29,7 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
         seen.add(" ".join(words[:2]) if words[0] in ("admin", "schedule", "study") else words[0])
         return json.loads(ended.stdout)
 
-    job = run(["tune", *MATVEC, "--budget", "1s"])["job"]["name"]
+    job = run(["tune", *MATVEC, "--budget", "60s", "--trials", "3"])["job"]["name"]
     run(["watch", job])
     assert run(["jobs"])["jobs"]
     assert run(["trials", job])["trials"]

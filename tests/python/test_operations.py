@@ -107,7 +107,7 @@ def test_logs_in_json_have_ids(start, daemon_program, short_folder):
     daemon = start(options=["--log-format", "json", "--backup-directory", short_folder / "backups"])
     mdh(daemon_program, daemon, "admin", "backup")
     mdh(daemon_program, daemon, "tune", EXPRESSIONS / "matvec.mdh", "--set", "I=64", "--set", "K=64",
-        "--budget", "1s")
+        "--budget", "60s", "--trials", "3")
     lines = [json.loads(line) for line in daemon.log().splitlines()]
     assert all({"time", "level", "message"} <= line.keys() for line in lines)
     backup = next(line for line in lines if line["message"].startswith("backup="))
@@ -128,7 +128,7 @@ def test_metrics_can_be_scraped(start, daemon_program):
     parser = pytest.importorskip("prometheus_client.parser")
     daemon = start(options=["--metrics-listen", "127.0.0.1:0"])
     mdh(daemon_program, daemon, "tune", EXPRESSIONS / "matvec.mdh", "--set", "I=64", "--set", "K=64",
-        "--budget", "1s")
+        "--budget", "60s", "--trials", "3")
     mdh(daemon_program, daemon, "lookup", EXPRESSIONS / "matvec.mdh", "--set", "I=64", "--set", "K=64")
     url, text = scrape(daemon)
     families = {family.name: family for family in parser.text_string_to_metric_families(text)}

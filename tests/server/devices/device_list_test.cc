@@ -58,6 +58,7 @@ class MakeDevicesTest : public ::testing::Test {
     return [this](const RunnerOptions& options) -> Result<std::unique_ptr<Runner>> {
       started_.push_back(options.device);
       cores_.push_back(options.cores);
+      peaks_.push_back(options.peaks.value_or(MachinePeaks()).fp32_flops_per_s);
       folders_.push_back(options.work_directory);
       return std::make_unique<FakeRunner>(options.device == "cpu" ? cpu_ : gpu_);
     };
@@ -70,8 +71,16 @@ class MakeDevicesTest : public ::testing::Test {
       {"no OpenCL device: libOpenCL.so.1 is not there"}};
   std::vector<std::string> started_;
   std::vector<std::vector<int>> cores_;
+  std::vector<double> peaks_;  // in single precision; 0: not known
   std::vector<std::string> folders_;
 };
+
+TEST_F(MakeDevicesTest, RunnersAreToldWhatIsKnownOfTheirPeaks) {
+  std::vector<WantedDevice> wanted = *ParseDeviceList("cpu,cpu@0");
+  wanted[0].peaks = MachinePeaks{.fp32_flops_per_s = 3e11};
+  ASSERT_TRUE(MakeDevices(wanted, found_, {}, Starter()).ok());
+  EXPECT_THAT(peaks_, ElementsAre(3e11, 0));
+}
 
 TEST_F(MakeDevicesTest, EverythingThatIsAttached) {
   const auto devices = MakeDevices(AllDevices(found_), found_, {}, Starter());

@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
 
 #include "tests/tuner/device_runner_fixture.h"
+#include "tuner/process/clock.h"
 
 namespace mdh::runner_deaths_test {
 namespace {
@@ -17,7 +19,7 @@ using ::testing::HasSubstr;
 // Kills processes of a name now and then until it is told to stop.
 class Killer {
  public:
-  Killer(std::string name, int least_pause_us, int most_pause_us)
+  Killer(std::string name, int64_t least_pause_us, int64_t most_pause_us)
       : name_(std::move(name)),
         pause_us_(least_pause_us, most_pause_us),
         thread_([this] { Run(); }) {}
@@ -44,7 +46,7 @@ class Killer {
   }
 
   const std::string name_;
-  std::uniform_int_distribution<int> pause_us_;
+  std::uniform_int_distribution<int64_t> pause_us_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> killed_ = 0;
   std::thread thread_;
@@ -59,6 +61,12 @@ class DeathsTest : public DeviceRunner {
       kernels.push_back(Make(absl::StrCat(kRightDeviceAdd, "  // ", k, "\n")));
     }
     return kernels;
+  }
+  // How long one kernel takes here, where others may be busy.
+  int64_t TimeOfOneUs() {
+    const int64_t begin_ns = NowNs();
+    EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
+    return (NowNs() - begin_ns) / 1000;
   }
   // All trials are valid but those that died with something that was killed.
   static void ExpectValid(const std::vector<Measurement>& measured, const std::string& death,
@@ -92,8 +100,10 @@ TEST_P(DeathsTest, CompileWorkersThatAreKilledLoseTheirKernelOnly) {
   EXPECT_EQ(MeasureOne(Right()).outcome, TrialOutcome::kOk);
 }
 
+// A runner that dies three times without having measured anything is given up.
 TEST_P(DeathsTest, RunnersThatAreKilledLoseNothing) {
-  Killer killer("mdh-runner", 7'000'000, 9'000'000);
+  const int64_t pause_us = std::max<int64_t>(7'000'000, 6 * TimeOfOneUs());
+  Killer killer("mdh-runner", pause_us, pause_us * 9 / 7);
   const Result<std::vector<Measurement>> measured =
       runner_->Measure(RightKernels(12), {.target_time_ns = 100'000'000});
   killer.Stop();
@@ -120,12 +130,16 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeathsTest, ::testing::Values("opencl", "cuda"
                          [](const auto& info) { return info.param; });
 
 TEST_F(RunnerTest, KilledRunnersOfTheCpuLoseNothing) {
-  StartRunner();
   std::vector<Kernel> kernels;
   for (int k = 0; k < 12; ++k) {
     kernels.push_back(AddKernel(kSize, absl::StrCat(kRightAdd, "  // ", k, "\n")));
   }
-  Killer killer("mdh-runner", 1'000'000, 2'000'000);
+  // With the time that a new one needs before it measures.
+  const int64_t begin_ns = NowNs();
+  StartRunner();
+  EXPECT_EQ(MeasureOne(kernels[0]).outcome, TrialOutcome::kOk);
+  const int64_t pause_us = std::max<int64_t>(1'000'000, 2 * (NowNs() - begin_ns) / 1000);
+  Killer killer("mdh-runner", pause_us, 2 * pause_us);
   const Result<std::vector<Measurement>> measured =
       runner_->Measure(kernels, {.min_repeats = 1000, .max_repeats = 100'000});
   killer.Stop();

@@ -131,9 +131,8 @@ TEST(DesignBound, VectorsOfHostsHaveLanes) {
 // However rows are divided, some core has an eighth of the products.
 TEST(DesignBound, VectorsDoNotAskHowOtherDimensionsAreCut) {
   const DesignBound bound = OnHost(Product("64", "100", "1024"));
-  DesignRanges ranges = {.part = {{1, 64}, {100, 100}, {1024, 1024}},
-                         .vectors_along = 0b10,
-                         .most_lanes = 4};
+  DesignRanges ranges = {
+      .part = {{1, 64}, {100, 100}, {1024, 1024}}, .vectors_along = 0b10, .most_lanes = 4};
   const auto cycles = [&] { return 2 * TimeOf(bound.Floors(ranges), "vectors of a core"); };
   EXPECT_NEAR(cycles(), 64 * 100.0 * 1024 / 8 / (2 * 4), 1e-3);
   ranges.most_threads = 2;

@@ -18,6 +18,9 @@ struct KernelUnit {
   EarlyLaunches early_launches = EarlyLaunches::kStages;
   int threads = TuningParameters::kAllThreads;  // of C: of a call at most
   Compiler compiler = Compiler::kGcc;           // of C
+  // Of C: tiles have no lanes, and compilers make no vectors of them either
+  // (codegen/program/lane_decision.h).
+  bool has_scalar_tiles = false;
 };
 // Of a kernel that computes this alone.
 KernelUnit UnitOf(const LowLevelExpression& low_level, const KernelProgram& built);

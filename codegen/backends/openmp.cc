@@ -1,6 +1,7 @@
 // The OpenMP backend: low-level expression -> loop program -> C.
 #include "codegen/backends/backends.h"
 #include "codegen/print/c_unit.h"
+#include "codegen/program/lane_decision.h"
 
 namespace mdh {
 namespace {
@@ -24,6 +25,7 @@ std::vector<std::string> CompileOptions(const KernelUnit& unit) {
   if (unit.compiler == Compiler::kGcc) {
     options.insert(options.end() - 1, "-fno-predictive-commoning");
   }
+  if (unit.has_scalar_tiles) options.insert(options.end() - 1, "-fno-tree-vectorize");
   if (unit.threads != 1) options.insert(options.begin() + 3, "-fopenmp");
   return options;
 }
@@ -32,12 +34,14 @@ std::vector<std::string> CompileOptions(const KernelUnit& unit) {
 
 KernelUnit UnitOf(const LowLevelExpression& low_level, const KernelProgram& built) {
   const TuningParameters& parameters = low_level.parameters();
-  return {.entry = EntryName(low_level.expression().name()),
-          .description = DescribeKernel(low_level, built.arguments),
-          .numerics = parameters.numerics,
-          .early_launches = parameters.early_launches,
-          .threads = parameters.threads,
-          .compiler = parameters.compiler};
+  return {
+      .entry = EntryName(low_level.expression().name()),
+      .description = DescribeKernel(low_level, built.arguments),
+      .numerics = parameters.numerics,
+      .early_launches = parameters.early_launches,
+      .threads = parameters.threads,
+      .compiler = parameters.compiler,
+      .has_scalar_tiles = HasScalarTiles(low_level.expression(), low_level.model(), parameters)};
 }
 
 Kernel PrintOpenMp(const KernelProgram& built, const KernelUnit& unit) {

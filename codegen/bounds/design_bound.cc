@@ -54,16 +54,17 @@ double WholeParts(const ExtentRanges& outer, const ExtentRanges& inner) {
   return parts;
 }
 
-// Points of all whole parts: a part is left out at most, which has less than half of all points.
+// Of so many points along a dimension those of whole parts: a part is left out at most, which has
+// less than half of all points.
+double PointsOfWholeParts(int64_t size, const ExtentRange& part) {
+  const auto [low, high] = part;
+  return static_cast<double>(low == high ? Whole(size, low) * low
+                                         : std::max({low, size - high + 1, size / 2 + size % 2}));
+}
+
 double PointsOfWholeParts(const ExtentRanges& sizes, const ExtentRanges& part) {
   double points = 1;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    const int64_t size = sizes[d].low;
-    const auto [low, high] = part[d];
-    const int64_t one = low == high ? Whole(size, low) * low
-                                    : std::max({low, size - high + 1, size / 2 + size % 2});
-    points *= static_cast<double>(one);
-  }
+  for (size_t d = 0; d < sizes.size(); ++d) points *= PointsOfWholeParts(sizes[d].low, part[d]);
   return points;
 }
 
@@ -81,6 +82,12 @@ double Workers(const Facts& facts, const DesignRanges& ranges) {
 // Whole parts that some core has.
 double PartsOfOne(const Facts& facts, const DesignRanges& ranges) {
   return std::max(1.0, Ceil(WholeParts(facts.sizes, ranges.part), Workers(facts, ranges)));
+}
+
+// Points that some core computes.
+double PointsOfOne(const Facts& facts, const DesignRanges& ranges) {
+  return std::max(PartsOfOne(facts, ranges) * Points(ranges.part),
+                  PointsOfWholeParts(facts.sizes, ranges.part) / Workers(facts, ranges));
 }
 
 // What a thread computes along each dimension in a whole block, if its share is whole.
@@ -103,11 +110,14 @@ bool HasWarps(const Facts& facts, const DesignRanges& ranges) {
 
 // ---- Floors, in cycles of a core ----
 
+// What f takes at all points, one of the cores has its share of, however they are cut.
+double CyclesOfOne(const Facts& facts, const DesignRanges& ranges, const Facts::Cycles& cycles) {
+  return std::max(PointsOfOne(facts, ranges) * CyclesOfPoint(cycles, ranges.part, facts.reduced),
+                  Points(facts.sizes) / Workers(facts, ranges) * cycles.least);
+}
+
 double CoresCycles(const Facts& facts, const DesignRanges& ranges) {
-  const double points =
-      std::max(PartsOfOne(facts, ranges) * Points(ranges.part),
-               PointsOfWholeParts(facts.sizes, ranges.part) / Workers(facts, ranges));
-  return points * CyclesOfPoint(facts.of_core, ranges.part, facts.reduced);
+  return CyclesOfOne(facts, ranges, facts.of_core);
 }
 
 double SchedulerCycles(const Facts& facts, const DesignRanges& ranges) {
@@ -142,19 +152,24 @@ double ShareInVectors(const ExtentRange& extent, int64_t most_lanes) {
 }
 
 double VectorCycles(const Facts& facts, const DesignRanges& ranges) {
-  if (!facts.is_host || ranges.vectors_along == 0) return 0;
+  if (!facts.is_host || (ranges.vectors_along == 0 && !ranges.may_be_scalar)) return 0;
   const size_t n = std::bit_width(static_cast<uint64_t>(ranges.most_lanes) - 1);
   if (n >= facts.of_lanes.size()) return 0;
   const Facts::Cycles& cycles = facts.of_lanes[n];
+  const double all = PointsOfOne(facts, ranges);
   double least = INFINITY;
+  if (ranges.may_be_scalar) least = CyclesOfOne(facts, ranges, facts.of_lanes[0]);
   for (const int d : Members(ranges.vectors_along)) {
-    const double points =
-        std::max(PartsOfOne(facts, ranges) * Points(ranges.part),
-                 PointsOfWholeParts(facts.sizes, ranges.part) / Workers(facts, ranges)) *
-        ShareInVectors(ranges.part[d], ranges.most_lanes);
+    const double share = ShareInVectors(ranges.part[d], ranges.most_lanes);
     ExtentRanges whole = ranges.part;
     whole[d].low = std::max({int64_t{1}, InVectors(whole[d], ranges.most_lanes), whole[d].low / 2});
-    least = std::min(least, points * CyclesOfPoint(cycles, whole, facts.reduced));
+    // What f takes where parts are whole along this dimension, however they are cut along others.
+    const int64_t size = facts.sizes[d].low;
+    const double along = Points(facts.sizes) / static_cast<double>(size) *
+                         PointsOfWholeParts(size, ranges.part[d]) / Workers(facts, ranges);
+    const double most =
+        std::max(all * CyclesOfPoint(cycles, whole, facts.reduced), along * cycles.least);
+    least = std::min(least, most * share);
   }
   return least;
 }
@@ -182,7 +197,7 @@ constexpr DesignFloor kFloors[] = {
     {"loads of threads", ProofClass::kCompiler, LoadCycles,
      "what every thread reads, an instruction of a warp in each cycle"},
     {"vectors of a core", ProofClass::kCompiler, VectorCycles,
-     "whole vectors that one of them has, of its lanes at most"},
+     "vectors and scalars that one of them computes"},
     {"loads of a core", ProofClass::kCompiler, CoreLoadCycles,
      "what the parts of one of them read, 128 bytes in each cycle"},
 };

@@ -30,8 +30,9 @@ struct DesignRanges {
   ExtentRanges around_threads = {}, thread = {};
   int64_t most_threads = 0;  // of a call, on the host's cores; 0: one on each
   // Cores of hosts compute in vectors along one of these dimensions, of so many lanes at most.
-  // None: there may be no vectors but what compilers make.
+  // None: there may be no vectors but what compilers make, unless there are none at all.
   DimensionSet vectors_along = 0;
+  bool may_be_scalar = false;  // or there are no vectors, nor do compilers make any
   int64_t most_lanes = 1;
 
   friend bool operator==(const DesignRanges&, const DesignRanges&) = default;

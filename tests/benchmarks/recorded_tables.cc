@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace mdh {
 namespace {
@@ -98,14 +99,20 @@ Result<RecordedCosts> WithPinned(const RecordedCosts& table,
 
 int RunOnTables(
     int argc, char** argv, const char* name,
-    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run) {
-  std::string folder, pattern = "*", file;
-  const std::map<std::string, std::string*> values = {
+    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run,
+    const std::vector<TableOption>& more) {
+  std::string folder, pattern = "*", file,
+                      usage = "--tables FOLDER [--json FILE] [--cases PATTERN]";
+  std::map<std::string, std::string*> values = {
       {"--tables", &folder}, {"--cases", &pattern}, {"--json", &file}};
+  for (const TableOption& option : more) {
+    values.emplace(option.name, option.value);
+    absl::StrAppend(&usage, " [", option.name, " ", option.form, "]");
+  }
   for (int i = 1; i < argc; i += 2) {
     const auto value = values.find(argv[i]);
     if (value == values.end() || i + 1 == argc) {
-      std::fprintf(stderr, "usage: %s --tables FOLDER [--json FILE] [--cases PATTERN]\n", name);
+      std::fprintf(stderr, "usage: %s %s\n", name, usage.c_str());
       return 2;
     }
     *value->second = argv[i + 1];

@@ -29,11 +29,18 @@ struct TableFigures {
   std::string json;  // the same for programs
 };
 
+// An option of one program more, "--bounds GHZ".
+struct TableOption {
+  std::string name, form;
+  std::string* value;
+};
+
 // The main function of a program "NAME --tables FOLDER [--json FILE] [--cases PATTERN]": calls
 // `run` with the tables, and writes its JSON. Exit status: 0, all is met; 1, it is not, or an
 // error; 2, wrong usage.
 int RunOnTables(
     int argc, char** argv, const char* name,
-    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run);
+    const std::function<Result<TableFigures>(const std::vector<RecordedCosts>& tables)>& run,
+    const std::vector<TableOption>& more = {});
 
 }  // namespace mdh

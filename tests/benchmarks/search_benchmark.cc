@@ -1,14 +1,18 @@
 // How many evaluations search techniques need on recorded costs of MDH cases:
-//   search_benchmark --tables FOLDER [--json FILE] [--cases PATTERN]
+//   search_benchmark --tables FOLDER [--json FILE] [--cases PATTERN] [--bounds GHZ]
 // Every search goes on until it has a cost within 5 % of the table's best; the default technique is
-// compared with random search, without replacement.
+// compared with random search, without replacement. With --bounds searches know what no kernel is
+// faster than on a processor of at most so many GHz.
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "tests/benchmarks/bounds/recorded_bounds.h"
 #include "tests/benchmarks/recorded_tables.h"
+#include "tests/source_path.h"
 #include "tuner/search/recorded_costs.h"
 #include "tuner/search/technique_comparison.h"
 #include "tuner/search/techniques/search_technique.h"
@@ -61,8 +65,17 @@ bool Print(const std::vector<RecordedCosts>& tables, const std::vector<Technique
   return is_met;
 }
 
-Result<TableFigures> Run(const std::vector<RecordedCosts>& tables) {
+Result<TableFigures> Run(const std::vector<RecordedCosts>& tables, const std::string& ghz) {
   ComparisonOptions comparison;
+  double clock_ghz = 0;
+  if (!ghz.empty() && (!absl::SimpleAtod(ghz, &clock_ghz) || !(clock_ghz > 0))) {
+    return InvalidArgument("--bounds is '", ghz, "', expected a positive number of GHz");
+  }
+  for (const RecordedCosts& table : tables) {
+    if (ghz.empty()) break;
+    MDH_ASSIGN_OR_RETURN(comparison.bounds.emplace_back(),
+                         BoundOfTable(SourcePath(), table, clock_ghz * 1e9));
+  }
   comparison.techniques = SearchTechniqueNames();
   comparison.only_to_target = true;
   comparison.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -80,5 +93,9 @@ Result<TableFigures> Run(const std::vector<RecordedCosts>& tables) {
 }  // namespace mdh
 
 int main(int argc, char** argv) {
-  return mdh::RunOnTables(argc, argv, "search_benchmark", mdh::Run);
+  std::string ghz;
+  return mdh::RunOnTables(
+      argc, argv, "search_benchmark",
+      [&](const std::vector<mdh::RecordedCosts>& tables) { return mdh::Run(tables, ghz); },
+      {{"--bounds", "GHZ", &ghz}});
 }

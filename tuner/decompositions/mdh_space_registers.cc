@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
+#include "codegen/program/lane_decision.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -17,6 +18,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
       innermost_(InnermostMemoryLayer(problem_.model)),
       lanes_layer_(problem_.model.LayerWith(LayerRole::kLanes) - 1),
       has_registers_(problem_.model.LayerWith(LayerRole::kRegisters) >= 0),
+      decides_lanes_(DecidesLanes(e_, problem_.model, problem_.numerics)),
       turn_(problem_.DimensionsInTurn()),
       orders_(innermost_ + 1) {
   if (lanes_layer_ < 0) lanes_layer_ = -1;

@@ -82,6 +82,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   const int innermost_;  // layer of the register tiles
   int lanes_layer_;      // layer whose tiles are the lanes, or -1
   const bool has_registers_;
+  const bool decides_lanes_;
   const std::vector<int> turn_;
 
   int vector_dimension_, lanes_;

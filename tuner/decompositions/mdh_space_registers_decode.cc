@@ -43,17 +43,20 @@ ExtentRange RegisterDecompositions::TileRange(int layer, int d, OpenCodes open) 
   return dimensions_.at(d).OuterRange(open, lanes, LevelOf(layer) - 1);
 }
 
-// Where all that are open have vectors, none of which dot instructions may multiply.
+// Where all that are open decide about vectors, none of which dot instructions may multiply.
 void RegisterDecompositions::SetVectors(OpenCodes open, DesignRanges& ranges) const {
   if (has_choice("dot") && std::ranges::any_of(open[choice("dot")], [](int64_t d) { return d; })) {
     return;
   }
   DimensionSet along = 0;
+  bool may_be_scalar = false;
   for (const int64_t d : open[vector_dimension_]) {
-    if (d < 0) return;
-    along |= DimensionSet{1} << d;
+    if (d < 0 && !decides_lanes_) return;
+    may_be_scalar = may_be_scalar || d < 0;
+    if (d >= 0) along |= DimensionSet{1} << d;
   }
   ranges.vectors_along = along;
+  ranges.may_be_scalar = may_be_scalar;
   ranges.most_lanes = *std::ranges::max_element(open[lanes_]);
 }
 

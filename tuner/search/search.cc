@@ -223,7 +223,7 @@ void Search::State::AnswerCalls() {
     const Call call = std::move(calls.front());
     calls.pop_front();
     if (call.number == 0) {
-      technique->Report(call.rejected, call.cost);
+      technique->Skip(call.rejected, call.cost);
       continue;
     }
     const Trial& trial = trials[static_cast<size_t>(call.number - 1)];

@@ -26,6 +26,9 @@ Status CheckOptions(const std::vector<RecordedCosts>& tables, const ComparisonOp
     if (value >= 1) continue;
     return InvalidArgument(name, " must be at least 1, not ", value);
   }
+  if (!options.bounds.empty() && options.bounds.size() != tables.size()) {
+    return InvalidArgument(options.bounds.size(), " bounds of ", tables.size(), " tables");
+  }
   for (const std::string& technique : options.techniques) {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(technique).status());
   }
@@ -96,7 +99,9 @@ Result<std::vector<TechniqueResult>> CompareTechniques(const std::vector<Recorde
       const SearchOptions search = {
           .technique = options.techniques[pair % options.techniques.size()],
           .seed = job % seeds + 1,
-          .lookahead = options.lookahead};
+          .lookahead = options.lookahead,
+          .bound =
+              options.bounds.empty() ? nullptr : options.bounds[pair / options.techniques.size()]};
       traces[pair][job % seeds] =
           *Replay(table, search, options.evaluations,
                   options.only_to_target ? TargetCost(table) : *table.best());

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
 #include "tuner/search/recorded_costs.h"
+#include "tuner/space/cost_bound.h"
 
 namespace mdh {
 
@@ -19,6 +21,8 @@ struct ComparisonOptions {
   // Whether searches end at the target, so that only ToTarget means something, or go on to the best
   // cost of the table.
   bool only_to_target = false;
+  // By table, what its configurations cannot cost less than; none: searches know no bounds.
+  std::vector<std::shared_ptr<const CostBound>> bounds = {};
   int threads = 1;  // the result does not depend on it
 };
 
@@ -59,7 +63,8 @@ class TechniqueResult {
 };
 
 // Tables in the order given, for each all techniques. Errors: NotFound for an unknown technique;
-// InvalidArgument for options that are not positive or a table without any cost.
+// InvalidArgument for options that are not positive, a table without any cost, or other tables than
+// bounds.
 Result<std::vector<TechniqueResult>> CompareTechniques(const std::vector<RecordedCosts>& tables,
                                                        const ComparisonOptions& options);
 

@@ -27,43 +27,72 @@ DeviceDescription RecordedProcessor(double clock_hz) {
   return device;
 }
 
+// The expression of the case of a table.
+Result<Expression> ExpressionOf(const std::string& source_path, const std::string& name) {
+  MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
+                       LoadCases(source_path + "/tests/benchmarks/cases.json", name));
+  const BenchmarkCase& one = cases.front();
+  MDH_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
+  return ParseExpression(text, one.bindings);
+}
+
 // Bounds of a table's rows, as configurations of the space of its case.
-class RowBounds {
+class RowBounds : public CostBound {
  public:
-  static Result<RowBounds> Of(const Expression& expression, const DeviceDescription& device) {
+  static Result<RowBounds> Of(const std::string& source_path, const RecordedCosts& table,
+                              double clock_hz) {
+    MDH_ASSIGN_OR_RETURN(const Expression expression, ExpressionOf(source_path, table.name()));
+    const DeviceDescription device = RecordedProcessor(clock_hz);
     const SystemModel model = OpenMpSimdRegistersModel();
     MDH_ASSIGN_OR_RETURN(MdhSpace space, MdhSpace::Create(expression, model, device));
     Configuration usual = space.EncodeNearest(DefaultParameters(expression, model, device));
     MdhBound bound(space, expression, {device, RatesOf(device, {}), {.calls = 1}});
-    return RowBounds(std::move(space), std::move(bound), std::move(usual));
+    std::vector<size_t> numbers;
+    const std::vector<TuningParameter>& all = space.space().parameters();
+    for (const TuningParameter& of_table : table.space().parameters()) {
+      const auto same = std::ranges::find(all, of_table.name, &TuningParameter::name);
+      numbers.push_back(static_cast<size_t>(same - all.begin()));
+    }
+    return RowBounds(std::move(space), std::move(bound), std::move(usual), std::move(numbers));
+  }
+
+  // What the table does not say may be anything.
+  double Of(OpenCodes open) const override {
+    std::vector<absl::Span<const int64_t>> whole = SpansOf(all_);
+    for (size_t p = 0; p < open.size(); ++p) {
+      if (numbers_[p] < whole.size()) whole[numbers_[p]] = open[p];
+    }
+    return bound_.Of(whole);
   }
 
   struct Row {
     double bound_ns;
     bool is_pinned;
   };
-  Row Bound(const SearchSpace& table, const Configuration& row) const {
-    const std::vector<TuningParameter>& all = space_.space().parameters();
+  Row OfRow(const Configuration& row) const {
     Configuration whole = usual_;
-    std::vector<std::vector<int64_t>> open = AllCodes(space_.space());
     for (size_t p = 0; p < row.size(); ++p) {
-      for (size_t n = 0; n < all.size(); ++n) {
-        if (all[n].name != table.parameters()[p].name) continue;
-        whole[n] = row[p];
-        open[n] = {row[p]};
-      }
+      if (numbers_[p] < whole.size()) whole[numbers_[p]] = row[p];
     }
     if (space_.space().Contains(whole)) return {bound_.OfOne(whole), true};
-    return {bound_.Of(SpansOf(open)), false};
+    return {OfOne(row), false};
   }
 
  private:
-  RowBounds(MdhSpace space, MdhBound bound, Configuration usual)
-      : space_(std::move(space)), bound_(std::move(bound)), usual_(std::move(usual)) {}
+  RowBounds(MdhSpace space, MdhBound bound, Configuration usual, std::vector<size_t> numbers)
+      : space_(std::move(space)),
+        bound_(std::move(bound)),
+        usual_(std::move(usual)),
+        numbers_(std::move(numbers)),
+        all_(AllCodes(space_.space())) {}
 
   MdhSpace space_;
   MdhBound bound_;
   Configuration usual_;
+  std::vector<size_t> numbers_;  // of the table's parameters; beyond all others: the space has none
+  std::vector<std::vector<int64_t>> all_;
 };
 
 RecordedBounds Judge(const RecordedCosts& table, const RowBounds& bounds) {
@@ -72,7 +101,7 @@ RecordedBounds Judge(const RecordedCosts& table, const RowBounds& bounds) {
   table.space().Enumerate([&](const Configuration& row) {
     const Cost cost = table.CostOf(row);
     if (!cost.has_value()) return true;
-    const RowBounds::Row bound = bounds.Bound(table.space(), row);
+    const RowBounds::Row bound = bounds.OfRow(row);
     judged.pinned += bound.is_pinned ? 1 : 0;
     judged.violations += bound.bound_ns > *cost ? 1 : 0;
     judged.left += bound.bound_ns < *table.best() ? 1 : 0;
@@ -99,18 +128,16 @@ Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source
                        ReadTables(source_path + "/tests/benchmarks/recorded", "*"));
   std::vector<RecordedBounds> judged;
   for (const RecordedCosts& table : tables) {
-    MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
-                         LoadCases(source_path + "/tests/benchmarks/cases.json", table.name()));
-    const BenchmarkCase& one = cases.front();
-    MDH_ASSIGN_OR_RETURN(
-        const std::string text,
-        ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
-    MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(text, one.bindings));
-    MDH_ASSIGN_OR_RETURN(const RowBounds bounds,
-                         RowBounds::Of(expression, RecordedProcessor(clock_hz)));
+    MDH_ASSIGN_OR_RETURN(const RowBounds bounds, RowBounds::Of(source_path, table, clock_hz));
     judged.push_back(Judge(table, bounds));
   }
   return judged;
+}
+
+Result<std::shared_ptr<const CostBound>> BoundOfTable(const std::string& source_path,
+                                                      const RecordedCosts& table, double clock_hz) {
+  MDH_ASSIGN_OR_RETURN(RowBounds bounds, RowBounds::Of(source_path, table, clock_hz));
+  return std::make_shared<const RowBounds>(std::move(bounds));
 }
 
 std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables) {

@@ -1,10 +1,13 @@
 // What bounds leave of recorded tables of costs (tests/benchmarks/recorded).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "tuner/search/recorded_costs.h"
+#include "tuner/space/cost_bound.h"
 
 namespace mdh {
 
@@ -26,6 +29,11 @@ struct RecordedBounds {
 // ReadTables; NotFound for a table without a case.
 Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
                                                        double clock_hz);
+
+// What rows of such a table cannot be faster than, for searches that are played on it: parameters
+// that it has not may be anything. Errors: as above.
+Result<std::shared_ptr<const CostBound>> BoundOfTable(const std::string& source_path,
+                                                      const RecordedCosts& table, double clock_hz);
 
 // A table in Markdown, with the geometric mean of the shares that are left.
 std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables);

@@ -23,9 +23,10 @@ TEST(RecordedBounds, NothingThatWasRecordedIsFasterThanItsBound) {
     EXPECT_GT(table.of_best, table.median) << table.name;
     EXPECT_THAT(page, HasSubstr("| " + table.name + " |"));
   }
-  // Vectors that are not full show what is slower than the best.
+  // Nothing without vectors can be the best, nor what has vectors that are not full.
+  for (const size_t n : {0, 1, 3}) EXPECT_LT((*tables)[n].share_left(), 0.75) << n;
   EXPECT_EQ((*tables)[2].name, "matmul_10_500_64");
-  EXPECT_LT((*tables)[2].share_left(), 0.95);
+  EXPECT_LT((*tables)[2].share_left(), 0.4);
 }
 
 TEST(RecordedBounds, ClocksThatNoProcessorHasAreContradicted) {

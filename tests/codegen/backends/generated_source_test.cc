@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/backends/backends.h"
 #include "codegen/backends/loop_nest.h"
 #include "codegen/choose/default_parameters.h"
@@ -315,6 +316,26 @@ TEST(GeneratedSourceTest, OneThreadNeedsNoRuntime) {
   EXPECT_THAT(kernel.compile_options, Not(::testing::Contains("-fopenmp")));
   EXPECT_THAT(kernel.header, HasSubstr("Computes on the calling thread."));
   EXPECT_THAT(GenerateLoopNest(expression).source, Not(HasSubstr("omp_")));
+}
+
+// Lanes are a decision: compilers do not make them where there are none.
+TEST(GeneratedSourceTest, TilesWithoutLanesAreComputedWithoutVectors) {
+  const auto options = [](const char* text, const std::string& parameters) {
+    const auto low = Lower(*ParseExpression(text), OpenMpSimdRegistersModel(), Avx2Device(),
+                           *ParseTuningParameters(parameters));
+    return GenerateOpenMp(*low, Avx2Device())->compile_options;
+  };
+  EXPECT_THAT(options(kSmallSum, kSmallSumParameters), ::testing::Contains("-fno-tree-vectorize"));
+  const std::string with_lanes =
+      absl::StrReplaceAll(kSmallSumParameters, {{"8|8|8|8|1|1", "8|8|8|8|8|1"}});
+  EXPECT_THAT(options(kSmallSum, with_lanes), Not(::testing::Contains("-fno-tree-vectorize")));
+  // Integers may be added up in any order, and no bound counts their operations.
+  const std::string integers = absl::StrReplaceAll(kSmallSum, {{"fp32", "int32"}});
+  EXPECT_THAT(options(integers.c_str(), kSmallSumParameters),
+              Not(::testing::Contains("-fno-tree-vectorize")));
+  // No lanes may change the order of what is added up.
+  const std::string exact = absl::StrCat(kSmallSumParameters, "; numerics=exact");
+  EXPECT_THAT(options(kSmallSum, exact), Not(::testing::Contains("-fno-tree-vectorize")));
 }
 
 TEST(GeneratedSourceTest, SomeThreadsAreAtMostThoseThatThereAre) {

@@ -4,14 +4,17 @@
 #include <optional>
 
 #include "codegen/bounds/design_bound.h"
+#include "codegen/program/lane_decision.h"
 
 namespace mdh {
 
 // Of one configuration; nullopt where floors know nothing of its kind: matrix units, prefix sums,
-// keys, phases of their own, levels that belong to other layers. `rank`: that of the expression
-// whose dimensions are fused.
+// keys, phases of their own, levels that belong to other layers. `expression`: whose dimensions are
+// fused.
 inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
-                                            const SystemModel& model, int rank) {
+                                            const SystemModel& model,
+                                            const Expression& expression) {
+  const int rank = expression.rank();
   const bool is_special =
       parameters.unit.rows > 0 || parameters.scan.threads > 0 || parameters.keyed.threads > 0;
   if (is_special || !HasFusedPhases(parameters) || model.layers.empty()) return std::nullopt;
@@ -36,6 +39,7 @@ inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
     ranges.around_threads = extents(threads - 1);
     ranges.thread = extents(threads);
   }
+  ranges.may_be_scalar = HasScalarTiles(expression, model, parameters);
   const int lanes = model.LayerWith(LayerRole::kLanes) - 1;
   if (lanes < 0 || parameters.lowering != Lowering::kTiles || parameters.dot != 0) return ranges;
   for (int d = 0; d < rank; ++d) {

@@ -120,6 +120,29 @@ TEST(DesignBound, VectorsOfHostsHaveLanes) {
   };
   EXPECT_EQ(2 * along(0b11), cycles(1, 8));
   EXPECT_EQ(along(0), 0);
+  // Without vectors two instructions a cycle; where some have them, theirs count.
+  DesignRanges scalar = {.part = Box({8, 100, 1024}), .may_be_scalar = true};
+  EXPECT_NEAR(2 * TimeOf(bound.Floors(scalar), "vectors of a core"), 8 * 100.0 * 1024 / 2, 1e-3);
+  scalar.vectors_along = 0b10;
+  scalar.most_lanes = 8;
+  EXPECT_EQ(2 * TimeOf(bound.Floors(scalar), "vectors of a core"), cycles(1, 8));
+}
+
+// However rows are divided, some core has an eighth of the products.
+TEST(DesignBound, VectorsDoNotAskHowOtherDimensionsAreCut) {
+  const DesignBound bound = OnHost(Product("64", "100", "1024"));
+  DesignRanges ranges = {
+      .part = {{1, 64}, {100, 100}, {1024, 1024}}, .vectors_along = 0b10, .most_lanes = 4};
+  const auto cycles = [&] { return 2 * TimeOf(bound.Floors(ranges), "vectors of a core"); };
+  EXPECT_NEAR(cycles(), 64 * 100.0 * 1024 / 8 / (2 * 4), 1e-3);
+  ranges.most_threads = 2;
+  EXPECT_NEAR(cycles(), 64 * 100.0 * 1024 / 2 / (2 * 4), 1e-3);
+  // Of the dimension with vectors half is certainly in whole parts, and half of these in vectors.
+  ranges.part[1] = {1, 100};
+  EXPECT_NEAR(cycles(), 64 * 25.0 * 1024 / 2 / (2 * 4), 1e-3);
+  ranges.vectors_along = 0;
+  ranges.may_be_scalar = true;
+  EXPECT_NEAR(cycles(), 64 * 100.0 * 1024 / 2 / 2, 1e-3);
 }
 
 TEST(DesignBound, ProcessorsWithoutWideVectorsHaveMoreUnits) {
@@ -169,34 +192,50 @@ TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {
 }
 
 TEST(DesignBound, KnowsNothingOfOtherPrograms) {
-  EXPECT_EQ(OnH100(Product("64", "64", "64")).TimeNs({}), 0);
+  const Expression cube = Product("64", "64", "64");
+  EXPECT_EQ(OnH100(cube).TimeNs({}), 0);
   TuningParameters parameters;
   parameters.tile = LevelTable<int64_t>(CudaModel().layers.size(), {1, 1, 1});
-  EXPECT_TRUE(RangesOf(parameters, CudaModel(), 3).has_value());
+  EXPECT_TRUE(RangesOf(parameters, CudaModel(), cube).has_value());
   parameters.unit.rows = 64;
-  EXPECT_FALSE(RangesOf(parameters, CudaModel(), 3).has_value());
+  EXPECT_FALSE(RangesOf(parameters, CudaModel(), cube).has_value());
   // Threads of models with warps are not what one layer says.
   parameters.unit.rows = 0;
   parameters.tile = LevelTable<int64_t>(CudaWarpModel().layers.size(), {1, 1, 1});
-  EXPECT_TRUE(RangesOf(parameters, CudaWarpModel(), 3)->thread.empty());
+  EXPECT_TRUE(RangesOf(parameters, CudaWarpModel(), cube)->thread.empty());
 }
 
 // Of the lanes that parameters say.
 TEST(DesignBound, VectorsAreThoseOfTheParameters) {
   const SystemModel model = OpenMpSimdRegistersModel();
+  const Expression cube = Product("64", "64", "64");
   TuningParameters parameters;
   parameters.lowering = Lowering::kTiles;
   parameters.tile = LevelTable<int64_t>(model.layers.size(), {1, 8, 1});
-  const std::optional<DesignRanges> ranges = RangesOf(parameters, model, 3);
+  const std::optional<DesignRanges> ranges = RangesOf(parameters, model, cube);
   ASSERT_TRUE(ranges.has_value());
   EXPECT_EQ(ranges->vectors_along, 0b10u);
   EXPECT_EQ(ranges->most_lanes, 8);
   // Instructions for products of vectors have rates of their own.
   parameters.dot = 3;
-  EXPECT_EQ(RangesOf(parameters, model, 3)->vectors_along, 0u);
+  EXPECT_EQ(RangesOf(parameters, model, cube)->vectors_along, 0u);
   parameters.dot = 0;
+  EXPECT_FALSE(RangesOf(parameters, model, cube)->may_be_scalar);
   parameters.tile = LevelTable<int64_t>(model.layers.size(), {1, 1, 1});
-  EXPECT_EQ(RangesOf(parameters, model, 3)->vectors_along, 0u);
+  EXPECT_EQ(RangesOf(parameters, model, cube)->vectors_along, 0u);
+  EXPECT_TRUE(RangesOf(parameters, model, cube)->may_be_scalar);
+  // Compilers may make vectors of numbers that they may add up in any order, of levels, and of
+  // models without lanes.
+  EXPECT_FALSE(RangesOf(parameters, model, Shipped("histo.mdh", {}))->may_be_scalar);
+  const Expression sum = Shipped("reduce.mdh", {});
+  EXPECT_TRUE(RangesOf(parameters, model, sum)->may_be_scalar);
+  parameters.numerics = NumericsPolicy::kExactOrder;
+  EXPECT_FALSE(RangesOf(parameters, model, sum)->may_be_scalar);
+  EXPECT_TRUE(RangesOf(parameters, model, cube)->may_be_scalar);
+  parameters.lowering = Lowering::kLevels;
+  EXPECT_FALSE(RangesOf(parameters, model, cube)->may_be_scalar);
+  parameters.lowering = Lowering::kTiles;
+  EXPECT_FALSE(RangesOf(parameters, OpenMpModel(), cube)->may_be_scalar);
 }
 
 // Ranges that hold others have the smaller bound; so do more lanes, and more dimensions with them.

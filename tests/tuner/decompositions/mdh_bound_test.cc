@@ -83,7 +83,7 @@ TEST_P(MdhBoundTest, RisesWithEveryDecision) {
         if (HasFatalFailure()) return;
         // Of what it decodes to, the floors see the same.
         const std::optional<DesignRanges> decoded =
-            RangesOf(space->Decode(drawn), target.model, space->divided().rank());
+            RangesOf(space->Decode(drawn), target.model, space->divided());
         if (!decoded.has_value()) continue;  // prefix sums, of which floors know nothing
         Codes codes;
         for (const int64_t code : drawn) codes.push_back({code});

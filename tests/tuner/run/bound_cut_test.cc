@@ -56,7 +56,7 @@ class BoundCut : public ::testing::Test {
 
   double BoundOf(const TuningParameters& parameters) const {
     const DesignBound bound(expression_, facts_.device, facts_.rates, NumericsPolicy::kReassociate);
-    const auto ranges = RangesOf(parameters, TuningModel(DeviceKind::kCpu), expression_.rank());
+    const auto ranges = RangesOf(parameters, TuningModel(DeviceKind::kCpu), expression_);
     return ranges.has_value() ? bound.TimeNs(*ranges) : 0;
   }
 

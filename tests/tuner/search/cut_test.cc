@@ -93,6 +93,42 @@ TEST(CutTest, NoTechniqueMissesTheBest) {
   }
 }
 
+// What is proven to be worse says little of what it costs.
+TEST(CutTest, ModelsLearnOnlyWhatWasMeasured) {
+  const auto bound = std::make_shared<ValleyBound>(0.9);
+  const auto proposed = [&](double at_least) {
+    std::unique_ptr<SearchTechnique> technique = *SearchTechniqueNamed("bayesian");
+    technique->SetBound({.bound = bound});
+    technique->Initialize(SmallSpace(), 5);
+    std::vector<Configuration> all;
+    for (int n = 0; n < 30; ++n) {
+      const std::optional<Configuration> next = technique->Next();
+      EXPECT_TRUE(next.has_value());
+      all.push_back(*next);
+      if (n % 3 == 2) {
+        technique->Skip(*next, at_least);
+      } else {
+        technique->Report(*next, ValleyCost(*next));
+      }
+    }
+    return all;
+  };
+  EXPECT_EQ(proposed(100), proposed(1e9));
+}
+
+TEST(CutTest, ModelsProposeWhatMayBeBetter) {
+  const auto bound = std::make_shared<ValleyBound>(0.9);
+  for (const char* name : {"bayesian", "auc_bandit"}) {
+    std::unique_ptr<SearchTechnique> technique = *SearchTechniqueNamed(name);
+    technique->SetBound({.bound = bound});
+    technique->Initialize(SmallSpace(), 5);
+    technique->Inform({8, 2, 3, 0}, 150);
+    const std::optional<Configuration> first = technique->Next();
+    ASSERT_TRUE(first.has_value());
+    EXPECT_LT(bound->OfOne(*first), 150);
+  }
+}
+
 TEST(CutTest, TracesDoNotDependOnDevices) {
   for (const std::string& technique : SearchTechniqueNames()) {
     SCOPED_TRACE(technique);

@@ -10,6 +10,7 @@
 #include "tuner/search/techniques/history.h"
 #include "tuner/search/techniques/neighbourhood.h"
 #include "tuner/search/techniques/technique_makers.h"
+#include "tuner/search/techniques/tree_nodes.h"
 
 namespace mdh {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr size_t kBeforeModel = 8;        // results before there is a model
 constexpr size_t kMaxObservations = 160;  // that the model looks at; half of them the best
 constexpr size_t kSamples = 200;          // candidates from anywhere
+constexpr size_t kDraws = 20;             // of each, while bounds show that it is no better
 constexpr size_t kParents = 4;            // whose neighbours are candidates
 constexpr size_t kWalks = 60;             // candidates some steps away from elites
 constexpr size_t kMaxNeighbours = 300;
@@ -28,8 +30,15 @@ constexpr int kAscents = 4;
 
 class Bayesian final : public SearchTechnique {
  public:
+  void SetBound(SearchBound bound) override {
+    bound_ = std::move(bound);
+    cut_.emplace(bound_);
+  }
+
   void Initialize(const SearchSpace& space, uint64_t seed) override {
+    SearchBound bound = std::move(bound_);
     *this = Bayesian();
+    SetBound(std::move(bound));
     space_.emplace(space);
     features_.emplace(space);
     model_.emplace(*features_);
@@ -39,7 +48,7 @@ class Bayesian final : public SearchTechnique {
   std::optional<Configuration> Next() override {
     std::optional<Configuration> next;
     if (history_.valid() > 0 && history_.results().size() >= kBeforeModel) next = MostPromising();
-    if (!next) next = space_->Sample(rng_);
+    if (!next) next = Draw();
     history_.Expect(*next);
     expected_.push_back(*next);
     return next;
@@ -47,9 +56,14 @@ class Bayesian final : public SearchTechnique {
 
   void Report(const Configuration& configuration, Cost cost) override {
     expected_.pop_front();
-    history_.Add(configuration, cost);
+    Inform(configuration, cost);
+  }
+  // Of costs the model learns those that were measured.
+  void Skip(const Configuration& /*configuration*/, double /*at_least*/) override {
+    expected_.pop_front();
   }
   void Inform(const Configuration& configuration, Cost cost) override {
+    cut_->Know(cost);
     history_.Add(configuration, cost);
   }
 
@@ -58,6 +72,17 @@ class Bayesian final : public SearchTechnique {
     Configuration configuration;
     double improvement;
   };
+
+  bool IsCut(const Configuration& configuration) const {
+    return bound_.bound != nullptr && cut_->Cuts(bound_.bound->OfOne(configuration));
+  }
+
+  // Any one, which may be better than the best if such are not too rare.
+  Configuration Draw() {
+    Configuration drawn = space_->Sample(rng_);
+    for (size_t n = 0; n < kDraws && IsCut(drawn); ++n) drawn = space_->Sample(rng_);
+    return drawn;
+  }
 
   // Failed configurations count as bad as the worst.
   static double ValueOf(const Cost& cost, double worst) {
@@ -164,6 +189,7 @@ class Bayesian final : public SearchTechnique {
     absl::flat_hash_set<Configuration> seen;
     const auto add = [this, &candidates, &seen](Configuration configuration) {
       if (history_.Contains(configuration) || !seen.insert(configuration).second) return;
+      if (IsCut(configuration)) return;
       candidates.push_back(std::move(configuration));
     };
     const size_t elites = std::min(kParents, history_.valid());
@@ -176,7 +202,7 @@ class Bayesian final : public SearchTechnique {
       const Configuration& elite = history_.Best(RandomBelow(rng_, elites)).configuration;
       add(RandomWalk(*space_, elite, 2 + static_cast<int>(RandomBelow(rng_, 3)), rng_));
     }
-    for (size_t i = 0; i < kSamples; ++i) add(space_->Sample(rng_));
+    for (size_t i = 0; i < kSamples; ++i) add(Draw());
     return candidates;
   }
 
@@ -191,11 +217,14 @@ class Bayesian final : public SearchTechnique {
     for (const Change& change : changes) {
       Configuration neighbour = configuration;
       neighbour[static_cast<size_t>(change.parameter)] = change.code;
-      if (!history_.Contains(neighbour)) neighbours.push_back(std::move(neighbour));
+      if (!history_.Contains(neighbour) && !IsCut(neighbour))
+        neighbours.push_back(std::move(neighbour));
     }
     return neighbours;
   }
 
+  SearchBound bound_;
+  std::optional<TreeCut> cut_;
   std::optional<SearchSpace> space_;
   std::optional<FeatureMap> features_;
   std::optional<GaussianProcess> model_;

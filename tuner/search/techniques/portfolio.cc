@@ -1,8 +1,14 @@
 #include "tuner/search/techniques/portfolio.h"
 
 #include <cassert>
+#include <utility>
 
 namespace mdh {
+
+void Portfolio::SetBound(SearchBound bound) {
+  bound_ = std::move(bound);
+  for (const std::unique_ptr<SearchTechnique>& member : members_) member->SetBound(bound_);
+}
 
 void Portfolio::Initialize(const SearchSpace& space, uint64_t seed) {
   members_.clear();
@@ -13,6 +19,7 @@ void Portfolio::Initialize(const SearchSpace& space, uint64_t seed) {
     Result<std::unique_ptr<SearchTechnique>> member = SearchTechniqueNamed(name);
     assert(member.ok());
     members_.push_back(*std::move(member));
+    members_.back()->SetBound(bound_);
     members_.back()->Initialize(space, seeds());
   }
   Reset();
@@ -29,9 +36,20 @@ std::optional<Configuration> Portfolio::Next() {
   return std::nullopt;
 }
 
-void Portfolio::Report(const Configuration& configuration, Cost cost) {
+size_t Portfolio::TakeProposer() {
   const size_t proposer = proposers_.front();
   proposers_.pop_front();
+  return proposer;
+}
+
+void Portfolio::Skip(const Configuration& configuration, double at_least) {
+  const size_t proposer = TakeProposer();
+  members_[proposer]->Skip(configuration, at_least);
+  OnResult(proposer, /*is_new_best=*/false);
+}
+
+void Portfolio::Report(const Configuration& configuration, Cost cost) {
+  const size_t proposer = TakeProposer();
   const bool is_new_best = IsBetter(cost, best_);
   if (is_new_best) best_ = cost;
   for (size_t member = 0; member < members_.size(); ++member) {

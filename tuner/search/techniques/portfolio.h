@@ -1,5 +1,5 @@
 // Techniques that share one search: each gets the results of its own proposals, and is informed of
-// those of the others.
+// those of the others. What is skipped only its proposer learns.
 #pragma once
 
 #include <deque>
@@ -14,9 +14,11 @@ namespace mdh {
 
 class Portfolio : public SearchTechnique {
  public:
+  void SetBound(SearchBound bound) final;
   void Initialize(const SearchSpace& space, uint64_t seed) final;
   std::optional<Configuration> Next() final;
   void Report(const Configuration& configuration, Cost cost) final;
+  void Skip(const Configuration& configuration, double at_least) final;
   void Inform(const Configuration& configuration, Cost cost) final;
 
  protected:
@@ -31,7 +33,10 @@ class Portfolio : public SearchTechnique {
   virtual void OnResult(size_t /*member*/, bool /*is_new_best*/) {}
 
  private:
+  size_t TakeProposer();
+
   std::vector<std::string> names_;
+  SearchBound bound_;
   std::vector<std::unique_ptr<SearchTechnique>> members_;
   std::deque<size_t> proposers_;  // of what was not reported
   Cost best_;

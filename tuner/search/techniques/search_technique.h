@@ -30,7 +30,7 @@ class SearchTechnique {
  public:
   virtual ~SearchTechnique() = default;
   // Before Initialize, and again, without a bound, if that turns out to be wrong: then everything
-  // is worth a trial. Techniques that do not branch need none.
+  // is worth a trial. Techniques need not know it.
   virtual void SetBound(SearchBound /*bound*/) {}
   virtual void Initialize(const SearchSpace& space, uint64_t seed) = 0;
   // The next configuration; nullopt if results of earlier ones are needed first. Never nullopt
@@ -39,6 +39,12 @@ class SearchTechnique {
   // Results of Next(), in the order of its calls; some of them may be outstanding while Next() is
   // called again.
   virtual void Report(const Configuration& configuration, Cost cost) = 0;
+  // Instead of a result, in the same order: it is not evaluated, as its bound shows that it is no
+  // better than what is known. It costs so much at least, and mostly much more: who learns from
+  // costs should not from this one.
+  virtual void Skip(const Configuration& configuration, double at_least) {
+    Report(configuration, at_least);
+  }
   // A result that the technique did not ask for: start configurations, those of other techniques.
   virtual void Inform(const Configuration& configuration, Cost cost) = 0;
   // What is proven by all that was reported: all that was not proposed costs as much at least

@@ -141,6 +141,10 @@ void TreeSearch::Report(const Configuration& /*configuration*/, Cost cost) {
   }
 }
 
+void TreeSearch::Skip(const Configuration& /*configuration*/, double /*at_least*/) {
+  under_way_.pop_front();
+}
+
 void TreeSearch::Inform(const Configuration& /*configuration*/, Cost cost) { Learn(cost); }
 
 std::optional<double> TreeSearch::ProvenBound() const {

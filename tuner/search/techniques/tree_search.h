@@ -22,6 +22,7 @@ class TreeSearch : public SearchTechnique {
   void Initialize(const SearchSpace& space, uint64_t seed) override;
   std::optional<Configuration> Next() override;
   void Report(const Configuration& configuration, Cost cost) override;
+  void Skip(const Configuration& configuration, double at_least) override;
   void Inform(const Configuration& configuration, Cost cost) override;
   std::optional<double> ProvenBound() const override;
   Count ProvenWorse() const override;

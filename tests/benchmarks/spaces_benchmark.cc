@@ -57,7 +57,7 @@ SearchSpace OrFail(Result<SearchSpace> space) {
 // soon as its operands have values. Counts, and keeps nothing.
 class LoopNest {
  public:
-  explicit LoopNest(const PublishedSpace& space) : space_(space), codes_(space.parameters.size()) {
+  explicit LoopNest(const PublishedSpace& space) : codes_(space.parameters.size()) {
     checks_.resize(space.parameters.size());
     for (const Constraint& constraint : space.predicates) {
       Check check{&constraint.formula.predicate().holds, {}};
@@ -108,7 +108,6 @@ class LoopNest {
     return true;
   }
 
-  const PublishedSpace& space_;
   std::vector<int64_t> codes_;
   std::vector<std::vector<Check>> checks_;
   std::vector<std::vector<int64_t>> values_;

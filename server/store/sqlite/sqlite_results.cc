@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/records/resource_names.h"
+#include "server/store/crc32.h"
 #include "server/store/put_policy.h"
 #include "server/store/sqlite/sqlite_connection.h"
 #include "server/store/stored_record.h"
@@ -34,12 +35,15 @@ Result<ChangedRecord> AddChange(SqliteDatabase& database, v1::KernelChangeKind k
   return changed;
 }
 
-// What ParseRecord reads.
-#define MDH_RECORD_COLUMNS "record, records.crc32 = crc32(record), pins.id IS NOT NULL"
+// What ParseRecord reads. SQLite would fetch the record, which fills more than a page, once more to
+// compare checksums.
+#define MDH_RECORD_COLUMNS "record, records.crc32, pins.id IS NOT NULL"
+
+bool IsWhole(const SqliteStatement& row) { return Crc32Of(row.View(0)) == row.Integer(1); }
 
 // A record from the columns above, which are the first of a row.
 Result<v1::TuningRecord> ParseRecord(const SqliteStatement& row) {
-  if (row.Integer(1) == 0) return FailedPrecondition("a stored record is damaged");
+  if (!IsWhole(row)) return FailedPrecondition("a stored record is damaged");
   MDH_ASSIGN_OR_RETURN(v1::TuningRecord record,
                        ParseStored<v1::TuningRecord>(row.Bytes(0), "record"));
   if (row.Integer(2) != 0) record.set_is_pinned(true);
@@ -200,7 +204,7 @@ Status ReadRecords(SqliteDatabase& database, const RecordRows& rows,
   return ForEachRow(*read, [&](const SqliteStatement& row) {
     const std::string id = row.Bytes(3);
     const std::string_view record = row.View(0);
-    const bool is_whole = row.Integer(1) != 0 && NameIn(record) == RecordName(id);
+    const bool is_whole = IsWhole(row) && NameIn(record) == RecordName(id);
     if (!is_whole) {
       damaged.push_back(id);
     } else if (row.Integer(2) == 0) {

@@ -4,8 +4,6 @@
 
 namespace mdh {
 
-uint32_t Crc32Of(std::string_view bytes) {
-  return libdeflate_crc32(0, bytes.data(), bytes.size());
-}
+uint32_t Crc32Of(std::string_view bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
 }  // namespace mdh

@@ -12,8 +12,7 @@ namespace {
 
 constexpr absl::Duration kBetweenCalls = absl::Milliseconds(5);
 // Of a call to a daemon that is killed, or whose server is.
-const ClientOptions kImpatient = {.connect_limit_ns = 500'000'000,
-                                      .call_limit_ns = 10'000'000'000};
+const ClientOptions kImpatient = {.connect_limit_ns = 500'000'000, .call_limit_ns = 10'000'000'000};
 
 }  // namespace
 

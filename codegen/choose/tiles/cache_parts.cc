@@ -10,7 +10,7 @@
 namespace mdh {
 namespace {
 
-// Rows may lie on pages of their own: fewer than second-level translation buffers have entries.
+// Fewer than second-level translation buffers have entries.
 constexpr int64_t kMostRows = 1024;
 
 }  // namespace

@@ -24,8 +24,9 @@ class CacheParts {
   void Grow(std::vector<int64_t>& part, const std::vector<int>& dimensions, double bytes) const;
   // What a core may keep of the last cache.
   double LastCacheBytes() const;
-  // As many parts of each dimension as there are, as equal as whole register tiles allow; along
-  // `reduced` of at most as many points together as pages next to each other are found at once.
+  // As many parts of each dimension as there are, as equal as whole register tiles allow. Along
+  // `reduced` together they have at most as many points as a translation buffer finds pages of:
+  // rows may lie on pages of their own.
   void Balance(std::vector<int64_t>& part, const std::vector<int64_t>& register_tile,
                const std::vector<int>& reduced) const;
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "codegen/lower/tiles/combine_lanes.h"
@@ -27,10 +26,10 @@ constexpr double kLoopCycles = 1.5;                // an iteration
 constexpr double kTileCycles = 12;                 // of starting and ending a tile
 constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other pages
 
-constexpr double kBroadcast = 0.17;  // an element for all lanes, beside its load
-constexpr double kOperandsPerCycle = 1.3;
-constexpr int64_t kBroadcastBytes =
-    64;  // of vectors for which this was measured; shorter ones load so
+// Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
+constexpr int64_t kBroadcastBytes = 64;
+constexpr double kBroadcast = 0.17;        // beside its load
+constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr double kUnalignedLoad = 1.3;
 constexpr double kJoinedElement = 5;  // of a word: to load, widen and shift it
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;

@@ -31,7 +31,8 @@ constexpr int64_t kBroadcastBytes = 64;
 constexpr double kBroadcast = 0.17;        // beside its load
 constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr double kUnalignedLoad = 1.3;
-constexpr double kJoinedElement = 5;  // of a word: to load, widen and shift it
+// Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
+constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
 constexpr double kLaneInL2 = 6, kLaneInMemory = 40;  // of rows that push each other out of caches
 constexpr double kPartOfReductions = 512;
@@ -160,9 +161,14 @@ double TileCost::WordCost(const TileChoice& choice, int input) const {
   const auto group = static_cast<double>(choice.group);
   const bool are_neighbours = strides[choice.dot - 1] == 1;
   const int64_t along = strides[choice.vector_dimension];
-  if (along == 0) return are_neighbours ? 1 : kJoinedElement * group;
+  // The last word of a row may have fewer elements.
+  const int64_t size = e_.dimensions()[choice.dot - 1].size;
+  const double joined =
+      size % choice.group == 0 ? 0 : group / static_cast<double>(size + choice.group - 1);
+  if (along == 0)
+    return are_neighbours ? 1 + joined * kJoinedElement * group : kJoinedElement * group;
   if (are_neighbours) return kGatherPerLane * static_cast<double>(choice.lanes);
-  return (along == 1 ? kJoinedElement : kGatherPerLane * static_cast<double>(choice.lanes)) * group;
+  return (along == 1 ? kJoinedVector : kGatherPerLane * static_cast<double>(choice.lanes)) * group;
 }
 
 // An outer product keeps the operands of one side, and one of the other; places that several steps

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/choose/tiles/tile_cost.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {

@@ -43,4 +43,11 @@ Result<std::vector<BenchmarkCase>> LoadCases(const std::string& path, const std:
   return cases;
 }
 
+Result<Expression> ExpressionOfCase(const std::string& source_path, const BenchmarkCase& one) {
+  MDH_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
+  return ParseExpression(text, one.bindings);
+}
+
 }  // namespace mdh

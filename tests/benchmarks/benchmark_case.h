@@ -22,6 +22,9 @@ struct BenchmarkCase {
 // Errors: NotFound (no file, no case matches), InvalidArgument (names file and what is wrong).
 Result<std::vector<BenchmarkCase>> LoadCases(const std::string& path, const std::string& pattern);
 
+// Its computation, as the sources below `source_path` say it. Errors: NotFound; as ParseExpression.
+Result<Expression> ExpressionOfCase(const std::string& source_path, const BenchmarkCase& one);
+
 // The whole of a file. Errors: NotFound.
 Result<std::string> ReadTextFile(const std::string& path);
 

@@ -97,10 +97,7 @@ Result<std::vector<BoundCosts>> MeasureBoundCosts(const std::string& source_path
     MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
                          LoadCases(source_path + "/tests/benchmarks/cases.json", name));
     const BenchmarkCase& one = cases.front();
-    MDH_ASSIGN_OR_RETURN(
-        const std::string text,
-        ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
-    MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(text, one.bindings));
+    MDH_ASSIGN_OR_RETURN(const Expression expression, ExpressionOfCase(source_path, one));
     for (const DeviceDescription& device : {Processor(), gpu}) {
       MDH_ASSIGN_OR_RETURN(all.emplace_back(), Measure(one, expression, device));
     }

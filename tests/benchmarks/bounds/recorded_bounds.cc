@@ -27,23 +27,14 @@ DeviceDescription RecordedProcessor(double clock_hz) {
   return device;
 }
 
-// The expression of the case of a table.
-Result<Expression> ExpressionOf(const std::string& source_path, const std::string& name) {
-  MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
-                       LoadCases(source_path + "/tests/benchmarks/cases.json", name));
-  const BenchmarkCase& one = cases.front();
-  MDH_ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadTextFile(absl::StrCat(source_path, "/client/expressions/", one.expression)));
-  return ParseExpression(text, one.bindings);
-}
-
 // Bounds of a table's rows, as configurations of the space of its case.
 class RowBounds : public CostBound {
  public:
   static Result<RowBounds> Of(const std::string& source_path, const RecordedCosts& table,
                               double clock_hz) {
-    MDH_ASSIGN_OR_RETURN(const Expression expression, ExpressionOf(source_path, table.name()));
+    MDH_ASSIGN_OR_RETURN(const std::vector<BenchmarkCase> cases,
+                         LoadCases(source_path + "/tests/benchmarks/cases.json", table.name()));
+    MDH_ASSIGN_OR_RETURN(const Expression expression, ExpressionOfCase(source_path, cases.front()));
     const DeviceDescription device = RecordedProcessor(clock_hz);
     const SystemModel model = OpenMpSimdRegistersModel();
     MDH_ASSIGN_OR_RETURN(MdhSpace space, MdhSpace::Create(expression, model, device));

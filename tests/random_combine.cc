@@ -201,6 +201,11 @@ CombineOperator RandomReduction(Rng& rng, const RandomExpressionOptions& options
   const bool may_shift = std::all_of(results.begin(), results.end(), [](const auto& result) {
     return result.type != ScalarType::kBool && result.may_add_up;
   });
+  // Nothing is larger than nan, and nan is larger than nothing: then which tuple is the largest
+  // depends on the order, and the operator is not associative.
+  const bool compares_nan = std::any_of(results.begin(), results.end(), [](const auto& result) {
+    return IsFloatingPoint(result.type);
+  });
   switch (Below(rng, 7)) {
     case 0:
       return MixedFunction(rng, results);
@@ -208,6 +213,7 @@ CombineOperator RandomReduction(Rng& rng, const RandomExpressionOptions& options
       if (may_shift) return ShiftedSum(rng, results);
       break;
     case 2:
+      if (options.special_values && compares_nan) break;
       return LargerTuple(results);
     case 3:
       if (options.mixed_operators) return NamedOperators(rng, results);

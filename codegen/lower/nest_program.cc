@@ -10,6 +10,7 @@
 #include "codegen/lower/levels/nest_context.h"
 #include "codegen/lower/levels/nest_loads.h"
 #include "codegen/lower/levels/nest_results.h"
+#include "codegen/lower/levels/overlapping_parts.h"
 #include "codegen/lower/nest_phases.h"
 #include "codegen/lower/scan/scan_in_registers.h"
 #include "codegen/lower/units/unit_program.h"
@@ -51,7 +52,10 @@ class NestProgramBuilder : public LevelWalk {
         loads_(context_),
         results_(context_),
         place_(shape().AccumulatorPlace()),
-        function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {}
+        function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
+    if (!context_.has_blocks() || results_.adds_to_stored()) return;
+    for (const int n : OverlappingParts(shape())) context_.OverlapParts(n);
+  }
 
  private:
   // ---- Blocks and threads ----
@@ -79,7 +83,8 @@ class NestProgramBuilder : public LevelWalk {
 
   void DeclareParts(Block* block) override {
     if (context_.has_blocks()) {
-      return Append(DeclareHardwareParts(context_, NeedsThreadNumber()), block);
+      Append(DeclareHardwareParts(context_, NeedsThreadNumber()), block);
+      return context_.DeclareFirstPoints(block);
     }
     std::vector<int> places = CorePlaces();
     std::ranges::reverse(places);

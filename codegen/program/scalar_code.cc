@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/shared_alternatives.h"
 #include "core/base/status.h"
 
 namespace mdh {
@@ -170,8 +171,8 @@ std::vector<LoopValue> EmitCombination(const CombineOperator& combine,
                                        Block& block) {
   const int results = static_cast<int>(left.size());
   return EmitFunction(
-      combine.function(), [&](int p) { return p < results ? left[p] : right[p - results]; }, names,
-      block);
+      ShareAlternatives(combine.function()),
+      [&](int p) { return p < results ? left[p] : right[p - results]; }, names, block);
 }
 
 }  // namespace mdh

@@ -1,5 +1,7 @@
 #include "codegen/lower/levels/nest_context.h"
 
+#include <numeric>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/program/digits.h"
@@ -12,6 +14,7 @@ NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
       plan_(std::move(plan)),
       features_(features),
       kernel_names_(NamesOf(low_level.expression(), names_)),
+      first_points_(low_level.shape().count()),
       is_whole_(low_level.expression().rank(), false) {
   for (const char* reserved : {"tid", "thread", "threads", "scratch", "part", "slot"}) {
     names_.Reserve(reserved);
@@ -50,9 +53,35 @@ int64_t NestContext::DeclareParts(const std::vector<int>& places, Index number,
 Index NestContext::Sum(const std::function<int64_t(int n)>& factor) const {
   Index sum(0);
   for (int n = 0; n < count(); ++n) {
-    if (level(n).parts > 1) sum = sum + Part(n) * factor(n);
+    if (level(n).parts == 1) continue;
+    sum = sum + (first_points_[n].empty()
+                     ? Part(n) * factor(n)
+                     : Index::Variable(first_points_[n]) * (factor(n) / level(n).tile));
   }
   return sum;
+}
+
+void NestContext::OverlapParts(int n) {
+  const int d = level(n).level.dimension;
+  first_points_[n] = names_.Unique(absl::StrCat(index_names()[d], "_first"));
+  is_whole_[d] = true;
+}
+
+void NestContext::DeclareFirstPoints(Block* block) const {
+  for (int n = 0; n < count(); ++n) {
+    if (first_points_[n].empty()) continue;
+    block->push_back({DeclareIndex{
+        first_points_[n], Min(Part(n) * level(n).tile, Index(LargestFirstPoint(n)))}});
+  }
+}
+
+int64_t NestContext::Step(int n) const {
+  return std::gcd(level(n).tile, LargestFirstPoint(n));
+}
+
+int64_t NestContext::LargestFirstPoint(int n) const {
+  const NestShape::Level& at = level(n);
+  return first_points_[n].empty() ? (at.parts - 1) * at.tile : size(at.level.dimension) - at.tile;
 }
 
 Index NestContext::Point(int d) const {

@@ -42,7 +42,8 @@ class NestContext {
   // Declares the parts at these places, of which the first vary fastest, by the number of all.
   // Gives how many there are.
   int64_t DeclareParts(const std::vector<int>& places, Index number, Block* block) const;
-  // Sum over the places that `selects` of factor(n) * Part(n).
+  // Sum over the places of factor(n) * Part(n); of a level whose parts overlap the factor is one of
+  // its points, times its tile, and of the first point of the part at hand.
   Index Sum(const std::function<int64_t(int n)>& factor) const;
   // Index of the point at hand in dimension d, and that of its first point with all sequential
   // levels from `place` on at 0.
@@ -51,6 +52,13 @@ class NestContext {
   // Whether points at hand may lie outside of dimension d, and the condition that they do not.
   bool IsGuarded(int d) const { return shape().IsGuarded(d) && !is_whole_[d]; }
   void AppendGuard(int d, std::vector<Condition>* conditions) const;
+  // Parts of the level begin where all of their points exist (OverlappingParts), from here on.
+  void OverlapParts(int n);
+  // Declares the first points of the parts at hand of such levels.
+  void DeclareFirstPoints(Block* block) const;
+  // What the first points of the level's parts are multiples of, and the largest of them.
+  int64_t Step(int n) const;
+  int64_t LargestFirstPoint(int n) const;
   // The part at hand is whole in dimension d: nothing inside of it needs guards.
   void set_whole(int d, bool is_whole) { is_whole_[d] = is_whole; }
 
@@ -75,6 +83,7 @@ class NestContext {
   NameAllocator names_;
   const KernelNames kernel_names_;
   std::vector<std::string> variables_;
+  std::vector<std::string> first_points_;  // per place; empty: parts follow each other
   RecordViews views_{names_};
   std::vector<bool> is_whole_;
 };

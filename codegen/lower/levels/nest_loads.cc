@@ -15,10 +15,13 @@ bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
 }
 
-int64_t NestLoads::Stride(int input, int x, int n) const {
+int64_t NestLoads::Coefficient(int input, int x, int n) const {
   const Buffer& buffer = expression().inputs()[input];
-  const NestShape::Level& level = context_.level(n);
-  return buffer.accesses[0].indices[x].coefficients[level.level.dimension] * level.tile;
+  return buffer.accesses[0].indices[x].coefficients[context_.level(n).level.dimension];
+}
+
+int64_t NestLoads::Stride(int input, int x, int n) const {
+  return Coefficient(input, x, n) * context_.level(n).tile;
 }
 
 // The copy made last before `before` (nullptr: before the scalar function).
@@ -97,7 +100,7 @@ NestLoads::Element NestLoads::ElementAt(const NestCopy& copy,
     int64_t largest = ConstantsOf(buffer, x).low + (copy.extents[x] - 1) * copy.steps[x];
     Index index = context_.Sum([&](int n) {
       if (IsInBox(copy, n)) return int64_t{0};
-      largest += Stride(copy.input, x, n) * (context_.level(n).parts - 1);
+      largest += Coefficient(copy.input, x, n) * context_.LargestFirstPoint(n);
       return Stride(copy.input, x, n);
     });
     index = index + positions[x] * copy.steps[x] + Index(ConstantsOf(buffer, x).low);
@@ -124,9 +127,9 @@ Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) con
                 first = ConstantsOf(expression().inputs()[copy.input], x).low;
   bool is_aligned = copy.steps[x] == 1 && extent % row == 0 && first % row == 0;
   const Index origin = context_.Sum([&](int n) {
-    const int64_t stride = IsInBox(copy, n) ? 0 : Stride(copy.input, x, n);
-    is_aligned &= stride % row == 0;
-    return stride;
+    if (IsInBox(copy, n)) return int64_t{0};
+    is_aligned &= Coefficient(copy.input, x, n) * context_.Step(n) % row == 0;
+    return Stride(copy.input, x, n);
   }) + Index(first);
   if (is_aligned) return Min(origin, Index(extent - row)) + position;
   return Min(origin + position * copy.steps[x], Index(extent - 1));

@@ -42,7 +42,8 @@ class NestLoads {
   void Declare(const NestCopy& copy, Block* block) const;
   const NestCopy* CopyOf(int input, const NestCopy* before) const;
   bool IsInBox(const NestCopy& copy, int n) const;
-  // c * tile of buffer dimension x per part at place n.
+  // c of buffer dimension x in the dimension of place n, and c * tile: per part at that place.
+  int64_t Coefficient(int input, int x, int n) const;
   int64_t Stride(int input, int x, int n) const;
   // Position in dimension x of `copy` of what the levels outside of `inner`'s box and `position` in
   // that box mean (nullptr: all levels), plus `constant` indices of the buffer.

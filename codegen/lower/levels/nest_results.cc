@@ -22,11 +22,10 @@ NestResults::NestResults(NestContext& context)
     elements *= context.level(n).parts;
   }
   bool accumulates = shape.SharedReductionThreads() > 1 || shape.ShuffledThreads() > 1;
-  bool adds_to_targets = false;
   for (int n = 0; n < context.count(); ++n) {
     if (!shape.is_reduced(n)) continue;
     accumulates |= context.is_sequential(n) || (shape.IsSlot(n) && shape.MayBeEmpty(n));
-    adds_to_targets |= context.is_sequential(n) && n < place_;
+    adds_to_targets_ |= context.is_sequential(n) && n < place_;
   }
   const TuningParameters& parameters = context.low_level().parameters();
   if (slots_ > 1) combine_ = parameters.combine_blocks;
@@ -35,7 +34,7 @@ NestResults::NestResults(NestContext& context)
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
-  uses_arrays_ = UsesResultArrays(expression(), slots_, adds_to_targets);
+  uses_arrays_ = UsesResultArrays(expression(), slots_, adds_to_targets_);
   const std::vector<std::string>& outputs = context.output_names();
   targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
                           : OutputTargets(expression(), outputs, context.views());

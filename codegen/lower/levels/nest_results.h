@@ -29,6 +29,9 @@ class NestResults {
   // Whether results are added to the outputs atomically, which another stage must have set to zero
   // before (CombineBlocks::kAtomics).
   bool adds_atomically() const { return combine_ == CombineBlocks::kAtomics; }
+  // Whether a thread combines its results with what is stored already: no result may be stored
+  // twice.
+  bool adds_to_stored() const { return adds_atomically() || adds_to_targets_; }
 
   // Whether blocks that have results in common combine them themselves (CombineBlocks::kLastBlock,
   // kCluster); the former needs scratch memory, and counters there that another stage has set to
@@ -145,6 +148,7 @@ class NestResults {
   ResultTuples tuples_;
   const int place_;
   bool is_shared_ = false, is_scalar_ = false, uses_arrays_ = false, stores_directly_ = false;
+  bool adds_to_targets_ = false;
   CombineBlocks combine_ = CombineBlocks::kPartials;  // where blocks have results in common
   std::vector<int64_t> strides_;       // of the accumulator array per place; 0: no index
   std::vector<ResultTarget> targets_;  // of results of f in arrays; else of what is stored

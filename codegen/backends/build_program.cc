@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "codegen/lower/finish/fill_unreached.h"
-#include "codegen/lower/nest_program.h"
 #include "codegen/lower/tiles/build_loop_program.h"
 #include "codegen/passes/passes.h"
 #include "codegen/print/c_unit.h"
@@ -42,9 +41,10 @@ bool NeedsWideIndices(const Expression& expression, const LoopProgram& program) 
 }
 
 // All but what FillUnreached adds.
-Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device) {
+Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDescription& device,
+                            StoredResults stored) {
   if (low_level.parameters().lowering == Lowering::kLevels) {
-    return BuildNestProgram(low_level, device);
+    return BuildNestProgram(low_level, device, stored);
   }
   const bool may_be_empty = low_level.shape().NeedsPresence();
   return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level));
@@ -65,7 +65,8 @@ std::string DescribeSchedule(const LowLevelExpression& low_level) {
 }  // namespace
 
 Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
-                                   const DeviceDescription& device, ProgramForm form) {
+                                   const DeviceDescription& device, ProgramForm form,
+                                   StoredResults stored) {
   const Expression& expression = low_level.expression();
   const ItemSharing sharing = BackendOf(low_level.model().kind).has_blocks
                                   ? ItemSharing::kInterleaved
@@ -76,7 +77,7 @@ Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
   if (expression.is_empty()) {
     built.program = EmptyProgram(expression, names.outputs, sharing, names.inputs);
   } else {
-    MDH_ASSIGN_OR_RETURN(built.program, Lowered(low_level, device));
+    MDH_ASSIGN_OR_RETURN(built.program, Lowered(low_level, device, stored));
     if (form == ProgramForm::kOptimized) {
       built.program = Optimize(std::move(built.program),
                                {.lowering = low_level.parameters().lowering,

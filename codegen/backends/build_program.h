@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/lower/nest_program.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program.h"
 #include "core/base/status.h"
@@ -29,7 +30,8 @@ enum class ProgramForm : uint8_t {
 // Errors: as there.
 Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
                                    const DeviceDescription& device,
-                                   ProgramForm form = ProgramForm::kOptimized);
+                                   ProgramForm form = ProgramForm::kOptimized,
+                                   StoredResults stored = StoredResults::kFinal);
 
 // What is at the head of its source: who made it, expression, and DescribeLowering.
 std::string DescribeKernel(const LowLevelExpression& low_level,

@@ -73,12 +73,15 @@ class PipelineJoiner {
   Result<PipelineProgram> Build(const DeviceDescription& device, ProgramForm form) {
     std::vector<KernelProgram> parts;
     for (size_t s = 0; s < steps_.size(); ++s) {
-      if (IsInRows(static_cast<int>(s))) {
+      const JointGroup* const group = GroupOf(static_cast<int>(s));
+      if (group != nullptr && group->rows) {
         NameScratchAndFunctions({});
         parts.emplace_back();
         continue;
       }
-      Result<KernelProgram> part = BuildProgram(steps_[s], device, form);
+      Result<KernelProgram> part =
+          BuildProgram(steps_[s], device, form,
+                       group != nullptr ? StoredResults::kCarried : StoredResults::kFinal);
       if (!part.ok()) return OfStep(part.status(), pipeline_, static_cast<int>(s));
       NameScratchAndFunctions(part->program);
       parts.push_back(*std::move(part));
@@ -119,10 +122,12 @@ class PipelineJoiner {
     return found == groups_.end() ? nullptr : &*found;
   }
 
-  bool IsInRows(int s) const {
-    return std::ranges::any_of(groups_, [&](const JointSteps& joint) {
-      return joint.group.rows && s >= joint.group.first && s <= joint.group.last;
+  // Of the group that the step is in, if it is in one.
+  const JointGroup* GroupOf(int s) const {
+    const auto found = std::ranges::find_if(groups_, [&](const JointSteps& joint) {
+      return s >= joint.group.first && s <= joint.group.last;
     });
+    return found == groups_.end() ? nullptr : &found->group;
   }
 
   // What scratch memory and arguments of a step are called in the whole program.

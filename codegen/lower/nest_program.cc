@@ -43,7 +43,7 @@ int64_t SharedItems(const Block& block) {
 class NestProgramBuilder : public LevelWalk {
  public:
   NestProgramBuilder(const LowLevelExpression& low_level, NestPlan plan,
-                     const DeviceDescription& device)
+                     const DeviceDescription& device, StoredResults stored)
       : LevelWalk(low_level.shape()),
         context_(low_level, std::move(plan), device.features),
         scan_(context_.has_blocks()
@@ -53,7 +53,8 @@ class NestProgramBuilder : public LevelWalk {
         results_(context_),
         place_(shape().AccumulatorPlace()),
         function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
-    if (!context_.has_blocks() || results_.adds_to_stored()) return;
+    const bool may_store_twice = stored == StoredResults::kFinal && !results_.adds_to_stored();
+    if (!context_.has_blocks() || !may_store_twice) return;
     for (const int n : OverlappingParts(shape())) context_.OverlapParts(n);
   }
 
@@ -325,7 +326,7 @@ class NestProgramBuilder : public LevelWalk {
 }  // namespace
 
 Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
-                                     const DeviceDescription& device) {
+                                     const DeviceDescription& device, StoredResults stored) {
   for (const LowLevelOperator& op : low_level.operators()) {
     const AsmLayer& layer = low_level.model().layers[op.assigned[0].layer];
     if (layer.role == LayerRole::kDevices && op.parts > 1) {
@@ -341,10 +342,12 @@ Result<LoopProgram> BuildNestProgram(const LowLevelExpression& low_level,
     const Expression separate = WithSeparateAccesses(low_level.expression());
     return BuildNestProgram(LowerUnchecked(separate, low_level.model(),
                                            WithSeparateAccesses(low_level.parameters(), separate)),
-                            device);
+                            device, stored);
   }
-  if (low_level.shape().NeedsPresence()) return BuildNestProgram(WithPresence(low_level), device);
-  return NestProgramBuilder(low_level, std::move(plan), device).Build();
+  if (low_level.shape().NeedsPresence()) {
+    return BuildNestProgram(WithPresence(low_level), device, stored);
+  }
+  return NestProgramBuilder(low_level, std::move(plan), device, stored).Build();
 }
 
 }  // namespace mdh

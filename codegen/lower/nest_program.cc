@@ -53,6 +53,7 @@ class NestProgramBuilder : public LevelWalk {
         results_(context_),
         place_(shape().AccumulatorPlace()),
         function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
+    if (context_.has_blocks() && !results_.stores_directly()) loads_.ReadBeyond();
     const bool may_store_twice = stored == StoredResults::kFinal && !results_.adds_to_stored();
     if (!context_.has_blocks() || !may_store_twice) return;
     for (const int n : OverlappingParts(shape())) context_.OverlapParts(n);
@@ -134,7 +135,8 @@ class NestProgramBuilder : public LevelWalk {
     for (int n = 0; n < context_.count(); ++n) {
       const int d = context_.level(n).level.dimension;
       if (!shape().is_core(n) || !CutsDimension(n)) continue;
-      if (!MayBeBeyond(d) || !loads_.HardlyDependsOn(d)) cut.push_back(n);
+      const bool is_cheap = loads_.HardlyDependsOn(d) && !loads_.ReadsInPlace(d);
+      if (!MayBeBeyond(d) || !is_cheap) cut.push_back(n);
     }
     if (cut.empty() || (HasBarriers() && !context_.features().branches_around_barriers)) {
       return EmitLevel(0, block);
@@ -226,10 +228,9 @@ class NestProgramBuilder : public LevelWalk {
   }
 
   // Whether points outside of dimension d may be computed like others: they have accumulators of
-  // their own, which nobody stores, and read what is in copies. Saves branches.
+  // their own, which nobody stores, and read some element (NestLoads::ReadBeyond). Saves branches.
   bool MayBeBeyond(int d) const {
-    return context_.has_blocks() && !expression().is_reduction(d) && !results_.stores_directly() &&
-           !loads_.ReadsInPlace(d);
+    return context_.has_blocks() && !expression().is_reduction(d) && !results_.stores_directly();
   }
 
   void EmitInnermost(Block* block) override {

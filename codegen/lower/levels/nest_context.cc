@@ -70,14 +70,12 @@ void NestContext::OverlapParts(int n) {
 void NestContext::DeclareFirstPoints(Block* block) const {
   for (int n = 0; n < count(); ++n) {
     if (first_points_[n].empty()) continue;
-    block->push_back({DeclareIndex{
-        first_points_[n], Min(Part(n) * level(n).tile, Index(LargestFirstPoint(n)))}});
+    block->push_back({DeclareIndex{first_points_[n],
+                                   Min(Part(n) * level(n).tile, Index(LargestFirstPoint(n)))}});
   }
 }
 
-int64_t NestContext::Step(int n) const {
-  return std::gcd(level(n).tile, LargestFirstPoint(n));
-}
+int64_t NestContext::Step(int n) const { return std::gcd(level(n).tile, LargestFirstPoint(n)); }
 
 int64_t NestContext::LargestFirstPoint(int n) const {
   const NestShape::Level& at = level(n);

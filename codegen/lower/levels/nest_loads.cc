@@ -341,9 +341,14 @@ LoopValue NestLoads::Load(int parameter) {
     return LoadInsideValue(buffer, pointer, ref.field, indices);
   }
   const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
-  const Index offset = context_.Sum([&](int n) {
-    return linear.coefficients[context_.level(n).level.dimension] * context_.level(n).tile;
+  Index offset = context_.Sum([&](int n) {
+    const int d = context_.level(n).level.dimension;
+    return IsClamped(d) ? 0 : linear.coefficients[d] * context_.level(n).tile;
   });
+  for (int d = 0; d < expression().rank(); ++d) {
+    if (!IsClamped(d) || linear.coefficients[d] == 0) continue;
+    offset = offset + Min(context_.Point(d), Index(context_.size(d) - 1)) * linear.coefficients[d];
+  }
   return LoadValue(pointer, offset + Index(linear.constant), {field.type, 1}, 1);
 }
 

@@ -20,8 +20,10 @@ class NestLoads {
   void EmitCopies(int place, bool shared, Block* block);
   // The value of parameter p of f at the point at hand.
   LoopValue Load(int parameter);
-  // Whether that reads some input in place at an index that depends on dimension d, so that the
-  // point has to exist.
+  // From here on, points need not exist in dimensions that are kept: loads read some other element
+  // for them, as branches would make them wait for each other.
+  void ReadBeyond() { reads_beyond_ = true; }
+  // Whether some input is read in place at an index that depends on dimension d.
   bool ReadsInPlace(int d) const;
   // Whether making copies as if all points of dimension d existed, and as if they need not, differ
   // in no more than one minimum per copy: where no copy in shared memory and only neighbours that
@@ -61,7 +63,12 @@ class NestLoads {
                    Block* block);
   std::vector<int> SourceOrder(const NestCopy& copy) const;
 
+  bool IsClamped(int d) const {
+    return reads_beyond_ && context_.IsGuarded(d) && !expression().is_reduction(d);
+  }
+
   NestContext& context_;
+  bool reads_beyond_ = false;
 };
 
 }  // namespace mdh

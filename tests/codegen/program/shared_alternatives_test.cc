@@ -36,7 +36,7 @@ where f(a, s, b, t) -> (m, r) { $0 })",
 // Bit for bit, nans alike, on all pairs of special and other values.
 void ExpectSame(const ScalarFunction& function, const ScalarFunction& shared) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> values = {0.0f,  -0.0f, 1.5f,      -2.25f,     87.0f, -103.5f,
+  const std::vector<float> values = {0.0f,   -0.0f, 1.5f,      -2.25f,     87.0f,        -103.5f,
                                      1e-40f, 3e38f, kInfinity, -kInfinity, std::nanf("")};
   const auto real = [](float value) { return ScalarValue::Real(ScalarType::kFloat32, value); };
   for (const float a : values) {

@@ -78,7 +78,19 @@ TEST(OverlappingParts, BeginWhereAllPointsExistAndNeedNoGuards) {
   EXPECT_NE(program.find("i_first = mdh_min(i_blk * 32, 88)"), std::string::npos) << program;
   EXPECT_NE(program.find("j_first = mdh_min(j_blk * 16, 44)"), std::string::npos) << program;
   EXPECT_EQ(program.find("do not exist"), std::string::npos) << program;
-  EXPECT_EQ(program.find("if ("), std::string::npos) << program;
+  EXPECT_EQ(program.find("if "), std::string::npos) << program;
+}
+
+TEST(OverlappingParts, ElsewhereLoadsReadSomeElementInsteadOfWaitingBehindBranches) {
+  const std::string program = ProgramOf(LowLevel({33, 60, 30}));
+  const size_t partial = program.find("Some points of the block's part do not exist.");
+  const size_t stores = program.find("Re-composition: to the outputs.", partial);
+  ASSERT_NE(partial, std::string::npos) << program;
+  ASSERT_NE(stores, std::string::npos) << program;
+  const std::string computation = program.substr(partial, stores - partial);
+  EXPECT_NE(computation.find(", 32)"), std::string::npos) << computation;
+  EXPECT_EQ(computation.find("if "), std::string::npos) << computation;
+  EXPECT_NE(program.find("if ", stores), std::string::npos) << "only stores are guarded";
 }
 
 TEST(OverlappingParts, AreNotThereWhereResultsAreAdded) {

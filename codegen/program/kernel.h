@@ -70,6 +70,6 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 18;
+inline constexpr int kGeneratorVersion = 19;
 
 }  // namespace mdh

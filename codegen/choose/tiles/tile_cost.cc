@@ -28,8 +28,8 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 // Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
 constexpr int64_t kBroadcastBytes = 64;
-constexpr double kBroadcast = 0.17;        // beside its load
-constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
+constexpr double kBroadcast = 0.17, kWordBroadcast = 0.05;  // beside its load
+constexpr double kOperandsPerCycle = 1.3;                   // of arithmetic, from memory
 constexpr double kUnalignedLoad = 1.3;
 // Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
 constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
@@ -125,7 +125,7 @@ double TileCost::Accumulators(const TileChoice& choice) const {
     const auto bytes = static_cast<double>(choice.lanes * each);
     registers += vectors * std::ceil(bytes / device_.simd_bytes);
   }
-  return registers + ExcessVectors(choice);
+  return registers + ExcessRegisters(choice);
 }
 
 // Multiplications per point that points of a tile have in common.
@@ -139,10 +139,23 @@ double TileCost::SharedProducts(const TileChoice& choice) const {
   return factors_->AsWritten() - factors_->PerPoint(tile);
 }
 
-// Per point: a dot instruction, and its share of counting what flipped signs add.
+// Per point: a dot instruction, and its share of counting what flipped signs add, which the first
+// of the tiles with the same words does.
 double TileCost::PointOperations(const TileChoice& choice) const {
   if (choice.dot == 0) return operations_ - SharedProducts(choice);
-  return 1 + ExcessVectors(choice) / std::max(1.0, Operations(choice));
+  double tiles = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!HasWordsAlong(choice, d) && !e_.is_reduction(d))
+      tiles *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, choice.tile[d]));
+  }
+  return 1 + ExcessVectors(choice) / tiles / std::max(1.0, Operations(choice));
+}
+
+// Whether words of the operand with lanes depend on dimension d.
+bool TileCost::HasWordsAlong(const TileChoice& choice, int d) const {
+  return std::ranges::any_of(inputs_, [&](const Input& input) {
+    return input.strides[0][choice.vector_dimension] != 0 && input.strides[0][d] != 0;
+  });
 }
 
 // Beside the results of bytes whose signs are alike: as many as there are vectors of lanes.
@@ -153,6 +166,18 @@ double TileCost::ExcessVectors(const TileChoice& choice) const {
   const bool are_alike = first == inputs_.back().buffer->type.scalar();
   const int v = choice.vector_dimension;
   return are_alike ? Pieces(choice, v, choice.tile[v]) : 0;
+}
+
+// Registers of these while the results' are in use, none if other tiles have counted them, and of
+// the signs.
+double TileCost::ExcessRegisters(const TileChoice& choice) const {
+  const double vectors = ExcessVectors(choice);
+  if (vectors == 0) return 0;
+  for (int d = 0; d < e_.rank(); ++d) {
+    const bool repeats = !HasWordsAlong(choice, d) && !e_.is_reduction(d);
+    if (repeats && choice.tile[d] < e_.dimensions()[d].size) return 1;
+  }
+  return vectors + 1;
 }
 
 // Of a word or a vector of words that is made of elements where they are.
@@ -283,7 +308,8 @@ double TileCost::BodyCycles(const TileChoice& choice) const {
   const double chain = choice.accumulates_in_output || !e_.has_reduction() ? 0
                        : choice.independent_accumulators                   ? kLatency
                                                                            : kLatency * steps;
-  return std::max({arithmetic / kArithmeticPerCycle + kBroadcast * broadcasts,
+  const double broadcast = choice.dot > 0 ? kWordBroadcast : kBroadcast;
+  return std::max({arithmetic / kArithmeticPerCycle + broadcast * broadcasts,
                    operands / kOperandsPerCycle, StreamCycles(choice), loads / kLoadsPerCycle,
                    (arithmetic + loads) / kInstructionsPerCycle, chain}) +
          kSpillCycles * spilled * steps;

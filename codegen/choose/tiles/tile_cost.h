@@ -45,7 +45,9 @@ class TileCost {
   double SharedProducts(const TileChoice& choice) const;
   double PointOperations(const TileChoice& choice) const;
   double WordCost(const TileChoice& choice, int input) const;
+  bool HasWordsAlong(const TileChoice& choice, int d) const;
   double ExcessVectors(const TileChoice& choice) const;
+  double ExcessRegisters(const TileChoice& choice) const;
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
   double DistinctVectors(const TileChoice& choice, int input) const;
@@ -69,6 +71,7 @@ class TileCost {
   double ScatterCost(int64_t stride, const TileChoice& choice) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
+  double PartsOfVectors(const TileChoice& choice, int input) const;
   double LineCyclesOfStrips(const TileChoice& choice, int input) const;
 
   const Expression& e_;

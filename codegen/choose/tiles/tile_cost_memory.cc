@@ -1,5 +1,6 @@
 // What memory and copies take of the cycles of tiles.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -88,7 +89,7 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
     const bool is_far = 4 * stride >= kPageBytes;
     const double each =
         are_words     ? (is_far ? kPackFarColumn : kPackColumn) / static_cast<double>(choice.group)
-        : stride == 1 ? kPackRow + kPackByte * element
+        : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
         : is_far      ? kPackFarColumn
                       : kPackColumn;
     cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
@@ -97,10 +98,20 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
   return cycles;
 }
 
+// What it costs more to join rows to words of strips that are no multiple of vectors: compilers
+// take vectors that divide them.
+double TileCost::PartsOfVectors(const TileChoice& choice, int input) const {
+  if (choice.dot == 0) return 1;
+  const int64_t bytes =
+      choice.tile[choice.vector_dimension] * inputs_[input].buffer->type.size_bytes();
+  const int64_t most = device_.simd_bytes;
+  return std::sqrt(static_cast<double>(most) / static_cast<double>(std::gcd(bytes, most)));
+}
+
 // Lines of memory of which two strips have parts are fetched for both.
 double TileCost::LineCyclesOfStrips(const TileChoice& choice, int input) const {
   const int64_t line = device_.cache_line_bytes;
-  if (inputs_[input].bytes <= static_cast<double>(device_.l2_bytes)) return 0;
+  if (2 * inputs_[input].bytes <= static_cast<double>(device_.l2_bytes)) return 0;
   const int64_t width =
       choice.tile[choice.vector_dimension] * inputs_[input].buffer->type.size_bytes();
   const double strips = inputs_[input].bytes / static_cast<double>(width);

@@ -28,8 +28,10 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 // Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
 constexpr int64_t kBroadcastBytes = 64;
-constexpr double kBroadcast = 0.17, kWordBroadcast = 0.05;  // beside its load
-constexpr double kOperandsPerCycle = 1.3;                   // of arithmetic, from memory
+constexpr double kBroadcast = 0.08;        // beside its load
+constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
+constexpr int64_t kLeastDotLanes = 4;      // that instructions have
+constexpr int64_t kComputedDot = 2;        // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
 // Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
 constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
@@ -39,7 +41,7 @@ constexpr double kPartOfReductions = 512;
 constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
 constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
-constexpr double kL2BytesPerCycle = 24;
+constexpr double kL2BytesPerCycle = 30;
 
 // As many operations as exp, a logarithm or the like stands for.
 constexpr double kFunction = 20;
@@ -102,9 +104,14 @@ bool TileCost::ReducesNarrow(const TileChoice& choice) const {
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
   if (d + 1 == choice.dot) return static_cast<double>(CeilDivide(points, choice.group));
   if (d != choice.vector_dimension) return static_cast<double>(points);
-  const int64_t rest = points % choice.lanes;
-  const int64_t singles = e_.is_reduction(d) ? rest : __builtin_popcountll(rest);
-  return static_cast<double>(points / choice.lanes + singles);
+  const int64_t vectors = points / choice.lanes, rest = points % choice.lanes;
+  if (e_.is_reduction(d)) return static_cast<double>(vectors + rest);
+  // The last vector may begin earlier, if there is another one.
+  if (vectors > 0) return static_cast<double>(CeilDivide(points, choice.lanes));
+  if (choice.dot == 0) return static_cast<double>(__builtin_popcountll(rest));
+  const int64_t computed = rest % kLeastDotLanes;
+  return static_cast<double>(__builtin_popcountll(rest - computed) +
+                             kComputedDot * choice.group * computed);
 }
 
 double TileCost::Operations(const TileChoice& choice) const {
@@ -308,8 +315,7 @@ double TileCost::BodyCycles(const TileChoice& choice) const {
   const double chain = choice.accumulates_in_output || !e_.has_reduction() ? 0
                        : choice.independent_accumulators                   ? kLatency
                                                                            : kLatency * steps;
-  const double broadcast = choice.dot > 0 ? kWordBroadcast : kBroadcast;
-  return std::max({arithmetic / kArithmeticPerCycle + broadcast * broadcasts,
+  return std::max({arithmetic / kArithmeticPerCycle + kBroadcast * broadcasts,
                    operands / kOperandsPerCycle, StreamCycles(choice), loads / kLoadsPerCycle,
                    (arithmetic + loads) / kInstructionsPerCycle, chain}) +
          kSpillCycles * spilled * steps;
@@ -458,15 +464,19 @@ double TileCost::FarRows(const TileChoice& choice) const {
 }
 
 double TileCost::Cycles(const TileChoice& choice) const {
+  const double body = BodyCycles(choice);
   double tiles = 1;
   for (int d = 0; d < e_.rank(); ++d) {
     if (e_.is_reduction(d)) continue;
     const int64_t size = e_.dimensions()[d].size, tile = choice.tile[d];
     const double rest = Pieces(choice, d, size % tile) / Pieces(choice, d, tile);
-    tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, 0.35) : 0);
+    // Few rows read as much along the lanes as many.
+    const double least =
+        d == choice.vector_dimension ? 0.35 : std::max(0.35, StreamCycles(choice) / body);
+    tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
-  return tiles * (LoopCycles(choice, BodyCycles(choice)) + StoreCycles(choice)) +
-         PackingCycles(choice) + MemoryCycles(choice);
+  return tiles * (LoopCycles(choice, body) + StoreCycles(choice)) + PackingCycles(choice) +
+         MemoryCycles(choice);
 }
 
 }  // namespace mdh

@@ -13,6 +13,7 @@ namespace {
 constexpr double kPackRow = 0.1, kPackByte = 0.1;        // an element, and each of its bytes
 constexpr double kPackColumn = 1.2, kPackFarColumn = 5;  // an element, or a word
 constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
+constexpr double kPackedLineCycles = 2;  // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr int64_t kL2Ways = 16;
@@ -108,7 +109,7 @@ double TileCost::PartsOfVectors(const TileChoice& choice, int input) const {
   return std::sqrt(static_cast<double>(most) / static_cast<double>(std::gcd(bytes, most)));
 }
 
-// Lines of memory of which two strips have parts are fetched for both.
+// Lines of memory, of which those that two strips have parts of are fetched for both.
 double TileCost::LineCyclesOfStrips(const TileChoice& choice, int input) const {
   const int64_t line = device_.cache_line_bytes;
   if (2 * inputs_[input].bytes <= static_cast<double>(device_.l2_bytes)) return 0;
@@ -116,7 +117,7 @@ double TileCost::LineCyclesOfStrips(const TileChoice& choice, int input) const {
       choice.tile[choice.vector_dimension] * inputs_[input].buffer->type.size_bytes();
   const double strips = inputs_[input].bytes / static_cast<double>(width);
   const double shared = 1 - static_cast<double>(std::gcd(width, line)) / static_cast<double>(line);
-  return strips * shared * kLineCycles;
+  return strips * (shared * kLineCycles + static_cast<double>(width) / line * kPackedLineCycles);
 }
 
 }  // namespace mdh

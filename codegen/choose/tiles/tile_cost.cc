@@ -274,12 +274,20 @@ double TileCost::DistinctOfStar(const TileChoice& choice, int input) const {
   return static_cast<double>(std::unique(places.begin(), places.end()) - places.begin());
 }
 
+// Of several accesses, that which costs most.
 double TileCost::LoadCost(const TileChoice& choice, int input) const {
-  if (choice.vector_dimension < 0) return 1;
-  const std::vector<int64_t>& strides = inputs_[input].strides[0];
-  const int64_t along = strides[choice.vector_dimension];
-  if (choice.packed[input]) return 1;
+  if (choice.vector_dimension < 0 || choice.packed[input]) return 1;
   if (choice.dot > 0) return WordCost(choice, input);
+  double most = 1;
+  for (const std::vector<int64_t>& strides : inputs_[input].strides) {
+    most = std::max(most, CostOfLoad(choice, input, strides));
+  }
+  return most;
+}
+
+double TileCost::CostOfLoad(const TileChoice& choice, int input,
+                            const std::vector<int64_t>& strides) const {
+  const int64_t along = strides[choice.vector_dimension];
   if (along == 0) return 1;
   if (along != 1) {
     return IsShuffledStride(along, choice.lanes)
@@ -342,7 +350,8 @@ double TileCost::StreamCycles(const TileChoice& choice) const {
   double streamed = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
     if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
-    double bytes = 4.0 * DistinctVectors(choice, b) * static_cast<double>(choice.lanes);
+    const int64_t each = inputs_[b].buffer->type.size_bytes() * choice.group;
+    double bytes = DistinctVectors(choice, b) * static_cast<double>(each * choice.lanes);
     double again = 1;
     for (int d = 0; d < e_.rank(); ++d) {
       if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;

@@ -53,6 +53,7 @@ class TileCost {
   double DistinctVectors(const TileChoice& choice, int input) const;
   double DistinctOfStar(const TileChoice& choice, int input) const;
   double LoadCost(const TileChoice& choice, int input) const;
+  double CostOfLoad(const TileChoice& choice, int input, const std::vector<int64_t>& strides) const;
   bool IsBroadcast(const TileChoice& choice, int input) const;
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kPackRow = 0.1, kPackByte = 0.1;        // an element, and each of its bytes
 constexpr double kPackColumn = 1.2, kPackFarColumn = 5;  // an element, or a word
-constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
+constexpr double kLineCycles = 12;       // a line of memory that nothing fetches ahead
 constexpr double kPackedLineCycles = 2;  // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;

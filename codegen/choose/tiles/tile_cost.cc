@@ -472,6 +472,16 @@ double TileCost::FarRows(const TileChoice& choice) const {
   return most;
 }
 
+// Of the body, however few points a tile has along d: of what it reads for all of them.
+double TileCost::CyclesWithout(const TileChoice& choice, int d) const {
+  if (d == choice.vector_dimension) return 0;
+  double loads = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (inputs_[b].strides[0][d] == 0) loads += DistinctVectors(choice, b) * LoadCost(choice, b);
+  }
+  return std::max(StreamCycles(choice), loads / kLoadsPerCycle);
+}
+
 double TileCost::Cycles(const TileChoice& choice) const {
   const double body = BodyCycles(choice);
   double tiles = 1;
@@ -479,9 +489,7 @@ double TileCost::Cycles(const TileChoice& choice) const {
     if (e_.is_reduction(d)) continue;
     const int64_t size = e_.dimensions()[d].size, tile = choice.tile[d];
     const double rest = Pieces(choice, d, size % tile) / Pieces(choice, d, tile);
-    // Few rows read as much along the lanes as many.
-    const double least =
-        d == choice.vector_dimension ? 0.35 : std::max(0.35, StreamCycles(choice) / body);
+    const double least = std::max(0.35, CyclesWithout(choice, d) / body);
     tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
   return tiles * (LoopCycles(choice, body) + StoreCycles(choice)) + PackingCycles(choice) +

@@ -59,6 +59,7 @@ class TileCost {
   double Streams(const TileChoice& choice, int input) const;
   double StreamCycles(const TileChoice& choice) const;
   double BodyCycles(const TileChoice& choice) const;
+  double CyclesWithout(const TileChoice& choice, int d) const;
   double LoopCycles(const TileChoice& choice, double body) const;
   double FarRows(const TileChoice& choice) const;
   // Results that are combined together when lanes are along a reduction.

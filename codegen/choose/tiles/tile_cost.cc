@@ -41,18 +41,24 @@ constexpr double kPartOfReductions = 512;
 constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
 constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
-constexpr double kL2BytesPerCycle = 30;
 
 // As many operations as exp, a logarithm or the like stands for.
 constexpr double kFunction = 20;
 
 bool IsFunction(ScalarOp op) { return OperationCost(op) >= kFunctionCost; }
 
+// What a place is as it was read is as often converted as it is read.
+bool IsOfPlace(const ScalarFunction& function, const ScalarInstruction& instruction) {
+  return instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant ||
+         (instruction.op == ScalarOp::kCast &&
+          function.instructions()[instruction.operands[0]].op == ScalarOp::kParameter);
+}
+
 // An addition takes a multiplication along. `additions`: those that there are besides.
 double OperationsOf(const ScalarFunction& function, double additions) {
   double multiplications = 0, others = 0;
   for (const auto& instruction : function.instructions()) {
-    if (instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant) continue;
+    if (IsOfPlace(function, instruction)) continue;
     (instruction.op == ScalarOp::kMul   ? multiplications
      : instruction.op == ScalarOp::kAdd ? additions
                                         : others) += IsFunction(instruction.op) ? kFunction : 1;
@@ -341,25 +347,6 @@ bool TileCost::IsBroadcast(const TileChoice& choice, int input) const {
     if (!e_.is_reduction(d) && strides[d] != 0) return true;
   }
   return false;
-}
-
-// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
-double TileCost::StreamCycles(const TileChoice& choice) const {
-  const int v = choice.vector_dimension;
-  if (v < 0) return 0;
-  double streamed = 0;
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
-    const int64_t each = inputs_[b].buffer->type.size_bytes() * choice.group;
-    double bytes = DistinctVectors(choice, b) * static_cast<double>(each * choice.lanes);
-    double again = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
-      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
-    }
-    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
-  }
-  return streamed / kL2BytesPerCycle;
 }
 
 double TileCost::LoopCycles(const TileChoice& choice, double body) const {

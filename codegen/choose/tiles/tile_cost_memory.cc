@@ -17,6 +17,7 @@ constexpr double kPackedLineCycles = 2;  // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr int64_t kL2Ways = 16;
+constexpr double kL2BytesPerCycle = 30;
 
 }  // namespace
 
@@ -78,6 +79,25 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
     if (streams > kFewStreams) cycles += lines * kStreamCycles * (streams / kFewStreams - 1);
   }
   return cycles;
+}
+
+// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
+double TileCost::StreamCycles(const TileChoice& choice) const {
+  const int v = choice.vector_dimension;
+  if (v < 0) return 0;
+  double streamed = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
+    const int64_t each = inputs_[b].buffer->type.size_bytes() * choice.group;
+    double bytes = DistinctVectors(choice, b) * static_cast<double>(each * choice.lanes);
+    double again = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
+      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
+    }
+    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
+  }
+  return streamed / kL2BytesPerCycle;
 }
 
 double TileCost::PackingCycles(const TileChoice& choice) const {

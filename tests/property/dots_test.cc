@@ -49,7 +49,7 @@ where f(x, w) -> a { a = SUM(x) * SUM(w) },
 )";
 
 constexpr char kBatches[] = R"(
-batches<T = SUM | B = 3, I = 6, J = 21, K = 10> :=
+batches<T = SUM | B = 3, I = 12, J = 45, K = 42> :=
   out_view<T>( C: (b,i,j,k) -> (b,i,j) ) o
   md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o
   inp_view<TA,TB>( A: (b,i,j,k) -> (b,k,i), W: (b,i,j,k) -> (b,k,j) )
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "order=0,1,2|2,0,1|0,1,2|1,0,2|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|2:1,0:1; dot=3; remainder=vectors"},
         DotsCase{kTransposed,
-                 "model=OpenMP+SIMD+RM; tile=8,45,47|8,45,47|8,45,47|5,45,12|1,16,1|1,1,1; "
+                 "model=OpenMP+SIMD+RM; tile=10,45,47|10,45,47|10,45,47|5,45,12|1,16,1|1,1,1; "
                  "order=0,1,2|0,1,2|0,1,2|1,0,2|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; remainder=overlap"},
         // results in memory

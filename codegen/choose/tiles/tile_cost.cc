@@ -11,6 +11,7 @@
 #include "codegen/program/shuffled_stride.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
 
 namespace mdh {
 namespace {
@@ -33,6 +34,7 @@ constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
 constexpr int64_t kLeastDotLanes = 4;      // that instructions have
 constexpr int64_t kComputedDot = 2;        // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
+constexpr double kWidened = 3;  // what is shorter than a word in memory, beside its load
 // Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
 constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
@@ -54,7 +56,8 @@ bool IsOfPlace(const ScalarFunction& function, const ScalarInstruction& instruct
           function.instructions()[instruction.operands[0]].op == ScalarOp::kParameter);
 }
 
-// An addition takes a multiplication along. `additions`: those that there are besides.
+// Of floating-point numbers an addition takes a multiplication along. `additions`: those that there
+// are besides.
 double OperationsOf(const ScalarFunction& function, double additions) {
   double multiplications = 0, others = 0;
   for (const auto& instruction : function.instructions()) {
@@ -63,7 +66,9 @@ double OperationsOf(const ScalarFunction& function, double additions) {
      : instruction.op == ScalarOp::kAdd ? additions
                                         : others) += IsFunction(instruction.op) ? kFunction : 1;
   }
-  return std::max(1.0, std::max(multiplications, additions) + others);
+  const bool fuses = IsFloatingPoint(function.results()[0].type);
+  return std::max(
+      1.0, (fuses ? std::max(multiplications, additions) : multiplications + additions) + others);
 }
 
 // Of one combination; 0 without a reduction.
@@ -282,13 +287,16 @@ double TileCost::DistinctOfStar(const TileChoice& choice, int input) const {
 
 // Of several accesses, that which costs most.
 double TileCost::LoadCost(const TileChoice& choice, int input) const {
-  if (choice.vector_dimension < 0 || choice.packed[input]) return 1;
-  if (choice.dot > 0) return WordCost(choice, input);
+  if (choice.dot > 0) return choice.packed[input] ? 1 : WordCost(choice, input);
+  const bool widens =
+      inputs_[input].buffer->type.size_bytes() < kWordBytes && !ReducesNarrow(choice);
+  const double widened = widens ? kWidened : 0;
+  if (choice.vector_dimension < 0 || choice.packed[input]) return 1 + widened;
   double most = 1;
   for (const std::vector<int64_t>& strides : inputs_[input].strides) {
     most = std::max(most, CostOfLoad(choice, input, strides));
   }
-  return most;
+  return most + widened;
 }
 
 double TileCost::CostOfLoad(const TileChoice& choice, int input,

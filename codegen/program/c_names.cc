@@ -32,7 +32,8 @@ constexpr absl::string_view kReservedWords =
     "malloc calloc realloc "
     "exit "
     "abort rand random system labs llabs atoi "
-    "tid thread threads scratch stage part part_end first parts empty uncounted slot lane t stride own error "
+    "tid thread threads scratch stage part part_end first parts empty uncounted slot lane t stride "
+    "own error "
     "item "
     "line chunk "
     // Words of OpenCL C and CUDA C++.

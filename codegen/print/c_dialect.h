@@ -53,6 +53,7 @@ struct CDialect {
   // Bodies of functions that convert `a` between fp32 and the bits of fp16.
   absl::string_view widen_half = "", narrow_half = "";
 
+  absl::string_view lone_function_qualifier = "static";
   absl::string_view function_qualifier = "static inline", table_qualifier = "static const";
   // By AddressSpace, in front of the pointed-to type.
   std::array<absl::string_view, 3> spaces = {"", "", ""};

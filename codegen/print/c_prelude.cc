@@ -129,16 +129,24 @@ std::string CPrelude::IndicesFunction(LoopValueType type) {
   return name;
 }
 
+// Where all lanes are neighbours and inside.
+std::string CPrelude::NeighboursInside(LoopValueType type) {
+  return absl::Substitute(
+      "  if (step * stride == 1 && first >= 0 && first + $0 * step <= extent) {\n"
+      "    return *(const $1_unaligned*)(p + first * stride);\n  }\n",
+      type.lanes, VectorType(type));
+}
+
 std::string CPrelude::ClampedLoadFunction(LoopValueType type) {
   const std::string vector = VectorType(type);
   const std::string name = absl::StrCat("mdh_clamped_", vector);
   DefineFunction(
       name, absl::Substitute(
                 "$0 $1(const $2* p, int64_t first, int64_t step, int64_t extent, "
-                "int64_t stride) {\n  $0 r;\n"
+                "int64_t stride) {\n$4  $0 r;\n"
                 "  for (int l = 0; l < $3; ++l) r[l] = p[mdh_clamp(first + l * step, extent) * "
                 "stride];\n  return r;\n}\n",
-                vector, name, CType(type.scalar, dialect_), type.lanes));
+                vector, name, CType(type.scalar, dialect_), type.lanes, NeighboursInside(type)));
   return name;
 }
 
@@ -148,11 +156,12 @@ std::string CPrelude::InsideLoadFunction(LoopValueType type) {
   DefineFunction(
       name, absl::Substitute(
                 "$0 $1(int condition, const $2* p, int64_t first, int64_t step, "
-                "int64_t extent, int64_t stride, $2 outside) {\n  $0 r;\n"
+                "int64_t extent, int64_t stride, $2 outside) {\n"
+                "  if (!condition) return outside - ($0){0};\n$4  $0 r;\n"
                 "  for (int l = 0; l < $3; ++l) {\n    const int64_t i = first + l * step;\n"
-                "    r[l] = condition && mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n"
+                "    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n"
                 "  return r;\n}\n",
-                vector, name, CType(type.scalar, dialect_), type.lanes));
+                vector, name, CType(type.scalar, dialect_), type.lanes, NeighboursInside(type)));
   return name;
 }
 

@@ -130,6 +130,7 @@ class CPrelude {
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
   std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
+  std::string NeighboursInside(LoopValueType type);
   std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);
   std::string LaneByLaneStore(LoopValueType type, const std::string& stride) const;
   std::string ShuffledLoad(LoopValueType type, int64_t stride);

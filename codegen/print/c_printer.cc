@@ -426,8 +426,9 @@ std::string CPrinter::ParameterList(const std::vector<Parameter>& parameters) {
 std::string CPrinter::Print(const Function& function) {
   std::string out;
   if (!function.comment.empty()) absl::StrAppend(&out, "// ", function.comment, "\n");
-  absl::StrAppend(&out, dialect_.function_qualifier, " void ", function.name, "(",
-                  ParameterList(function.parameters), ") {\n");
+  absl::StrAppend(
+      &out, function.stands_alone ? dialect_.lone_function_qualifier : dialect_.function_qualifier,
+      " void ", function.name, "(", ParameterList(function.parameters), ") {\n");
   PrintBlock(function.body, 1, out);
   absl::StrAppend(&out, "}\n");
   return out;

@@ -17,6 +17,7 @@ constexpr CDialect kGnuC = {
     .computes_with_vectors = true,
     .signed_wraps = true,
     .round_function = "nearbyint",
+    .lone_function_qualifier = "static __attribute__((noinline))",
     .pointer_restrict = " restrict",
     .private_array = "$0 $1[$2] __attribute__((aligned(64)))",
     .unroll = "#pragma GCC unroll $0",

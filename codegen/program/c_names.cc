@@ -32,7 +32,8 @@ constexpr absl::string_view kReservedWords =
     "malloc calloc realloc "
     "exit "
     "abort rand random system labs llabs atoi "
-    "tid thread threads scratch stage part part_end first parts empty slot lane t stride own error "
+    "tid thread threads scratch stage part part_end first parts empty uncounted slot lane t stride "
+    "own error "
     "item "
     "line chunk "
     // Words of OpenCL C and CUDA C++.
@@ -64,7 +65,7 @@ constexpr absl::string_view kReservedPrefixes[] = {
 
 // Suffixes of names that generated code derives from the user's.
 constexpr absl::string_view kReservedSuffixes =
-    " cor mm l3 l2 l1 begin end packed partial slot from at total s offset sum part ";
+    " cor mm l3 l2 l1 begin end packed excess partial slot from at total s offset sum part ";
 
 bool ContainsWord(absl::string_view words, absl::string_view word) {
   return absl::StrContains(words, absl::StrCat(" ", word, " "));

@@ -446,6 +446,8 @@ struct Function {
   std::string comment;
   std::vector<Parameter> parameters;
   Block body;
+  // Not to be made a part of its callers: their values would take registers that it needs.
+  bool stands_alone = false;
 };
 
 // Scratch memory: one piece for all threads, or one per thread. 64-byte aligned.

@@ -79,6 +79,12 @@ std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& pla
   return sides;
 }
 
+bool FlipsSigns(const Expression& expression, const TuningParameters& parameters, int v) {
+  const std::optional<DotPlan> plan = DotOf(expression, parameters);
+  const auto sides = plan ? SidesOf(expression, *plan, v) : std::nullopt;
+  return sides.has_value() && sides->flips_broadcast;
+}
+
 int WordDimension(const Expression& expression, const DotPlan& plan, const DotOperand& operand) {
   const Buffer& buffer = expression.inputs()[operand.buffer];
   if (buffer.accesses.size() != 1) return -1;

@@ -54,6 +54,9 @@ const MatrixInstruction* DotInstructionFor(const DotPlan& plan, const DeviceDesc
 // With lanes along dimension v; nullopt if not exactly one operand depends on it.
 std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& plan, int v);
 
+// Whether tiles with lanes along dimension v flip signs (DotSides::flips_broadcast).
+bool FlipsSigns(const Expression& expression, const TuningParameters& parameters, int v);
+
 // The dimension of the operand's buffer whose index is that of the plan's dimension; -1 if there is
 // none, so that copies of it cannot have words.
 int WordDimension(const Expression& expression, const DotPlan& plan, const DotOperand& operand);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "codegen/backends/backends.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/kernel.h"
@@ -18,6 +19,7 @@ namespace mdh::dots_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kProduct[] = R"(
 product<T = SUM | I = 13, J = 45, K = 47> :=
@@ -47,7 +49,7 @@ where f(x, w) -> a { a = SUM(x) * SUM(w) },
 )";
 
 constexpr char kBatches[] = R"(
-batches<T = SUM | B = 3, I = 6, J = 21, K = 10> :=
+batches<T = SUM | B = 3, I = 12, J = 45, K = 42> :=
   out_view<T>( C: (b,i,j,k) -> (b,i,j) ) o
   md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o
   inp_view<TA,TB>( A: (b,i,j,k) -> (b,k,i), W: (b,i,j,k) -> (b,k,j) )
@@ -141,12 +143,41 @@ INSTANTIATE_TEST_SUITE_P(
             kTransposed,
             "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,32,16|1,16,1|1,1,1; " NESTED
             "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; chains=independent"},
+        // rows innermost, which share what flipped signs add, in parts of the reduction
+        DotsCase{kProduct,
+                 "model=OpenMP+SIMD+RM; tile=13,45,47|12,45,16|6,45,16|3,32,8|1,16,1|1,1,1; "
+                 "order=0,1,2|2,0,1|0,1,2|1,0,2|0,1,2|0,1,2; "
+                 "inputs=in_place:0,1:-1|2:1,0:1; dot=3; remainder=vectors"},
+        DotsCase{kTransposed,
+                 "model=OpenMP+SIMD+RM; tile=10,45,47|10,45,47|10,45,47|5,45,12|1,16,1|1,1,1; "
+                 "order=0,1,2|0,1,2|0,1,2|1,0,2|0,1,2|0,1,2; "
+                 "inputs=in_place:0,1:-1|whole:0,1:0; dot=3; remainder=overlap"},
         // results in memory
         DotsCase{kTransposed,
                  "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|2,16,12|1,16,1|1,1,1; "
                  "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3; accumulate=output; chains=one"}));
 #undef NESTED
+
+// Only where signs are flipped, and tiles with the same words follow each other.
+TEST(DotSourceTest, WhatFlippedSignsAddIsCountedInTheFirstOfTilesThatShareIt) {
+  const auto source = [](const Types& types, absl::string_view order) {
+    const Expression expression = ExpressionOf(kProduct, types);
+    const auto parameters = ParseTuningParameters(
+        absl::StrCat("model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,32,8|1,16,1|1,1,1; "
+                     "order=0,1,2|0,1,2|0,1,2|",
+                     order, "|0,1,2|0,1,2; inputs=in_place:0,1:-1|whole:1,0:1; dot=3"),
+        expression);
+    EXPECT_TRUE(parameters.ok()) << parameters.status();
+    const auto low = Lower(expression, OpenMpSimdRegistersModel(), Device(), *parameters);
+    EXPECT_TRUE(low.ok()) << low.status();
+    return GenerateOpenMp(*low, Device())->source;
+  };
+  const Types alike = {"int8", "int8", "int32"}, different = {"uint8", "int8", "int32"};
+  EXPECT_THAT(source(alike, "1,0,2"), HasSubstr("const int uncounted = i == 0;"));
+  EXPECT_THAT(source(alike, "0,1,2"), Not(HasSubstr("uncounted")));
+  EXPECT_THAT(source(different, "1,0,2"), Not(HasSubstr("uncounted")));
+}
 
 // What rules choose.
 TEST(DotDefaultsTest, HaveThemAndAreRight) {

@@ -1,8 +1,6 @@
 #include "codegen/choose/tiles/register_tile_rules.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "codegen/choose/tiles/cache_parts.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
 
 namespace mdh {
 namespace {
@@ -209,14 +208,16 @@ class Rules {
   // reductions around all others, the lanes' dimension innermost.
   void OrderTiles() {
     const Buffer* largest = nullptr;
+    const bool flips = FlipsSigns(e_, p_, vector_dimension_);
     for (const Buffer& buffer : e_.inputs()) {
+      // What flipped signs add is counted once for tiles with the same words that have lanes.
+      if (flips && StrideAlong(buffer, 0, vector_dimension_) == 0) continue;
       if (largest == nullptr || TileBytes(buffer) > TileBytes(*largest)) largest = &buffer;
     }
     // What is written more than read should be written in its order.
-    double read = 0, written = 0;
+    double read = 0;
     for (const Buffer& buffer : e_.inputs()) read += static_cast<double>(buffer.size_bytes());
-    for (const Buffer& buffer : e_.outputs()) written += static_cast<double>(buffer.size_bytes());
-    if (largest == nullptr || written > kMuchWritten * read) return;
+    if (largest == nullptr || (!flips && OutputBytes() > kMuchWritten * read)) return;
     const bool in_output = p_.accumulate_in == AccumulateIn::kOutput;
     std::vector<int> order = OrderOfLayer(p_.phase, innermost_);
     const auto place = [&](int d) {

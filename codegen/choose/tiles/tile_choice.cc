@@ -23,8 +23,10 @@ constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
 constexpr double kReadOnce = 8, kWordsReadOnce = 32;
 constexpr int64_t kShortReduction = 8;       // to be unrolled whole
 constexpr int64_t kUnrolledReductions = 32;  // together
-constexpr size_t kMostOfWidth = 1;           // of these, with the same points along the lanes
-constexpr size_t kMostOfInputs = 5;          // choices with the same lanes and packed inputs
+constexpr int kMostHalved = 2;
+constexpr int64_t kLeastReducedLanes = 4;
+constexpr size_t kMostOfWidth = 1;   // of these, with the same points along the lanes
+constexpr size_t kMostOfInputs = 5;  // choices with the same lanes and packed inputs
 
 class Ranking {
  public:
@@ -120,6 +122,14 @@ class Ranking {
       }
     }
     TryVectors(choice);
+    // What fills no vector is reduced point by point: half as many lanes may leave less over.
+    const bool halves = e_.is_reduction(d) && !narrow_.has_value();
+    for (int n = 0; halves && n < kMostHalved && size(d) % choice.lanes != 0; ++n) {
+      if (choice.lanes <= kLeastReducedLanes) break;
+      choice.lanes /= 2;
+      choice.tile[d] = choice.lanes;
+      TryVectors(choice);
+    }
   }
 
   void TryVectors(TileChoice choice) {

@@ -11,6 +11,7 @@
 #include "codegen/program/shuffled_stride.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
 
 namespace mdh {
 namespace {
@@ -28,9 +29,12 @@ constexpr double kFewRows = 4, kFarRowCycles = 2;  // rows of results on other p
 
 // Of elements for all lanes of vectors as long, for which it was measured; shorter ones load so.
 constexpr int64_t kBroadcastBytes = 64;
-constexpr double kBroadcast = 0.17;        // beside its load
+constexpr double kBroadcast = 0.08;        // beside its load
 constexpr double kOperandsPerCycle = 1.3;  // of arithmetic, from memory
+constexpr int64_t kLeastDotLanes = 4;      // that instructions have
+constexpr int64_t kComputedDot = 2;        // of each product of a lane, without such
 constexpr double kUnalignedLoad = 1.3;
+constexpr double kWidened = 3;  // what is shorter than a word in memory, beside its load
 // Of a word, to load, widen and shift it: of one for all lanes, and of vectors.
 constexpr double kJoinedElement = 2.5, kJoinedVector = 5;
 constexpr double kGatherPerLane = 1.5, kScatterPerLane = 1.6;
@@ -39,23 +43,32 @@ constexpr double kPartOfReductions = 512;
 constexpr double kMaskedStore = 1.5;       // with its shuffle
 constexpr int64_t kMaskedStoreBytes = 64;  // devices whose vectors are as long have such stores
 constexpr double kLaneCycles = 1.5;        // of combining vectors whose lanes must be moved
-constexpr double kL2BytesPerCycle = 24;
 
 // As many operations as exp, a logarithm or the like stands for.
 constexpr double kFunction = 20;
 
 bool IsFunction(ScalarOp op) { return OperationCost(op) >= kFunctionCost; }
 
-// An addition takes a multiplication along. `additions`: those that there are besides.
+// What a place is as it was read is as often converted as it is read.
+bool IsOfPlace(const ScalarFunction& function, const ScalarInstruction& instruction) {
+  return instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant ||
+         (instruction.op == ScalarOp::kCast &&
+          function.instructions()[instruction.operands[0]].op == ScalarOp::kParameter);
+}
+
+// Of floating-point numbers an addition takes a multiplication along. `additions`: those that there
+// are besides.
 double OperationsOf(const ScalarFunction& function, double additions) {
   double multiplications = 0, others = 0;
   for (const auto& instruction : function.instructions()) {
-    if (instruction.op == ScalarOp::kParameter || instruction.op == ScalarOp::kConstant) continue;
+    if (IsOfPlace(function, instruction)) continue;
     (instruction.op == ScalarOp::kMul   ? multiplications
      : instruction.op == ScalarOp::kAdd ? additions
                                         : others) += IsFunction(instruction.op) ? kFunction : 1;
   }
-  return std::max(1.0, std::max(multiplications, additions) + others);
+  const bool fuses = IsFloatingPoint(function.results()[0].type);
+  return std::max(
+      1.0, (fuses ? std::max(multiplications, additions) : multiplications + additions) + others);
 }
 
 // Of one combination; 0 without a reduction.
@@ -102,9 +115,14 @@ bool TileCost::ReducesNarrow(const TileChoice& choice) const {
 double TileCost::Pieces(const TileChoice& choice, int d, int64_t points) const {
   if (d + 1 == choice.dot) return static_cast<double>(CeilDivide(points, choice.group));
   if (d != choice.vector_dimension) return static_cast<double>(points);
-  const int64_t rest = points % choice.lanes;
-  const int64_t singles = e_.is_reduction(d) ? rest : __builtin_popcountll(rest);
-  return static_cast<double>(points / choice.lanes + singles);
+  const int64_t vectors = points / choice.lanes, rest = points % choice.lanes;
+  if (e_.is_reduction(d)) return static_cast<double>(vectors + rest);
+  // The last vector may begin earlier, if there is another one.
+  if (vectors > 0) return static_cast<double>(CeilDivide(points, choice.lanes));
+  if (choice.dot == 0) return static_cast<double>(__builtin_popcountll(rest));
+  const int64_t computed = rest % kLeastDotLanes;
+  return static_cast<double>(__builtin_popcountll(rest - computed) +
+                             kComputedDot * choice.group * computed);
 }
 
 double TileCost::Operations(const TileChoice& choice) const {
@@ -125,7 +143,7 @@ double TileCost::Accumulators(const TileChoice& choice) const {
     const auto bytes = static_cast<double>(choice.lanes * each);
     registers += vectors * std::ceil(bytes / device_.simd_bytes);
   }
-  return registers + ExcessVectors(choice);
+  return registers + ExcessRegisters(choice);
 }
 
 // Multiplications per point that points of a tile have in common.
@@ -139,10 +157,23 @@ double TileCost::SharedProducts(const TileChoice& choice) const {
   return factors_->AsWritten() - factors_->PerPoint(tile);
 }
 
-// Per point: a dot instruction, and its share of counting what flipped signs add.
+// Per point: a dot instruction, and its share of counting what flipped signs add, which the first
+// of the tiles with the same words does.
 double TileCost::PointOperations(const TileChoice& choice) const {
   if (choice.dot == 0) return operations_ - SharedProducts(choice);
-  return 1 + ExcessVectors(choice) / std::max(1.0, Operations(choice));
+  double tiles = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    if (!HasWordsAlong(choice, d) && !e_.is_reduction(d))
+      tiles *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, choice.tile[d]));
+  }
+  return 1 + ExcessVectors(choice) / tiles / std::max(1.0, Operations(choice));
+}
+
+// Whether words of the operand with lanes depend on dimension d.
+bool TileCost::HasWordsAlong(const TileChoice& choice, int d) const {
+  return std::ranges::any_of(inputs_, [&](const Input& input) {
+    return input.strides[0][choice.vector_dimension] != 0 && input.strides[0][d] != 0;
+  });
 }
 
 // Beside the results of bytes whose signs are alike: as many as there are vectors of lanes.
@@ -153,6 +184,18 @@ double TileCost::ExcessVectors(const TileChoice& choice) const {
   const bool are_alike = first == inputs_.back().buffer->type.scalar();
   const int v = choice.vector_dimension;
   return are_alike ? Pieces(choice, v, choice.tile[v]) : 0;
+}
+
+// Registers of these while the results' are in use, none if other tiles have counted them, and of
+// the signs.
+double TileCost::ExcessRegisters(const TileChoice& choice) const {
+  const double vectors = ExcessVectors(choice);
+  if (vectors == 0) return 0;
+  for (int d = 0; d < e_.rank(); ++d) {
+    const bool repeats = !HasWordsAlong(choice, d) && !e_.is_reduction(d);
+    if (repeats && choice.tile[d] < e_.dimensions()[d].size) return 1;
+  }
+  return vectors + 1;
 }
 
 // Of a word or a vector of words that is made of elements where they are.
@@ -242,12 +285,23 @@ double TileCost::DistinctOfStar(const TileChoice& choice, int input) const {
   return static_cast<double>(std::unique(places.begin(), places.end()) - places.begin());
 }
 
+// Of several accesses, that which costs most.
 double TileCost::LoadCost(const TileChoice& choice, int input) const {
-  if (choice.vector_dimension < 0) return 1;
-  const std::vector<int64_t>& strides = inputs_[input].strides[0];
+  if (choice.dot > 0) return choice.packed[input] ? 1 : WordCost(choice, input);
+  const bool widens =
+      inputs_[input].buffer->type.size_bytes() < kWordBytes && !ReducesNarrow(choice);
+  const double widened = widens ? kWidened : 0;
+  if (choice.vector_dimension < 0 || choice.packed[input]) return 1 + widened;
+  double most = 1;
+  for (const std::vector<int64_t>& strides : inputs_[input].strides) {
+    most = std::max(most, CostOfLoad(choice, input, strides));
+  }
+  return most + widened;
+}
+
+double TileCost::CostOfLoad(const TileChoice& choice, int input,
+                            const std::vector<int64_t>& strides) const {
   const int64_t along = strides[choice.vector_dimension];
-  if (choice.packed[input]) return 1;
-  if (choice.dot > 0) return WordCost(choice, input);
   if (along == 0) return 1;
   if (along != 1) {
     return IsShuffledStride(along, choice.lanes)
@@ -301,24 +355,6 @@ bool TileCost::IsBroadcast(const TileChoice& choice, int input) const {
     if (!e_.is_reduction(d) && strides[d] != 0) return true;
   }
   return false;
-}
-
-// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
-double TileCost::StreamCycles(const TileChoice& choice) const {
-  const int v = choice.vector_dimension;
-  if (v < 0) return 0;
-  double streamed = 0;
-  for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
-    double bytes = 4.0 * DistinctVectors(choice, b) * static_cast<double>(choice.lanes);
-    double again = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
-      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
-    }
-    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
-  }
-  return streamed / kL2BytesPerCycle;
 }
 
 double TileCost::LoopCycles(const TileChoice& choice, double body) const {
@@ -431,16 +467,28 @@ double TileCost::FarRows(const TileChoice& choice) const {
   return most;
 }
 
+// Of the body, however few points a tile has along d: of what it reads for all of them.
+double TileCost::CyclesWithout(const TileChoice& choice, int d) const {
+  if (d == choice.vector_dimension) return 0;
+  double loads = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (inputs_[b].strides[0][d] == 0) loads += DistinctVectors(choice, b) * LoadCost(choice, b);
+  }
+  return std::max(StreamCycles(choice), loads / kLoadsPerCycle);
+}
+
 double TileCost::Cycles(const TileChoice& choice) const {
+  const double body = BodyCycles(choice);
   double tiles = 1;
   for (int d = 0; d < e_.rank(); ++d) {
     if (e_.is_reduction(d)) continue;
     const int64_t size = e_.dimensions()[d].size, tile = choice.tile[d];
     const double rest = Pieces(choice, d, size % tile) / Pieces(choice, d, tile);
-    tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, 0.35) : 0);
+    const double least = std::max(0.35, CyclesWithout(choice, d) / body);
+    tiles *= static_cast<double>(size / tile) + (rest > 0 ? std::max(rest, least) : 0);
   }
-  return tiles * (LoopCycles(choice, BodyCycles(choice)) + StoreCycles(choice)) +
-         PackingCycles(choice) + MemoryCycles(choice);
+  return tiles * (LoopCycles(choice, body) + StoreCycles(choice)) + PackingCycles(choice) +
+         MemoryCycles(choice);
 }
 
 }  // namespace mdh

@@ -45,17 +45,21 @@ class TileCost {
   double SharedProducts(const TileChoice& choice) const;
   double PointOperations(const TileChoice& choice) const;
   double WordCost(const TileChoice& choice, int input) const;
+  bool HasWordsAlong(const TileChoice& choice, int d) const;
   double ExcessVectors(const TileChoice& choice) const;
+  double ExcessRegisters(const TileChoice& choice) const;
   double Pieces(const TileChoice& choice, int d, int64_t points) const;
   double UsedVectors(const TileChoice& choice, int input) const;
   double DistinctVectors(const TileChoice& choice, int input) const;
   double DistinctOfStar(const TileChoice& choice, int input) const;
   double LoadCost(const TileChoice& choice, int input) const;
+  double CostOfLoad(const TileChoice& choice, int input, const std::vector<int64_t>& strides) const;
   bool IsBroadcast(const TileChoice& choice, int input) const;
   int64_t LinesKept(int64_t stride) const;
   double Streams(const TileChoice& choice, int input) const;
   double StreamCycles(const TileChoice& choice) const;
   double BodyCycles(const TileChoice& choice) const;
+  double CyclesWithout(const TileChoice& choice, int d) const;
   double LoopCycles(const TileChoice& choice, double body) const;
   double FarRows(const TileChoice& choice) const;
   // Results that are combined together when lanes are along a reduction.
@@ -69,6 +73,7 @@ class TileCost {
   double ScatterCost(int64_t stride, const TileChoice& choice) const;
   double StoreCycles(const TileChoice& choice) const;
   double PackingCycles(const TileChoice& choice) const;
+  double PartsOfVectors(const TileChoice& choice, int input) const;
   double LineCyclesOfStrips(const TileChoice& choice, int input) const;
 
   const Expression& e_;

@@ -1,5 +1,6 @@
 // What memory and copies take of the cycles of tiles.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -11,10 +12,12 @@ namespace {
 
 constexpr double kPackRow = 0.1, kPackByte = 0.1;        // an element, and each of its bytes
 constexpr double kPackColumn = 1.2, kPackFarColumn = 5;  // an element, or a word
-constexpr double kLineCycles = 12;  // a line of memory that nothing fetches ahead
+constexpr double kLineCycles = 12;       // a line of memory that nothing fetches ahead
+constexpr double kPackedLineCycles = 2;  // a line that is packed
 constexpr double kLongRunBytes = 512;
 constexpr double kFewStreams = 8, kStreamCycles = 3;
 constexpr int64_t kL2Ways = 16;
+constexpr double kL2BytesPerCycle = 30;
 
 }  // namespace
 
@@ -78,6 +81,25 @@ double TileCost::MemoryCycles(const TileChoice& choice) const {
   return cycles;
 }
 
+// What a tile reads along the lanes may be more than the first-level cache keeps for the next tile.
+double TileCost::StreamCycles(const TileChoice& choice) const {
+  const int v = choice.vector_dimension;
+  if (v < 0) return 0;
+  double streamed = 0;
+  for (int b = 0; b < std::ssize(inputs_); ++b) {
+    if (!e_.is_reduction(v) && inputs_[b].strides[0][v] == 0) continue;
+    const int64_t each = inputs_[b].buffer->type.size_bytes() * choice.group;
+    double bytes = DistinctVectors(choice, b) * static_cast<double>(each * choice.lanes);
+    double again = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      if (!e_.is_reduction(d) || inputs_[b].strides[0][d] == 0) continue;
+      again *= static_cast<double>(e_.dimensions()[d].size) / static_cast<double>(choice.tile[d]);
+    }
+    if (bytes * again > static_cast<double>(device_.l1_bytes) / 2) streamed += bytes;
+  }
+  return streamed / kL2BytesPerCycle;
+}
+
 double TileCost::PackingCycles(const TileChoice& choice) const {
   double cycles = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
@@ -88,7 +110,7 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
     const bool is_far = 4 * stride >= kPageBytes;
     const double each =
         are_words     ? (is_far ? kPackFarColumn : kPackColumn) / static_cast<double>(choice.group)
-        : stride == 1 ? kPackRow + kPackByte * element
+        : stride == 1 ? (kPackRow + kPackByte * element) * PartsOfVectors(choice, b)
         : is_far      ? kPackFarColumn
                       : kPackColumn;
     cycles += static_cast<double>(inputs_[b].buffer->elements()) * each;
@@ -97,15 +119,25 @@ double TileCost::PackingCycles(const TileChoice& choice) const {
   return cycles;
 }
 
-// Lines of memory of which two strips have parts are fetched for both.
+// What it costs more to join rows to words of strips that are no multiple of vectors: compilers
+// take vectors that divide them.
+double TileCost::PartsOfVectors(const TileChoice& choice, int input) const {
+  if (choice.dot == 0) return 1;
+  const int64_t bytes =
+      choice.tile[choice.vector_dimension] * inputs_[input].buffer->type.size_bytes();
+  const int64_t most = device_.simd_bytes;
+  return std::sqrt(static_cast<double>(most) / static_cast<double>(std::gcd(bytes, most)));
+}
+
+// Lines of memory, of which those that two strips have parts of are fetched for both.
 double TileCost::LineCyclesOfStrips(const TileChoice& choice, int input) const {
   const int64_t line = device_.cache_line_bytes;
-  if (inputs_[input].bytes <= static_cast<double>(device_.l2_bytes)) return 0;
+  if (2 * inputs_[input].bytes <= static_cast<double>(device_.l2_bytes)) return 0;
   const int64_t width =
       choice.tile[choice.vector_dimension] * inputs_[input].buffer->type.size_bytes();
   const double strips = inputs_[input].bytes / static_cast<double>(width);
   const double shared = 1 - static_cast<double>(std::gcd(width, line)) / static_cast<double>(line);
-  return strips * shared * kLineCycles;
+  return strips * (shared * kLineCycles + static_cast<double>(width) / line * kPackedLineCycles);
 }
 
 }  // namespace mdh

@@ -28,6 +28,8 @@ class TileProgramBuilder : public LevelWalk {
     std::vector<DimensionRange> ranges;  // of the part that encloses the current position
     std::vector<int64_t> points;         // of the register tile, as far as it is fixed
     std::vector<Index> origins;          // of the register tile
+    // Which tile is the first of those that share words (LoopPlan::shares_excess).
+    std::vector<Condition> is_uncounted;
   };
 
   // ---- Stages ----
@@ -42,6 +44,10 @@ class TileProgramBuilder : public LevelWalk {
       program_.scratch.push_back(
           {copy.name, copy.type, copy.elements, /*per_thread=*/!IsWhole(copy)});
       if (IsWhole(copy)) Append(BuildPacking(plan_, copy, {}, /*shared=*/true), &packing);
+    }
+    if (plan_.shares_excess()) {
+      program_.scratch.push_back({plan_.excess_name(), ScalarType::kInt32, plan_.excess_elements(),
+                                  /*per_thread=*/true});
     }
     if (packing.empty()) return;
     program_.stages.push_back({"Pack whole inputs, each thread its share.", std::move(packing)});
@@ -119,6 +125,13 @@ class TileProgramBuilder : public LevelWalk {
 
   bool HasLoop(int n) const override { return plan_.LoopAt(n) != nullptr; }
 
+  // In a loop along d.
+  void Repeat(int d, const std::string& variable, const Index& begin, State& inside) const {
+    if (!plan_.shares_excess()) return;
+    if (plan_.has_words_along(d)) return inside.is_uncounted.clear();
+    inside.is_uncounted.push_back(Equal(Index::Variable(variable), begin));
+  }
+
   // What is inside of level n, where things are as the state says.
   void EmitInside(int n, State inside, Block* block) {
     std::swap(state_, inside);
@@ -134,6 +147,7 @@ class TileProgramBuilder : public LevelWalk {
     State inside = state_;
     const DimensionRange range = state_.ranges[d];
     inside.ranges[d] = EnterRange(loop.variable, loop.step, plan_.size(d), range.end, body);
+    Repeat(d, loop.variable, range.begin, inside);
     EmitInside(n, std::move(inside), &body);
     block->push_back({For{loop.variable, range.begin, range.end, loop.step, false,
                           ShareBlock(std::move(body))}});
@@ -147,6 +161,7 @@ class TileProgramBuilder : public LevelWalk {
     const std::vector<LastTile>& last = plan_.last_tiles(d);
     const bool is_whole = last.size() == 1 && last[0].points == loop.step;
     State inside = state_;
+    Repeat(d, loop.variable, range.begin, inside);
     inside.points[d] = loop.step;
     inside.origins[d] = Index::Variable(loop.variable);
     if (is_whole) inside.origins[d] = Min(inside.origins[d], Index(last[0].origin));
@@ -207,6 +222,7 @@ class TileProgramBuilder : public LevelWalk {
       tile.points[d] = plan_.register_tile(d);  // one part only: it starts where its range starts
       tile.origins[d] = tile.ranges[d].begin;
     }
+    if (plan_.shares_excess()) block->push_back({DeclareFlag{"uncounted", tile.is_uncounted}});
     const std::vector<Condition> first = FirstConditions();
     if (!first.empty()) block->push_back({DeclareFlag{"first", first}});
     if (plan_.stores_at_last()) block->push_back({DeclareFlag{"last", LastConditions(tile)}});
@@ -282,6 +298,8 @@ class TileProgramBuilder : public LevelWalk {
         return Index::Variable(p.parameter.name);
       case TileParameter::Role::kInput:
       case TileParameter::Role::kStaged:
+      case TileParameter::Role::kExcess:
+      case TileParameter::Role::kUncounted:
       case TileParameter::Role::kFirst:
       case TileParameter::Role::kLast:
         break;

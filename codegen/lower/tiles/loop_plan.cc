@@ -248,6 +248,26 @@ std::vector<TilePiece> LoopPlan::Pieces(int d, int64_t points) const {
   return pieces;
 }
 
+bool LoopPlan::has_words_along(int d) const {
+  const Expression::AccessRef ref = expression().input_access(dot_sides_->vector.parameter);
+  return std::ranges::any_of(expression().inputs()[ref.buffer].accesses[ref.access].indices,
+                             [d](const AffineIndex& index) { return index.coefficients[d] != 0; });
+}
+
+bool LoopPlan::shares_excess() const {
+  return dot_ && dot_sides_->flips_broadcast && !outer_loops_.empty() &&
+         !has_words_along(outer_loops_.back().dimension);
+}
+
+int64_t LoopPlan::excess_elements() const {
+  int64_t elements = 1;
+  for (int d = 0; d < rank(); ++d) {
+    if (is_reduction(d) || !has_words_along(d)) continue;
+    elements *= RoundUp(register_tile_[d], d == vector_dimension_ ? lanes_ : 1);
+  }
+  return elements;
+}
+
 const StagedCopy* LoopPlan::StagedInput(int input) const {
   const auto found = std::ranges::find(staged_, input, &StagedCopy::input);
   return found == staged_.end() ? nullptr : &*found;

@@ -107,6 +107,13 @@ class LoopPlan {
   // How dot instructions compute what the tile does, and from which operands; nullptr: they do not.
   const DotPlan* dot() const { return dot_ ? &*dot_ : nullptr; }
   const DotSides& dot_sides() const { return *dot_sides_; }
+  // Whether words of the operand with lanes depend on dimension d.
+  bool has_words_along(int d) const;
+  // Whether tiles that follow each other have these words in common, so that what flipped signs of
+  // the other operand add is counted once for them, in an array with room for a tile's.
+  bool shares_excess() const;
+  std::string excess_name() const { return input_name(dot_sides().vector.buffer) + "_excess"; }
+  int64_t excess_elements() const;
 
   // How vectors are added up if that is of short integers; nullptr: as f and the operator say.
   const NarrowReduction* narrow_reduction() const {

@@ -238,6 +238,7 @@ void TileAccumulators::AssignTuple(const std::vector<std::string>& targets, int 
 }
 
 void TileAccumulators::Declare(Block& body) const {
+  DeclareSigns(body);
   if (!has_loops_) return;
   for (const Accumulator& accumulator : accumulators_) {
     for (int r = 0; r < results(); ++r) {
@@ -248,10 +249,7 @@ void TileAccumulators::Declare(Block& body) const {
                         /*is_mutable=*/true}});
     }
   }
-  for (const auto& [key, excess] : excesses_) {
-    const LoopValue zero = Widen(MakeLiteral(ScalarValue::Zero(result_type(0))), excess.width);
-    body.push_back({DeclareValue{excess.name, zero, /*is_mutable=*/true}});
-  }
+  if (!plan_.shares_excess()) DeclareExcesses(body);
   for (const auto& [key, extreme] : key_extremes_) {
     body.push_back({DeclareValue{extreme.name, FirstKeys(), /*is_mutable=*/true}});
   }

@@ -33,6 +33,13 @@ class TileAccumulators {
   };
   void AddDot(const TilePoint& point, const TilePoint& step, size_t step_number,
               const DotWords& words, Block& block);
+  // Counts what flipped signs of broadcast words add to results at `point`: once for all with the
+  // same words of the other operand. By AddDot if tiles do not share it (LoopPlan::shares_excess);
+  // if they do, before, in a block that begins with DeclareExcesses and ends with StoreExcesses.
+  void CountExcess(const TilePoint& point, const TilePoint& step, const LoopValue& vector,
+                   Block& block);
+  void DeclareExcesses(Block& block) const;
+  void StoreExcesses(Block& block) const;
   // After each block of points.
   void EndBlock(Block& block);
   // Declares what Accumulate has used; goes before the loops.
@@ -85,8 +92,9 @@ class TileAccumulators {
   LoopValue Named(const Accumulator& accumulator, int r) const;
   void AccumulateValues(const TilePoint& point, const TilePoint& step, size_t step_number,
                         std::vector<LoopValue> values, Block& block);
-  void CountExcess(const TilePoint& point, const TilePoint& step, const LoopValue& vector,
-                   Block& block);
+  LoopValue Flipped(const LoopValue& word, int lanes, Block& block);
+  void DeclareSigns(Block& body) const;
+  std::string WordsKey(const TilePoint& point) const;
   void SubtractExcess(Block& body);
   LoopValue FirstKeys() const;
   void CombineKeys(const TilePoint& point, LoopValue value, Block& block);
@@ -132,11 +140,14 @@ class TileAccumulators {
   struct Excess {
     std::string name;
     int width;
+    int64_t offset;                 // in the array of those that tiles share
     std::set<std::string> counted;  // steps of the block
   };
+  int64_t excess_lanes_ = 0;
   std::map<std::string, Excess> excesses_;            // by words of the other operand
   std::map<std::string, std::string> excess_of_;      // by result: which
-  std::map<std::string, std::string> flipped_words_;  // of the block, by word
+  std::map<std::string, std::string> flipped_words_;  // of the block, by word and lanes
+  std::string signs_;                                 // those of all bytes; empty: not used
   // Extremes of halves, as vectors of keys (OrderKeys) until the loops have ended.
   struct KeyExtreme {
     TilePoint point;

@@ -11,6 +11,9 @@
 namespace mdh {
 namespace {
 
+// Vectors as long have instructions with an operand that is loaded for all lanes.
+constexpr int kFlippedWhenLoaded = 64;
+
 std::string OffsetsOfPieces(const TilePoint& point) {
   std::string text;
   for (const TilePiece& piece : point.pieces) absl::StrAppend(&text, piece.offset, "|");
@@ -24,16 +27,13 @@ void TileAccumulators::AddDot(const TilePoint& point, const TilePoint& step, siz
   const DotSides& sides = plan_.dot_sides();
   LoopValue broadcast = words.broadcast;
   if (sides.flips_broadcast) {
-    std::string& flipped = flipped_words_[std::get<NamedValue>(broadcast->form).name];
-    if (flipped.empty()) {
-      flipped = names_.Unique("flipped_0");
-      block.push_back({DeclareValue{flipped, FlipSigns(broadcast)}});
-    }
-    broadcast = MakeNamed(flipped, broadcast->type);
-    CountExcess(point, step, words.vector, block);
+    broadcast = Flipped(broadcast, point.width(), block);
+    if (!plan_.shares_excess()) CountExcess(point, step, words.vector, block);
+    excess_of_[PointKey(point)] = WordsKey(point);
   }
   const int lanes = point.width();
-  LoopValue a = MakeSplat(std::move(broadcast), lanes), b = words.vector;
+  LoopValue a = broadcast->type.lanes == lanes ? broadcast : MakeSplat(broadcast, lanes);
+  LoopValue b = words.vector;
   if (plan_.dot()->is_bytes() && !sides.vector_is_signed) std::swap(a, b);
   bool is_new;
   const Accumulator& accumulator = accumulators_[Find(point, step, step_number, is_new)];
@@ -46,25 +46,43 @@ void TileAccumulators::AddDot(const TilePoint& point, const TilePoint& step, siz
   }
 }
 
-// Once for all results with these words.
-void TileAccumulators::CountExcess(const TilePoint& point, const TilePoint& step,
-                                   const LoopValue& vector, Block& block) {
-  const DotOperand& operand = plan_.dot_sides().vector;
-  const Expression::AccessRef ref = expression().input_access(operand.parameter);
-  const IndexFunction& access = expression().inputs()[ref.buffer].accesses[ref.access];
+// The word with flipped signs, once in a block. In all lanes where an instruction flips what it
+// loads for them: a word alone would take a register of integers, and be moved from there.
+LoopValue TileAccumulators::Flipped(const LoopValue& word, int lanes, Block& block) {
+  const bool in_lanes = lanes * kWordBytes == kFlippedWhenLoaded;
+  if (in_lanes && signs_.empty()) signs_ = names_.Unique("signs");
+  const LoopValueType type{word->type.scalar, in_lanes ? lanes : 1};
+  std::string& flipped =
+      flipped_words_[absl::StrCat(std::get<NamedValue>(word->form).name, "|", type.lanes)];
+  if (flipped.empty()) {
+    flipped = names_.Unique("flipped_0");
+    const LoopValue value = in_lanes
+                                ? MakeOperation(ScalarOp::kBitXor, type.scalar,
+                                                {MakeSplat(word, lanes), MakeNamed(signs_, type)})
+                                : FlipSigns(word);
+    block.push_back({DeclareValue{flipped, value}});
+  }
+  return MakeNamed(flipped, type);
+}
+
+std::string TileAccumulators::WordsKey(const TilePoint& point) const {
   std::string key;
   for (int d = 0; d < plan_.rank(); ++d) {
-    const bool is_its_own = !plan_.is_reduction(d) &&
-                            std::ranges::any_of(access.indices, [d](const AffineIndex& index) {
-                              return index.coefficients[d] != 0;
-                            });
+    const bool is_its_own = !plan_.is_reduction(d) && plan_.has_words_along(d);
     absl::StrAppend(&key, is_its_own ? point.pieces[d].offset : 0, "|");
   }
-  absl::StrAppend(&key, point.width());
-  const auto [position, is_new] = excesses_.try_emplace(key, Excess{"", point.width(), {}});
+  return absl::StrCat(key, point.width());
+}
+
+void TileAccumulators::CountExcess(const TilePoint& point, const TilePoint& step,
+                                   const LoopValue& vector, Block& block) {
+  const auto [position, is_new] =
+      excesses_.try_emplace(WordsKey(point), Excess{"", point.width(), excess_lanes_, {}});
   Excess& excess = position->second;
-  if (is_new) excess.name = NameOf(0, point, "_excess");
-  excess_of_[PointKey(point)] = key;
+  if (is_new) {
+    excess.name = NameOf(0, point, "_excess");
+    excess_lanes_ += excess.width;
+  }
   if (!excess.counted.insert(OffsetsOfPieces(step)).second) return;
   LoopValue a = FlippedZeros(excess.width), b = vector;
   if (!plan_.dot_sides().vector_is_signed) std::swap(a, b);
@@ -77,17 +95,46 @@ void TileAccumulators::CountExcess(const TilePoint& point, const TilePoint& step
   }
 }
 
+void TileAccumulators::DeclareSigns(Block& body) const {
+  if (signs_.empty()) return;
+  body.push_back({DeclareValue{signs_, FlippedZeros(kFlippedWhenLoaded / kWordBytes),
+                               /*is_mutable=*/true}});
+  body.push_back({KeepInRegister{signs_, kFlippedWhenLoaded}});
+}
+
+void TileAccumulators::DeclareExcesses(Block& block) const {
+  if (!has_loops_) return;
+  for (const auto& [key, excess] : excesses_) {
+    const LoopValue zero = MakeSplat(MakeLiteral(ScalarValue::Zero(result_type(0))), excess.width);
+    block.push_back({DeclareValue{excess.name, zero, /*is_mutable=*/true}});
+  }
+}
+
+void TileAccumulators::StoreExcesses(Block& block) const {
+  for (const auto& [key, excess] : excesses_) {
+    const LoopValue value = MakeNamed(excess.name, {result_type(0), excess.width});
+    block.push_back({StoreElements{plan_.excess_name(), Index(excess.offset), value, 1}});
+  }
+}
+
 // Once for every result, of which there may be several accumulators.
 void TileAccumulators::SubtractExcess(Block& body) {
+  std::map<std::string, LoopValue> values;  // by words
+  for (const auto& [key, excess] : excesses_) {
+    const LoopValueType type{result_type(0), excess.width};
+    values[key] = plan_.shares_excess()
+                      ? NamedInBlock(MakeLoad(plan_.excess_name(), Index(excess.offset), type, 1),
+                                     names_, body)
+                      : MakeNamed(excess.name, type);
+  }
   std::set<std::string> done;
   for (const Accumulator& accumulator : accumulators_) {
     const std::string point = PointKey(accumulator.point);
     const auto key = excess_of_.find(point);
     if (key == excess_of_.end() || !done.insert(point).second) continue;
-    const Excess& excess = excesses_.at(key->second);
-    const LoopValue less = MakeNamed(excess.name, {result_type(0), excess.width});
-    body.push_back({Assign{accumulator.names[0], MakeOperation(ScalarOp::kSub, result_type(0),
-                                                               {Named(accumulator, 0), less})}});
+    body.push_back({Assign{accumulator.names[0],
+                           MakeOperation(ScalarOp::kSub, result_type(0),
+                                         {Named(accumulator, 0), values.at(key->second)})}});
   }
 }
 

@@ -34,13 +34,15 @@ class TileFunctionBuilder {
     const bool has_loops = !std::ranges::all_of(reductions, [&](int d) { return RunsOnce(d); });
     TileAccumulators accumulators(plan_, points_, has_loops, names_);
     Block computation;
-    EmitReduction(0, accumulators, computation);
     Block& body = result_.function.body;
+    if (plan_.shares_excess()) CountExcess(accumulators, body);
+    EmitReduction(0, accumulators, computation);
     accumulators.Declare(body);
     if (accumulates_ && plan_.prefetch() > 0) accumulators.PrefetchResults(origin_, body);
     for (Statement& statement : computation) body.push_back(std::move(statement));
     accumulators.StoreResults(origin_, accumulates_, body);
     result_.function.name = Name();
+    result_.function.stands_alone = plan_.dot() != nullptr && has_loops;
     for (const TileParameter& p : result_.parameters) {
       result_.function.parameters.push_back(p.parameter);
     }
@@ -95,6 +97,8 @@ class TileFunctionBuilder {
     for (const ResultTarget& target : plan_.targets()) names_.Reserve(target.pointer);
     for (const Statement& view : plan_.views()) names_.Reserve(*DeclaredName(view));
     for (const PlannedLoop& loop : plan_.outer_loops()) names_.Reserve(loop.variable);
+    if (plan_.shares_excess()) names_.Reserve(plan_.excess_name());
+    names_.Reserve("uncounted");
     names_.Reserve("first");
     names_.Reserve("last");
     names_.Reserve("empty");
@@ -116,8 +120,9 @@ class TileFunctionBuilder {
 
   void AddPointer(TileParameter::Role role, int index, const std::string& name,
                   const ElementType& type) {
-    const auto kind =
-        role == TileParameter::Role::kOutput ? Parameter::Kind::kOutput : Parameter::Kind::kInput;
+    const bool is_written =
+        role == TileParameter::Role::kOutput || role == TileParameter::Role::kExcess;
+    const auto kind = is_written ? Parameter::Kind::kOutput : Parameter::Kind::kInput;
     result_.parameters.push_back({role, index, {kind, name, type.scalar(), type.is_record()}});
   }
   void AddIndex(TileParameter::Role role, int index, const std::string& name) {
@@ -185,6 +190,11 @@ class TileFunctionBuilder {
         AddIndex(TileParameter::Role::kVariable, d, name);
       }
     }
+    if (plan_.shares_excess()) {
+      AddPointer(TileParameter::Role::kExcess, 0, plan_.excess_name(), ScalarType::kInt32);
+      result_.parameters.push_back(
+          {TileParameter::Role::kUncounted, 0, {Parameter::Kind::kFlag, "uncounted"}});
+    }
     if (accumulates_) {
       result_.parameters.push_back(
           {TileParameter::Role::kFirst, 0, {Parameter::Kind::kFlag, "first"}});
@@ -193,6 +203,19 @@ class TileFunctionBuilder {
       result_.parameters.push_back(
           {TileParameter::Role::kLast, 0, {Parameter::Kind::kFlag, "last"}});
     }
+  }
+
+  // A pass over the words that have lanes only, in the first of the tiles that share them.
+  void CountExcess(TileAccumulators& accumulators, Block& body) {
+    Block pass, counting;
+    counts_excess_ = true;
+    EmitReduction(0, accumulators, pass);
+    counts_excess_ = false;
+    accumulators.DeclareExcesses(counting);
+    for (Statement& statement : pass) counting.push_back(std::move(statement));
+    accumulators.StoreExcesses(counting);
+    body.push_back(
+        When({{Condition::Kind::kFlag, Index(0), Index(0), "uncounted"}}, std::move(counting)));
   }
 
   void EmitReduction(size_t n, TileAccumulators& accumulators, Block& block) {
@@ -255,6 +278,10 @@ class TileFunctionBuilder {
   void EmitDot(const TilePoint& at, const TileVisit& visit, const TilePoint& point,
                const TilePoint& step, TileAccumulators& accumulators, Block& block) {
     const DotSides& sides = plan_.dot_sides();
+    if (counts_excess_) {
+      return accumulators.CountExcess(point, step, inputs_.LoadWord(sides.vector, at, block),
+                                      block);
+    }
     accumulators.AddDot(point, step, visit.step,
                         {.broadcast = inputs_.LoadWord(sides.broadcast, at, block),
                          .vector = inputs_.LoadWord(sides.vector, at, block)},
@@ -265,6 +292,7 @@ class TileFunctionBuilder {
   std::vector<int64_t> points_;
   const TilePlace place_;
   const bool accumulates_;
+  bool counts_excess_ = false;
   TileFunction result_;
   NameAllocator names_;
   std::vector<Index> origin_;

@@ -20,8 +20,10 @@ struct TileParameter {
     kOrigin,      // first point of the tile in dimension `index`
     kRangeBegin,  // range of the inner reduction in dimension `index`
     kRangeEnd,
-    kVariable,  // a loop variable of the caller, by its name
-    kFirst,     // flag: no partial results are in the outputs yet
+    kVariable,   // a loop variable of the caller, by its name
+    kExcess,     // pointer of LoopPlan::excess_name
+    kUncounted,  // flag: what belongs there is not
+    kFirst,      // flag: no partial results are in the outputs yet
     kLast,  // flag: results are final after this tile, and the store function makes outputs of them
   };
   Role role;

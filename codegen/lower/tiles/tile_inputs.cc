@@ -174,12 +174,18 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
   const Expression::AccessRef ref = plan_.expression().input_access(parameter);
   const Buffer& buffer = plan_.expression().inputs()[ref.buffer];
   const InsidePlace place = PlaceInside(parameter, point, /*dimension=*/0, /*further=*/0);
+  std::string key = absl::StrCat("inside|", ref.buffer, "|", ref.field, "|", place.lanes);
+  for (size_t x = 0; x < place.indices.size(); ++x) {
+    absl::StrAppend(&key, "|", place.indices[x].ToString(), "|",
+                    place.lanes == 1 ? 0 : place.lane_steps[x]);
+  }
+  if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
   const LoopValue value = LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field,
                                           place.indices, place.lane_steps, place.lanes);
   const std::string variable = names_.Unique(
       absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});
-  return MakeNamed(variable, value->type);
+  return loads_[key] = MakeNamed(variable, value->type);
 }
 
 // Of the point, `further` points further along a dimension.

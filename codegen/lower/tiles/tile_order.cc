@@ -54,7 +54,8 @@ class Orders {
     return false;
   }
 
-  std::vector<TileVisit> Best() const {
+  // The order in which the fewest places that were read wait to be read again.
+  std::vector<TileVisit> Best(const std::vector<std::vector<size_t>>& step_orders) const {
     std::vector<TileVisit> best;
     Waiting fewest{SIZE_MAX, SIZE_MAX};
     const auto consider = [&](std::vector<TileVisit> order) {
@@ -63,12 +64,39 @@ class Orders {
       fewest = waiting;
       best = std::move(order);
     };
-    for (const std::vector<size_t>& steps : StepOrders()) {
+    for (const std::vector<size_t>& steps : step_orders) {
       const std::vector<TileVisit> plain = StepByStep(steps);
       consider(plain);
       for (const Places& places : places_) consider(Grouped(plain, places));
     }
     return best;
+  }
+
+  // The steps with their dimensions in every order of varying.
+  std::vector<std::vector<size_t>> StepOrders() const {
+    std::vector<int> dimensions;
+    for (int d = 0; d < plan_.rank(); ++d) {
+      const auto differs = [&](const TilePoint& step) {
+        return step.pieces[d].offset != steps_.front().pieces[d].offset;
+      };
+      if (std::ranges::any_of(steps_, differs)) dimensions.push_back(d);
+    }
+    constexpr size_t kMostPermuted = 3;
+    std::vector<std::vector<size_t>> orders;
+    do {
+      std::vector<size_t> order(steps_.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+        for (const int d : dimensions) {
+          const int64_t x = steps_[a].pieces[d].offset, y = steps_[b].pieces[d].offset;
+          if (x != y) return x < y;
+        }
+        return false;
+      });
+      orders.push_back(std::move(order));
+    } while (dimensions.size() <= kMostPermuted &&
+             std::next_permutation(dimensions.begin(), dimensions.end()));
+    return orders;
   }
 
  private:
@@ -113,33 +141,6 @@ class Orders {
       }
     }
     places_.push_back(std::move(places));
-  }
-
-  // The steps with their dimensions in every order of varying.
-  std::vector<std::vector<size_t>> StepOrders() const {
-    std::vector<int> dimensions;
-    for (int d = 0; d < plan_.rank(); ++d) {
-      const auto differs = [&](const TilePoint& step) {
-        return step.pieces[d].offset != steps_.front().pieces[d].offset;
-      };
-      if (std::ranges::any_of(steps_, differs)) dimensions.push_back(d);
-    }
-    constexpr size_t kMostPermuted = 3;
-    std::vector<std::vector<size_t>> orders;
-    do {
-      std::vector<size_t> order(steps_.size());
-      std::iota(order.begin(), order.end(), size_t{0});
-      std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-        for (const int d : dimensions) {
-          const int64_t x = steps_[a].pieces[d].offset, y = steps_[b].pieces[d].offset;
-          if (x != y) return x < y;
-        }
-        return false;
-      });
-      orders.push_back(std::move(order));
-    } while (dimensions.size() <= kMostPermuted &&
-             std::next_permutation(dimensions.begin(), dimensions.end()));
-    return orders;
   }
 
   // All visits of a place in turn, places in the order of their first visit.
@@ -191,11 +192,14 @@ class Orders {
 std::vector<TileVisit> OrderOfTile(const LoopPlan& plan, const std::vector<TilePoint>& steps,
                                    const std::vector<TilePoint>& points) {
   const Orders orders(plan, steps, points);
-  if (steps.size() > 1 && IsAnyOrderAllowed(plan) && orders.HaveSharedPlaces()) {
-    return orders.Best();
+  const bool have_shared_places = orders.HaveSharedPlaces();
+  if (steps.size() > 1 && IsAnyOrderAllowed(plan) && have_shared_places) {
+    return orders.Best(orders.StepOrders());
   }
   std::vector<size_t> in_order(steps.size());
   std::iota(in_order.begin(), in_order.end(), size_t{0});
+  // Every place is read in one step: whatever the order of points, each result's steps keep theirs.
+  if (plan.expression().has_reduction() && !have_shared_places) return orders.Best({in_order});
   return orders.StepByStep(in_order);
 }
 

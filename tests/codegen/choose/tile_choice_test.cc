@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
 
 #include "codegen/choose/default_parameters.h"
 #include "core/text/parser.h"
@@ -27,6 +28,13 @@ DeviceDescription Avx2Device() {
   return device;
 }
 
+DeviceDescription WideDevice() {
+  DeviceDescription device = Avx2Device();
+  device.simd_bytes = 64;
+  device.vector_registers = 32;
+  return device;
+}
+
 TileChoice Best(const Expression& expression, NumericsPolicy numerics,
                 const DeviceDescription& device = Avx2Device()) {
   return RankTiles(expression, device, numerics, /*has_lanes=*/true, 1).at(0);
@@ -44,10 +52,7 @@ TEST(TileChoiceTest, ProductsHaveAsManyAccumulatorsAsRegistersAllow) {
 
 TEST(TileChoiceTest, WiderRegistersHaveLargerTiles) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
-  DeviceDescription device = Avx2Device();
-  device.simd_bytes = 64;
-  device.vector_registers = 32;
-  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, device);
+  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, WideDevice());
   EXPECT_EQ(best.lanes, 16);
   const int64_t accumulators = best.tile[0] * best.tile[1] / 16;
   EXPECT_GE(accumulators, 16);
@@ -81,14 +86,71 @@ matmul :=
   inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )
 where f(a, b) -> c { c = a * b }
 )");
-  DeviceDescription device = Avx2Device();
-  device.simd_bytes = 64;
-  device.vector_registers = 32;
-  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, device);
+  const TileChoice best = Best(matmul, NumericsPolicy::kReassociate, WideDevice());
   EXPECT_EQ(best.vector_dimension, 2);
   EXPECT_EQ(best.lanes, 16);
   EXPECT_EQ(best.tile[1], 8);
   EXPECT_GT(best.tile[0], 1);
+}
+
+// One of the accesses would gather lanes along a kept dimension.
+TEST(TileChoiceTest, ProductsOfAMatrixWithItselfHaveLanesAlongItsRows) {
+  const Expression gram = *ParseExpression(R"(
+gram :=
+  out_view<fp32>( y: (i,j,k) -> (i,j) ) o
+  md_hom<176,176,1952>( f, (++, ++, +) ) o
+  inp_view<fp32>( a: (i,j,k) -> (i,k), (j,k) )
+where f(a, b) -> y { y = a * b }
+)");
+  EXPECT_EQ(Best(gram, NumericsPolicy::kReassociate, WideDevice()).vector_dimension, 2);
+}
+
+// 42 points are five vectors of 8 and two points, or two vectors of 16 and ten points.
+TEST(TileChoiceTest, FewerLanesAlongAReductionLeaveLessOver) {
+  const Expression batches = *ParseExpression(R"(
+batches :=
+  out_view<fp32>( y: (b,i,j,k) -> (b,i,j) ) o
+  md_hom<64,6,6,42>( f, (++, ++, ++, +) ) o
+  inp_view<fp32,fp32>( a: (b,i,j,k) -> (b,i,k), w: (b,i,j,k) -> (b,j,k) )
+where f(a, w) -> y { y = a * w }
+)");
+  const TileChoice best = Best(batches, NumericsPolicy::kReassociate, WideDevice());
+  EXPECT_EQ(best.vector_dimension, 3);
+  EXPECT_EQ(best.lanes, 8);
+}
+
+// Strips of 64 elements of fp64 would come from the second cache more slowly than they are used.
+TEST(TileChoiceTest, StripsAreAsWideAsTheSecondCacheGivesBytes) {
+  const Expression product = *ParseExpression(R"(
+product :=
+  out_view<fp64>( y: (i,j,k) -> (i,j) ) o
+  md_hom<1000,1000,1000>( f, (++, ++, +) ) o
+  inp_view<fp64,fp64>( a: (i,j,k) -> (i,k), b: (i,j,k) -> (k,j) )
+where f(a, b) -> y { y = a * b }
+)");
+  const TileChoice best = Best(product, NumericsPolicy::kReassociate, WideDevice());
+  EXPECT_EQ(best.vector_dimension, 1);
+  EXPECT_LE(best.tile[1], 40);
+  EXPECT_GE(best.tile[0], 4);
+}
+
+// What a function converts first is converted when it is read, whichever way it is written.
+TEST(TileChoiceTest, ConversionsOfWhatIsReadAreNoOperationsOfPoints) {
+  const auto product = [](const char* function) {
+    return *ParseExpression(std::string(R"(
+product :=
+  out_view<fp16>( y: (i,j,k) -> (i,j) ) o
+  md_hom<96,96,512>( f, (++, ++, +) ) o
+  inp_view<fp16,fp16>( a: (i,j,k) -> (i,k), b: (i,j,k) -> (k,j) )
+where f(a, b) -> )") + function +
+                            "\n");
+  };
+  const TileChoice converted = Best(product("(y: fp32) { y = fp32(a) * fp32(b) }"),
+                                    NumericsPolicy::kReassociate, WideDevice());
+  const TileChoice plain =
+      Best(product("y { y = a * b }"), NumericsPolicy::kReassociate, WideDevice());
+  EXPECT_EQ(converted.tile, plain.tile);
+  EXPECT_EQ(converted.cycles, plain.cycles);
 }
 
 TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {

@@ -60,10 +60,14 @@ static inline int mdh_inside(int64_t i, int64_t extent) { return i >= 0 && i < e
 typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
 static inline f32x8 mdh_inside_f32x8(int condition, const float* p, int64_t first, int64_t step, int64_t extent, int64_t stride, float outside) {
+  if (!condition) return outside - (f32x8){0};
+  if (step * stride == 1 && first >= 0 && first + 8 * step <= extent) {
+    return *(const f32x8_unaligned*)(p + first * stride);
+  }
   f32x8 r;
   for (int l = 0; l < 8; ++l) {
     const int64_t i = first + l * step;
-    r[l] = condition && mdh_inside(i, extent) ? p[i * stride] : outside;
+    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;
   }
   return r;
 }

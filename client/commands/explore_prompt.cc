@@ -272,17 +272,15 @@ Result<v1::BoundComparison> ParseBoundComparison(const std::string& text) {
 }
 
 void PrintBounds(const v1::BoundHistogram& bounds) {
-  static constexpr const char* kClasses[] = {"below 1/16", "1/16 to 1/8", "1/8 to 1/4",
-                                             "1/4 to 1/2", "1/2 to 1",    "1 and more"};
   const auto percent = [](double share) { return absl::StrFormat("%.3g %%", 100 * share); };
   const auto looked_at = static_cast<double>(bounds.configurations());
   std::printf("compared with %s, %s%lld configurations:\n", BoundText(bounds.time_ns()).c_str(),
               bounds.is_exact() ? "all " : "a sample of ",
               static_cast<long long>(bounds.configurations()));
   std::vector<std::vector<std::string>> rows;
-  for (int n = 0; n < bounds.counts_size() && n < std::ssize(kClasses); ++n) {
+  for (int n = 0; n < bounds.counts_size() && n < std::ssize(kBoundClasses); ++n) {
     const auto count = static_cast<double>(bounds.counts(n));
-    rows.push_back({kClasses[n], absl::StrCat(bounds.counts(n)), percent(count / looked_at)});
+    rows.push_back({kBoundClasses[n], absl::StrCat(bounds.counts(n)), percent(count / looked_at)});
   }
   PrintTable({{.heading = "BOUND / TIME"},
               {.heading = "CONFIGURATIONS", .is_number = true},

@@ -46,10 +46,15 @@ void ReadResult(Client& client, JobReport& report) {
     Result<v1::Kernel> kernel = client.GetKernel(report.record->name());
     if (kernel.ok()) report.kernel = *std::move(kernel);
   }
-  const auto& names = job.running_devices().empty() ? job.devices() : job.running_devices();
-  if (names.empty()) return;
-  Result<v1::Device> device = client.GetDevice(names[0]);
+  const v1::Candidate searched = SearchedBy(job);
+  if (searched.device().name().empty()) return;
+  Result<v1::Device> device = client.GetDevice(searched.device().name());
   if (device.ok()) report.device = *std::move(device);
+  v1::BoundComparison comparison;
+  comparison.set_time_ns(static_cast<double>(BestTimeNs(report)));
+  if (comparison.time_ns() == 0) return;
+  Result<v1::DescribeCandidateResponse> described = client.DescribeCandidate(searched, comparison);
+  if (described.ok()) report.bounds = *std::move(*described).mutable_bounds();
 }
 
 Result<JobReport> ReadJobReport(Client& client, const std::vector<std::string>& jobs) {

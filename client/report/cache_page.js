@@ -37,24 +37,6 @@ function recordTable(records) {
   return html("div", {}, search, count, html("div", { class: "scroll", tabindex: "0" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), body)));
 }
 
-// Columns: {text, count}; a histogram with counts above.
-function histogram(columns, label, what) {
-  return chart((width) => {
-    const height = 200, left = 4, top = 22, bottom = height - 44, most = Math.max(1, ...columns.map((c) => c.count));
-    const step = (width - 2 * left) / columns.length;
-    const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-    const every = Math.ceil(48 / step);
-    columns.forEach((column, n) => {
-      const size = column.count / most * (bottom - top), x = left + n * step;
-      root.append(svg("rect", { class: "bar", x: x + 1, y: bottom - size, width: Math.max(1, step - 2), height: size, rx: 1 }, title(`${column.title}: ${countText(column.count)} ${what}`)));
-      if (column.count > 0 && step > 26) root.append(svg("text", { x: x + step / 2, y: bottom - size - 5, "text-anchor": "middle", class: "soft" }, countText(column.count)));
-      if (n % every === 0) root.append(svg("text", { x: x + step / 2, y: bottom + 16, "text-anchor": "middle", class: "soft" }, column.text));
-    });
-    root.append(svg("path", { class: "axis", d: `M${left} ${bottom}H${width - left}` }), svg("text", { x: width / 2, y: height - 6, "text-anchor": "middle" }, label));
-    return root;
-  });
-}
-
 function qualitySection(records) {
   const known = records.filter((r) => r.share > 0);
   if (known.length === 0) return section("How good the records are", html("p", { class: "soft" }, "No record has a known bound."));

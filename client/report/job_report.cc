@@ -64,10 +64,9 @@ v1::DeviceDescription DeviceOf(const JobReport& report) {
 
 // The longer of operations over peak and, for data larger than the caches, bytes over bandwidth.
 json ResultData(const JobReport& report, const std::optional<Expression>& expression) {
-  const v1::TuningJob& job = report.runs[0].job;
   const v1::TuningRecord record = report.record.value_or(v1::TuningRecord());
   const bool has_time = record.time_ns() > 0;
-  json result = {{"time_ns", has_time ? record.time_ns() : job.progress().best_time_ns()},
+  json result = {{"time_ns", BestTimeNs(report)},
                  {"is_measured_again", has_time && !record.is_provisional()},
                  {"is_disturbed", record.is_disturbed()},
                  {"default_time_ns", record.default_time_ns()},
@@ -151,6 +150,22 @@ json CertificateData(const JobReport& report) {
           {"is_whole", certificate.is_whole()},
           {"gap", certificate.gap()},
           {"version", certificate.bound_version()}};
+}
+
+// Null: it is not known.
+json BoundsData(const JobReport& report) {
+  if (!report.bounds.has_value() || report.bounds->configurations() <= 0) return json();
+  const v1::BoundHistogram& bounds = *report.bounds;
+  json classes = json::array();
+  for (int n = 0; n < bounds.counts_size() && n < std::ssize(kBoundClasses); ++n) {
+    classes.push_back({{"name", kBoundClasses[n]}, {"configurations", bounds.counts(n)}});
+  }
+  return {{"time_ns", bounds.time_ns()},
+          {"configurations", bounds.configurations()},
+          {"is_exact", bounds.is_exact()},
+          {"left_share_low", bounds.left_share_low()},
+          {"left_share_high", bounds.left_share_high()},
+          {"classes", std::move(classes)}};
 }
 
 std::string BestParameters(const JobReport& report) {
@@ -274,6 +289,22 @@ json TurnsData(const JobReport& report) {
 
 }  // namespace
 
+v1::Candidate SearchedBy(const v1::TuningJob& job) {
+  v1::Candidate candidate;
+  candidate.mutable_expression()->mutable_text()->set_text(job.expression_text());
+  const auto& devices = job.running_devices().empty() ? job.devices() : job.running_devices();
+  if (!devices.empty()) candidate.mutable_device()->set_name(devices[0]);
+  candidate.set_numerics_policy(job.options().numerics_policy());
+  candidate.set_schedule(job.options().schedule());
+  *candidate.mutable_restrictions() = job.options().restrictions();
+  return candidate;
+}
+
+int64_t BestTimeNs(const JobReport& report) {
+  const int64_t time_ns = report.record.has_value() ? report.record->time_ns() : 0;
+  return time_ns > 0 ? time_ns : report.runs[0].job.progress().best_time_ns();
+}
+
 nlohmann::json JobReportData(const JobReport& report) {
   const v1::TuningJob& job = report.runs[0].job;
   std::optional<Expression> expression;
@@ -295,6 +326,7 @@ nlohmann::json JobReportData(const JobReport& report) {
                {"result", ResultData(report, expression)},
                {"peaks", PeaksData(report, expression)},
                {"certificate", CertificateData(report)},
+               {"bounds", BoundsData(report)},
                {"index_map", expression.has_value() ? IndexMap(*expression) : json::array()},
                {"kernel", report.kernel.has_value() ? KernelData(*report.kernel) : json()}};
   AddBound(data["result"], data["peaks"], DeviceOf(report));

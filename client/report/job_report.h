@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mdh/v1/candidate.pb.h"
 #include "mdh/v1/device.pb.h"
 #include "mdh/v1/kernel.pb.h"
 #include "mdh/v1/record.pb.h"
@@ -26,7 +27,15 @@ struct JobReport {
   std::optional<v1::TuningRecord> record;  // of the first job
   std::optional<v1::Kernel> kernel;        // of the record
   std::optional<v1::Device> device;        // that the first job runs on
+  // Of what the first job searches, beside the time of its best.
+  std::optional<v1::BoundHistogram> bounds;
 };
+
+// The configurations that a job searches, on the first of its devices.
+v1::Candidate SearchedBy(const v1::TuningJob& job);
+
+// The time of the best, in nanoseconds; 0: there is none.
+int64_t BestTimeNs(const JobReport& report);
 
 // Fields as the scripts of this folder read them. Trials that have not ended are only counted. What
 // a message lacks, or has in a form that cannot be read, is missing on the page, which says so.

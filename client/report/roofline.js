@@ -83,11 +83,22 @@ function proofText(certificate) {
   return `Of ${digits(all)} configurations at least ${digits(worse)} are proven to be ${slower}. `;
 }
 
+// How many configurations of what is searched have bounds of which size, beside the time of the best.
+function boundsOfSpace({ bounds }) {
+  if (!bounds) return [];
+  const low = percentText(bounds.left_share_low), high = percentText(bounds.left_share_high);
+  const left = bounds.is_exact || low === high ? low : `${low} to ${high}, with 95 % confidence,`;
+  return [html("h3", {}, "Bounds of configurations"),
+    html("p", { class: "note" }, `Each configuration has a bound of its own, too. Of ${bounds.is_exact ? "all" : "a sample of"} ${countText(bounds.configurations)} configurations that the job may try, ` +
+      `those whose bound is ${timeText(bounds.time_ns)} or more cannot be faster than the best: ${left} may be.`),
+    histogram(bounds.classes.map((c) => ({ text: c.name, title: c.name, count: c.configurations })), "bound of a configuration, as a share of the best time", "configurations")];
+}
+
 // What each resource takes at least, beside the time of the best.
 function boundSection(data) {
   const { certificate, result } = data;
-  if (!certificate) return section("Bound", html("p", { class: "soft" }, "Nothing is known of what no kernel can be faster than."));
-  if (certificate.floors.length === 0) return section("Bound", html("p", { class: "soft" }, "No rate of the device is known that bounds the time of a kernel."));
+  if (!certificate) return section("Bound", html("p", { class: "soft" }, "Nothing is known of what no kernel can be faster than."), ...boundsOfSpace(data));
+  if (certificate.floors.length === 0) return section("Bound", html("p", { class: "soft" }, "No rate of the device is known that bounds the time of a kernel."), ...boundsOfSpace(data));
   const ground = certificate.assumptions.length > 0 ? `it is assumed that ${certificate.assumptions.join("; ")}` : "proven from the specification of the device";
   return section("Bound", html("p", { class: "note" },
     `No kernel of this computation takes less than ${timeText(certificate.bound_ns)} on this device` +
@@ -95,5 +106,5 @@ function boundSection(data) {
     `: ${ground} (class ${certificate.proof_class}, version ${certificate.version}). ${proofText(certificate)}Each resource alone takes at least:`),
   table([{ head: "resource", cell: (f) => f.resource }, { head: "at least", number: true, cell: (f) => timeText(f.time_ns) },
     { head: "of the time", number: true, cell: (f) => (result.time_ns > 0 ? percentText(f.time_ns / result.time_ns) : "–") },
-    { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors));
+    { head: "because", wrap: true, cell: (f) => f.reason }], certificate.floors), ...boundsOfSpace(data));
 }

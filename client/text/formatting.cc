@@ -44,6 +44,9 @@ std::string FormatBandwidth(double bytes_per_s) {
   return absl::StrFormat("%.*f GB/s", bytes_per_s >= 1e11 ? 0 : 2, bytes_per_s / 1e9);
 }
 
+const std::array<const char*, 6> kBoundClasses = {"below 1/16", "1/16 to 1/8", "1/8 to 1/4",
+                                                  "1/4 to 1/2", "1/2 to 1",    "1 and more"};
+
 std::string FormatBar(double share) {
   constexpr int kCharacters = 24;
   const int filled = static_cast<int>(std::lround(share * kCharacters));

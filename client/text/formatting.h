@@ -1,6 +1,7 @@
 // Times, sizes and speeds for people.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,9 @@ std::string FormatFlops(double flops_per_s);      // "12.3 GFLOP/s"
 std::string FormatBandwidth(double bytes_per_s);  // "12.3 GB/s"
 // "[######..................]" for the share of a whole, between 0 and 1.
 std::string FormatBar(double share);
+
+// What the counts of a BoundHistogram (mdh/v1/candidate.proto) are of: "1/2 to 1" of a time.
+extern const std::array<const char*, 6> kBoundClasses;
 
 // What a device could do at best: the longer of operations over peak and, for data larger than its
 // caches, bytes over bandwidth. `unit_flops_per_s`: the peak of the matrix unit that the kernel

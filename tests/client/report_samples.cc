@@ -125,6 +125,17 @@ v1::TuningRecord Record(const v1::TuningJob& job, const std::string& parameters)
   return record;
 }
 
+v1::BoundHistogram Bounds() {
+  v1::BoundHistogram bounds;
+  bounds.set_time_ns(79'108);
+  bounds.set_configurations(10'000);
+  bounds.set_left(4'200);
+  bounds.set_left_share_low(0.4103);
+  bounds.set_left_share_high(0.4298);
+  for (const int64_t count : {0, 20, 480, 1'700, 2'000, 5'800}) bounds.add_counts(count);
+  return bounds;
+}
+
 v1::Kernel KernelOf(const std::string& language, const std::string& source) {
   v1::Kernel kernel;
   kernel.set_language(language);
@@ -150,6 +161,7 @@ JobReport SampleJob(int trials) {
   report.device.emplace();
   *report.device->mutable_description() = Cpu();
   *report.device->mutable_peaks() = CpuPeaks();
+  report.bounds = Bounds();
   return report;
 }
 

@@ -52,6 +52,49 @@ TEST(ReportTest, ThePageSaysWhatNoKernelCanBeFasterThan) {
   EXPECT_TRUE(DataOf(JobReportPage(report))["certificate"].is_null());
 }
 
+TEST(ReportTest, ThePageHasTheBoundsOfWhatIsSearched) {
+  JobReport report = SampleJob(5);
+  const json bounds = DataOf(JobReportPage(report))["bounds"];
+  EXPECT_EQ(bounds["time_ns"], 79'108);
+  EXPECT_EQ(bounds["configurations"], 10'000);
+  EXPECT_EQ(bounds["is_exact"], false);
+  EXPECT_EQ(bounds["left_share_high"], 0.4298);
+  ASSERT_EQ(bounds["classes"].size(), 6u);
+  EXPECT_EQ(bounds["classes"][5]["name"], "1 and more");
+  EXPECT_EQ(bounds["classes"][5]["configurations"], 5'800);
+  report.bounds->clear_configurations();
+  EXPECT_TRUE(DataOf(JobReportPage(report))["bounds"].is_null());
+  report.bounds.reset();
+  EXPECT_TRUE(DataOf(JobReportPage(report))["bounds"].is_null());
+}
+
+TEST(ReportTest, WhatAJobSearchesIsACandidate) {
+  v1::TuningJob job = SampleJob(5).runs[0].job;
+  job.mutable_options()->set_schedule("THR: parts i 2\n");
+  job.mutable_options()->add_restrictions()->set_parameter("lanes");
+  const v1::Candidate searched = SearchedBy(job);
+  EXPECT_EQ(searched.expression().text().text(), job.expression_text());
+  EXPECT_EQ(searched.device().name(), "devices/cpu");
+  EXPECT_EQ(searched.numerics_policy(), v1::NUMERICS_POLICY_REASSOCIATE);
+  EXPECT_EQ(searched.schedule(), "THR: parts i 2\n");
+  ASSERT_EQ(searched.restrictions_size(), 1);
+  EXPECT_EQ(searched.restrictions(0).parameter(), "lanes");
+  job.add_running_devices("devices/cuda0");
+  EXPECT_EQ(SearchedBy(job).device().name(), "devices/cuda0");
+  job.clear_devices();
+  job.clear_running_devices();
+  EXPECT_FALSE(SearchedBy(job).has_device());
+}
+
+TEST(ReportTest, TheBestTimeIsThatOfTheRecordOrOfTheSearch) {
+  JobReport report = SampleJob(5);
+  report.runs[0].job.mutable_progress()->set_best_time_ns(90'000);
+  EXPECT_EQ(BestTimeNs(report), 79'108);
+  report.record.reset();
+  EXPECT_EQ(BestTimeNs(report), 90'000);
+  EXPECT_EQ(BestTimeNs(EmptyJob()), 0);
+}
+
 TEST(ReportTest, TheDecompositionHasTilesWithSizesAndRegions) {
   const json data = DataOf(JobReportPage(SampleJob(5)))["decomposition"];
   EXPECT_EQ(data["model"], "OpenMP+SIMD+RM");

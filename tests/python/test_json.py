@@ -46,7 +46,9 @@ def test_every_command_prints_json(mdh, daemon, short_folder):
     assert run(["pin", record])["is_pinned"]
     assert not run(["unpin", record])["is_pinned"]
     assert run(["kernel", *MATVEC, "--output", "kernels"])["files"]
-    assert run(["report", job])["size_bytes"] > 10_000
+    page = (short_folder / run(["report", job])["file"]).read_text()
+    bounds = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])["bounds"]
+    assert sum(one["configurations"] for one in bounds["classes"]) == bounds["configurations"] > 0
     assert "tile" in run(["schedule", "show", record])["schedule"]
     (short_folder / "pinned").write_text("cores: parts i=1\n")
     for command in ("check", "count"):

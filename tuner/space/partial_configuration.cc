@@ -68,13 +68,13 @@ class PartialConfiguration::State {
   const SearchSpace::Implementation& implementation() const { return *space.implementation_; }
   int LevelOf(int parameter) const { return implementation().level_of_parameter[parameter]; }
   const PositionCodes& CodesOf(int parameter) const { return implementation().codes[parameter]; }
-  const Domain& DomainOf(int parameter) const { return domains[LevelOf(parameter)]; }
+  Domain DomainOf(int parameter) const { return domains[LevelOf(parameter)]; }
 
   // The same but for the parameter's domain; nullptr as of Create.
   std::shared_ptr<const State> With(int parameter, Domain domain) const {
     const int level = LevelOf(parameter);
     Domains changed = domains;
-    changed[level] = std::move(domain);
+    changed.Set(level, std::move(domain));
     return Create(space, names, std::move(changed), this, level);
   }
 
@@ -106,8 +106,8 @@ class PartialConfiguration::State {
     std::erase(needed, parameter);
     const auto is_empty = [&](const std::vector<int>& decided) {
       Domains some = implementation().AllPositions();
-      for (int other : decided) some[LevelOf(other)] = DomainOf(other);
-      some[LevelOf(parameter)] = domain;
+      for (int other : decided) some.Set(LevelOf(other), DomainOf(other));
+      some.Set(LevelOf(parameter), domain);
       return Create(space, names, std::move(some), nullptr, 0) == nullptr;
     };
     for (size_t n = needed.size(); n-- > 0;) {
@@ -200,8 +200,8 @@ Result<PartialConfiguration> PartialConfiguration::With(
   const auto after = [&](size_t count) {
     Domains domains = state_->domains;
     for (size_t n = 0; n < count; ++n) {
-      Domain& domain = domains[state_->LevelOf(decisions[n].parameter)];
-      domain = domain.Intersected(kept[n]);
+      const int level = state_->LevelOf(decisions[n].parameter);
+      domains.Set(level, domains[level].Intersected(kept[n]));
     }
     return State::Create(space(), state_->names, std::move(domains), nullptr, 0);
   };
@@ -216,7 +216,7 @@ Result<PartialConfiguration> PartialConfiguration::With(
 }
 
 PartialConfiguration PartialConfiguration::Undo(int parameter) const {
-  const Domain& domain = state_->DomainOf(parameter);
+  const Domain domain = state_->DomainOf(parameter);
   if (domain.is_all()) return *this;
   return PartialConfiguration(state_->With(parameter, Domain(domain.size())));
 }
@@ -302,13 +302,10 @@ Configuration PartialConfiguration::Nearest(absl::Span<const int64_t> wanted) co
 
 SearchSpace PartialConfiguration::AsSpace() const {
   auto space = std::make_shared<SearchSpace::Implementation>(state_->implementation());
+  if (space->restricted.size() == 0) space->restricted = space->AllPositions();
   for (int level = 0; level < space->depth(); ++level) {
-    const Domain& domain = state_->domains[level];
-    if (space->restricted.size() < state_->domains.size()) {
-      space->restricted.push_back(domain);
-    } else {
-      space->restricted[level] = space->restricted[level].Intersected(domain);
-    }
+    const Domain left = space->restricted[level].Intersected(state_->domains[level]);
+    space->restricted.Set(level, left);
   }
   space->lazy = state_->lazy;
   if (!is_lazy()) space->diagram = *Diagram::Build(space->diagram.Restricted(state_->domains));
@@ -316,11 +313,7 @@ SearchSpace PartialConfiguration::AsSpace() const {
 }
 
 size_t PartialConfiguration::bytes() const {
-  size_t bytes = sizeof(State);
-  for (const Domain& domain : state_->domains) {
-    bytes += sizeof(Domain) + (domain.is_all() ? 0 : domain.bytes());  // all: the root has it
-  }
-  return bytes;
+  return sizeof(State) - sizeof(Domains) + state_->domains.bytes();
 }
 
 bool operator==(const PartialConfiguration& a, const PartialConfiguration& b) {

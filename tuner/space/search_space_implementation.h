@@ -17,7 +17,7 @@ class SearchSpace::Implementation {
  public:
   std::vector<TuningParameter> parameters;
   std::vector<Constraint> constraints;
-  Domains restricted;  // by level; empty: it was not
+  Domains restricted;  // empty: it was not
   std::vector<std::string> notices;
   std::vector<int> parameter_of_level;
   std::vector<int> level_of_parameter;
@@ -48,9 +48,9 @@ class SearchSpace::Implementation {
   }
 
   Domains AllPositions() const {
-    Domains domains;
-    for (int parameter : parameter_of_level) domains.emplace_back(codes[parameter].size());
-    return domains;
+    std::vector<uint32_t> sizes;
+    for (int parameter : parameter_of_level) sizes.push_back(codes[parameter].size());
+    return Domains(std::move(sizes));
   }
 
   void ToCodes(absl::Span<const uint32_t> positions, absl::Span<int64_t> configuration) const {

@@ -80,11 +80,11 @@ Result<BoundCosts> Measure(const BenchmarkCase& one, const Expression& expressio
   costs.describe_ns = Describe(bound, partial);
   Rng rng(1);
   const Configuration configuration = space.space().Sample(rng);
-  for (size_t n = 0; n < configuration.size() / 2; ++n) {
+  for (size_t n = 0; n < configuration.size(); ++n) {
+    if (n == configuration.size() / 2) costs.decided_ns = Describe(bound, partial);
     MDH_ASSIGN_OR_RETURN(partial, partial.Decide(static_cast<int>(n), {configuration[n]}));
+    costs.bytes = std::max(costs.bytes, partial.bytes());
   }
-  costs.decided_ns = Describe(bound, partial);
-  costs.bytes = partial.bytes();
   return costs;
 }
 

@@ -14,7 +14,7 @@ struct BoundCosts {
   double step_ns = 0;      // a bound of what decisions leave, one decision after the other
   double describe_ns = 0;  // the values that remain of all parameters, counted, each with its bound
   double decided_ns = 0;   // the same once half of the parameters are decided
-  size_t bytes = 0;        // of a partial configuration with these decisions
+  size_t bytes = 0;        // of a partial configuration, at most, until everything is decided
 };
 
 // Of cases of tests/benchmarks/cases.json on a processor and on a GPU that is described in

@@ -129,6 +129,22 @@ TEST(CutTest, ModelsProposeWhatMayBeBetter) {
   }
 }
 
+// Bounds that cut nothing tell where to look.
+TEST(CutTest, ModelsBeginWithBounds) {
+  const auto evaluations = [](double share) {
+    int64_t sum = 0;
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      SearchOptions options = With("bayesian", share);
+      options.seed = seed;
+      const Finished run = RunOf(options, 1);
+      EXPECT_EQ(run.trace.size(), 90u);
+      sum += std::find(run.costs.begin(), run.costs.end(), 100) - run.costs.begin() + 1;
+    }
+    return sum;
+  };
+  EXPECT_LT(evaluations(0.2), evaluations(0) * 0.9);
+}
+
 TEST(CutTest, TracesDoNotDependOnDevices) {
   for (const std::string& technique : SearchTechniqueNames()) {
     SCOPED_TRACE(technique);

@@ -405,8 +405,21 @@ TEST(PartialConfiguration, CountsSpacesOfAnySize) {
     EXPECT_EQ(partial.count(), 45 * (others / 55));
     Rng rng(1);
     for (int n = 0; n < 50; ++n) EXPECT_TRUE(partial.Contains(partial.Sample(rng)));
-    EXPECT_LT(partial.bytes(), 16 * 2 * pairs + 512);
+    EXPECT_LT(partial.bytes(), 8 * 2 * pairs + 256);
   }
+}
+
+TEST(PartialConfiguration, TakesAKilobyteWithSixtyDecisions) {
+  const Result<SearchSpace> space = Pairs(30);
+  ASSERT_TRUE(space.ok()) << space.status();
+  PartialConfiguration partial(*space);
+  Rng rng(1);
+  const Configuration configuration = partial.Sample(rng);
+  std::vector<PartialConfiguration::Decision> decisions;
+  for (int n = 0; n < 60; ++n) decisions.push_back({n, {configuration[n]}});
+  partial = *partial.With(decisions);
+  EXPECT_TRUE(partial.is_complete());
+  EXPECT_LT(partial.bytes(), 1024);
 }
 
 TEST(PartialConfiguration, HasRangesOfAnyLength) {

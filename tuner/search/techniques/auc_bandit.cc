@@ -12,7 +12,7 @@ namespace mdh {
 namespace {
 
 constexpr size_t kWindow = 500;  // results that count
-constexpr double kExploration = 0.05;
+constexpr double kExploration = 0.02;
 
 class AucBandit final : public Portfolio {
  public:

@@ -1,5 +1,6 @@
 // Bayesian optimisation: a model of the costs known so far says which configuration is likely to
-// improve most (expected improvement, Jones et al. 1998). Costs are modelled by their logarithm.
+// improve most (expected improvement, Jones et al. 1998). Costs are modelled by their logarithm,
+// and what bounds say of them is where the model begins.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -15,15 +16,22 @@
 namespace mdh {
 namespace {
 
-constexpr size_t kBeforeModel = 8;        // results before there is a model
+constexpr size_t kBeforeModel = 6;        // results before there is a model
 constexpr size_t kMaxObservations = 160;  // that the model looks at; half of them the best
 constexpr size_t kSamples = 200;          // candidates from anywhere
 constexpr size_t kDraws = 20;             // of each, while bounds show that it is no better
 constexpr size_t kParents = 4;            // whose neighbours are candidates
 constexpr size_t kWalks = 60;             // candidates some steps away from elites
 constexpr size_t kMaxNeighbours = 300;
-constexpr size_t kFinalists = 50;  // of the candidates, whose improvement is predicted
-constexpr double kTailScale = 0.6;
+constexpr size_t kFinalists = 300;  // of the candidates, whose improvement is predicted
+// Values above this quantile are drawn towards it.
+constexpr double kTailQuantile = 0.3, kTailScale = 0.35;
+// Of the logarithm of costs: less is no improvement to look for. Else what is known to be good has
+// its surroundings tried for the last percent before other good places are.
+constexpr double kWorthwhile = 0.05;
+// Of the logarithm of a bound, how much the cost is expected to have; and below which share of the
+// best cost bounds do not differ, or are not known.
+constexpr double kOfBound = 0.5, kLeastBound = 1e-3;
 constexpr int kClimbs = 3;         // to better neighbours of the best candidate
 constexpr int kFirstAscents = 25;  // of the model's likelihood
 constexpr int kAscents = 4;
@@ -89,14 +97,21 @@ class Bayesian final : public SearchTechnique {
     return cost ? std::log(std::max(*cost, 1e-300)) : worst;
   }
 
-  // How bad the bad half is matters less than where the good ones are.
+  // How bad the bad ones are matters less than where the good ones are.
   static void CompressTail(std::vector<double>& values) {
     std::vector<double> sorted = values;
     std::ranges::sort(sorted);
-    const double median = sorted[sorted.size() / 2];
+    const double good =
+        sorted[static_cast<size_t>(kTailQuantile * static_cast<double>(sorted.size()))];
     for (double& value : values) {
-      if (value > median) value = median + kTailScale * (value - median);
+      if (value > good) value = good + kTailScale * (value - good);
     }
+  }
+
+  // What is expected of a configuration before anything is measured, up to a constant.
+  double Prior(const Configuration& configuration) const {
+    if (bound_.bound == nullptr) return 0;
+    return kOfBound * std::log(std::max(bound_.bound->OfOne(configuration), least_bound_));
   }
 
   // Positions of the results that the model looks at.
@@ -120,13 +135,17 @@ class Bayesian final : public SearchTechnique {
 
   void FitModel() {
     const double worst = ValueOf(history_.Best(history_.valid() - 1).cost, 0);
+    least_bound_ = kLeastBound * std::max(*history_.Best().cost, 1e-300);
     std::vector<std::vector<double>> points;
-    std::vector<double> values;
+    std::vector<double> values, priors;
     for (const size_t i : Observed()) {
       points.push_back((*features_)(history_.results()[i].configuration));
       values.push_back(ValueOf(history_.results()[i].cost, worst));
+      priors.push_back(Prior(history_.results()[i].configuration));
     }
     CompressTail(values);
+    best_value_ = *std::ranges::min_element(values);
+    for (size_t i = 0; i < values.size(); ++i) values[i] -= priors[i];
     int steps = 0;
     if (history_.results().size() >= fitted_ + 1 + fitted_ / 20) {
       steps = fitted_ == 0 ? kFirstAscents : kAscents;
@@ -143,9 +162,9 @@ class Bayesian final : public SearchTechnique {
     model_->Fit(std::move(points), values, 0);
   }
 
-  double Improvement(const Configuration& configuration, double best) const {
+  double Improvement(const Configuration& configuration, double target) const {
     const GaussianProcess::Prediction prediction = model_->Predict((*features_)(configuration));
-    const double z = (best - prediction.mean) / prediction.deviation;
+    const double z = (target - prediction.mean - Prior(configuration)) / prediction.deviation;
     const double density = std::exp(-z * z / 2) / std::sqrt(2 * 3.14159265358979323846);
     const double below = std::erfc(-z / std::sqrt(2)) / 2;
     return prediction.deviation * (z * below + density);
@@ -168,16 +187,15 @@ class Bayesian final : public SearchTechnique {
   std::optional<Candidate> BestOf(std::vector<Configuration> candidates) const {
     std::vector<std::pair<double, size_t>> means;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      means.emplace_back(model_->Mean((*features_)(candidates[i])), i);
+      means.emplace_back(model_->Mean((*features_)(candidates[i])) + Prior(candidates[i]), i);
     }
     const size_t finalists = std::min(kFinalists, means.size());
     std::partial_sort(means.begin(), means.begin() + static_cast<std::ptrdiff_t>(finalists),
                       means.end());
-    const double best = ValueOf(history_.Best().cost, 0);
     std::optional<Candidate> chosen;
     for (size_t n = 0; n < finalists; ++n) {
       Configuration& candidate = candidates[means[n].second];
-      const double improvement = Improvement(candidate, best);
+      const double improvement = Improvement(candidate, best_value_ - kWorthwhile);
       if (chosen && improvement <= chosen->improvement) continue;
       chosen = {.configuration = std::move(candidate), .improvement = improvement};
     }
@@ -231,6 +249,8 @@ class Bayesian final : public SearchTechnique {
   Rng rng_;
   History history_;
   std::deque<Configuration> expected_;
+  double best_value_ = 0;  // as the model has it
+  double least_bound_ = 0;
   size_t fitted_ = 0;  // results when the model's parameters were fitted
 };
 

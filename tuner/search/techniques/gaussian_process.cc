@@ -87,9 +87,9 @@ GaussianProcess::GaussianProcess(const FeatureMap& features) : noise_(kPriorNois
   for (size_t group = 0; group <= features.groups(); ++group) {
     starts_.push_back(features.group_start(group));
   }
-  // Random points shall be about as far from each other as the kernel reaches, however many
-  // parameters there are.
-  prior_weight_ = std::log(4.0 / static_cast<double>(std::max<size_t>(1, features.groups())));
+  // The kernel reaches beyond the distance of random points, however many parameters there are, so
+  // that a few results already say something of every place.
+  prior_weight_ = std::log(2.0 / static_cast<double>(std::max<size_t>(1, features.groups())));
   weights_.assign(features.groups(), prior_weight_);
 }
 

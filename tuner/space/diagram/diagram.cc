@@ -169,13 +169,14 @@ LevelGraph Diagram::Restricted(const Domains& domains) const {
   std::vector<PositionRun> left;
   for (int number = 0; number < depth(); ++number) {
     const DiagramLevel& level = levels_[number];
+    const Domain domain = domains[number];
     GraphLevel& result = graph[number];
     std::vector<bool> below(number + 1 < depth() ? levels_[number + 1].nodes() : 1);
     for (uint32_t node = 0; node < level.nodes(); ++node) {
       for (uint32_t edge = level.begin[node]; is_reached[node] && edge < level.begin[node + 1];
            ++edge) {
         left.clear();
-        domains[number].AppendPartOf({level.first[edge], level.last[edge]}, left);
+        domain.AppendPartOf({level.first[edge], level.last[edge]}, left);
         for (const PositionRun& run : left) {
           result.edges.push_back({run.first, run.last, level.child[edge]});
         }

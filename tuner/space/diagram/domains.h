@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tuner/space/levels/level_plan.h"
@@ -15,7 +16,10 @@ namespace mdh {
 class Domain {
  public:
   // All of so many.
-  explicit Domain(uint32_t size);
+  explicit Domain(uint32_t size) : Domain(size, PositionRun{0, size - 1}) {}
+  // One run of them.
+  Domain(uint32_t size, PositionRun run)
+      : size_(size), count_(run.last - run.first + 1), span_(run) {}
   // These, in any order; expects positions below `size`.
   Domain(uint32_t size, std::vector<uint32_t> positions);
 
@@ -23,13 +27,15 @@ class Domain {
   // Those of its size that are not in it.
   Domain Complement() const;
 
-  uint32_t size() const { return data_->size; }
-  bool empty() const { return runs().empty(); }
-  bool is_all() const { return count() == size(); }
+  uint32_t size() const { return size_; }
+  bool empty() const { return count_ == 0; }
+  bool is_all() const { return count_ == size_; }
+  // Whether all positions between two of it are in it, and it is not empty.
+  bool is_run() const { return runs_ == nullptr && !empty(); }
   // How many there are.
-  uint64_t count() const { return data_->before.back(); }
-  // Ascending, with something between two of them.
-  const std::vector<PositionRun>& runs() const { return data_->runs; }
+  uint64_t count() const { return count_; }
+  // From the first position to the last one; expects that it is not empty.
+  PositionRun span() const { return span_; }
 
   bool Contains(uint32_t position) const { return CountIn(position, position) == 1; }
   // How many there are of first..last.
@@ -44,28 +50,54 @@ class Domain {
   // `run` without the positions that are not left, behind `runs`.
   void AppendPartOf(PositionRun run, std::vector<PositionRun>& runs) const;
 
-  // What it takes beside the copies of it.
-  size_t bytes() const;
+  // What copies of it share.
+  size_t shared_bytes() const;
 
   friend bool operator==(const Domain& a, const Domain& b);
 
  private:
-  struct Data {
-    uint32_t size;
-    std::vector<PositionRun> runs;
-    std::vector<uint64_t> before;  // positions before each run; and all
+  struct Run {
+    PositionRun positions;
+    uint32_t before;  // positions in runs before it
   };
 
-  Domain(uint32_t size, std::vector<PositionRun> runs);
+  Domain(uint32_t size, const std::vector<PositionRun>& runs);
+  // Ascending, with something between two of them.
+  std::vector<PositionRun> Runs() const;
   // How many there are below a position.
   uint64_t CountBelow(uint64_t position) const;
-  // The first run that does not end before a position.
+  // The first of several runs that does not end before a position.
   size_t RunFrom(uint64_t position) const;
 
-  std::shared_ptr<const Data> data_;
+  uint32_t size_;
+  uint32_t count_;
+  PositionRun span_;
+  std::shared_ptr<const std::vector<Run>> runs_;  // nullptr: no more than one
 };
 
-// By level.
-using Domains = std::vector<Domain>;
+// Sets by level, most of which are one run: that takes 8 bytes a level. Cheap to make one of
+// another that differs at some levels.
+class Domains {
+ public:
+  Domains() = default;
+  // All positions of levels with so many.
+  explicit Domains(std::vector<uint32_t> sizes);
+
+  size_t size() const { return spans_.size(); }
+  Domain operator[](size_t level) const;
+  void Set(size_t level, Domain domain);
+  // What it takes, less the sizes, which all have in common that were made of the same ones.
+  size_t bytes() const;
+
+  friend bool operator==(const Domains& a, const Domains& b);
+
+ private:
+  using Other = std::pair<size_t, Domain>;  // of a level
+  std::vector<Other>::const_iterator FindOther(size_t level) const;
+
+  std::shared_ptr<const std::vector<uint32_t>> sizes_;
+  std::vector<PositionRun> spans_;  // from the first position to the last
+  std::vector<Other> others_;       // those that are no run, by level
+};
 
 }  // namespace mdh

@@ -30,7 +30,7 @@ std::vector<uint32_t> NearestPositions(const Diagram& diagram, const Domains& do
   choices[depth].push_back({.distance = {}});
   for (int number = depth - 1; number >= 0; --number) {
     const DiagramLevel& level = diagram.levels()[number];
-    const Domain& domain = domains[number];
+    const Domain domain = domains[number];
     choices[number].resize(level.nodes());
     for (uint32_t node = 0; node < level.nodes(); ++node) {
       Choice& best = choices[number][node];

@@ -38,6 +38,7 @@ class CountsOf final : public RestrictedCounts {
 
   std::vector<CountedRun> PositionsAt(int number) const override {
     const DiagramLevel& level = diagram_.levels()[number];
+    const Domain domain = domains_[number];
     const Numbers ways = WaysTo(number);
     const std::vector<Number>& below = *completions_[number + 1];
     Changes changes(level);
@@ -56,7 +57,7 @@ class CountsOf final : public RestrictedCounts {
     uint32_t first = 0;
     changes.ForEach([&](uint32_t position, const Number& change) {
       parts.clear();
-      if (sum != 0) domains_[number].AppendPartOf({first, position - 1}, parts);
+      if (sum != 0) domain.AppendPartOf({first, position - 1}, parts);
       for (const PositionRun& part : parts) runs.push_back({part.first, part.last, ToMpz(sum)});
       sum += change;
       first = position;
@@ -68,8 +69,9 @@ class CountsOf final : public RestrictedCounts {
     uint32_t node = 0;
     for (int number = 0; number < depth_; ++number) {
       const DiagramLevel& level = diagram_.levels()[number];
+      const Domain domain = domains_[number];
       for (uint32_t edge = level.begin[node];; ++edge) {
-        const uint64_t values = domains_[number].CountIn(level.first[edge], level.last[edge]);
+        const uint64_t values = domain.CountIn(level.first[edge], level.last[edge]);
         const mpz_class below = ToMpz((*completions_[number + 1])[level.child[edge]]);
         const mpz_class all = below * values;
         if (index >= all) {
@@ -78,7 +80,7 @@ class CountsOf final : public RestrictedCounts {
         }
         const mpz_class quotient = index / below;
         index -= quotient * below;
-        positions[number] = domains_[number].At(level.first[edge], quotient.get_ui());
+        positions[number] = domain.At(level.first[edge], quotient.get_ui());
         node = level.child[edge];
         break;
       }
@@ -123,7 +125,7 @@ class CountsOf final : public RestrictedCounts {
         continue;
       }
       const DiagramLevel& level = diagram_.levels()[number];
-      const Domain& domain = domains_[number];
+      const Domain domain = domains_[number];
       const std::vector<Number>& below = *completions_[number + 1];
       std::vector<Number> sums(level.nodes());
       for (uint32_t node = 0; node < level.nodes(); ++node) {
@@ -143,12 +145,13 @@ class CountsOf final : public RestrictedCounts {
     while (std::ssize(ways_) <= number) {
       const int above = static_cast<int>(ways_.size()) - 1;
       const DiagramLevel& level = diagram_.levels()[above];
+      const Domain domain = domains_[above];
       const std::vector<Number>& ways = *ways_.back();
       std::vector<Number> sums(completions_[above + 1]->size());
       for (uint32_t node = 0; node < level.nodes(); ++node) {
         if (ways[node] == 0) continue;
         for (uint32_t edge = level.begin[node]; edge < level.begin[node + 1]; ++edge) {
-          const uint64_t values = domains_[above].CountIn(level.first[edge], level.last[edge]);
+          const uint64_t values = domain.CountIn(level.first[edge], level.last[edge]);
           if (values != 0) sums[level.child[edge]] += ways[node] * values;
         }
       }

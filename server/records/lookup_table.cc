@@ -35,11 +35,6 @@ std::string SizesOf(const std::string& canonical_form) {
   return shape ? absl::StrJoin(shape->sizes, ",") : std::string();
 }
 
-// The highest bits: the table of a shard uses the others.
-size_t ShardNumber(std::string_view digest) {
-  return DigestHash()(digest) >> (8 * sizeof(size_t) - 8);
-}
-
 // The fingerprint in a serialised record; empty if it has none.
 std::string_view FingerprintIn(std::string_view record) {
   for (WireReader fields(record); fields.Next();) {
@@ -93,15 +88,8 @@ const KeyEnvironment& LookupTable::environment() const {
   return environments.empty() ? unknown : environments.front();
 }
 
-LookupTable::Shard& LookupTable::ShardOf(std::string_view digest) {
-  return shards_[ShardNumber(digest)];
-}
-
-const LookupTable::Shard& LookupTable::ShardOf(std::string_view digest) const {
-  return shards_[ShardNumber(digest)];
-}
-
-LookupTable::Records LookupTable::RecordsOf(std::string_view digest) const {
+LookupTable::Records LookupTable::RecordsOf(std::string_view expression_digest) const {
+  const HashedDigest digest(expression_digest);
   const Shard& shard = ShardOf(digest);
   absl::MutexLock lock(&shard.mutex);
   const auto found = shard.records.find(digest);
@@ -114,11 +102,11 @@ void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
                                      : slab->MakeShared<const SerializedRecord>(record, slab);
   structures_.Add(ready);
   SerializedRecordPtr replaced;
-  Shard& shard = ShardOf(ready->key().expression_digest);
+  const HashedDigest digest(ready->key().expression_digest);
+  Shard& shard = ShardOf(digest);
   {
     absl::MutexLock lock(&shard.mutex);
-    const auto [place, is_new] =
-        shard.records.try_emplace(ready->key().expression_digest, Records{ready});
+    const auto [place, is_new] = shard.records.try_emplace(digest, Records{ready});
     if (!is_new) {
       // Anew: the key is of the first record, which may be replaced.
       Records records = std::move(place->second);
@@ -131,8 +119,8 @@ void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
       } else {
         replaced = std::exchange(*same, ready);
       }
-      const std::string_view digest = records.front()->key().expression_digest;
-      shard.records.emplace(digest, std::move(records));
+      const HashedDigest of_first(records.front()->key().expression_digest);
+      shard.records.emplace(of_first, std::move(records));
     }
   }
   if (replaced != nullptr) structures_.Remove(replaced);
@@ -142,10 +130,11 @@ void LookupTable::PutSerialized(std::string_view record, SliceSlab* slab) {
 void LookupTable::Remove(const v1::KernelKey& key) {
   const KernelKeyView wanted = KernelKeyView::Of(key);
   SerializedRecordPtr removed;
-  Shard& shard = ShardOf(wanted.expression_digest);
+  const HashedDigest digest(wanted.expression_digest);
+  Shard& shard = ShardOf(digest);
   {
     absl::MutexLock lock(&shard.mutex);
-    auto old = shard.records.extract(wanted.expression_digest);
+    auto old = shard.records.extract(digest);
     if (!old) return;
     Records records = std::move(old.mapped());
     const auto same = std::find_if(records.begin(), records.end(),
@@ -155,8 +144,8 @@ void LookupTable::Remove(const v1::KernelKey& key) {
       records.erase(same);
     }
     if (!records.empty()) {
-      const std::string_view digest = records.front()->key().expression_digest;
-      shard.records.emplace(digest, std::move(records));
+      const HashedDigest of_first(records.front()->key().expression_digest);
+      shard.records.emplace(of_first, std::move(records));
     }
   }
   if (removed == nullptr) return;
@@ -181,10 +170,11 @@ Result<SerializedReply> LookupTable::Find(const KernelKeyView& asked, v1::MatchK
   if (!IsServed(key.device_fingerprint)) return NotServed(key.device_fingerprint);
   SerializedRecordPtr exact;
   SerializedRecordPtr compatible;
-  const Shard& shard = ShardOf(key.expression_digest);
+  const HashedDigest digest(key.expression_digest);
+  const Shard& shard = ShardOf(digest);
   {
     absl::MutexLock lock(&shard.mutex);
-    const auto found = shard.records.find(key.expression_digest);
+    const auto found = shard.records.find(digest);
     if (found != shard.records.end()) {
       for (const SerializedRecordPtr& record : found->second) {
         const std::optional<v1::MatchKind> match = Match(key, record->key());

@@ -27,11 +27,22 @@
 
 namespace mdh {
 
-// Of digests. Faster than the hash of a std::string_view.
-struct DigestHash {
-  size_t operator()(std::string_view digest) const {
-    return absl::Hash<absl::string_view>()(absl::string_view(digest.data(), digest.size()));
+// A digest, which is somewhere else, with its hash: a table that grows need not read the digests,
+// which lie anywhere in gigabytes of records.
+struct HashedDigest {
+  explicit HashedDigest(std::string_view text)
+      : digest(text),
+        // Faster than the hash of a std::string_view.
+        hash(absl::Hash<absl::string_view>()(absl::string_view(text.data(), text.size()))) {}
+  bool operator==(const HashedDigest& other) const {
+    return hash == other.hash && digest == other.digest;
   }
+  struct Hash {
+    size_t operator()(const HashedDigest& hashed) const { return hashed.hash; }
+  };
+
+  std::string_view digest;
+  size_t hash;
 };
 
 // Thread-safe. Records are immutable and shared; a lock is held only while they are found, for less
@@ -92,13 +103,17 @@ class LookupTable {
   // Keys are digests in the bytes of the first record.
   struct alignas(64) Shard {
     mutable absl::Mutex mutex;
-    absl::flat_hash_map<std::string_view, Records, DigestHash> records ABSL_GUARDED_BY(mutex);
+    absl::flat_hash_map<HashedDigest, Records, HashedDigest::Hash> records ABSL_GUARDED_BY(mutex);
   };
   static constexpr size_t kShards = 256;
 
-  Shard& ShardOf(std::string_view digest);
-  const Shard& ShardOf(std::string_view digest) const;
-  Records RecordsOf(std::string_view digest) const;
+  // The highest bits of the hash: the table of a shard uses the others.
+  static size_t ShardNumber(const HashedDigest& digest) {
+    return digest.hash >> (8 * sizeof(size_t) - 8);
+  }
+  Shard& ShardOf(const HashedDigest& digest) { return shards_[ShardNumber(digest)]; }
+  const Shard& ShardOf(const HashedDigest& digest) const { return shards_[ShardNumber(digest)]; }
+  Records RecordsOf(std::string_view expression_digest) const;
   Status DeviceUnknown() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsServed(std::string_view fingerprint) const {
     return served_.empty() || served_.contains(fingerprint);

@@ -43,7 +43,7 @@ void SliceSlab::MakeRoomFor(size_t size) {
 
 SliceSlab::ObjectChunk SliceSlab::ChunkFor(size_t bytes) {
   if (objects_ == nullptr || objects_->used + bytes > kObjectChunkBytes) {
-    objects_ = std::make_shared<Objects>();
+    objects_ = std::make_shared_for_overwrite<Objects>();  // no zeros
   }
   return objects_;
 }

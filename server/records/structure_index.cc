@@ -46,7 +46,8 @@ bool HasStructure(const SerializedRecord& record, const std::string& structure) 
 }  // namespace
 
 StructureIndex::Part& StructureIndex::PartOf(const SerializedRecordPtr& record) {
-  return parts_[absl::Hash<SerializedRecordPtr>()(record) % kParts];
+  // The highest bits of the hash: the sets in a part use the others.
+  return parts_[absl::Hash<SerializedRecordPtr>()(record) >> (8 * sizeof(size_t) - kPartBits)];
 }
 
 void StructureIndex::Add(const SerializedRecordPtr& record) {

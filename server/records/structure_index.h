@@ -44,10 +44,10 @@ class StructureIndex {
     absl::flat_hash_map<uint64_t, absl::flat_hash_set<SerializedRecordPtr>> records
         ABSL_GUARDED_BY(records_mutex);
   };
-  static constexpr size_t kParts = 16;
+  static constexpr size_t kPartBits = 4;
   Part& PartOf(const SerializedRecordPtr& record);
 
-  std::array<Part, kParts> parts_;
+  std::array<Part, size_t{1} << kPartBits> parts_;
 };
 
 }  // namespace mdh

@@ -318,8 +318,7 @@ struct For {
   bool whole_steps;  // true: only steps that fit before `end` entirely; false: while variable < end
   std::shared_ptr<const Block> body;
   bool unroll = false;  // entirely, by the target's compiler; begin and end are constants
-  // Of a loop that is not unrolled entirely: so many iterations at a time, 1: none; 0: as the
-  // target's compiler likes.
+  // Of a loop that is not unrolled entirely: iterations at a time, 0: as the compiler likes.
   int64_t unroll_by = 0;
   // begin < end, which no compiler sees, and some must know: PoCL 3.1 mixes up what work-items
   // compute in front of a loop with barriers that may have no iteration.
@@ -446,8 +445,7 @@ struct Function {
   std::string comment;
   std::vector<Parameter> parameters;
   Block body;
-  // Not to be made a part of its callers: their values would take registers that it needs.
-  bool stands_alone = false;
+  bool stands_alone = false;  // no part of its callers: their values would take its registers
 };
 
 // Scratch memory: one piece for all threads, or one per thread. 64-byte aligned.

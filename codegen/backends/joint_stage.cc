@@ -18,6 +18,7 @@
 #include "codegen/backends/stage_on_part.h"
 #include "codegen/backends/stores_behind_loads.h"
 #include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
@@ -212,9 +213,9 @@ class JointStageBuilder {
       const bool waits = who.threads > 1 && !(is_last && n + 1 == stages.size());
       if (waits) inside.push_back({Barrier{/*of_device_memory=*/true}});
     }
-    for (ScratchBuffer buffer : step.built.program.scratch) {
-      own_memory_.push_back(std::move(buffer));
-    }
+    for (const ScratchBuffer& buffer : step.built.program.scratch) own_memory_.push_back(buffer);
+    // Passes know by a name what is a thread's own: shared arrays of later steps have other ones.
+    ReserveNamesIn(inside, names_);
     return inside;
   }
 
@@ -240,8 +241,7 @@ class JointStageBuilder {
   // Temporaries in shared memory, the smallest first.
   Status PlaceMemory(const Block& body) {
     int64_t bytes = 0;
-    for (const DeclareArray& array : arrays_.all())
-      bytes += RoundedBytes(array.elements, array.type);
+    for (const auto& array : arrays_.all()) bytes += RoundedBytes(array.elements, array.type);
     const int64_t limit = device_.blocks.shared_bytes_per_block;
     if (bytes > limit) {
       return InvalidParameters("joint_shared_bytes (shared memory of a block): ", bytes, " > ",

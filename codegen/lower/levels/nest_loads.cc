@@ -135,6 +135,24 @@ Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) con
   return Min(origin + position * copy.steps[x], Index(extent - 1));
 }
 
+// The point at hand in dimension d if it exists, else another one. Points of the largest parts that
+// exist as a whole or not at all stay neighbours.
+Index NestLoads::ClampedPoint(int d) const {
+  int64_t whole = 1;
+  for (int n = 0; n < context_.count(); ++n) {
+    const NestShape::Level& level = context_.level(n);
+    const bool is_divisor = level.level.dimension == d && context_.size(d) % level.tile == 0;
+    if (is_divisor && level.parts > 1) whole = std::max(whole, level.tile);
+  }
+  const auto sum = [&](bool is_inside) {
+    return context_.Sum([&](int n) {
+      const NestShape::Level& level = context_.level(n);
+      return level.level.dimension == d && (level.tile < whole) == is_inside ? level.tile : 0;
+    });
+  };
+  return Min(sum(false), Index(context_.size(d) - whole)) + sum(true);
+}
+
 // Buffer dimensions in the order in which neighbours are closest in the source.
 std::vector<int> NestLoads::SourceOrder(const NestCopy& copy) const {
   const NestCopy* source = CopyOf(copy.input, &copy);
@@ -347,7 +365,7 @@ LoopValue NestLoads::Load(int parameter) {
   });
   for (int d = 0; d < expression().rank(); ++d) {
     if (!IsClamped(d) || linear.coefficients[d] == 0) continue;
-    offset = offset + Min(context_.Point(d), Index(context_.size(d) - 1)) * linear.coefficients[d];
+    offset = offset + ClampedPoint(d) * linear.coefficients[d];
   }
   return LoadValue(pointer, offset + Index(linear.constant), {field.type, 1}, 1);
 }

@@ -63,6 +63,7 @@ class NestLoads {
                    Block* block);
   std::vector<int> SourceOrder(const NestCopy& copy) const;
 
+  Index ClampedPoint(int d) const;
   bool IsClamped(int d) const {
     return reads_beyond_ && context_.IsGuarded(d) && !expression().is_reduction(d);
   }

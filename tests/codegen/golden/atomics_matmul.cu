@@ -48,6 +48,7 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_admit_next_stage() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -168,23 +169,21 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
         C_acc[i_reg * 4 + j_reg] = 0.0f;
       }
     }
+    const int A_at_2 = k_blk * 128 + k_thr * 8;
+    const int B_at_2 = k_blk * 128000 + k_thr * 8000 + mdh_min(j_blk * 128 + j_thr * 4, 996);
     // k on DEV: 4 parts of 32 points.
-    if ((j_blk * 32 + j_thr) * 4 < 1000) {
-      const int A_at_2 = k_blk * 128 + k_thr * 8;
-      const int B_at_2 = j_blk * 128 + k_blk * 128000 + j_thr * 4 + k_thr * 8000;
-      for (int k_dev = 0; k_dev < 4; k_dev++) {
-        const int A_at_3 = A_at_2 + k_dev * 32;
-        const int B_at_3 = B_at_2 + k_dev * 32000;
-        // k on SHR: 8 parts of 1 point.
-        for (int k_shr = 0; k_shr < 8; k_shr++) {
-          // i on REG: 16 parts of 1 point.
+    for (int k_dev = 0; k_dev < 4; k_dev++) {
+      const int A_at_3 = A_at_2 + k_dev * 32;
+      const int B_at_3 = B_at_2 + k_dev * 32000;
+      // k on SHR: 8 parts of 1 point.
+      for (int k_shr = 0; k_shr < 8; k_shr++) {
+        // i on REG: 16 parts of 1 point.
+        #pragma unroll
+        for (int i_reg = 0; i_reg < 16; i_reg++) {
+          // j on REG: 4 parts of 1 point.
           #pragma unroll
-          for (int i_reg = 0; i_reg < 16; i_reg++) {
-            // j on REG: 4 parts of 1 point.
-            #pragma unroll
-            for (int j_reg = 0; j_reg < 4; j_reg++) {
-              C_acc[i_reg * 4 + j_reg] += A[A_at_3 + k_shr + i_reg * 2048] * B[B_at_3 + k_shr * 1000 + j_reg];
-            }
+          for (int j_reg = 0; j_reg < 4; j_reg++) {
+            C_acc[i_reg * 4 + j_reg] += A[A_at_3 + k_shr + i_reg * 2048] * B[B_at_3 + k_shr * 1000 + j_reg];
           }
         }
       }

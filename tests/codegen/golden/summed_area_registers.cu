@@ -92,9 +92,7 @@ mdh_table_0(const float* __restrict__ x, float* __restrict__ y, char* __restrict
     for (int k_reg = 0; k_reg < 3; k_reg++) {
       // Re-composition: 1 result of every thread.
       float y_acc = 0.0f;
-      if (j_blk * 32 + j_thr < 50) {
-        y_acc += x[i_blk * 52 + j_blk * 32 + j_thr + k_reg];
-      }
+      y_acc += x[i_blk * 52 + k_reg + mdh_min(j_blk * 32 + j_thr, 49)];
       // Re-composition: to the outputs.
       if (j_blk * 32 + j_thr < 50) {
         if (k_reg == 0) {

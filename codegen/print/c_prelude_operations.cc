@@ -83,6 +83,18 @@ absl::string_view IntegerBody(ScalarOp op, ScalarType type) {
   }
 }
 
+// Declares x, the bits of a, an fp32 of which the assembler does not see where it comes from.
+std::string HiddenBits(const CDialect& dialect) {
+  return absl::Substitute("  unsigned int x = $0(a);\n  $1\n", dialect.float_bits,
+                          absl::Substitute(dialect.hide_origin, "x"));
+}
+
+// Of fp32, where comparisons are functions: CPrinter::AsTestForNan.
+std::string HiddenComparison(ScalarOp op, const CDialect& dialect) {
+  return absl::Substitute("$0  return $1(x) $2 b;\n", HiddenBits(dialect), dialect.bits_float,
+                          Info(op).name);
+}
+
 // Truncates and saturates; nan becomes 0.
 std::string FloatToInteger(ScalarType type, ScalarType operand, const CDialect& dialect) {
   const int bits = SizeBytes(type) * 8;
@@ -98,10 +110,14 @@ std::string FloatToInteger(ScalarType type, ScalarType operand, const CDialect& 
   const int64_t lowest = is_signed ? std::numeric_limits<int64_t>::min() >> (64 - bits) : 0;
   const int64_t largest = is_signed ? ~lowest : static_cast<int64_t>(~uint64_t{0} >> (64 - bits));
   const char* suffix = operand == ScalarType::kFloat32 ? "f" : "";
-  return absl::StrFormat(
-      "return a != a ? 0 : a <= %.1f%s ? %s : a >= %.1f%s ? %s : (%s)a;", is_signed ? -above : 0.0,
-      suffix, CLiteral(ScalarValue::Integer(type, lowest), dialect), above, suffix,
-      CLiteral(ScalarValue::Integer(type, largest), dialect), CType(type, dialect));
+  const bool is_hidden = operand == ScalarType::kFloat32 && !dialect.hide_origin.empty();
+  const std::string hidden =
+      is_hidden ? absl::StrCat(HiddenBits(dialect), "  a = ", dialect.bits_float, "(x);\n  ") : "";
+  return absl::StrFormat("%sreturn a != a ? 0 : a <= %.1f%s ? %s : a >= %.1f%s ? %s : (%s)a;%s",
+                         hidden, is_signed ? -above : 0.0, suffix,
+                         CLiteral(ScalarValue::Integer(type, lowest), dialect), above, suffix,
+                         CLiteral(ScalarValue::Integer(type, largest), dialect),
+                         CType(type, dialect), is_hidden ? "\n" : "");
 }
 
 // The same of signed integers of fewer bits, in an int. NVVM of CUDA 13.0 divides bytes that it has
@@ -128,6 +144,7 @@ std::string IntMinMax(ScalarOp op, absl::string_view c, absl::string_view hide_o
 // Body of the scalar function for `op`.
 std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const CDialect& dialect) {
   const std::string c = CType(type, dialect);
+  if (op >= ScalarOp::kEq && op <= ScalarOp::kGe) return HiddenComparison(op, dialect);
   if (IsInteger(type) && IsSigned(type) && SizeBytes(type) < 4 && !dialect.keep_wide.empty() &&
       (op == ScalarOp::kDiv || op == ScalarOp::kRem)) {
     return NarrowDivision(op, c, dialect.keep_wide);

@@ -74,6 +74,7 @@ class CPrinter {
   // c_printer_values.cc
   std::string PrintValue(const ValueNode& node, int precedence);
   std::string PrintOperation(const ValueNode& node, const LoopOperation& operation, int precedence);
+  std::optional<LoopOperation> AsTestForNan(const LoopOperation& comparison) const;
   std::string PrintSelectByComparison(const ValueNode& node, const LoopOperation& select);
   std::string PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
                                    int precedence);

@@ -43,6 +43,22 @@ absl::string_view COperator(ScalarOp op) {
   }
 }
 
+// a op b is b Mirrored(op) a.
+ScalarOp Mirrored(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kLt:
+      return ScalarOp::kGt;
+    case ScalarOp::kLe:
+      return ScalarOp::kGe;
+    case ScalarOp::kGt:
+      return ScalarOp::kLt;
+    case ScalarOp::kGe:
+      return ScalarOp::kLe;
+    default:
+      return op;
+  }
+}
+
 int CPrecedence(ScalarOp op) {
   switch (op) {
     case ScalarOp::kMul:
@@ -222,6 +238,29 @@ std::string CPrinter::PrintShuffle(absl::string_view direction, const ValueNode&
   return is_narrow ? absl::StrCat("(", CType(type, dialect_), ")", moved) : moved;
 }
 
+// Comparisons that ptxas 13.0 takes for true if they are so of all numbers that the value can be,
+// as |x| > -1: not so of nan. These are with literals, which come second here, and with themselves.
+std::optional<LoopOperation> CPrinter::AsTestForNan(const LoopOperation& comparison) const {
+  if (dialect_.hide_origin.empty() || comparison.op < ScalarOp::kEq ||
+      comparison.op > ScalarOp::kGe) {
+    return std::nullopt;
+  }
+  const LoopValue &left = comparison.operands[0], &right = comparison.operands[1];
+  if (!(left->type == LoopValueType{ScalarType::kFloat32, 1})) return std::nullopt;
+  const auto is_literal = [](const LoopValue& value) {
+    return std::holds_alternative<Literal>(value->form);
+  };
+  if (comparison.op == ScalarOp::kEq || comparison.op == ScalarOp::kNe) {
+    const auto* const a = std::get_if<NamedValue>(&left->form);
+    const auto* const b = std::get_if<NamedValue>(&right->form);
+    const bool is_itself = left == right || (a != nullptr && b != nullptr && a->name == b->name);
+    return is_itself ? std::optional(comparison) : std::nullopt;
+  }
+  if (is_literal(left) == is_literal(right)) return std::nullopt;
+  if (is_literal(right)) return comparison;
+  return LoopOperation{Mirrored(comparison.op), {right, left}};
+}
+
 std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation& operation,
                                      int precedence) {
   if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
@@ -232,6 +271,11 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation&
     if (!fused.empty()) return fused;
   }
   const LoopValueType operand{operation.operands.back()->type.scalar, node.type.lanes};
+  if (const std::optional<LoopOperation> test = AsTestForNan(operation)) {
+    return absl::StrCat(prelude_.OperationFunction(test->op, node.type, operand), "(",
+                        PrintValue(*test->operands[0], 0), ", ", PrintValue(*test->operands[1], 0),
+                        ")");
+  }
   if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
     return PrintNativeOperation(node, operation, precedence);
   }

@@ -17,6 +17,7 @@
 namespace mdh::block_source_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -407,6 +408,36 @@ TEST(BlockSourceTest, ExactNumericsKeepMultiplicationsAndAdditionsApart) {
   ASSERT_TRUE(opencl.ok()) << opencl.status();
   EXPECT_THAT(opencl->source, HasSubstr("FP_CONTRACT OFF"));
   EXPECT_THAT(generate("tvm_opencl", "reassociate")->source, Not(HasSubstr("FP_CONTRACT OFF")));
+}
+
+// ptxas takes |x| > -1 for true, which it is not of nan.
+TEST(BlockSourceTest, TheAssemblerDoesNotSeeWhatIsComparedWithNumbers) {
+  const Expression expression = *ParseExpression(R"(
+compared :=
+  out_view<fp32>( y: (i) -> (i) ) o
+  md_hom<100>( f, (++) ) o
+  inp_view<fp32,fp64>( x: (i) -> (i), z: (i) -> (i) )
+where f(x, z) -> y {
+  let a = abs(x);
+  y = (a > -1 ? 1 : 0) + (-2 <= x * x ? 2 : 0) + (a == a ? 4 : 0) + (x > a ? 8 : 0)
+    + (z > -1 ? 16 : 0) + fp32(int64(a))
+})");
+  const auto source_for = [&](const SystemModel& model, const DeviceDescription& device) {
+    const TuningParameters p = DefaultParameters(expression, model, device);
+    const Result<Kernel> kernel = GenerateKernel(*Lower(expression, model, device, p), device);
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    return kernel.ok() ? kernel->source : "";
+  };
+  const std::string cuda = source_for(CudaModel(), DeviceFor(CudaModel()));
+  EXPECT_THAT(cuda,
+              AllOf(HasSubstr("mdh_gt_f32(t_1, -1.0f)"), HasSubstr("mdh_ge_f32(t * t, -2.0f)"),
+                    HasSubstr("mdh_eq_f32(t_1, t_1)"), HasSubstr("t > t_1"), HasSubstr("> -1.0")));
+  EXPECT_THAT(cuda, HasSubstr("long long mdh_to_i64_f32(float a) {\n"
+                              "  unsigned int x = __float_as_uint(a);\n"
+                              "  asm(\"prmt.b32 %0, %0, 0, 0x3210;\" : \"+r\"(x));\n"
+                              "  a = __uint_as_float(x);\n"));
+  const std::string opencl = source_for(OpenClModel(), DeviceFor(OpenClModel()));
+  EXPECT_THAT(opencl, AllOf(HasSubstr("> -1.0f"), Not(HasSubstr("mdh_gt_f32"))));
 }
 
 TEST(EntryNameTest, IsNoFunctionOfThePrelude) {

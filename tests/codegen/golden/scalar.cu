@@ -242,14 +242,54 @@ static __device__ inline float mdh_fmax_f32(float a, float b) { return fmaxf(a, 
 static __device__ inline float mdh_atan2_f32(float a, float b) { return atan2f(a, b); }
 static __device__ inline float mdh_copysign_f32(float a, float b) { return copysignf(a, b); }
 static __device__ inline unsigned char mdh_to_b8_f32(float a) { return a != 0; }
-static __device__ inline signed char mdh_to_i8_f32(float a) { return a != a ? 0 : a <= -128.0f ? -128 : a >= 128.0f ? 127 : (signed char)a; }
-static __device__ inline short mdh_to_i16_f32(float a) { return a != a ? 0 : a <= -32768.0f ? -32768 : a >= 32768.0f ? 32767 : (short)a; }
-static __device__ inline int mdh_to_i32_f32(float a) { return a != a ? 0 : a <= -2147483648.0f ? (-2147483647 - 1) : a >= 2147483648.0f ? 2147483647 : (int)a; }
-static __device__ inline long long mdh_to_i64_f32(float a) { return a != a ? 0 : a <= -9223372036854775808.0f ? (-9223372036854775807LL - 1) : a >= 9223372036854775808.0f ? 9223372036854775807LL : (long long)a; }
-static __device__ inline unsigned char mdh_to_u8_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0 : a >= 256.0f ? 255 : (unsigned char)a; }
-static __device__ inline unsigned short mdh_to_u16_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0 : a >= 65536.0f ? 65535 : (unsigned short)a; }
-static __device__ inline unsigned int mdh_to_u32_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0U : a >= 4294967296.0f ? 4294967295U : (unsigned int)a; }
-static __device__ inline unsigned long long mdh_to_u64_f32(float a) { return a != a ? 0 : a <= 0.0f ? 0ULL : a >= 18446744073709551616.0f ? 18446744073709551615ULL : (unsigned long long)a; }
+static __device__ inline signed char mdh_to_i8_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= -128.0f ? -128 : a >= 128.0f ? 127 : (signed char)a;
+}
+static __device__ inline short mdh_to_i16_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= -32768.0f ? -32768 : a >= 32768.0f ? 32767 : (short)a;
+}
+static __device__ inline int mdh_to_i32_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= -2147483648.0f ? (-2147483647 - 1) : a >= 2147483648.0f ? 2147483647 : (int)a;
+}
+static __device__ inline long long mdh_to_i64_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= -9223372036854775808.0f ? (-9223372036854775807LL - 1) : a >= 9223372036854775808.0f ? 9223372036854775807LL : (long long)a;
+}
+static __device__ inline unsigned char mdh_to_u8_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= 0.0f ? 0 : a >= 256.0f ? 255 : (unsigned char)a;
+}
+static __device__ inline unsigned short mdh_to_u16_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= 0.0f ? 0 : a >= 65536.0f ? 65535 : (unsigned short)a;
+}
+static __device__ inline unsigned int mdh_to_u32_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= 0.0f ? 0U : a >= 4294967296.0f ? 4294967295U : (unsigned int)a;
+}
+static __device__ inline unsigned long long mdh_to_u64_f32(float a) {
+  unsigned int x = __float_as_uint(a);
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  a = __uint_as_float(x);
+  return a != a ? 0 : a <= 0.0f ? 0ULL : a >= 18446744073709551616.0f ? 18446744073709551615ULL : (unsigned long long)a;
+}
 static __device__ inline double mdh_to_f64_f32(float a) { return (double)a; }
 static __device__ inline unsigned short mdh_to_h16_f32(float a) {
   unsigned short r;

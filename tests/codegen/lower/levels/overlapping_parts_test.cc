@@ -81,6 +81,13 @@ TEST(OverlappingParts, BeginWhereAllPointsExistAndNeedNoGuards) {
   EXPECT_EQ(program.find("if "), std::string::npos) << program;
 }
 
+TEST(OverlappingParts, AreNotThereWhereResultsAreCarried) {
+  const Result<LoopProgram> program = BuildNestProgram(
+      LowLevel({120, 60, 30}), *DescribeCudaArchitecture(90), StoredResults::kCarried);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(ToText(*program).find("_first"), std::string::npos);
+}
+
 TEST(OverlappingParts, ElsewhereLoadsReadSomeElementInsteadOfWaitingBehindBranches) {
   const std::string program = ProgramOf(LowLevel({33, 60, 30}));
   const size_t partial = program.find("Some points of the block's part do not exist.");

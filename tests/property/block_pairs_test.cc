@@ -29,12 +29,13 @@ BlockPairOptions OptionsFor(Backend backend, int count, Judged judged) {
   options.count = count;
   options.seed = FreshSeed();
   if (backend != Backend::kOpenCl) return options;
-  // PoCL 3.1 takes minutes to compile number 94 of seed 1, and in number 92 of seed 2 it takes the
-  // indices of all threads for that of the first one after a barrier. It is right on the first
-  // `known` pairs of this seed, or of that for pipelines.
+  // PoCL 3.1 takes minutes to compile number 94 of seed 1, in number 92 of seed 2 it takes the
+  // indices of all threads for that of the first one after a barrier, and in number 85 of seed 1 of
+  // pipelines a loop that fills a private array does not end. It is right on the first `known`
+  // pairs of this seed, or of that for pipelines.
   const uint64_t known = options.pipelines ? 200 : 300;
   options.first = static_cast<int>(options.seed % (known - static_cast<uint64_t>(count)));
-  options.seed = options.pipelines ? 1 : 5;
+  options.seed = options.pipelines ? 4 : 5;
   return options;
 }
 

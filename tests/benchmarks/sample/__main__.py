@@ -32,6 +32,7 @@ def _entry(case: Case) -> Dict[str, Any]:
 
 
 def _write(cases: List[Case], folder: pathlib.Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     entries = [_entry(case) for case in cases]
     for case, entry in zip(cases, entries):
         target = folder / entry["expression"]

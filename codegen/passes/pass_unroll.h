@@ -18,7 +18,7 @@ struct UnrollOptions {
   // Most points of one with branches, whatever `points` says: compilers for GPUs need seconds for
   // hundreds of branches in a row, and no time for a loop over a hundred. What is beyond it is
   // unrolled by as many iterations as it allows.
-  int64_t branching_points = 128;
+  int64_t branching_points = 16;
 };
 
 // Expects any program. Ensures the same program in which more loops with constant bounds have

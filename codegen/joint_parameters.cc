@@ -169,50 +169,6 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   return *designed;
 }
 
-// As DefaultParameters; at most so many threads of a block compute a part. `aligns`: of groups that
-// can be so those of AlignParts; errors: FailedPrecondition, there are none.
-Result<std::vector<TuningParameters>> ParametersOfSteps(const Pipeline& pipeline,
-                                                        absl::Span<const JointGroup> groups,
-                                                        const SystemModel& model,
-                                                        const DeviceDescription& device,
-                                                        NumericsPolicy numerics, int64_t threads,
-                                                        bool aligns = false) {
-  MDH_ASSIGN_OR_RETURN(const ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
-  std::vector<TuningParameters> parameters(pipeline.steps().size());
-  for (size_t s = 0; s < computed.given.size(); ++s) {
-    const Expression& e = computed.pipeline.steps()[s].expression;
-    if (computed.given[s] < 0) continue;
-    parameters[computed.given[s]] = DefaultParameters(e, model, device, PolicyFor(e, numerics));
-  }
-  bool has_aligned = false;
-  for (const JointSteps& joint : computed.groups) {
-    const bool has_parts = PartsOf(computed.pipeline, joint.group) * joint.group.splits > 1;
-    std::optional<std::vector<TuningParameters>> aligned;
-    if (aligns) aligned = AlignParts(joint, model, device, threads);
-    has_aligned |= aligned.has_value();
-    for (size_t n = 0; n < joint.part.steps.size(); ++n) {
-      const int given = computed.given[joint.group.first + n];
-      if (given < 0) continue;
-      const Expression& e = joint.part.steps[n].expression;
-      std::vector<bool> in_part;
-      for (const PartBuffer& input : joint.part.steps[n].inputs) {
-        in_part.push_back(input.kind == PartBuffer::Kind::kPart);
-      }
-      TuningParameters& own = parameters[given];
-      if (aligned) {
-        own = (*aligned)[n];
-        own.numerics = PolicyFor(e, numerics);
-      } else {
-        own = ParametersOfPart(e, model, OnePart(device, threads), PolicyFor(e, numerics), threads,
-                               in_part);
-      }
-      own.threads = has_parts ? TuningParameters::kAllThreads : 1;
-    }
-  }
-  if (aligns && !has_aligned) return FailedPrecondition("no group has rows of threads");
-  return parameters;
-}
-
 // The same, but that results which no step of a group reads go past the caches of CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
                                         absl::Span<const JointGroup> groups,
@@ -285,6 +241,45 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
 
 }  // namespace
 
+Result<std::vector<TuningParameters>> ParametersOfSteps(
+    const Pipeline& pipeline, absl::Span<const JointGroup> groups, const SystemModel& model,
+    const DeviceDescription& device, NumericsPolicy numerics, const PartThreads& how) {
+  MDH_ASSIGN_OR_RETURN(const ComputedPipeline computed, ComputedPipelineOf(pipeline, groups));
+  std::vector<TuningParameters> parameters(pipeline.steps().size());
+  for (size_t s = 0; s < computed.given.size(); ++s) {
+    const Expression& e = computed.pipeline.steps()[s].expression;
+    if (computed.given[s] < 0) continue;
+    parameters[computed.given[s]] = DefaultParameters(e, model, device, PolicyFor(e, numerics));
+  }
+  bool has_aligned = false;
+  for (const JointSteps& joint : computed.groups) {
+    const bool has_parts = PartsOf(computed.pipeline, joint.group) * joint.group.splits > 1;
+    std::optional<std::vector<TuningParameters>> aligned;
+    if (how.aligns) aligned = AlignParts(joint, model, device, how.threads, how.lanes);
+    has_aligned |= aligned.has_value();
+    for (size_t n = 0; n < joint.part.steps.size(); ++n) {
+      const int given = computed.given[joint.group.first + n];
+      if (given < 0) continue;
+      const Expression& e = joint.part.steps[n].expression;
+      std::vector<bool> in_part;
+      for (const PartBuffer& input : joint.part.steps[n].inputs) {
+        in_part.push_back(input.kind == PartBuffer::Kind::kPart);
+      }
+      TuningParameters& own = parameters[given];
+      if (aligned) {
+        own = (*aligned)[n];
+        own.numerics = PolicyFor(e, numerics);
+      } else {
+        own = ParametersOfPart(e, model, OnePart(device, how.threads), PolicyFor(e, numerics),
+                               how.threads, in_part);
+      }
+      own.threads = has_parts ? TuningParameters::kAllThreads : 1;
+    }
+  }
+  if (how.aligns && !has_aligned) return FailedPrecondition("no group has rows of threads");
+  return parameters;
+}
+
 JointGroup WithPartByCounting(const Pipeline& pipeline, JointGroup group,
                               const DeviceDescription& device) {
   return WithUsualPart(pipeline, std::move(group), device, 1);
@@ -304,14 +299,14 @@ Result<std::vector<TuningParameters>> DefaultParameters(const Pipeline& pipeline
                                                         const DeviceDescription& device,
                                                         NumericsPolicy numerics) {
   if (!BackendOf(device.kind).has_blocks || groups.empty()) {
-    return ParametersOfSteps(pipeline, groups, model, device, numerics, /*threads=*/1);
+    return ParametersOfSteps(pipeline, groups, model, device, numerics, {});
   }
   Result<std::vector<TuningParameters>> parameters = std::vector<TuningParameters>();
   for (const bool aligns : {true, false}) {
     const absl::Span<const int64_t> tried = aligns ? absl::Span<const int64_t>(kAlignedThreads)
                                                    : absl::Span<const int64_t>(kBlockThreads);
     for (const int64_t threads : tried) {
-      parameters = ParametersOfSteps(pipeline, groups, model, device, numerics, threads, aligns);
+      parameters = ParametersOfSteps(pipeline, groups, model, device, numerics, {threads, aligns});
       if (parameters.ok() && HasCode(pipeline, groups, model, device, *parameters)) {
         return parameters;
       }
@@ -340,7 +335,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     for (const JointGroup& group : usual) {
       groups.push_back(WithUsualPart(pipeline, group, device, factor));
     }
-    auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, threads);
+    auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, {threads});
     if (!steps.ok()) return;
     add(groups, *steps);
     if (!has_blocks) add(groups, Streaming(pipeline, groups, model, device, *steps));
@@ -349,7 +344,7 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
   std::vector<JointGroup> rows = usual;
   const size_t most_rows = most - most / 3;
   for (size_t n = 0; candidates.size() < most_rows && InRows(pipeline, device, n, &rows); ++n) {
-    auto steps = ParametersOfSteps(pipeline, rows, model, device, numerics, /*threads=*/1);
+    auto steps = ParametersOfSteps(pipeline, rows, model, device, numerics, {});
     if (steps.ok()) add(rows, *std::move(steps));
   }
   const std::vector<JointGroup> streamed = UsualGroups(pipeline, device, Reassociates(numerics));
@@ -362,14 +357,14 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     }
     for (const bool aligns : {true, false}) {
       auto steps =
-          ParametersOfSteps(pipeline, groups, model, device, numerics, shape.threads, aligns);
+          ParametersOfSteps(pipeline, groups, model, device, numerics, {shape.threads, aligns});
       if (steps.ok()) add(groups, *std::move(steps));
     }
   }
   if (const std::vector<JointGroup> halved = Halved(pipeline, usual, device); !halved.empty()) {
     for (const int64_t threads :
          has_blocks ? std::vector<int64_t>{256, 512, 1024} : std::vector<int64_t>{1}) {
-      auto steps = ParametersOfSteps(pipeline, halved, model, device, numerics, threads);
+      auto steps = ParametersOfSteps(pipeline, halved, model, device, numerics, {threads});
       if (steps.ok()) add(halved, *std::move(steps));
     }
   }

@@ -31,6 +31,21 @@ Result<std::vector<TuningParameters>> DefaultParameters(
     const Pipeline& pipeline, absl::Span<const JointGroup> groups, const SystemModel& model,
     const DeviceDescription& device, NumericsPolicy numerics = NumericsPolicy::kReassociate);
 
+// How rules compute the parts of groups: by so many threads of a block at most; `aligns`: of groups
+// that can be so, each thread has the same points in all steps (codegen/choose/aligned_parts.h),
+// with so many threads of a row, 0: as many as load least.
+struct PartThreads {
+  int64_t threads = 1;
+  bool aligns = false;
+  int64_t lanes = 0;
+};
+
+// DefaultParameters of every step, with parts computed so. Errors: those of PartOf;
+// FailedPrecondition: no group can be aligned so.
+Result<std::vector<TuningParameters>> ParametersOfSteps(
+    const Pipeline& pipeline, absl::Span<const JointGroup> groups, const SystemModel& model,
+    const DeviceDescription& device, NumericsPolicy numerics, const PartThreads& how);
+
 // Joint groups of a partition's steps with parameters for all of its steps, the likeliest first:
 // at most `most`, all different: where threads form blocks and parts can be rows, two thirds of
 // them with layouts of rows (codegen/row_layouts.h), and where they can stream with other chunks,

@@ -34,10 +34,10 @@ class Aligner {
           int64_t threads)
       : joint_(joint), model_(model), device_(device), threads_(threads) {}
 
-  std::optional<std::vector<TuningParameters>> Run() {
+  std::optional<std::vector<TuningParameters>> Run(int64_t asked) {
     if (!SetDimensions()) return std::nullopt;
     SetStrided();
-    const std::optional<int64_t> lanes = BestLanes();
+    const std::optional<int64_t> lanes = BestLanes(asked);
     if (!lanes) return std::nullopt;
     std::vector<TuningParameters> parameters;
     for (size_t n = 0; n < steps().size(); ++n) {
@@ -102,13 +102,13 @@ class Aligner {
     }
   }
 
-  // Those of a row, by which contractions load least.
-  std::optional<int64_t> BestLanes() {
+  // Those of a row, by which contractions load least, or so many; 0: any.
+  std::optional<int64_t> BestLanes(int64_t asked) {
     std::optional<int64_t> best;
     double least = 0;
     const int64_t most = HasShuffles(device_) ? device_.blocks.warp_size : kMostLanes;
     for (int64_t lanes = 2; lanes <= most && lanes < threads_; lanes *= 2) {
-      if (!Divide(lanes)) continue;
+      if ((asked > 0 && lanes != asked) || !Divide(lanes)) continue;
       double loads = 0;
       for (size_t n = 0; n < steps().size(); ++n) {
         if (!IsContraction(n)) continue;
@@ -196,13 +196,13 @@ class Aligner {
 std::optional<std::vector<TuningParameters>> AlignParts(const JointSteps& joint,
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
-                                                        int64_t threads) {
+                                                        int64_t threads, int64_t lanes) {
   const bool has_blocks = BackendOf(device.kind).has_blocks;
   if (!has_blocks || model.LayerWith(LayerRole::kWarps) >= 0 || joint.body == 0) {
     return std::nullopt;
   }
   if (threads % std::max(device.blocks.warp_size, 1) != 0) return std::nullopt;
-  return Aligner(joint, model, OnePart(device, threads), threads).Run();
+  return Aligner(joint, model, OnePart(device, threads), threads).Run(lanes);
 }
 
 }  // namespace mdh

@@ -17,12 +17,13 @@ namespace mdh {
 // them has points along the other dimension that a step keeps, or along the one that it reduces.
 // What steps hand on to each other along rows is then the thread's own, and stays in registers
 // (codegen/backends/own_elements.h). Of contractions a thread computes a tile that is as square as
-// can be, from copies in shared memory of what it does not find there. nullopt: no contraction is
+// can be, from copies in shared memory of what it does not find there. `lanes`: threads of a row,
+// 0: so many that contractions load least. nullopt: no contraction is
 // among the steps, they have other dimensions than these, threads do not divide them, or results do
 // not fit into registers.
 std::optional<std::vector<TuningParameters>> AlignParts(const JointSteps& joint,
                                                         const SystemModel& model,
                                                         const DeviceDescription& device,
-                                                        int64_t threads);
+                                                        int64_t threads, int64_t lanes = 0);
 
 }  // namespace mdh

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/choose/block_candidates.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/base/round.h"
 #include "core/decomposition/nest_shape.h"
@@ -124,13 +125,15 @@ class ContractionDesigner {
                       const std::vector<bool>& in_part)
       : e_(e), device_(device), threads_(threads), in_part_(in_part) {}
 
-  // nullopt: it is no contraction, or tiles do not fit. `copies`: rows are copied to shared memory.
-  std::optional<BlockDesign> Run(bool copies) const {
+  // With the tile of the nth least cost. nullopt: it is no contraction, or so many tiles do not
+  // fit. `copies`: rows are copied to shared memory.
+  std::optional<BlockDesign> Run(bool copies, size_t nth = 0) const {
     const std::optional<std::pair<int, int>> plane = Plane();
     if (!plane) return std::nullopt;
     const auto [m, n] = *plane;
-    const std::optional<Tile> tile = CheapestTile(m, n);
-    if (!tile) return std::nullopt;
+    const std::vector<Tile> tiles = TilesByCost(m, n);
+    if (nth >= tiles.size()) return std::nullopt;
+    const Tile* const tile = &tiles[nth];
     BlockDesign design;
     design.cuts.resize(e_.rank());
     design.copies.assign(e_.inputs().size(), BlockDesign::Copy::kNone);
@@ -211,10 +214,9 @@ class ContractionDesigner {
 
   // By counting, in cycles of a multiprocessor per point of the reduction: products, and the shared
   // memory or cache that delivers operands.
-  std::optional<Tile> CheapestTile(int m, int n) const {
+  std::vector<Tile> TilesByCost(int m, int n) const {
     const bool is_contiguous = IsContiguous(n);
-    std::optional<Tile> best;
-    double least = 0;
+    std::vector<std::pair<double, Tile>> tiles;
     for (const int64_t of_m : {1, 2, 4, 8, 16}) {
       for (const int64_t of_n : {1, 2, 4, 8}) {
         if (is_contiguous && of_n > kVector) continue;
@@ -228,14 +230,14 @@ class ContractionDesigner {
           if (!is_contiguous && rounds_n > 1) continue;
           const double rounds =
               static_cast<double>(CeilDivide(size(m), tile.along_m * of_m) * rounds_n);
-          const double cost = rounds * CyclesOf(tile);
-          if (best && cost >= least) continue;
-          best = tile;
-          least = cost;
+          tiles.emplace_back(rounds * CyclesOf(tile), tile);
         }
       }
     }
-    return best;
+    std::ranges::stable_sort(tiles, {}, &std::pair<double, Tile>::first);
+    std::vector<Tile> by_cost;
+    for (const auto& [cost, tile] : tiles) by_cost.push_back(tile);
+    return by_cost;
   }
 
   static bool FitsResults(int64_t points, int64_t size) { return points == 1 || points < 2 * size; }
@@ -333,6 +335,35 @@ std::optional<TuningParameters> DesignPart(const Expression& part, const SystemM
     if (Validate(part, model, device, parameters).ok()) return parameters;
   }
   return std::nullopt;
+}
+
+std::vector<TuningParameters> OtherDesigns(const Expression& part, const SystemModel& model,
+                                           const DeviceDescription& device, int64_t threads,
+                                           const std::vector<bool>& in_part, size_t most) {
+  constexpr size_t kTiles = 6;
+  std::vector<TuningParameters> others;
+  const bool has_warps = model.LayerWith(LayerRole::kWarps) >= 0;
+  if (has_warps || part.is_empty() || part.has_prefix_sum()) return others;
+  const auto add = [&](TuningParameters parameters) {
+    const bool is_new = std::ranges::find(others, parameters) == others.end();
+    if (is_new && others.size() < most && Validate(part, model, device, parameters).ok()) {
+      others.push_back(std::move(parameters));
+    }
+  };
+  const ContractionDesigner designer(part, device, threads, in_part);
+  for (size_t nth = 0; nth < kTiles; ++nth) {
+    const auto design = designer.Run(/*copies=*/true, nth);
+    if (!design) break;
+    TuningParameters parameters = ToParameters(part, model, device, *design);
+    RefineCopies(*design, model, &parameters);
+    add(std::move(parameters));
+  }
+  BlockCandidateOptions options = {.count = static_cast<int>(most)};
+  for (BlockCandidate& candidate :
+       BlockCandidates(part, model, OnePart(device, threads), options)) {
+    add(std::move(candidate.parameters));
+  }
+  return others;
 }
 
 DeviceDescription OnePart(DeviceDescription device, int64_t threads) {

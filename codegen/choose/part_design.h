@@ -26,6 +26,13 @@ std::optional<TuningParameters> DesignPart(const Expression& part, const SystemM
                                            const DeviceDescription& device, int64_t threads,
                                            const std::vector<bool>& in_part = {});
 
+// Other ways to compute the part by so many threads, the likeliest first, all different: tiles of
+// the next costs by counting, and what the cost model of whole blocks holds to be best
+// (codegen/choose/block_candidates.h). At most `most`.
+std::vector<TuningParameters> OtherDesigns(const Expression& part, const SystemModel& model,
+                                           const DeviceDescription& device, int64_t threads,
+                                           const std::vector<bool>& in_part, size_t most);
+
 // What a thread reads of the input for the points of the reduction that are unrolled it loads into
 // registers, as vectors where elements are neighbours. Expects the parameters of the design, with
 // one table of regions per input.

@@ -20,6 +20,7 @@
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/pipeline_candidates.h"
+#include "tuner/run/pipeline_moves.h"
 
 namespace mdh {
 namespace {
@@ -77,8 +78,13 @@ Result<v1::TuningRecord> MeasureAndStore(const PipelineSearch& search, const Sea
                                            .find_scheduled = find_scheduled}));
   options.abort =
       AbortCondition::Duration(BudgetOfWhole(search.options.budget_ns(), search.steps_ns));
+  PipelineMoves moves(search.pipeline, description, candidates,
+                      {.numerics = options.numerics.policy,
+                       .schedule = schedule ? &*schedule : nullptr,
+                       .most = static_cast<size_t>(search.options.max_trials())});
   Result<PipelineTurns> turns = tools.measure_in_turns(
-      search.lease, search.pipeline, std::move(candidates), options, search.cancelled);
+      search.lease, search.pipeline, std::move(candidates), options, search.cancelled,
+      [&](const PipelineCandidate& best) { return moves.From(best); });
   if (search.cancelled) return absl::CancelledError("cancelled");
   if (!turns.ok()) return turns.status();
   DeviceLease* const lease = &search.lease;

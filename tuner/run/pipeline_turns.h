@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -29,18 +30,26 @@ struct PipelineTurns {
 // Whether it has at most kMostPointsOfSmall points, in all of its steps together.
 bool HasFewPoints(const Pipeline& pipeline);
 
+// What to try besides, from the fastest one so far: asked again whenever there is a faster one.
+// Empty: nothing.
+using MorePipelines = std::function<std::vector<PipelineCandidate>(const PipelineCandidate& best)>;
+
 // As MeasureFinalists: in turns on one device, each result checked. As the unfused kernel is among
 // the candidates, the best one is at least as fast as that, as measured. The best is marked as
 // disturbed if it, or the fastest unfused one, is. Of `options` seed, numerics, measure, on_step
 // and the duration in `abort` count: what was not measured by then, in the order of the candidates,
 // and kMostOverrunNs more, is left out; of large pipelines results are compared with samples where
 // more takes too long (Problem::Create). Small ones, of at most 1e6 points, wait longer for a
-// machine that does other things, where nothing is measured yet. Errors: DeadlineExceeded if
+// machine that does other things, where nothing is measured yet. With what is left of the duration
+// `more` is climbed, as long as it leads to faster ones: each of these is measured once, and those
+// that may be faster in turns with the fastest; at the end that one again with the first candidate
+// and the fastest unfused one. Errors: DeadlineExceeded if
 // nothing was measured by then; FailedPrecondition if every kernel fails, saying how; those of
 // MeasureFinalists.
 Result<PipelineTurns> MeasureInTurns(Runner& runner, const Pipeline& pipeline,
                                      std::vector<PipelineCandidate> candidates,
                                      const TuningOptions& options,
-                                     const std::atomic<bool>& cancelled);
+                                     const std::atomic<bool>& cancelled,
+                                     const MorePipelines& more = {});
 
 }  // namespace mdh

@@ -71,11 +71,14 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
   // k on DEV: 8 parts of 256 points.
   for (int k_dev = 0; k_dev < 8; k_dev++) {
     // De-composition: 8 x 256 elements of A to SM.
-    #pragma unroll
-    for (int A_sm_round = 0; A_sm_round < 26; A_sm_round++) {
-      const int A_sm_at = A_sm_round * 80 + tid;
-      if (A_sm_at < 2048) {
-        A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at + k_dev * 256 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
+    {
+      const int A_at_1 = A_at + k_dev * 256;
+      #pragma unroll 16
+      for (int A_sm_round = 0; A_sm_round < 26; A_sm_round++) {
+        const int A_sm_at = A_sm_round * 80 + tid;
+        if (A_sm_at < 2048) {
+          A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at_1 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
+        }
       }
     }
     // De-composition: 256 x 20 elements of B to SM.

@@ -1,24 +1,31 @@
 // Candidates of a pipeline, and their turns on a device that does what the test says.
 #include "tuner/run/pipeline_turns.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
 #include "codegen/choose/default_parameters.h"
+#include "codegen/joint_parameters.h"
 #include "core/pipeline/plan/search_plan.h"
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
 #include "core/text/pipeline_parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/pipeline/row_pipelines.h"
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/process/clock.h"
+#include "tuner/run/pipeline_moves.h"
 #include "tuner/run/trial_history.h"
 
 namespace mdh::pipeline_turns_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class PipelineTurnsTest : public ::testing::Test {
@@ -172,6 +179,93 @@ TEST_F(PipelineTurnsTest, AtTheDeadlineWhatWasMeasuredCounts) {
   EXPECT_LT(runner_.deadlines_ns_[1], NowNs() + kDuration + kMostOverrunNs);
   EXPECT_GE(runner_.deadlines_ns_[1], start_ns + kDuration);
   EXPECT_EQ(runner_.deadlines_ns_[2], 0);
+}
+
+// The same in so many threads.
+PipelineCandidate WithThreads(const Pipeline& pipeline, const DeviceDescription& device,
+                              const PipelineCandidate& from, int threads) {
+  PipelineParameters parameters = from.parameters;
+  for (TuningParameters& step : parameters.steps) step.threads = threads;
+  ConfiguredPipeline configured = *ConfigurePipeline(pipeline, device, parameters);
+  return {from.partition, parameters, from.steps, std::move(configured.kernel)};
+}
+
+TEST_F(PipelineTurnsTest, ClimbsAsLongAsThereIsSomethingFaster) {
+  std::vector<int> asked;  // threads of the best ones
+  const auto time_of = [](int threads) { return 10'000 / threads; };
+  std::map<std::string, int64_t> times;
+  const auto more = [&](const PipelineCandidate& best) {
+    const int threads = best.parameters.steps.front().threads;
+    asked.push_back(threads);
+    std::vector<PipelineCandidate> next;
+    for (const int other : {threads - 1, threads + 1}) {
+      if (other < 1 || other > 5) continue;
+      next.push_back(WithThreads(layer_, runner_.device_, best, other));
+      times[IdentityOf(next.back().kernel)] = time_of(other);
+    }
+    return next;
+  };
+  std::vector<PipelineCandidate> candidates = Candidates();
+  for (PipelineCandidate& candidate : candidates) {
+    candidate = WithThreads(layer_, runner_.device_, candidate, 2);
+    times[IdentityOf(candidate.kernel)] = candidate.is_unfused() ? 9'000 : time_of(2);
+  }
+  runner_.answer_ = [&](const Kernel& kernel) {
+    return RecordedRunner::Ok(times.at(IdentityOf(kernel)));
+  };
+  runner_.problems_ = 1;
+  const TuningOptions options = {.abort = AbortCondition::Duration(60'000'000'000),
+                                 .patience_ns = 0};
+  const Result<PipelineTurns> turns =
+      MeasureInTurns(runner_, layer_, std::move(candidates), options, cancelled_, more);
+  ASSERT_TRUE(turns.ok()) << turns.status();
+  EXPECT_EQ(turns->best().candidate.parameters.steps.front().threads, 5);
+  EXPECT_EQ(turns->best().measurement.time_ns(), 2'001);
+  EXPECT_EQ(turns->unfused_ns, 9'001);
+  EXPECT_EQ(turns->default_ns, 5'001);
+  EXPECT_THAT(asked, ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(PipelineTurnsTest, WithoutADurationOrTimeNothingIsClimbed) {
+  int asked = 0;
+  const auto more = [&](const PipelineCandidate&) {
+    ++asked;
+    return std::vector<PipelineCandidate>();
+  };
+  for (const AbortCondition& abort :
+       {AbortCondition::Evaluations(100), AbortCondition::Duration(1)}) {
+    RecordedRunner runner;
+    runner.problems_ = 1;
+    const auto turns = MeasureInTurns(runner, layer_, Candidates(),
+                                      {.abort = abort, .patience_ns = 0}, cancelled_, more);
+    ASSERT_TRUE(turns.ok()) << turns.status();
+  }
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(PipelineTurnsTest, MovesAreGivenOnceAndNoMoreThanAsked) {
+  const Pipeline rows = *ParsePipeline(kSoftMax, {{"M", "64"}, {"N", "32"}});
+  const Result<std::vector<PipelineCandidate>> candidates = PipelineCandidates(
+      rows, runner_.device_, [](const Expression&) { return std::nullopt; },
+      {.more = {[](const Pipeline&, const Partition& partition, const DeviceDescription& device,
+                   NumericsPolicy numerics, const PipelineParameters&) {
+         return JointCandidates(partition, TuningModel(device.kind), device, numerics);
+       }}});
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  const auto grouped = std::ranges::find_if(*candidates, [](const PipelineCandidate& candidate) {
+    return !candidate.parameters.groups.empty();
+  });
+  ASSERT_NE(grouped, candidates->end());
+  PipelineMoves moves(rows, runner_.device_, *candidates, {});
+  const std::vector<PipelineCandidate> first = moves.From(*grouped);
+  EXPECT_THAT(first, Not(IsEmpty()));
+  for (const PipelineCandidate& candidate : first) {
+    EXPECT_NE(candidate.parameters.groups, grouped->parameters.groups);
+    EXPECT_EQ(candidate.steps.size(), candidate.parameters.steps.size());
+  }
+  EXPECT_THAT(moves.From(*grouped), IsEmpty());
+  PipelineMoves limited(rows, runner_.device_, *candidates, {.most = candidates->size() + 1});
+  EXPECT_THAT(limited.From(*grouped), SizeIs(1));
 }
 
 TEST_F(PipelineTurnsTest, WithoutTimeForAnyKernelTheBudgetIsTooShort) {

@@ -77,6 +77,8 @@ class BlockCostModel {
                     const Points& box) const;
   void AddSharedReads(const BufferModel& buffer, const DesignedInput& designed,
                       const CopyLayout& layout, Shape& shape) const;
+  double JoinedWidth(const BufferModel& buffer, const DesignedInput& designed,
+                     const CopyLayout& layout, double run) const;
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;

@@ -147,6 +147,19 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
   return static_cast<double>(width) * warp.BankCycles(words);
 }
 
+// Elements that are moved at once where whole rows follow each other in memory and in the copy:
+// they need not be multiples by themselves.
+double BlockCostModel::JoinedWidth(const BufferModel& buffer, const DesignedInput& designed,
+                                   const CopyLayout& layout, double run) const {
+  const bool has_rows = run > static_cast<double>(layout.extents.back());
+  if (layout.is_permuted || designed.padding > 0 || !has_rows) return 1;
+  int64_t width = AsyncWidth(static_cast<int64_t>(buffer.bytes), static_cast<int64_t>(run));
+  for (const IndexDimension& index : buffer.dimensions) {
+    if (static_cast<double>(index.stride) >= run) width = std::gcd(width, index.stride);
+  }
+  return static_cast<double>(width);
+}
+
 // Through shared memory: neighbouring threads copy neighbouring elements, then all read.
 void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& designed, Copy copy,
                                int async_stages, Shape& s) const {
@@ -170,6 +183,7 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
     width = static_cast<double>(AsyncWidth(static_cast<int64_t>(buffer.bytes), row));
     s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes;
   }
+  width = std::max(width, JoinedWidth(buffer, designed, layout, run));
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
   // Where an element is in the box, by shifts or by divisions.

@@ -52,6 +52,8 @@ struct CDialect {
   absl::string_view float_bits = "", bits_float = "";
   // Bodies of functions that convert `a` between fp32 and the bits of fp16.
   absl::string_view widen_half = "", narrow_half = "";
+  // Of one that converts the bits `a` of bf16 to fp32; "": a shift.
+  absl::string_view widen_bfloat = "";
 
   absl::string_view lone_function_qualifier = "static";
   absl::string_view function_qualifier = "static inline", table_qualifier = "static const";

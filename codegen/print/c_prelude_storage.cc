@@ -220,8 +220,10 @@ void CPrelude::DefineStorageConversion(const std::string& name, LoopValueType ty
   if (operand.scalar == ScalarType::kFloat16) {
     body = absl::StrCat("  ", dialect_.widen_half, "\n");
   } else if (operand.scalar == ScalarType::kBfloat16) {
-    body = absl::Substitute("  return $0(($1)a << 16);\n", dialect_.bits_float,
-                            CType(ScalarType::kUint32, dialect_));
+    body = dialect_.widen_bfloat.empty()
+               ? absl::Substitute("  return $0(($1)a << 16);\n", dialect_.bits_float,
+                                  CType(ScalarType::kUint32, dialect_))
+               : absl::StrCat("  ", dialect_.widen_bfloat, "\n");
   } else if (type.scalar == ScalarType::kFloat16) {
     body = absl::StrCat("  ", dialect_.narrow_half, "\n");
   } else if (type.scalar == ScalarType::kBfloat16) {

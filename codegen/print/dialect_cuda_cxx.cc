@@ -24,6 +24,11 @@ constexpr CDialect kCudaCxx = {
     .widen_half = "float r;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"(a));\n  return r;",
     .narrow_half =
         "unsigned short r;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(a));\n  return r;",
+    // One permutation of bytes where `a` is half of a register; ptxas makes two steps of a shift.
+    .widen_bfloat =
+        "float r;\n"
+        "  asm(\"mov.b32 %0, {%1, %2};\" : \"=f\"(r) : \"h\"((unsigned short)0), \"h\"(a));\n"
+        "  return r;",
     .function_qualifier = "static __device__ inline",
     .table_qualifier = "static __device__ const",
     .parameter_restrict = " __restrict__",

@@ -12,6 +12,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.hide_origin = "";
   dialect.extreme_of_numbers = "";
   dialect.extreme = "";
+  dialect.widen_bfloat = "";
   dialect.widen_half = "return (float)__builtin_bit_cast(_Float16, a);";
   dialect.narrow_half = "return __builtin_bit_cast(unsigned short, (_Float16)a);";
   dialect.shared_array = "__shared__ __attribute__((aligned($3))) $0 $1[$2]";

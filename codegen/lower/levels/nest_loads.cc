@@ -1,16 +1,18 @@
 #include "codegen/lower/levels/nest_loads.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
-
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
 }
@@ -229,15 +231,29 @@ bool NestLoads::AreOneDimension(const NestCopy& copy, int x, int y) const {
          to[x] == to[y] * copy.extents[y] && first.Inside(buffer).empty();
 }
 
-// Positions in the copy of item number `at`, of which there are as many as `count` says afterwards;
-// of dimensions that are one, the innermost has the position in all of them.
-std::vector<Index> NestLoads::PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
-                                              int64_t* count) const {
+// number / divisor % extent; extent 0: all of the quotient. Where those of a round and of a thread
+// add up to it, as their sum: then places of different rounds are constants apart, and what they
+// have in common is computed once.
+Index NestLoads::Item::Digit(int64_t divisor, int64_t extent) const {
+  const auto digit = [&](const Index& of) {
+    return extent == 0 ? of / divisor : of / divisor % extent;
+  };
+  const Index apart = Simplified(digit(sum), ranges);
+  const IndexSum terms = apart.Sum();
+  const bool adds_up = std::ranges::all_of(terms.terms, [&](const IndexTerm& term) {
+    return term.factor.IsVariable() || !term.factor.Uses(round);
+  });
+  return adds_up ? apart : digit(number);
+}
+
+// Positions in the copy of an item; of dimensions that are one, the innermost has the position in
+// all of them.
+std::vector<Index> NestLoads::PositionsOf(const NestCopy& copy, int64_t width,
+                                          const Item& item) const {
   const std::vector<int> order = SourceOrder(copy);
   const int last = static_cast<int>(copy.extents.size()) - 1;
   std::vector<Index> positions(copy.extents.size(), Index(0));
-  Index rest = at;
-  *count = 1;
+  int64_t inner = 1;  // items
   for (size_t k = order.size(); k-- > 0;) {
     const int x = order[k];
     int64_t extent = copy.extents[x];
@@ -245,26 +261,58 @@ std::vector<Index> NestLoads::PositionsOfItem(const NestCopy& copy, int64_t widt
       extent *= copy.extents[order[--k]];
     const int64_t unit = x == last ? width : 1;
     extent /= unit;
-    positions[x] = extent == 1 ? Index(0) : (k == 0 ? rest : rest % extent) * unit;
-    rest = rest / extent;
-    *count *= extent;
+    if (extent > 1) positions[x] = item.Digit(inner, k == 0 ? 0 : extent) * unit;
+    inner *= extent;
   }
   return positions;
 }
 
+// Elements that are moved at once: the copy's, or as many as rows that follow each other are made
+// of together, whatever a row is.
+int64_t NestLoads::Width(const NestCopy& copy) const {
+  if (CopyOf(copy.input, &copy) != nullptr) return 1;
+  const std::vector<int> order = SourceOrder(copy);
+  const Buffer& buffer = expression().inputs()[copy.input];
+  const std::vector<int64_t> from = buffer.strides(), to = copy.strides();
+  const int last = order.back();
+  size_t k = order.size() - 1;
+  while (k > 0 && AreOneDimension(copy, order[k - 1], order[k])) --k;
+  if (copy.width > 1 || k + 1 == order.size() || from[last] != 1 || to[last] != 1) {
+    return copy.width;
+  }
+  // What the places in memory of all of their first elements are multiples of.
+  int64_t divisor = kMaxCopyBytes / buffer.type.size_bytes();
+  const Element first = ElementAt(copy, std::vector<Index>(order.size(), Index(0)));
+  for (size_t n = 0; n < order.size(); ++n) {
+    const int x = order[n];
+    divisor = std::gcd(divisor, n < k ? std::gcd(from[x], to[x]) : from[x] * copy.extents[x]);
+    const IndexSum sum = first.indices[x].Sum();
+    divisor = std::gcd(divisor, sum.constant * from[x]);
+    for (const IndexTerm& term : sum.terms) divisor = std::gcd(divisor, term.coefficient * from[x]);
+    if (n == k) break;
+  }
+  return divisor;
+}
+
 // All threads of the block take elements in turn, neighbours in memory go to neighbouring threads.
 void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
-  const int64_t width = CopyOf(copy.input, &copy) == nullptr ? copy.width : 1;
+  const int64_t width = Width(copy);
   const std::string at = context_.names().Unique(copy.name + "_at");
   const std::string round = context_.names().Unique(copy.name + "_round");
-  int64_t items = 1;
-  const std::vector<Index> positions = PositionsOfItem(copy, width, Index::Variable(at), &items);
+  const int64_t items =
+      std::accumulate(copy.extents.begin(), copy.extents.end(), int64_t{1}, std::multiplies<>()) /
+      width;
   const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
-  Block element;
-  EmitElement(copy, positions, width, &element);
-  Block body;
   const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
-  body.push_back({DeclareIndex{at, first + context_.Thread()}});
+  const Index thread = context_.Thread();
+  Item item{Index::Variable(at), round, first + thread, {{round, {0, rounds - 1}}}};
+  if (thread.IsVariable()) item.ranges[thread.name()] = {0, threads - 1};
+  Block element;
+  EmitElement(copy, PositionsOf(copy, width, item), width, &element);
+  Block body;
+  std::set<std::string> used;
+  CollectUsedNames(element, used);
+  if (items % threads != 0 || used.contains(at)) body.push_back({DeclareIndex{at, item.sum}});
   if (items % threads == 0) {
     Append(std::move(element), &body);
   } else {

@@ -2,9 +2,11 @@
 // that make the copies (paper, D3, D4 and appendix E.1).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "codegen/lower/levels/nest_context.h"
+#include "codegen/program/index_range.h"
 
 namespace mdh {
 
@@ -39,6 +41,16 @@ class NestLoads {
     std::vector<Condition> Inside(const Buffer& buffer) const;  // what makes it exist
   };
 
+  // What a thread copies in one round of a loop over `round`.
+  struct Item {
+    Index number;  // a variable
+    std::string round;
+    Index sum;           // what it is
+    IndexRanges ranges;  // of its variables
+
+    Index Digit(int64_t divisor, int64_t extent) const;
+  };
+
   const Expression& expression() const { return context_.expression(); }
   std::string Describe(const NestCopy& copy) const;
   void Declare(const NestCopy& copy, Block* block) const;
@@ -55,8 +67,8 @@ class NestLoads {
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
   Index Clamped(const NestCopy& copy, int x, const Index& position) const;
   bool AreOneDimension(const NestCopy& copy, int x, int y) const;
-  std::vector<Index> PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
-                                     int64_t* count) const;
+  std::vector<Index> PositionsOf(const NestCopy& copy, int64_t width, const Item& item) const;
+  int64_t Width(const NestCopy& copy) const;
   void EmitSharedCopy(const NestCopy& copy, Block* block);
   void EmitPrivateCopy(const NestCopy& copy, Block* block);
   void EmitElement(const NestCopy& copy, const std::vector<Index>& positions, int64_t width,

@@ -97,22 +97,22 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
   for (int k_dev_first = 0; k_dev_first < 2; k_dev_first++) {
     #pragma unroll
     for (int B_sm_round_1_1 = 0; B_sm_round_1_1 < 2; B_sm_round_1_1++) {
-      const int B_sm_at_1_1 = B_sm_round_1_1 * 128 + tid;
-      mdh_async_copy_16(&B_sm[(B_sm_at_1_1 >> 4) * 64 + (B_sm_at_1_1 & 15) * 4 + k_dev_first * 1024], &B[k_dev_first * 4096 + (B_sm_at_1_1 >> 4) * 256 + j_blk * 64 + (B_sm_at_1_1 & 15) * 4]);
+      mdh_async_copy_16(&B_sm[B_sm_round_1_1 * 512 + (tid >> 4) * 64 + (tid & 15) * 4 + k_dev_first * 1024], &B[k_dev_first * 4096 + B_sm_round_1_1 * 2048 + (tid >> 4) * 256 + j_blk * 64 + (tid & 15) * 4]);
     }
     mdh_commit_copies();
   }
   // Copies for the first k_dev.
   #pragma unroll
   for (int A_sm_round_1 = 0; A_sm_round_1 < 2; A_sm_round_1++) {
-    const int A_sm_at_1 = A_sm_round_1 * 128 + tid;
-    const float4 A_sm_lanes = *(const float4*)&A[i_blk * 12800 + (A_sm_at_1 >> 2) * 200 + (A_sm_at_1 & 3) * 4];
-    scatter_float4(&A_sm[(A_sm_at_1 >> 2) + (A_sm_at_1 & 3) * 272], 68, A_sm_lanes);
+    const float4 A_sm_lanes = *(const float4*)&A[i_blk * 12800 + A_sm_round_1 * 6400 + (tid >> 2) * 200 + (tid & 3) * 4];
+    scatter_float4(&A_sm[A_sm_round_1 * 32 + (tid >> 2) + (tid & 3) * 272], 68, A_sm_lanes);
   }
-  const int A_at = i_blk * 12800;
-  const int B_at = j_blk * 64;
-  const int A_sm_at_2 = i_thr * 4;
+  const int A_at = i_blk * 12800 + (tid >> 2) * 200 + (tid & 3) * 4;
+  const int B_sm_at = (tid >> 4) * 64 + (tid & 15) * 4;
+  const int B_at = (tid >> 4) * 256 + j_blk * 64 + (tid & 15) * 4;
+  const int A_sm_at = i_thr * 4;
   const int B_sm_at_1 = j_thr * 4;
+  const int A_sm_at_2 = (tid >> 2) + (tid & 3) * 272;
   for (int k_dev = 0; k_dev < 12; k_dev++) {
     const int k_dev_half = k_dev & 1;
     float A_sm_next[8];
@@ -120,8 +120,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     if (k_dev + 1 < 12) {
       #pragma unroll
       for (int A_sm_round_1_1 = 0; A_sm_round_1_1 < 2; A_sm_round_1_1++) {
-        const int A_sm_at_1_1 = A_sm_round_1_1 * 128 + tid;
-        scatter_float4(&A_sm_next[A_sm_round_1_1 * 4], 1, *(const float4*)&A[A_at + k_dev * 16 + (A_sm_at_1_1 >> 2) * 200 + (A_sm_at_1_1 & 3) * 4 + 16]);
+        scatter_float4(&A_sm_next[A_sm_round_1_1 * 4], 1, *(const float4*)&A[A_at + k_dev * 16 + A_sm_round_1_1 * 6400 + 16]);
       }
     }
     const int k_dev_place = k_dev % 3;
@@ -131,12 +130,11 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     if (k_dev + 2 < 12) {
       #pragma unroll
       for (int B_sm_round_1_2 = 0; B_sm_round_1_2 < 2; B_sm_round_1_2++) {
-        const int B_sm_at_1_2 = B_sm_round_1_2 * 128 + tid;
-        mdh_async_copy_16(&B_sm[(B_sm_at_1_2 >> 4) * 64 + (B_sm_at_1_2 & 15) * 4 + (k_dev + 2) % 3 * 1024], &B[B_at + k_dev * 4096 + (B_sm_at_1_2 >> 4) * 256 + (B_sm_at_1_2 & 15) * 4 + 8192]);
+        mdh_async_copy_16(&B_sm[B_sm_at + (k_dev + 2) % 3 * 1024 + B_sm_round_1_2 * 512], &B[B_at + k_dev * 4096 + B_sm_round_1_2 * 2048 + 8192]);
       }
     }
     mdh_commit_copies();
-    const int A_sm_at_3 = A_sm_at_2 + k_dev_half * 1088;
+    const int A_sm_at_1 = A_sm_at + k_dev_half * 1088;
     const int B_sm_at_2 = B_sm_at_1 + k_dev_place * 1024;
     // k on SHR: 16 parts of 1 point.
     for (int k_shr = 0; k_shr < 16; k_shr++) {
@@ -149,7 +147,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
           // j on SHR: 4 parts of 1 point.
           #pragma unroll
           for (int j_shr = 0; j_shr < 4; j_shr++) {
-            C_acc[j_dev * 16 + i_shr * 4 + j_shr] += A_sm[A_sm_at_3 + k_shr * 68 + i_shr] * B_sm[B_sm_at_2 + k_shr * 64 + j_dev * 32 + j_shr];
+            C_acc[j_dev * 16 + i_shr * 4 + j_shr] += A_sm[A_sm_at_1 + k_shr * 68 + i_shr] * B_sm[B_sm_at_2 + k_shr * 64 + j_dev * 32 + j_shr];
           }
         }
       }
@@ -157,29 +155,26 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     if (k_dev + 1 < 12) {
       #pragma unroll
       for (int A_sm_round_1_2 = 0; A_sm_round_1_2 < 2; A_sm_round_1_2++) {
-        const int A_sm_at_1_2 = A_sm_round_1_2 * 128 + tid;
         const float4 A_sm_lanes_1 = gather_float4(&A_sm_next[A_sm_round_1_2 * 4], 1);
-        scatter_float4(&A_sm[(A_sm_at_1_2 >> 2) + (A_sm_at_1_2 & 3) * 272 - k_dev_half * 1088 + 1088], 68, A_sm_lanes_1);
+        scatter_float4(&A_sm[A_sm_at_2 - k_dev_half * 1088 + A_sm_round_1_2 * 32 + 1088], 68, A_sm_lanes_1);
       }
     }
   }
   __syncthreads();
   // The last part, of which some points do not exist.
   // De-composition: 64 x 16 elements of A to SM.
-  #pragma unroll
-  for (int A_sm_round = 0; A_sm_round < 2; A_sm_round++) {
-    const int A_sm_at = A_sm_round * 128 + tid;
-    if ((A_sm_at & 3) * 4 + 192 < 200) {
-      const float4 A_sm_lanes_2 = *(const float4*)&A[i_blk * 12800 + (A_sm_at >> 2) * 200 + (A_sm_at & 3) * 4 + 192];
-      scatter_float4(&A_sm[(A_sm_at >> 2) + (A_sm_at & 3) * 272], 68, A_sm_lanes_2);
+  if ((tid & 3) * 4 + 192 < 200) {
+    #pragma unroll
+    for (int A_sm_round = 0; A_sm_round < 2; A_sm_round++) {
+      const float4 A_sm_lanes_2 = *(const float4*)&A[i_blk * 12800 + A_sm_round * 6400 + (tid >> 2) * 200 + (tid & 3) * 4 + 192];
+      scatter_float4(&A_sm[A_sm_round * 32 + (tid >> 2) + (tid & 3) * 272], 68, A_sm_lanes_2);
     }
   }
   // De-composition: 16 x 64 elements of B to SM.
   #pragma unroll
   for (int B_sm_round = 0; B_sm_round < 2; B_sm_round++) {
-    const int B_sm_at = B_sm_round * 128 + tid;
-    if ((B_sm_at >> 4) + 192 < 200) {
-      *(float4*)&B_sm[(B_sm_at >> 4) * 64 + (B_sm_at & 15) * 4] = *(const float4*)&B[(B_sm_at >> 4) * 256 + j_blk * 64 + (B_sm_at & 15) * 4 + 49152];
+    if ((B_sm_round + 24) * 8 < 200) {
+      *(float4*)&B_sm[B_sm_round * 512 + (tid >> 4) * 64 + (tid & 15) * 4] = *(const float4*)&B[B_sm_round * 2048 + (tid >> 4) * 256 + j_blk * 64 + (tid & 15) * 4 + 49152];
     }
   }
   __syncthreads();
@@ -194,7 +189,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
         // j on SHR: 4 parts of 1 point.
         #pragma unroll
         for (int j_shr = 0; j_shr < 4; j_shr++) {
-          C_acc[j_dev * 16 + i_shr * 4 + j_shr] += A_sm[A_sm_at_2 + k_shr * 68 + i_shr] * B_sm[B_sm_at_1 + k_shr * 64 + j_dev * 32 + j_shr];
+          C_acc[j_dev * 16 + i_shr * 4 + j_shr] += A_sm[A_sm_at + k_shr * 68 + i_shr] * B_sm[B_sm_at_1 + k_shr * 64 + j_dev * 32 + j_shr];
         }
       }
     }

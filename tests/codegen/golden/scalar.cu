@@ -358,7 +358,9 @@ static __device__ inline float mdh_to_f32_h16(unsigned short a) {
   return r;
 }
 static __device__ inline float mdh_to_f32_bh16(unsigned short a) {
-  return __uint_as_float((unsigned int)a << 16);
+  float r;
+  asm("mov.b32 %0, {%1, %2};" : "=f"(r) : "h"((unsigned short)0), "h"(a));
+  return r;
 }
 static __device__ inline float mdh_to_f32_e4m3(unsigned char a) {
   return (a & 0x7f) == 0x7f ? (0.0f / 0.0f) : mdh_to_f32_h16((unsigned short)((a & 0x80) << 8 | (a & 0x7f) << 7)) * 256.0f;

@@ -59,7 +59,8 @@ void mdh_matmul_0(__global const float* restrict A, __global const float* restri
   for (int j_prv = 0; j_prv < 8; j_prv++) {
     C_acc[j_prv] = 0.0f;
   }
-  const int B_at = j_wg * 8;
+  const int B_at = (i_wi >> 3) * 1000 + j_wg * 8 + (i_wi & 7);
+  const int B_lm_at = (i_wi >> 3) * 8 + (i_wi & 7);
   const int A_lm_at_1 = i_wi * 128;
   // k on GLB: 16 parts of 128 points.
   for (int k_glb = 0; k_glb < 16; k_glb++) {
@@ -74,8 +75,7 @@ void mdh_matmul_0(__global const float* restrict A, __global const float* restri
     // De-composition: 128 x 8 elements of B to LM.
     #pragma unroll
     for (int B_lm_round = 0; B_lm_round < 64; B_lm_round++) {
-      const int B_lm_at = B_lm_round * 16 + i_wi;
-      B_lm[(B_lm_at >> 3) * 8 + (B_lm_at & 7)] = B[B_at + k_glb * 128000 + (B_lm_at >> 3) * 1000 + (B_lm_at & 7)];
+      B_lm[B_lm_at + B_lm_round * 16] = B[B_at + k_glb * 128000 + B_lm_round * 2000];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     // k on LCL: 128 parts of 1 point.

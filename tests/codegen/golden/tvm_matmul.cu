@@ -66,7 +66,8 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     C_acc[i_dev] = 0.0f;
   }
   const int A_at = i_blk * 16384;
-  const int B_at = j_blk * 20;
+  const int B_at = tid / 20 * 1000 + j_blk * 20 + tid % 20;
+  const int B_sm_at = tid / 20 * 20 + tid % 20;
   const int A_sm_at_1 = i_thr * 256;
   // k on DEV: 8 parts of 256 points.
   for (int k_dev = 0; k_dev < 8; k_dev++) {
@@ -84,8 +85,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     // De-composition: 256 x 20 elements of B to SM.
     #pragma unroll
     for (int B_sm_round = 0; B_sm_round < 64; B_sm_round++) {
-      const int B_sm_at = B_sm_round * 80 + tid;
-      B_sm[B_sm_at / 20 * 20 + B_sm_at % 20] = B[B_at + k_dev * 256000 + B_sm_at / 20 * 1000 + B_sm_at % 20];
+      B_sm[B_sm_at + B_sm_round * 80] = B[B_at + k_dev * 256000 + B_sm_round * 4000];
     }
     __syncthreads();
     // k on SHR: 128 parts of 2 points.

@@ -67,7 +67,9 @@ static __device__ inline unsigned short mdh_to_bh16_f32(float a) {
   return (b & 0x7fffffff) > 0x7f800000 ? b >> 16 | 0x40 : rounded;
 }
 static __device__ inline float mdh_to_f32_bh16(unsigned short a) {
-  return __uint_as_float((unsigned int)a << 16);
+  float r;
+  asm("mov.b32 %0, {%1, %2};" : "=f"(r) : "h"((unsigned short)0), "h"(a));
+  return r;
 }
 static __device__ inline bh16x8 gather_bh16x8(const unsigned short* p, long long stride) {
   return bh16x8{{p[0], p[1 * stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]}};

@@ -114,8 +114,7 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
   // De-composition: 16 x 64 elements of A to SM.
   #pragma unroll
   for (int A_sm_round = 0; A_sm_round < 2; A_sm_round++) {
-    const int A_sm_at = A_sm_round * 128 + tid;
-    *(float4*)&A_sm[(A_sm_at >> 4) * 64 + (A_sm_at & 15) * 4] = *(const float4*)&A[(A_sm_at >> 4) * 2048 + k_blk * 64 + (A_sm_at & 15) * 4];
+    *(float4*)&A_sm[A_sm_round * 512 + (tid >> 4) * 64 + (tid & 15) * 4] = *(const float4*)&A[A_sm_round * 16384 + (tid >> 4) * 2048 + k_blk * 64 + (tid & 15) * 4];
   }
   __syncthreads();
   // De-composition: 16 x 4 elements of B to RM.

@@ -79,6 +79,7 @@ class BlockCostModel {
                       const CopyLayout& layout, Shape& shape) const;
   double JoinedWidth(const BufferModel& buffer, const DesignedInput& designed,
                      const CopyLayout& layout, double run) const;
+  static double AddressOfItem(const CopyLayout& layout, double width, double threads);
   double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;

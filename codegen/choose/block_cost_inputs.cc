@@ -11,6 +11,8 @@ using Copy = BlockDesign::Copy;
 
 constexpr double kFewestAsyncBytes = 4;
 constexpr double kDirectLoad = 3;  // instructions of a load and its address
+constexpr double kPlace = 3;       // of a copy's load and its address, a constant from that before
+constexpr double kPosition = 6;    // of one whose place is found anew
 constexpr double kDivision = 3;    // instructions of a division by a constant, and what is left
 
 }  // namespace
@@ -160,6 +162,19 @@ double BlockCostModel::JoinedWidth(const BufferModel& buffer, const DesignedInpu
   return static_cast<double>(width);
 }
 
+// Instructions that find where an item is in the box, and load it. If all threads together copy
+// whole rows at a time, places of other rounds are constants away; otherwise positions are found by
+// shifts or by divisions.
+double BlockCostModel::AddressOfItem(const CopyLayout& layout, double width, double threads) {
+  double divisions = 0, inner = 1 / width;  // items
+  for (size_t x = 1; x < layout.extents.size(); ++x) {
+    const int64_t extent = layout.extents[x];
+    divisions += (extent & (extent - 1)) == 0 ? 0 : 1;
+    inner *= static_cast<double>(extent);
+  }
+  return std::fmod(threads, inner) == 0 ? kPlace : kPosition + kDivision * divisions;
+}
+
 // Through shared memory: neighbouring threads copy neighbouring elements, then all read.
 void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& designed, Copy copy,
                                int async_stages, Shape& s) const {
@@ -186,20 +201,12 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   width = std::max(width, JoinedWidth(buffer, designed, layout, run));
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
-  // Where an element is in the box, by shifts or by divisions.
-  double divisions = 0;
-  for (size_t x = 1; x < layout.extents.size(); ++x) {
-    const int64_t extent = layout.extents[x];
-    divisions += (extent & (extent - 1)) == 0 ? 0 : 1;
-  }
-  // Addresses and a load; stores, which asynchronous copies do not need.
-  s.instructions += times * rounds *
-                    (6 + kDivision * divisions +
-                     (is_async             ? 0
-                      : layout.is_permuted ? width
-                                           : 1));
-  s.local_cycles +=
-      times * rounds * (width * sectors + StoreCycles(buffer, layout, static_cast<int64_t>(width)));
+  const double address = AddressOfItem(layout, width, s.threads);
+  // With a load; stores, which asynchronous copies do not need.
+  s.instructions += times * rounds * (address + (is_async ? 0 : layout.is_permuted ? width : 1));
+  s.local_cycles += times * rounds *
+                    (std::min(width, std::max(1.0, width * buffer.bytes / 4)) * sectors +
+                     StoreCycles(buffer, layout, static_cast<int64_t>(width)));
   s.shared_bytes += layout.elements * buffer.bytes * (is_async ? async_stages : is_split ? 2 : 1);
   const double moved = rounds * width;  // elements of a thread
   const double ahead = is_async ? async_stages - 1 : 1;

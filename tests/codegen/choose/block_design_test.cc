@@ -252,6 +252,19 @@ TEST(BlockCostTest, AsynchronousCopiesTakeSharedMemoryForRegisters) {
   EXPECT_LE(latency, costs.Estimate(design).latency);
 }
 
+TEST(BlockCostTest, RowsThatAreCopiedWholeAreMovedAsOne) {
+  const auto issue = [](const char* rows, const char* columns) {
+    const Expression matmul = Shipped("matmul.mdh", {{"I", rows}, {"J", columns}, {"K", "4096"}});
+    BlockDesign design;
+    design.cuts = {{.threads = 8, .vector = 8}, {.threads = 23}, {.vector = 16}};
+    design.copies = {Copy::kNone, Copy::kChunk};
+    design.lane_dimension = 1;
+    design.unrolled = 1;
+    return BlockCostModel(matmul, Gpu()).Estimate(design).issue;
+  };
+  EXPECT_LT(issue("8448", "23"), issue("4224", "46")) << "as many blocks";
+}
+
 TEST(BlockCostTest, PrefersWhatIsKnownToBeFaster) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
   const BlockCostModel model(matmul, Gpu());

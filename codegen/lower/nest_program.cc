@@ -118,9 +118,39 @@ class NestProgramBuilder : public LevelWalk {
     return true;
   }
 
-  // Number of whole parts: those before it are whole.
+  // Whether so are those of a block's loop over a reduction that blocks share, for every block.
+  bool CutsShare(int n) const {
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    const bool may_branch = !HasBarriers() || context_.features().branches_around_barriers;
+    if (!context_.has_blocks() || !may_branch || !expression().is_reduction(d)) return false;
+    if (!HasLoop(n) || IsUnrolled(n) || !context_.IsGuarded(d) || level.tile == 1) return false;
+    int64_t first = 0;  // point of the last block's
+    for (int m = 0; m < context_.count(); ++m) {
+      const NestShape::Level& other = context_.level(m);
+      if (other.level.dimension != d || other.tile <= level.tile || other.parts == 1) continue;
+      if (!shape().is_core(m)) return false;
+      first += other.tile * (other.parts - 1);
+    }
+    return first > 0 && first < context_.size(d);
+  }
+
+  bool HasCutShare(int d) const {
+    for (int n = 0; n < context_.count(); ++n) {
+      if (context_.level(n).level.dimension == d && CutsShare(n)) return true;
+    }
+    return false;
+  }
+
+  // Number of whole parts: those before it are whole, in terms of the parts at hand around them.
   Index WholeParts(int n) const {
-    return Index(context_.size(context_.level(n).level.dimension) / context_.level(n).tile);
+    const NestShape::Level& level = context_.level(n);
+    const int d = level.level.dimension;
+    const Index first = context_.Sum([&](int m) {
+      const NestShape::Level& other = context_.level(m);
+      return other.level.dimension == d && other.tile > level.tile ? other.tile : 0;
+    });
+    return (Index(context_.size(d)) - first) / level.tile;
   }
 
   bool HasBarriers() const {
@@ -135,6 +165,7 @@ class NestProgramBuilder : public LevelWalk {
     for (int n = 0; n < context_.count(); ++n) {
       const int d = context_.level(n).level.dimension;
       if (!shape().is_core(n) || !CutsDimension(n)) continue;
+      if (HasCutShare(d)) continue;
       const bool is_cheap = loads_.HardlyDependsOn(d) && !loads_.ReadsInPlace(d);
       if (!MayBeBeyond(d) || !is_cheap) cut.push_back(n);
     }
@@ -181,6 +212,9 @@ class NestProgramBuilder : public LevelWalk {
   }
 
   bool HasLoop(int n) const override { return context_.is_sequential(n); }
+  bool IsUnrolled(int n) const {
+    return context_.unrolls() && context_.level(n).role == LayerRole::kRegisters;
+  }
 
   // Whether the loop can stop at the end of the dimension, in place of guards inside: single points
   // of a reduction, no array that registers hold is indexed by it, and no barrier is inside.
@@ -199,9 +233,10 @@ class NestProgramBuilder : public LevelWalk {
 
   void EmitLoop(int n, Block* block) override {
     const int d = context_.level(n).level.dimension;
-    const bool is_unrolled = context_.unrolls() && context_.level(n).role == LayerRole::kRegisters;
+    const bool is_unrolled = IsUnrolled(n);
     Index end(context_.level(n).parts);
     Block body, rest;
+    std::vector<Condition> has_rest;  // for some blocks
     if (!is_unrolled && EndsWithDimension(n)) {
       end = Min(end, Index(context_.size(d)) - context_.Sum([&](int m) {
         return context_.level(m).level.dimension == d && m != n ? context_.level(m).tile : 0;
@@ -209,12 +244,16 @@ class NestProgramBuilder : public LevelWalk {
       context_.set_whole(d, true);
       EmitLevel(n + 1, &body);
       context_.set_whole(d, false);
-    } else if (is_unrolled || !CutsDimension(n)) {
+    } else if (is_unrolled || !(CutsDimension(n) || CutsShare(n))) {
       EmitLevel(n + 1, &body);
     } else {
-      end = WholeParts(n);
-      rest.push_back({DeclareIndex{context_.variable(n), end}});
+      const Index whole = WholeParts(n);
+      if (CutsShare(n)) has_rest.push_back(Less(whole, end));
+      end = Min(end, whole);
       EmitLevel(n + 1, &rest);
+      rest = ReplaceVariables(rest, [&](const std::string& name) {
+        return name == context_.variable(n) ? std::optional(whole) : std::nullopt;
+      });
       context_.set_whole(d, true);
       EmitLevel(n + 1, &body);
       context_.set_whole(d, false);
@@ -224,7 +263,7 @@ class NestProgramBuilder : public LevelWalk {
                           ShareBlock(std::move(body)), is_unrolled}});
     if (rest.empty()) return;
     block->push_back({Comment{"The last part, of which some points do not exist."}});
-    block->push_back(When({}, std::move(rest)));
+    block->push_back(When(std::move(has_rest), std::move(rest)));
   }
 
   // Whether points outside of dimension d may be computed like others: they have accumulators of

@@ -39,7 +39,7 @@ class DoubleBufferer : public LoopPipeliner {
   Regions RegionsToPrefetch(const For& loop) const {
     const bool ends_with_barrier =
         !loop.body->empty() && std::holds_alternative<Barrier>(loop.body->back().form);
-    if (loop.unroll || KnownIterations(loop).value_or(0) < 2 || !ends_with_barrier) return {};
+    if (loop.unroll || KnownIterations(loop).value_or(2) < 2 || !ends_with_barrier) return {};
     Regions regions;
     int64_t bytes = 0;
     for (const Statement& statement : *loop.body) {
@@ -68,7 +68,7 @@ class DoubleBufferer : public LoopPipeliner {
     // Then that barrier also lies between the stores of a part and its computation, and between
     // that and the next stores to its half.
     const bool shares_barrier = BeginsWithBarrier(rest);
-    Block loads, stores;
+    Block firsts, loads, stores;
     Block body = {{DeclareIndex{half, (v - loop.begin) / loop.step % 2}}};
     out.push_back({Comment{absl::StrCat("Copies for the first ", loop.variable, ".")}});
     for (const auto& entry : regions) {
@@ -81,13 +81,18 @@ class DoubleBufferer : public LoopPipeliner {
           entry.second, carrier, (Index(1) - Index::Variable(half)) * declared.elements, names_);
       body.push_back(
           {DeclareArray{carrier, declared.type, prefetch.elements, MemorySpace::kPrivate}});
-      AppendAt(prefetch.copy, loop.variable, loop.begin, out);
+      AppendAt(prefetch.copy, loop.variable, loop.begin, firsts);
       AppendAt(prefetch.load, loop.variable, next, loads);
       AppendAt(prefetch.store, loop.variable, next, stores);
     }
+    const auto exists = [&](const Index& at) {
+      return Less(loop.whole_steps ? at + Index(loop.step - 1) : at, loop.end);
+    };
+    if (!KnownIterations(loop).has_value())
+      firsts = {When({exists(loop.begin)}, std::move(firsts))};
+    Append(std::move(firsts), &out);
     if (!shares_barrier) out.push_back({Barrier{}});
-    const Condition has_next =
-        Less(loop.whole_steps ? next + Index(loop.step - 1) : next, loop.end);
+    const Condition has_next = exists(next);
     body.push_back({Comment{
         absl::StrCat("Load for the next ", loop.variable, " while this one is computed.")}});
     body.push_back(When({has_next}, std::move(loads)));

@@ -15,10 +15,11 @@ struct DoubleBufferOptions {
 
 // Expects what codegen/passes/copy_ahead.h says. Looks for loops
 //   for v: CopyRegions with two stages, Barrier, computation, Barrier
-// with constant bounds and at least two iterations, whose regions can be copied ahead (CopyAhead),
-// where all loops of these have constant bounds, and their elements fit into DoubleBufferOptions.
-// Ensures the same computation in which these arrays have two halves, and the loop is
-//   copies of the first part into the first half, Barrier
+// of which it is not known that they have one iteration or none, whose regions can be copied ahead
+// (CopyAhead), where all loops of these have constant bounds, and their elements fit into
+// DoubleBufferOptions. Ensures the same computation in which these arrays have two halves, and the
+// loop is
+//   copies of the first part, if there is one, into the first half, Barrier
 //   for v: loads of the next part into private arrays, if there is one
 //          computation, from the half that v is at
 //          stores of the private arrays into the other half, Barrier

@@ -124,6 +124,19 @@ TEST(DoubleBufferTest, LoopsFromOtherBeginsInOtherSteps) {
   ExpectSameResults(before, DoubleBuffer(before, {}), Memory());
 }
 
+TEST(DoubleBufferTest, LoopsThatMayHaveNoIteration) {
+  for (const int64_t parts : {0, 1, 2, 5}) {
+    LoopProgram before = TwoCopies(2, 2);
+    Block& body = before.stages[0].body;
+    std::get<For>(body.back().form).end = Var("n");
+    body.insert(body.end() - 1, {DeclareIndex{"n", Index(parts)}});
+    const LoopProgram after = DoubleBuffer(before, {});
+    EXPECT_NE(ToText(after).find("if 0 < n"), std::string::npos) << ToText(after);
+    EXPECT_NE(ToText(after).find("if k + 1 < n"), std::string::npos) << ToText(after);
+    ExpectSameResults(before, after, Memory());
+  }
+}
+
 void ExpectUnchanged(const LoopProgram& program, const DoubleBufferOptions& options = {}) {
   EXPECT_EQ(ToText(DoubleBuffer(program, options)), ToText(program));
 }

@@ -4,6 +4,7 @@
 #include "codegen/passes/passes.h"
 #include "codegen/program/kernel_names.h"
 #include "codegen/program/loop_program_walk.h"
+#include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "core/text/printer.h"
 #include "tests/codegen/passes/pass_golden.h"
@@ -230,6 +231,64 @@ TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {
     ++checked;
   }
   EXPECT_EQ(checked, kAsynchronous);
+}
+
+// What the interpreter computes of the elements that programs get.
+ProgramMemory Interpreted(const LowLevelExpression& low_level) {
+  std::vector<BufferBytes> inputs;
+  for (const KernelArgument& argument : ArgumentsOf(low_level)) {
+    if (argument.is_output) continue;
+    const ScalarType type = argument.type.scalar();
+    BufferBytes& bytes =
+        inputs.emplace_back(static_cast<size_t>(argument.elements * SizeBytes(type)));
+    for (int64_t n = 0; n < argument.elements; ++n) {
+      InputElement(type, n).Store(bytes.data() + n * SizeBytes(type));
+    }
+  }
+  const Result<std::vector<BufferBytes>> outputs = Interpret(low_level.expression(), inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  ProgramMemory memory;
+  size_t output = 0;
+  for (const KernelArgument& argument : ArgumentsOf(low_level)) {
+    if (!argument.is_output || !outputs.ok()) continue;
+    const BufferBytes& bytes = (*outputs)[output++];
+    const ScalarType type = argument.type.scalar();
+    for (int64_t n = 0; n < argument.elements; ++n) {
+      memory[argument.name].push_back(ScalarValue::Load(type, bytes.data() + n * SizeBytes(type)));
+    }
+  }
+  return memory;
+}
+
+// Parts of blocks that end with the dimension: whole parts in a loop, and a rest of some blocks.
+TEST(PassNestTest, BlocksThatShareAReductionUnevenlyComputeWhatTheInterpreterDoes) {
+  const Expression product = *ParseExpression(R"(
+    product := out_view<int32>( C: (i,j,k) -> (i,j) ) o
+      md_hom<5,6,53>( f, (++, ++, +) ) o
+      inp_view<int32,int32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+    where f(a, b) -> c { c = a * b })");
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = Device(DeviceKind::kCuda);
+  int compared = 0;
+  const uint64_t first = FreshSeed();
+  for (uint64_t seed = first; seed < first + 40 * kSeeds && compared < kCompared && !HasFailure();
+       ++seed) {
+    Rng rng(seed);
+    const auto parameters =
+        RandomNestParameters(rng, product, model, device, NumericsPolicy::kReassociate);
+    if (!parameters) continue;
+    const Result<LowLevelExpression> low = Lower(product, model, device, *parameters);
+    ASSERT_TRUE(low.ok()) << low.status();
+    const LoopProgram program = *BuildNestProgram(*low, device);
+    const bool is_cut = ToText(program).find("if (53 - ") != std::string::npos;
+    if (!is_cut || HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
+    EXPECT_EQ(Outputs(*low, optimized), Interpreted(*low)) << seed << "\n"
+                                                           << ToText(*parameters) << "\n"
+                                                           << ToText(optimized);
+    ++compared;
+  }
+  EXPECT_EQ(compared, kCompared);
 }
 
 }  // namespace

@@ -56,18 +56,26 @@ struct LoadElements {
   Index offset;
   int64_t stride;
 };
-// As LoadElements, from a buffer with a boundary: every lane by its indices in the buffer.
+// As LoadElements, from a buffer with a boundary: every lane by its indices in the buffer. On
+// targets with blocks, several lanes are neighbours in memory along one dimension, whose first
+// index is a multiple of their number, as its extent and the strides of all others are: all of them
+// are inside of the buffer, or none is.
 struct LoadInside {
   struct Dimension {
     Index index;        // of lane 0
     int64_t lane_step;  // to that of the next lane
     int64_t extent;
-    int64_t stride;  // elements
+    int64_t stride;          // elements
+    bool is_inside = false;  // whether all lanes are known to be, wherever this is evaluated
   };
   std::string pointer;
   std::vector<Dimension> dimensions;
   int64_t constant;                    // added to the offset
   std::optional<ScalarValue> outside;  // what there is outside; nullopt: the nearest element
+  // Whether targets with blocks load some element where it is outside, and leave it, rather than
+  // not to load. Loads do not wait for each other then, and are the same where indices are; but
+  // their addresses, which are no constant apart, take registers. Several lanes need it.
+  bool loads_always = false;
 };
 // Element number `index` (an integer, clamped) of a table.
 struct TableElement {

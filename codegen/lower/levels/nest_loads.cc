@@ -10,6 +10,17 @@
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
+namespace {
+
+LoopValue LoadWithBorder(const Buffer& buffer, const std::string& pointer, int field,
+                         const std::vector<Index>& indices, bool always) {
+  const LoopValue value = LoadInsideElement(buffer, pointer, field, indices);
+  LoadInside load = std::get<LoadInside>(value->form);
+  load.loads_always = always;
+  return std::make_shared<const ValueNode>(ValueNode{value->type, std::move(load)});
+}
+
+}  // namespace
 
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
@@ -119,9 +130,10 @@ std::vector<Condition> NestLoads::Element::Inside(const Buffer& buffer) const {
   return inside;
 }
 
-// An index in the buffer for any point: that of `position` in the copy, or another one. Rows of the
-// copy that exist as a whole or not at all are read from one place.
-Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) const {
+// An index in the buffer for any point: that of `position` in the copy, or another one, in the last
+// dimension of `width` neighbours. Rows of the copy that exist as a whole or not at all are read
+// from one place.
+Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position, int64_t width) const {
   const int64_t extent = expression().inputs()[copy.input].extents[x];
   const int64_t row = copy.extents[x],
                 first = ConstantsOf(expression().inputs()[copy.input], x).low;
@@ -132,7 +144,8 @@ Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) con
     return Stride(copy.input, x, n);
   }) + Index(first);
   if (is_aligned) return Min(origin, Index(extent - row)) + position;
-  return Min(origin + position * copy.steps[x], Index(extent - 1));
+  const bool is_last = x + 1 == static_cast<int>(copy.extents.size());
+  return Min(origin + position * copy.steps[x], Index(extent - (is_last ? width : 1)));
 }
 
 // The point at hand in dimension d if it exists, else another one. Points of the largest parts that
@@ -187,16 +200,18 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
   } else {
     const Element element = ElementAt(copy, positions);
     if (buffer.boundary.kind != Boundary::Kind::kNone) {
-      value = LoadInsideElement(buffer, context_.input_name(copy.input), 0, element.indices);
+      std::vector<Index> indices = element.indices;
+      indices[last] = indices[last] + lane;
+      value = LoadWithBorder(buffer, context_.input_name(copy.input), 0, indices, true);
     } else {
       // Threads of blocks rather read some other element for a point that does not exist than
-      // branch: what they compute of it goes nowhere.
-      const bool is_clamped = !copy.is_shared && context_.has_blocks();
+      // branch: what they compute of it goes nowhere. Asynchronous copies need not branch.
+      const bool is_clamped = context_.has_blocks() && !copy.is_asynchronous;
       if (!is_clamped) inside = element.Inside(buffer);
       const std::vector<int64_t> strides = buffer.strides();
       for (size_t x = 0; x < positions.size(); ++x) {
         from = from + (is_clamped && element.is_bound[x]
-                           ? Clamped(copy, static_cast<int>(x), positions[x])
+                           ? Clamped(copy, static_cast<int>(x), positions[x], width)
                            : element.indices[x]) *
                           strides[x];
       }
@@ -253,27 +268,36 @@ std::vector<Index> NestLoads::PositionsOfItem(const NestCopy& copy, int64_t widt
 }
 
 // All threads of the block take elements in turn, neighbours in memory go to neighbouring threads.
+// Only the last round may have fewer elements than threads: a test in every round would make loads
+// wait for each other.
 void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   const int64_t width = CopyOf(copy.input, &copy) == nullptr ? copy.width : 1;
-  const std::string at = context_.names().Unique(copy.name + "_at");
-  const std::string round = context_.names().Unique(copy.name + "_round");
+  const int64_t threads = context_.threads();
   int64_t items = 1;
-  const std::vector<Index> positions = PositionsOfItem(copy, width, Index::Variable(at), &items);
-  const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
-  Block element;
-  EmitElement(copy, positions, width, &element);
-  Block body;
-  const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
-  body.push_back({DeclareIndex{at, first + context_.Thread()}});
-  if (items % threads == 0) {
-    Append(std::move(element), &body);
-  } else {
-    body.push_back(When({Less(Index::Variable(at), Index(items))}, std::move(element)));
+  const auto emit_item = [&](const std::string& at, Block* to) {
+    EmitElement(copy, PositionsOfItem(copy, width, Index::Variable(at), &items), width, to);
+  };
+  const std::string at = context_.names().Unique(copy.name + "_at");
+  Block item, body;
+  emit_item(at, &item);
+  const int64_t rounds = items / threads;
+  const std::string round = context_.names().Unique(copy.name + "_round");
+  if (rounds > 0) {
+    const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
+    body.push_back({DeclareIndex{at, first + context_.Thread()}});
+    Append(std::move(item), &body);
   }
   if (rounds > 1) {
     Block loop;
     loop.push_back({For{round, Index(0), Index(rounds), 1, false, ShareBlock(std::move(body))}});
     body = std::move(loop);
+  }
+  if (items % threads != 0) {
+    const std::string rest = rounds == 0 ? at : context_.names().Unique(copy.name + "_rest");
+    body.push_back({DeclareIndex{rest, Index(rounds * threads) + context_.Thread()}});
+    Block last;
+    emit_item(rest, &last);
+    body.push_back(When({Less(Index::Variable(rest), Index(items))}, std::move(last)));
   }
   block->push_back({Comment{Describe(copy)}});
   block->push_back(
@@ -356,7 +380,9 @@ LoopValue NestLoads::Load(int parameter) {
       }
       indices.push_back(at);
     }
-    return LoadInsideValue(buffer, pointer, ref.field, indices);
+    // Without a reduction, a thread reads few elements several times.
+    return AsComputed(
+        LoadWithBorder(buffer, pointer, ref.field, indices, expression().has_reduction()));
   }
   const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
   Index offset = context_.Sum([&](int n) {

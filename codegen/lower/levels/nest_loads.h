@@ -53,7 +53,7 @@ class NestLoads {
                    int64_t constant) const;
   bool MayReachBeyond(const NestCopy& copy, int x) const;
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
-  Index Clamped(const NestCopy& copy, int x, const Index& position) const;
+  Index Clamped(const NestCopy& copy, int x, const Index& position, int64_t width) const;
   bool AreOneDimension(const NestCopy& copy, int x, int y) const;
   std::vector<Index> PositionsOfItem(const NestCopy& copy, int64_t width, const Index& at,
                                      int64_t* count) const;

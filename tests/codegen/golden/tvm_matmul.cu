@@ -74,18 +74,23 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     {
       const int A_at_1 = A_at + k_dev * 256;
       #pragma unroll 16
-      for (int A_sm_round = 0; A_sm_round < 26; A_sm_round++) {
+      for (int A_sm_round = 0; A_sm_round < 25; A_sm_round++) {
         const int A_sm_at = A_sm_round * 80 + tid;
-        if (A_sm_at < 2048) {
-          A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at_1 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
-        }
+        A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at_1 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
+      }
+      const int A_sm_rest = tid + 2000;
+      if (A_sm_rest < 2048) {
+        A_sm[(A_sm_rest >> 8) * 256 + (A_sm_rest & 255)] = A[A_at + (A_sm_rest >> 8) * 2048 + k_dev * 256 + (A_sm_rest & 255)];
       }
     }
     // De-composition: 256 x 20 elements of B to SM.
-    #pragma unroll
-    for (int B_sm_round = 0; B_sm_round < 64; B_sm_round++) {
-      const int B_sm_at = B_sm_round * 80 + tid;
-      B_sm[B_sm_at / 20 * 20 + B_sm_at % 20] = B[B_at + k_dev * 256000 + B_sm_at / 20 * 1000 + B_sm_at % 20];
+    {
+      const int B_at_1 = B_at + k_dev * 256000;
+      #pragma unroll 16
+      for (int B_sm_round = 0; B_sm_round < 64; B_sm_round++) {
+        const int B_sm_at = B_sm_round * 80 + tid;
+        B_sm[B_sm_at / 20 * 20 + B_sm_at % 20] = B[B_at_1 + B_sm_at / 20 * 1000 + B_sm_at % 20];
+      }
     }
     __syncthreads();
     // k on SHR: 128 parts of 2 points.

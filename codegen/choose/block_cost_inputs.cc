@@ -12,6 +12,10 @@ using Copy = BlockDesign::Copy;
 constexpr double kFewestAsyncBytes = 4;
 constexpr double kDirectLoad = 3;  // instructions of a load and its address
 constexpr double kDivision = 3;    // instructions of a division by a constant, and what is left
+// Of a load from a buffer with borders: an address that is no other one's plus a constant, and the
+// selection of what is loaded; and, per dimension that has any, whether the index is inside and the
+// nearest one that is, which neighbours that one thread reads have in common.
+constexpr double kSelection = 2, kBorder = 2.5;
 
 }  // namespace
 
@@ -73,7 +77,9 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   const auto vector = static_cast<int>(std::gcd(int64_t{designed.vector}, buffer.alignment));
   const double loads = std::ceil(fragment / vector) * s.rolled * s.iterations * s.tiles;
   s.local_cycles += loads * WarpLines<kLine>(buffer, s, vector);
-  s.instructions += loads * kDirectLoad;
+  // Without a reduction, loads are only made where the index is inside.
+  const bool selects = buffer.borders > 0 && !reductions_.empty();
+  s.instructions += loads * (kDirectLoad + (selects ? kSelection : 0));
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
@@ -168,7 +174,7 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   if (is_async) {
     const int64_t row = layout.is_permuted ? 1 : std::gcd(layout.extents.back(), buffer.alignment);
     width = static_cast<double>(AsyncWidth(static_cast<int64_t>(buffer.bytes), row));
-    s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes;
+    s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes && buffer.has_zeros_outside;
   }
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
@@ -181,6 +187,7 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   // Addresses and a load; stores, which asynchronous copies do not need.
   s.instructions += times * rounds *
                     (6 + kDivision * divisions +
+                     (buffer.borders > 0 ? kSelection + kBorder * buffer.borders : 0) +
                      (is_async             ? 0
                       : layout.is_permuted ? width
                                            : 1));

@@ -48,9 +48,10 @@ using Copy = BlockDesign::Copy;
 
 // Of every access but for what moves along rows in steps of one: neighbours can be loaded at once
 // where they begin at multiples.
-int64_t AlignmentOf(const Buffer& buffer) {
+int64_t AlignmentOf(const Expression& e, const Buffer& buffer) {
   int64_t alignment = kMostAligned;
   if (buffer.extents.empty()) return alignment;
+  if (!KeepsToRows(e, buffer)) return 1;
   const int along_rows = OnlyDimension(buffer, static_cast<int>(buffer.extents.size()) - 1);
   for (size_t a = 0; a < buffer.accesses.size(); ++a) {
     const AffineIndex offset = buffer.Linearized(static_cast<int>(a));
@@ -71,7 +72,9 @@ BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const B
   m.accesses = static_cast<double>(buffer.accesses.size());
   m.bytes = static_cast<double>(buffer.type.size_bytes());
   m.total = static_cast<double>(buffer.elements());
-  m.alignment = AlignmentOf(buffer);
+  m.alignment = AlignmentOf(e, buffer);
+  m.borders = DimensionsLeft(e, buffer);
+  m.has_zeros_outside = ReadsZerosOutside(buffer);
   const std::vector<int64_t> strides = buffer.strides();
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));

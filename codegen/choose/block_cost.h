@@ -56,6 +56,8 @@ class BlockCostModel {
     std::vector<int64_t> strides;   // elements per step in each MDA dimension
     double accesses, bytes, total;  // bytes of an element, elements
     int64_t alignment;              // elements that divide the distances of rows and accesses
+    double borders = 0;             // dimensions in which accesses leave the buffer
+    bool has_zeros_outside = true;  // there, if they do
   };
   struct Shape;  // of one design
   struct CopyLayout {

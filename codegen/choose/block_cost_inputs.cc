@@ -14,6 +14,10 @@ constexpr double kDirectLoad = 3;  // instructions of a load and its address
 constexpr double kPlace = 3;       // of a copy's load and its address, a constant from that before
 constexpr double kPosition = 6;    // of one whose place is found anew
 constexpr double kDivision = 3;    // instructions of a division by a constant, and what is left
+// Of a load from a buffer with borders: an address that is no other one's plus a constant, and the
+// selection of what is loaded; and, per dimension that has any, whether the index is inside and the
+// nearest one that is, which neighbours that one thread reads have in common.
+constexpr double kSelection = 2, kBorder = 2.5;
 
 }  // namespace
 
@@ -75,7 +79,9 @@ void BlockCostModel::AddDirect(const BufferModel& buffer, const DesignedInput& d
   const auto vector = static_cast<int>(std::gcd(int64_t{designed.vector}, buffer.alignment));
   const double loads = std::ceil(fragment / vector) * s.rolled * s.iterations * s.tiles;
   s.local_cycles += loads * WarpLines<kLine>(buffer, s, vector);
-  s.instructions += loads * kDirectLoad;
+  // Without a reduction, loads are only made where the index is inside.
+  const bool selects = buffer.borders > 0 && !reductions_.empty();
+  s.instructions += loads * (kDirectLoad + (selects ? kSelection : 0));
   const double at_once = std::min(fragment, kMostInFlight);
   s.fits = s.fits && fragment <= kMostFragment;
   s.registers += std::min(fragment, kMostInFlight) * std::max(1.0, buffer.bytes / 4);
@@ -154,7 +160,7 @@ double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& 
 double BlockCostModel::JoinedWidth(const BufferModel& buffer, const DesignedInput& designed,
                                    const CopyLayout& layout, double run) const {
   const bool has_rows = run > static_cast<double>(layout.extents.back());
-  if (layout.is_permuted || designed.padding > 0 || !has_rows) return 1;
+  if (layout.is_permuted || designed.padding > 0 || buffer.borders > 0 || !has_rows) return 1;
   int64_t width = AsyncWidth(static_cast<int64_t>(buffer.bytes), static_cast<int64_t>(run));
   for (const IndexDimension& index : buffer.dimensions) {
     if (static_cast<double>(index.stride) >= run) width = std::gcd(width, index.stride);
@@ -196,12 +202,13 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
   if (is_async) {
     const int64_t row = layout.is_permuted ? 1 : std::gcd(layout.extents.back(), buffer.alignment);
     width = static_cast<double>(AsyncWidth(static_cast<int64_t>(buffer.bytes), row));
-    s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes;
+    s.fits = s.fits && width * buffer.bytes >= kFewestAsyncBytes && buffer.has_zeros_outside;
   }
   width = std::max(width, JoinedWidth(buffer, designed, layout, run));
   const double rounds = std::ceil(layout.elements / (s.threads * width));
   const double sectors = std::max(1.0, kSector / (run * buffer.bytes));
-  const double address = AddressOfItem(layout, width, s.threads);
+  const double address = AddressOfItem(layout, width, s.threads) +
+                         (buffer.borders > 0 ? kSelection + kBorder * buffer.borders : 0);
   // With a load; stores, which asynchronous copies do not need.
   s.instructions += times * rounds * (address + (is_async ? 0 : layout.is_permuted ? width : 1));
   s.local_cycles += times * rounds *

@@ -275,8 +275,9 @@ InputDesigner::InputDesigner(const Expression& e, int b)
   reductions_ = static_cast<int>(reductions.size());
   for (int n = 0; n < reductions_; ++n) place_[reductions[n]] = n;
   most_lanes_ = static_cast<int>(kMaxCopyBytes / buffer.type.size_bytes());
-  can_vectorize_ = CanStageApart(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
-  if (!can_vectorize_) return;
+  can_copy_ = CanStageApart(buffer);
+  if (!can_copy_) return;
+  keeps_to_rows_ = KeepsToRows(e, buffer);
   for (int d = 0; d < e.rank(); ++d) {
     if (UsesDimension(buffer, d)) used_.push_back(d);
   }
@@ -301,7 +302,7 @@ bool InputDesigner::IsUnrolled(const BlockDesign& design, int d) const {
 }
 
 DesignedInput InputDesigner::Run(const BlockDesign& design) const {
-  if (!can_vectorize_) return {};
+  if (!can_copy_) return {};
   return design.copies[input_] == Copy::kNone ? Direct(design) : Copied(design);
 }
 
@@ -310,7 +311,8 @@ DesignedInput InputDesigner::Direct(const BlockDesign& design) const {
   const bool is_one_box = std::ranges::all_of(
       used_, [&](int d) { return design.cuts[d].strided == 1 && IsUnrolled(design, d); });
   DesignedInput input;
-  if (along_last_ >= 0 && is_one_box) input.vector = VectorOf(design.cuts[along_last_].vector);
+  if (along_last_ >= 0 && is_one_box && keeps_to_rows_)
+    input.vector = VectorOf(design.cuts[along_last_].vector);
   return input;
 }
 

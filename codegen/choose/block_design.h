@@ -123,7 +123,8 @@ class InputDesigner {
   DesignedInput Copied(const BlockDesign& design) const;
 
   int input_;
-  bool can_vectorize_;          // in any design
+  bool can_copy_;               // in any design
+  bool keeps_to_rows_ = false;  // so that neighbours can be loaded at once where they are
   int most_lanes_;              // of 16 bytes
   std::vector<int> used_;       // dimensions
   std::vector<int> place_;      // per dimension: among the loops of reductions, or none of them

@@ -38,6 +38,22 @@ bool IsMultipleFactor(const Index& factor, int64_t divisor,
   }
 }
 
+// The load for the variable 0, whose lanes are those for the next values of the variable; nullopt
+// unless these are neighbours along one dimension.
+std::optional<LoadInside> LanesOf(LoadInside load, const std::string& variable) {
+  int moving = 0;
+  for (LoadInside::Dimension& d : load.dimensions) {
+    const auto first = WithoutVariable(d.index, variable, &d.lane_step);
+    if (!first.has_value()) return std::nullopt;
+    d.index = *first;
+    if (d.lane_step == 0) continue;
+    if (d.lane_step != 1 || d.stride != 1) return std::nullopt;
+    ++moving;
+  }
+  if (moving != 1) return std::nullopt;
+  return load;
+}
+
 // What an addition adds is stored, too.
 std::optional<StoreElements> StoreOf(const Statement& statement) {
   if (const auto* store = std::get_if<StoreElements>(&statement.form)) return *store;
@@ -54,22 +70,56 @@ std::optional<CopyLoop> CopyLoopOf(const For& loop) {
   }
   const std::optional<StoreElements> store = StoreOf((*loop.body)[0]);
   if (!store.has_value() || store->value->type.lanes != 1) return std::nullopt;
-  const auto* load = std::get_if<LoadElements>(&store->value->form);
-  if (load == nullptr) return std::nullopt;
-  int64_t source_stride, stride;
-  const auto from = WithoutVariable(load->offset, loop.variable, &source_stride);
+  int64_t stride;
   const auto to = WithoutVariable(store->offset, loop.variable, &stride);
-  if (!from.has_value() || !to.has_value() || source_stride != 1 || stride == 0) {
+  if (!to.has_value() || stride == 0) return std::nullopt;
+  CopyLoop copy{loop.end.constant(),
+                store->value->type.scalar,
+                store->pointer,
+                "",
+                *to,
+                Index(0),
+                stride,
+                std::holds_alternative<AddElements>((*loop.body)[0].form)};
+  if (const auto* load = std::get_if<LoadElements>(&store->value->form)) {
+    int64_t source_stride;
+    const auto from = WithoutVariable(load->offset, loop.variable, &source_stride);
+    if (!from.has_value() || source_stride != 1) return std::nullopt;
+    copy.source = load->pointer;
+    copy.from = *from;
+  } else if (const auto* inside = std::get_if<LoadInside>(&store->value->form)) {
+    copy.inside = LanesOf(*inside, loop.variable);
+    if (!copy.inside.has_value()) return std::nullopt;
+    copy.source = inside->pointer;
+    copy.from = PlaceOf(*copy.inside);
+  } else {
     return std::nullopt;
   }
-  return CopyLoop{loop.end.constant(),
-                  store->value->type.scalar,
-                  store->pointer,
-                  load->pointer,
-                  *to,
-                  *from,
-                  stride,
-                  std::holds_alternative<AddElements>((*loop.body)[0].form)};
+  return copy;
+}
+
+LoopValue CopyLoop::Load(const Index& x, int64_t lanes) const {
+  const LoopValueType loaded{type, static_cast<int>(lanes)};
+  if (!inside.has_value()) return MakeLoad(source, from + x, loaded, 1);
+  LoadInside load = *inside;
+  for (LoadInside::Dimension& d : load.dimensions) d.index = d.index + x * d.lane_step;
+  return std::make_shared<const ValueNode>(ValueNode{loaded, std::move(load)});
+}
+
+Index PlaceOf(const LoadInside& load) {
+  Index place(load.constant);
+  for (const LoadInside::Dimension& d : load.dimensions) place = place + d.index * d.stride;
+  return place;
+}
+
+std::vector<Condition> InsideConditions(const LoadInside& load) {
+  std::vector<Condition> conditions;
+  for (const LoadInside::Dimension& d : load.dimensions) {
+    if (d.is_inside) continue;
+    conditions.push_back(Less(Index(-1), d.index));
+    conditions.push_back(Less(d.index, Index(d.extent)));
+  }
+  return conditions;
 }
 
 bool IsMultiple(const Index& index, int64_t divisor,

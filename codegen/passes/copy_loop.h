@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "codegen/program/loop_program.h"
 
@@ -19,9 +20,18 @@ struct CopyLoop {
   Index to, from;
   int64_t stride;
   bool adds;  // atomically
+  // Of a source with a boundary: what is loaded for x = 0, with the next element in the next lane.
+  std::optional<LoadInside> inside = std::nullopt;
+
+  // So many elements from x on, at once.
+  LoopValue Load(const Index& x, int64_t lanes) const;
 };
 // nullopt: the loop is something else.
 std::optional<CopyLoop> CopyLoopOf(const For& loop);
+
+// Where the element is that lane 0 loads, if it is inside of the buffer, and what makes it so.
+Index PlaceOf(const LoadInside& load);
+std::vector<Condition> InsideConditions(const LoadInside& load);
 
 // Whether all values of coefficient * index are known to be multiples of `divisor`. `definitions`:
 // values of index variables.

@@ -64,13 +64,26 @@ class Beginner : public Rewriter {
   }
 
   void MakeSingle(const StoreElements& store, Block& out) {
-    const auto* load = std::get_if<LoadElements>(&store.value->form);
     const LoopValueType type = store.value->type;
-    has_failed_ |= load == nullptr || type.lanes != 1 ||
-                   !CanCopy(store.pointer, load->pointer, type.scalar, 1);
-    if (has_failed_) return;
-    out.push_back(
-        {AsyncCopy{store.pointer, store.offset + offset_, load->pointer, load->offset, type}});
+    AsyncCopy copy{store.pointer, store.offset + offset_, "", Index(0), type};
+    if (const auto* load = std::get_if<LoadElements>(&store.value->form)) {
+      copy.source = load->pointer;
+      copy.from = load->offset;
+    } else if (const auto* inside = std::get_if<LoadInside>(&store.value->form)) {
+      has_failed_ |= !IsZeroOutside(*inside);
+      copy.source = inside->pointer;
+      copy.from = PlaceOf(*inside);
+      copy.all_of = InsideConditions(*inside);
+    } else {
+      has_failed_ = true;
+    }
+    has_failed_ |= type.lanes != 1 || !CanCopy(copy.target, copy.source, type.scalar, 1);
+    if (!has_failed_) out.push_back({std::move(copy)});
+  }
+
+  // Whether copies that leave nothing but zeros where there is no source are the same.
+  static bool IsZeroOutside(const LoadInside& load) {
+    return load.outside.has_value() && *load.outside == ScalarValue::Zero(load.outside->type());
   }
 
   bool MakeLanes(const For& loop, Block& out) const {
@@ -80,8 +93,14 @@ class Beginner : public Rewriter {
     const Index to = copy->to + offset_;
     if (!CanCopy(copy->target, copy->source, copy->type, lanes)) return false;
     if (!IsMultiple(to, lanes, definitions_)) return false;
+    if (copy->inside.has_value() && !IsZeroOutside(*copy->inside)) return false;
     out.push_back({AsyncCopy{
-        copy->target, to, copy->source, copy->from, {copy->type, static_cast<int>(lanes)}}});
+        copy->target,
+        to,
+        copy->source,
+        copy->from,
+        {copy->type, static_cast<int>(lanes)},
+        copy->inside.has_value() ? InsideConditions(*copy->inside) : std::vector<Condition>()}});
     return true;
   }
 

@@ -95,6 +95,20 @@ class Simplifier : public Rewriter {
     return Simplified(replaced, ranges_);
   }
 
+  LoopValue RewriteValue(const LoopValue& value) override {
+    const LoopValue rewritten = Rewriter::RewriteValue(value);
+    const auto* load = std::get_if<LoadInside>(&rewritten->form);
+    if (load == nullptr) return rewritten;
+    LoadInside result = *load;
+    for (LoadInside::Dimension& d : result.dimensions) {
+      const int64_t further = (value->type.lanes - 1) * d.lane_step;
+      const auto range = RangeOf(d.index, ranges_);
+      d.is_inside |= range.has_value() && range->low + std::min<int64_t>(further, 0) >= 0 &&
+                     range->high + std::max<int64_t>(further, 0) < d.extent;
+    }
+    return std::make_shared<const ValueNode>(ValueNode{value->type, std::move(result)});
+  }
+
   void RewriteStatement(const Statement& statement, Block& out) override {
     std::visit(
         Overloaded{
@@ -303,6 +317,35 @@ class UnusedDropper : public Rewriter {
   bool has_dropped_ = false;
 };
 
+// A dimension in which not all loads from a buffer are known to be inside is one in which none is:
+// compilers find out which loads are the same only if indices are treated alike.
+class InsideOfAll : public Rewriter {
+ public:
+  explicit InsideOfAll(const Block& body) {
+    Visit(body, {.value = [&](const ValueNode& node) {
+            const auto* load = std::get_if<LoadInside>(&node.form);
+            if (load == nullptr) return;
+            const std::vector<LoadInside::Dimension>& dimensions = load->dimensions;
+            std::vector<bool>& all =
+                inside_.try_emplace(load->pointer, dimensions.size(), true).first->second;
+            for (size_t x = 0; x < all.size(); ++x) all[x] = all[x] && dimensions[x].is_inside;
+          }});
+  }
+
+ protected:
+  LoopValue RewriteValue(const LoopValue& value) override {
+    const auto* load = std::get_if<LoadInside>(&value->form);
+    if (load == nullptr) return Rewriter::RewriteValue(value);
+    LoadInside result = *load;
+    const std::vector<bool>& all = inside_.at(load->pointer);
+    for (size_t x = 0; x < all.size(); ++x) result.dimensions[x].is_inside = all[x];
+    return std::make_shared<const ValueNode>(ValueNode{value->type, std::move(result)});
+  }
+
+ private:
+  std::map<std::string, std::vector<bool>> inside_;  // by pointer
+};
+
 Block SimplifyBody(const Block& body, const LaunchGeometry& launch) {
   Block result = body;
   for (bool is_done = false; !is_done;) {
@@ -311,7 +354,7 @@ Block SimplifyBody(const Block& body, const LaunchGeometry& launch) {
     result = dropper.RewriteBlock(result);
     is_done = !dropper.has_dropped();
   }
-  return result;
+  return InsideOfAll(result).RewriteBlock(result);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace mdh {
 // Expects any program whose indices are assigned once. Ensures the same computation in which
 //   - conditions that hold or fail for all values of the loop variables, block and thread numbers
 //     around them are gone, and branches that are never taken with them;
+//   - loads from buffers with a boundary say in which dimensions all loads from that buffer are
+//     always inside;
 //   - conditions mention only what decides them: not which point of a vector it is where vectors
 //     exist as a whole or not at all;
 //   - loops of no iteration are gone; in the place of loops of one iteration there is their body,

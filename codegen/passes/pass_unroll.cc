@@ -70,14 +70,17 @@ class Unroller : public Rewriter {
     if (const auto* pointer = std::get_if<DeclarePointer>(&statement.form)) {
       if (private_arrays_.contains(pointer->base)) private_arrays_.insert(pointer->name);
     }
+    const bool was_in_copy = in_copy_;
+    in_copy_ |= std::holds_alternative<CopyRegion>(statement.form);
     Rewriter::RewriteStatement(statement, out);
+    in_copy_ = was_in_copy;
     auto* loop = std::get_if<For>(&out.back().form);
     if (loop == nullptr || loop->unroll || !KnownIterations(*loop)) return;
     if (loop->unroll_by == 1) return;  // is to stay a loop
     const UnrolledSize inside = SizeOf(*loop->body);
     loop->unroll = !inside.has_rolled_loop && Points(*loop, inside) <= Limit(inside);
     loop->unroll |= options_.private_arrays && IndexesPrivateArray(*loop);
-    // What would be unrolled if it had no branches.
+    // What would be unrolled if it had no branches, and were no copy.
     if (loop->unroll || inside.has_rolled_loop || Points(*loop, inside) > options_.points) return;
     loop->unroll_by = std::max<int64_t>(1, Limit(inside) / std::max<int64_t>(1, inside.points));
   }
@@ -89,8 +92,8 @@ class Unroller : public Rewriter {
 
   // Most points of an unrolled nest that has this inside.
   int64_t Limit(const UnrolledSize& inside) const {
-    return inside.has_branch ? std::min(options_.points, options_.branching_points)
-                             : options_.points;
+    return inside.has_branch || in_copy_ ? std::min(options_.points, options_.branching_points)
+                                         : options_.points;
   }
 
   // Whether an index of a private array declared around the loop depends on the loop's variable.
@@ -121,6 +124,7 @@ class Unroller : public Rewriter {
   }
 
   const UnrollOptions& options_;
+  bool in_copy_ = false;
   std::set<std::string> private_arrays_;  // in scope, and pointers into them
 };
 

@@ -15,8 +15,9 @@ struct UnrollOptions {
   // Whether loops whose variables index private arrays are unrolled however large they are. Without
   // constant indices such arrays are not in registers but in memory.
   bool private_arrays = true;
-  // Most points of one with branches, whatever `points` says: compilers for GPUs need seconds for
-  // hundreds of branches in a row, and no time for a loop over a hundred. What is beyond it is
+  // Most points of one with branches, or of a copy into shared memory, whatever `points` says:
+  // compilers for GPUs need seconds for hundreds of branches in a row, and no time for a loop over
+  // a hundred, and have no registers for as many elements on their way. What is beyond it is
   // unrolled by as many iterations as it allows.
   int64_t branching_points = 16;
 };

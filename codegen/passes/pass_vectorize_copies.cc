@@ -1,5 +1,6 @@
 #include "codegen/passes/pass_vectorize_copies.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -44,16 +45,12 @@ class Vectorizer : public Rewriter {
   }
 
  private:
-  static LoopValue WideLoad(const CopyLoop& copy, const Index& from, int64_t lanes) {
-    return MakeLoad(copy.source, from, {copy.type, static_cast<int>(lanes)}, 1);
-  }
-
   bool MakeLanes(const CopyLoop& copy, Block& out) {
     const int64_t lanes = copy.iterations;
     if (copy.adds) return false;
     if (lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16) return false;
     if (SizeBytes(copy.type) * lanes > kVectorBytes) return false;
-    Store(copy.target, copy.to, copy.stride, WideLoad(copy, copy.from, lanes), out);
+    Store(copy.target, copy.to, copy.stride, copy.Load(Index(0), lanes), out);
     return true;
   }
 
@@ -66,13 +63,13 @@ class Vectorizer : public Rewriter {
     int64_t lanes = kVectorBytes / SizeBytes(copy.type);
     const auto fits = [&] {
       return copy.iterations % lanes == 0 && IsMultiple(copy.to, lanes) &&
-             IsMultiple(copy.from, lanes) &&
+             IsMultiple(copy.from, lanes) && AreWhole(copy, lanes) &&
              IsAligned(from_registers ? copy.target : copy.source, lanes);
     };
     while (lanes > 1 && !fits()) lanes /= 2;
     if (lanes == 1) return false;
     const auto store = [&](const Index& x) {
-      LoopValue value = WideLoad(copy, copy.from + x, lanes);
+      LoopValue value = copy.Load(x, lanes);
       if (copy.adds) return Statement{AddElements{copy.target, copy.to + x, std::move(value)}};
       return Statement{StoreElements{copy.target, copy.to + x, std::move(value), 1}};
     };
@@ -85,6 +82,17 @@ class Vectorizer : public Rewriter {
                loop.unroll}});
     }
     return true;
+  }
+
+  // Whether so many neighbours of a source with a boundary are inside of it or not, all of them,
+  // and those that are read in their place are as aligned. Expects `from` to be a multiple.
+  bool AreWhole(const CopyLoop& copy, int64_t lanes) const {
+    if (!copy.inside.has_value()) return true;
+    return std::ranges::all_of(copy.inside->dimensions, [&](const LoadInside::Dimension& d) {
+      if (d.extent == 0) return false;
+      return d.lane_step == 0 ? d.stride % lanes == 0
+                              : d.extent % lanes == 0 && IsMultiple(d.index, lanes);
+    });
   }
 
   void Store(const std::string& pointer, const Index& to, int64_t stride, LoopValue value,

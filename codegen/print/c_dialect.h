@@ -94,6 +94,11 @@ struct CDialect {
   // $1 direction, $2 what the lanes are limited by. "" where there are none.
   absl::string_view shuffle_down = "", shuffle_up = "", shuffle_xor = "";
   absl::string_view shuffle_4 = "", shuffle_8 = "";
+  // Body of a function that gives `inside`, an int, ? x : outside, such that the compiler computes
+  // both and does not see how: $0 type of a register, $1 its bits, $2 its class in PTX, $3 a cast
+  // to it. Where compilers would make branches of what follows from each, and find no common loads
+  // and no sums of products. "" where they are left to it.
+  absl::string_view select = "";
   // Bodies of functions that add `x` to the element at `p`, which other threads may do at the same
   // time: of fp32 and fp64, and of integers of 4 and 8 bytes, whose unsigned type is $0; $1: bits,
   // $2: operand's class in PTX, $3: memory in PTX. "" where there are none.
@@ -113,7 +118,7 @@ struct CDialect {
   // `from` in memory to `to` in shared memory; the end of a group; waiting until all groups but the
   // last ($0) have arrived. "" where the language has none.
   absl::string_view async_copy = "", async_copy_16 = "";
-  // The same copies if `condition` holds, else of zeros. Where copies for matrix units are made.
+  // The same copies if `condition` holds, else of zeros.
   absl::string_view async_copy_if = "", async_copy_16_if = "";
   absl::string_view commit_copies = "", wait_for_copies = "";
   // Clusters of blocks: what asks for one of $0 x $1 x $2, bodies of functions that load the

@@ -1,6 +1,7 @@
 #include "codegen/print/c_prelude.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -162,6 +163,36 @@ std::string CPrelude::InsideLoadFunction(LoopValueType type) {
                 "    r[l] = mdh_inside(i, extent) ? p[i * stride] : outside;\n  }\n"
                 "  return r;\n}\n",
                 vector, name, CType(type.scalar, dialect_), type.lanes, NeighboursInside(type)));
+  return name;
+}
+
+std::string CPrelude::SelectInsideFunction(LoopValueType type) {
+  const std::string element = CType(type.scalar, dialect_);
+  const std::string of_element = absl::StrCat("mdh_border_", ShortName(type.scalar));
+  const int bytes = SizeBytes(type.scalar);
+  std::string body = "  return inside ? x : outside;\n";
+  if (!dialect_.select.empty()) {
+    uses_ptx_ |= dialect_.takes_ptx();
+    const bool is_narrow = bytes < 2;  // there are no registers of so few bits
+    const char* const classes =
+        IsFloatingPoint(type.scalar) && !IsStorageOnly(type.scalar) ? "__fd" : "_hrl";
+    const int width = is_narrow ? 4 : bytes;
+    body = absl::Substitute(dialect_.select, is_narrow ? "int" : element, 8 * width,
+                            std::string(1, classes[std::countr_zero(static_cast<unsigned>(width))]),
+                            is_narrow ? "(int)" : "");
+  }
+  DefineFunction(of_element, absl::Substitute("$0 $1(int inside, $0 x, $0 outside) {\n$2}\n",
+                                              element, of_element, body));
+  if (type.lanes == 1) return of_element;
+  const std::string vector = VectorType(type);
+  const std::string name = absl::StrCat("mdh_border_", vector);
+  body = "";
+  for (int l = 0; l < type.lanes; ++l) {
+    const std::string lane = CLane(dialect_, type, "x", l);
+    absl::StrAppend(&body, "  ", lane, " = ", of_element, "(inside, ", lane, ", outside);\n");
+  }
+  DefineFunction(name, absl::Substitute("$0 $1(int inside, $0 x, $2 outside) {\n$3  return x;\n}\n",
+                                        vector, name, element, body));
   return name;
 }
 

@@ -51,6 +51,8 @@ class CPrelude {
   // (condition, pointer, first, step, extent, stride, outside): those inside of the row if the
   // condition holds, else `outside`.
   std::string InsideLoadFunction(LoopValueType type);
+  // (inside, elements, outside): the elements if they are inside of a buffer, else `outside`.
+  std::string SelectInsideFunction(LoopValueType type);
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
   // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the

@@ -78,11 +78,14 @@ class CPrinter {
   std::string PrintSelectByComparison(const ValueNode& node, const LoopOperation& select);
   std::string PrintNativeOperation(const ValueNode& node, const LoopOperation& operation,
                                    int precedence);
-  std::string PrintLoad(const ValueNode& node, const LoadElements& load);
   std::string PrintLane(const Lane& lane);
   std::string PrintGroupHalves(const GroupHalves& halves);
   std::string PrintJoinLanes(const ValueNode& node, const JoinLanes& join);
+  // Elements from `offset` on, an expression of indices.
+  std::string PrintElements(LoopValueType type, const std::string& pointer,
+                            const std::string& offset, int64_t stride);
   std::string PrintLoadInside(const ValueNode& node, const LoadInside& load);
+  std::string PrintSelectInside(LoopValueType type, const LoadInside& load);
   std::string PrintLaneInside(const LoadInside& load, int lane);
   std::string PrintLanesInside(const ValueNode& node, const LoadInside& load, size_t along);
   std::string PrintIndexValue(const ValueNode& node, const IndexValue& value);
@@ -96,7 +99,10 @@ class CPrinter {
   std::string PrintIndex(const Index& index) { return CIndex(index, dialect_); }
   std::string Declaration(LoopValueType type);
   // "p + 4", or "&p[4]", which adds up the offset before it becomes as wide as the pointer.
-  std::string Address(const std::string& pointer, const Index& offset);
+  std::string Address(const std::string& pointer, const Index& offset) {
+    return Address(pointer, PrintIndex(offset));
+  }
+  std::string Address(const std::string& pointer, const std::string& offset) const;
   AddressSpace Space(const std::string& pointer) const;
   int Alignment(const std::string& pointer) const;
   // Whether lanes that follow each other at `pointer` are moved by an assignment through a pointer

@@ -80,10 +80,10 @@ int CPrecedence(ScalarOp op) {
   }
 }
 
-std::string CPrinter::Address(const std::string& pointer, const Index& offset) {
-  if (offset.IsZero()) return pointer;
-  if (dialect_.has_blocks()) return absl::StrCat("&", pointer, "[", PrintIndex(offset), "]");
-  return absl::StrCat(pointer, " + ", PrintIndex(offset));
+std::string CPrinter::Address(const std::string& pointer, const std::string& offset) const {
+  if (offset == "0") return pointer;
+  if (dialect_.has_blocks()) return absl::StrCat("&", pointer, "[", offset, "]");
+  return absl::StrCat(pointer, " + ", offset);
 }
 
 AddressSpace CPrinter::Space(const std::string& pointer) const {
@@ -111,21 +111,21 @@ std::string CPrinter::Widened(const ValueNode& node, int lanes, int precedence) 
   return absl::StrCat(function, "(", PrintValue(node, 0), ")");
 }
 
-std::string CPrinter::PrintLoad(const ValueNode& node, const LoadElements& load) {
-  if (node.type.lanes == 1) return absl::StrCat(load.pointer, "[", PrintIndex(load.offset), "]");
-  const AddressSpace space = Space(load.pointer);
-  const std::string address = Address(load.pointer, load.offset);
-  if (MovesAsVector(node.type, load.stride, load.pointer)) {
-    return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(node.type)), ")",
+std::string CPrinter::PrintElements(LoopValueType type, const std::string& pointer,
+                                    const std::string& offset, int64_t stride) {
+  if (type.lanes == 1) return absl::StrCat(pointer, "[", offset, "]");
+  const AddressSpace space = Space(pointer);
+  const std::string address = Address(pointer, offset);
+  if (MovesAsVector(type, stride, pointer)) {
+    return absl::StrCat("*(", CPointer(dialect_, space, true, prelude_.VectorType(type)), ")",
                         address);
   }
-  if (!dialect_.unaligned_load.empty() && load.stride == 1 && space != AddressSpace::kPrivate) {
-    return absl::StrCat(absl::Substitute(dialect_.unaligned_load, node.type.lanes), "(0, ", address,
+  if (!dialect_.unaligned_load.empty() && stride == 1 && space != AddressSpace::kPrivate) {
+    return absl::StrCat(absl::Substitute(dialect_.unaligned_load, type.lanes), "(0, ", address,
                         ")");
   }
-  return absl::StrCat(
-      prelude_.LoadFunction(node.type, load.stride, space), "(", address,
-      prelude_.TakesStride(node.type, load.stride) ? absl::StrCat(", ", load.stride) : "", ")");
+  return absl::StrCat(prelude_.LoadFunction(type, stride, space), "(", address,
+                      prelude_.TakesStride(type, stride) ? absl::StrCat(", ", stride) : "", ")");
 }
 
 std::string CPrinter::PrintLane(const Lane& lane) {
@@ -153,11 +153,18 @@ std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& joi
 }
 
 std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& load) {
-  const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
-  const auto along = std::ranges::find_if(load.dimensions, moves);
+  const auto is_empty = [](const LoadInside::Dimension& d) { return d.extent == 0; };
+  if (node.type.lanes == 1 && std::ranges::any_of(load.dimensions, is_empty)) {
+    return CLiteral(*load.outside, dialect_);
+  }
+  if (!dialect_.computes_with_vectors && load.loads_always) {
+    return PrintSelectInside(node.type, load);
+  }
   if (node.type.lanes > 1 && !dialect_.computes_with_vectors) {
     NotInLanguage(dialect_, "vectors from buffers with a boundary");
   }
+  const auto moves = [](const LoadInside::Dimension& d) { return d.lane_step != 0; };
+  const auto along = std::ranges::find_if(load.dimensions, moves);
   if (node.type.lanes > 1 && std::count_if(along, load.dimensions.end(), moves) == 1) {
     return PrintLanesInside(node, load, static_cast<size_t>(along - load.dimensions.begin()));
   }
@@ -169,6 +176,34 @@ std::string CPrinter::PrintLoadInside(const ValueNode& node, const LoadInside& l
   return absl::StrCat("(", prelude_.VectorType(node.type), "){", lanes, "}");
 }
 
+// The element of the nearest indices that are inside is loaded, and selected if these are the same.
+std::string CPrinter::PrintSelectInside(LoopValueType type, const LoadInside& load) {
+  Index known(load.constant);
+  std::string offset, inside;
+  for (const LoadInside::Dimension& d : load.dimensions) {
+    if (type.lanes > 1 && d.lane_step != 0 && d.lane_step * d.stride != 1) {
+      NotInLanguage(dialect_, "vectors of elements that are apart from buffers with a boundary");
+    }
+    if (d.is_inside) {
+      known = known + d.index * d.stride;
+      continue;
+    }
+    const std::string index = PrintIndex(d.index);
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ", "mdh_clamp(", index, ", ",
+                    d.extent - (type.lanes - 1) * d.lane_step, ")", Times(d.stride));
+    absl::StrAppend(&inside, inside.empty() ? "" : " & ", "mdh_inside(", index, ", ", d.extent,
+                    ")");
+  }
+  if (offset.empty() || !known.IsZero()) {
+    absl::StrAppend(&offset, offset.empty() ? "" : " + ",
+                    offset.empty() ? PrintIndex(known) : COperand(known, dialect_));
+  }
+  const std::string element = PrintElements(type, load.pointer, offset, /*stride=*/1);
+  if (inside.empty() || !load.outside.has_value()) return element;
+  return absl::StrCat(prelude_.SelectInsideFunction(type), "(", inside, ", ", element, ", ",
+                      CLiteral(*load.outside, dialect_), ")");
+}
+
 std::string CPrinter::PrintLaneInside(const LoadInside& load, int lane) {
   const bool clamps = !load.outside.has_value();
   std::string offset, inside;
@@ -176,8 +211,10 @@ std::string CPrinter::PrintLaneInside(const LoadInside& load, int lane) {
     const std::string index = PrintIndex(d.index + Index(lane * d.lane_step));
     const std::string arguments = absl::StrCat("(", index, ", ", d.extent, ")");
     absl::StrAppend(&offset, offset.empty() ? "" : " + ",
-                    clamps ? absl::StrCat("mdh_clamp", arguments) : absl::StrCat("(", index, ")"),
+                    clamps && !d.is_inside ? absl::StrCat("mdh_clamp", arguments)
+                                           : absl::StrCat("(", index, ")"),
                     Times(d.stride));
+    if (d.is_inside) continue;
     absl::StrAppend(&inside, inside.empty() ? "" : " && ", "mdh_inside", arguments);
   }
   if (load.constant != 0 || offset.empty()) {
@@ -340,7 +377,9 @@ std::string CPrinter::PrintValue(const ValueNode& node, int precedence) {
       Overloaded{
           [&](const Literal& literal) { return CLiteral(literal.value, dialect_); },
           [&](const NamedValue& named) { return named.name; },
-          [&](const LoadElements& load) { return PrintLoad(node, load); },
+          [&](const LoadElements& load) {
+            return PrintElements(node.type, load.pointer, PrintIndex(load.offset), load.stride);
+          },
           [&](const LoadInside& load) { return PrintLoadInside(node, load); },
           [&](const TableElement& element) {
             const std::string function = prelude_.TableFunction(element.table, element.index->type);

@@ -44,6 +44,11 @@ constexpr CDialect kCudaCxx = {
     .shuffle_down = "__shfl_down_sync(0xffffffff, $0, $1, $2)",
     .shuffle_up = "__shfl_up_sync(0xffffffff, $0, $1, $2)",
     .shuffle_xor = "__shfl_xor_sync(0xffffffff, $0, $1, $2)",
+    .select =
+        "  $0 r;\n"
+        "  asm(\"{ .reg .pred p; setp.ne.s32 p, %1, 0; selp.b$1 %0, %2, %3, p; }\"\n"
+        "      : \"=$2\"(r) : \"r\"(inside), \"$2\"($3x), \"$2\"($3outside));\n"
+        "  return r;\n",
     .atomic_add_real = "  atomicAdd(p, x);\n",
     .atomic_add_integer = "  atomicAdd(($0*)p, ($0)x);\n",
     // PTX ISA 8.1, which came with CUDA 12.1.

@@ -9,7 +9,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.language = Language::kHipCxx;
   dialect.first_lines = "#ifndef __HIPCC_RTC__\n#include <hip/hip_runtime.h>\n#endif\n";
   dialect.keep_wide = "asm(\"\" : \"+v\"($0));";
-  dialect.hide_origin = "";
+  dialect.hide_origin = dialect.select = "";
   dialect.extreme_of_numbers = "";
   dialect.extreme = "";
   dialect.widen_bfloat = "";

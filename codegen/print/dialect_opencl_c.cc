@@ -82,12 +82,19 @@ CDialect WithPtx(CDialect dialect, bool has_extremes, bool adds_vectors) {
     dialect.atomic_add_vectors = "1";
     dialect.atomic_add_vector = CudaCxx().atomic_add_vector;
   }
+  dialect.select = CudaCxx().select;
   dialect.async_copy =
       "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0;\"\n"
       "               ::\"l\"(to), \"l\"(from) : \"memory\");\n";
   dialect.async_copy_16 =
       "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0;\"\n"
       "               ::\"l\"(to), \"l\"(from) : \"memory\");\n";
+  dialect.async_copy_if =
+      "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], $0, %2;\"\n"
+      "               ::\"l\"(to), \"l\"(from), \"r\"(condition ? $0 : 0) : \"memory\");\n";
+  dialect.async_copy_16_if =
+      "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], $0, %2;\"\n"
+      "               ::\"l\"(to), \"l\"(from), \"r\"(condition ? $0 : 0) : \"memory\");\n";
   dialect.commit_copies = CudaCxx().commit_copies;
   dialect.wait_for_copies = CudaCxx().wait_for_copies;
   return dialect;

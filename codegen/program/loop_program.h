@@ -62,12 +62,15 @@ struct LoadInside {
     Index index;        // of lane 0
     int64_t lane_step;  // to that of the next lane
     int64_t extent;
-    int64_t stride;  // elements
+    int64_t stride;          // elements
+    bool is_inside = false;  // whether all lanes are known to be
   };
   std::string pointer;
   std::vector<Dimension> dimensions;
   int64_t constant;                    // added to the offset
   std::optional<ScalarValue> outside;  // what there is outside; nullopt: the nearest element
+  // On targets with blocks, of the nearest place if it is outside; lanes: aligned, all or none.
+  bool loads_always = false;
 };
 // Element number `index` (an integer, clamped) of a table.
 struct TableElement {
@@ -121,7 +124,6 @@ struct IndexValue {
   Index index;
   int64_t lane_step = 0;
 };
-
 // The element at offset of a shared array, as the block with that number in the cluster has it.
 struct LoadOfBlock {
   std::string array;
@@ -176,7 +178,6 @@ LoopValue MakeOrderKeys(LoopValue halves, bool nan_is_least);
 LoopValue MakeOrderedHalves(LoopValue keys, ScalarType half, bool nan_is_least);
 LoopValue MakeIndexValue(Index index, int lanes, int64_t lane_step);
 LoopValue MakeTableElement(std::vector<ScalarValue> table, LoopValue index);
-
 LoopValue MakeLoadOfBlock(std::string array, Index offset, Index block, ScalarType type);
 LoopValue MakeShuffleDown(LoopValue value, int distance, int width);
 LoopValue MakeShuffleUp(LoopValue value, int distance, int width);
@@ -400,10 +401,9 @@ struct WaitForCopies {
   int groups;
 };
 // The copy of a part of a buffer into the shared array `array`, by all threads of the block
-// together: what codegen/passes/pass_async_copies.h and codegen/passes/pass_double_buffer.h look
-// for; otherwise no more than its body. The body has loops, conditions on indices, declarations
-// that nothing after the region uses, and stores to `array` of values that do not depend on other
-// stores of the region; no barriers.
+// together: what pass_async_copies.h and pass_double_buffer.h look for; else no more than its body.
+// That has loops, conditions on indices, declarations that nothing after the region uses, and
+// stores to `array` of values that depend on no other stores of the region; no barriers.
 struct CopyRegion {
   std::string array;
   int stages;  // 2: to be double-buffered; asynchronous: parts that have room in the array

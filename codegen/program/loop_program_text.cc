@@ -47,15 +47,16 @@ std::string GroupHalvesText(const GroupHalves& v) {
   return absl::StrCat(half, "(", first, ", groups of ", v.group, ")");
 }
 
-std::string LoadInsideText(const LoadInside& load) {
+std::string LoadInsideText(LoopValueType type, const LoadInside& load) {
   const auto dimension = [](std::string* out, const LoadInside::Dimension& d) {
     absl::StrAppend(out, d.index.ToString(), d.lane_step == 0 ? "" : " + lane * ",
-                    d.lane_step == 0 ? "" : absl::StrCat(d.lane_step), " of ", d.extent, " at ",
-                    d.stride);
+                    d.lane_step == 0 ? "" : absl::StrCat(d.lane_step),
+                    d.is_inside ? " inside " : " of ", d.extent, " at ", d.stride);
   };
-  return absl::StrCat(load.pointer, "[", absl::StrJoin(load.dimensions, "; ", dimension), "; ",
-                      load.constant, "] else ",
-                      load.outside.has_value() ? load.outside->ToString() : "nearest");
+  return absl::StrCat(type.lanes == 1 ? "" : TypeText(type) + " ", load.pointer, "[",
+                      absl::StrJoin(load.dimensions, "; ", dimension), "; ", load.constant,
+                      "] else ", load.outside.has_value() ? load.outside->ToString() : "nearest",
+                      load.loads_always ? ", always" : "");
 }
 
 std::string ValueText(const ValueNode& node) {
@@ -67,7 +68,7 @@ std::string ValueText(const ValueNode& node) {
                    return absl::StrCat(lanes, v.pointer,
                                        ElementsText(v.offset, v.stride, node.type.lanes));
                  },
-                 [](const LoadInside& v) { return LoadInsideText(v); },
+                 [&](const LoadInside& v) { return LoadInsideText(node.type, v); },
                  [](const TableElement& v) {
                    return absl::StrCat("table of ", v.table.size(), "[", ValueText(*v.index), "]");
                  },

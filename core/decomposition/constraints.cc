@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/dot_plan.h"
+#include "core/decomposition/index_box.h"
 #include "core/decomposition/nest_shape.h"
 
 namespace mdh {
@@ -150,6 +151,45 @@ ConstantRange ConstantsOf(const Buffer& buffer, int x) {
   return range;
 }
 
+namespace {
+
+// Per dimension of the buffer.
+std::vector<bool> LeavesBuffer(const Expression& expression, const Buffer& buffer) {
+  std::vector<bool> leaves(buffer.extents.size(), false);
+  if (buffer.boundary.kind == Boundary::Kind::kNone) return leaves;
+  IndexBox points;
+  for (const Dimension& dimension : expression.dimensions()) {
+    points.first.push_back(0);
+    points.last.push_back(dimension.size - 1);
+  }
+  const IndexBox indices = IndicesOf(buffer, points);
+  for (size_t x = 0; x < leaves.size(); ++x) {
+    leaves[x] = indices.first[x] < 0 || indices.last[x] >= buffer.extents[x];
+  }
+  return leaves;
+}
+
+}  // namespace
+
+int DimensionsLeft(const Expression& expression, const Buffer& buffer) {
+  return static_cast<int>(std::ranges::count(LeavesBuffer(expression, buffer), true));
+}
+
+bool KeepsToRows(const Expression& expression, const Buffer& buffer) {
+  if (buffer.boundary.kind == Boundary::Kind::kNone) return true;
+  return !buffer.extents.empty() && buffer.elements() > 0 &&
+         !LeavesBuffer(expression, buffer).back();
+}
+
+bool ReadsZerosOutside(const Buffer& buffer) {
+  if (buffer.boundary.kind == Boundary::Kind::kNone) return true;
+  const std::vector<ScalarValue>& values = buffer.boundary.values;
+  return std::ranges::all_of(
+             values,
+             [](const ScalarValue& value) { return value == ScalarValue::Zero(value.type()); }) &&
+         buffer.boundary.kind == Boundary::Kind::kConstant;
+}
+
 int64_t Footprint(const Buffer& buffer, int x, const std::vector<int64_t>& tile) {
   const ConstantRange constants = ConstantsOf(buffer, x);
   int64_t extent = constants.high - constants.low + 1;
@@ -236,8 +276,8 @@ std::string CopyWidthObstacle(const Expression& expression, const NestShape& nes
   if (buffer.type.is_record()) return "its elements are records";
   const int64_t bytes = width * buffer.type.size_bytes();
   if (bytes > kMaxCopyBytes) return absl::StrCat("that is ", bytes, " bytes > ", kMaxCopyBytes);
-  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
   if (buffer.extents.empty()) return "it has no dimensions";
+  if (!KeepsToRows(expression, buffer)) return "its rows have a boundary, which is read";
   const std::vector<int64_t> strides = buffer.strides();
   const size_t last = strides.size() - 1;
   if (strides[last] != 1) {
@@ -368,7 +408,7 @@ std::string AsyncCopyObstacle(const Expression& expression, const NestShape& nes
                               const TuningParameters& p, int b, int n) {
   const Buffer& buffer = expression.inputs()[b];
   const InputParameters& input = p.inputs[b];
-  if (buffer.boundary.kind != Boundary::Kind::kNone) return "it has a boundary";
+  if (!ReadsZerosOutside(buffer)) return "it has a boundary other than 0";
   if (n > 0 && nest.InputRegion(b, n - 1) == nest.shared_region()) {
     return "it is from another copy in shared memory";
   }

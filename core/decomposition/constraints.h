@@ -54,6 +54,12 @@ int OwnerOf(const Expression& separate, int b);
 inline bool CanStageWhole(const Buffer& buffer) {
   return CanStage(buffer) && buffer.boundary.kind == Boundary::Kind::kNone;
 }
+// In how many dimensions accesses leave the buffer, and read its boundary; and whether they never
+// do so in the last one, so that neighbours in a row exist all or not at all.
+int DimensionsLeft(const Expression& expression, const Buffer& buffer);
+bool KeepsToRows(const Expression& expression, const Buffer& buffer);
+// Whether that is nothing but zeros, as asynchronous copies can leave where there is no source.
+bool ReadsZerosOutside(const Buffer& buffer);
 // The one MDA dimension that buffer dimension x is, or -1: candidates for strips.
 int PlainDimension(const Buffer& buffer, int x);
 
@@ -85,7 +91,7 @@ int64_t StagedElements(const Expression& expression, const TuningParameters& par
 // Why threads that make the shared copy of input `buffer` at place n of the nest cannot move
 // `width` elements (a power of two) at once; empty if they can: then `width` consecutive elements
 // of a copied row are consecutive and aligned to `width` in the buffer, which begins aligned to 16
-// bytes, and all of them are inside of it.
+// bytes, and all of them are inside of it, or none where it has a boundary.
 std::string CopyWidthObstacle(const Expression& expression, const NestShape& nest, int buffer,
                               int n, int width);
 

@@ -20,7 +20,6 @@
 #include "server/records/tuning_result_conversion.h"
 #include "tuner/process/clock.h"
 #include "tuner/run/pipeline_candidates.h"
-#include "tuner/run/pipeline_moves.h"
 
 namespace mdh {
 namespace {

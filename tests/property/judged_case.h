@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "codegen/choose/default_parameters.h"
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
@@ -17,15 +18,17 @@
 #include "tests/property/block_pairs.h"
 #include "tests/property/worker_pool.h"
 #include "tests/random_expression.h"
+#include "tests/random_parameters.h"
 
 namespace mdh {
 
 struct JudgedCase {
   std::string expression;
   std::map<std::string, std::string> sizes;
-  std::function<void(TuningParameters&)> choose;  // changes those of rules
-  uint64_t seed;                                  // of the inputs
-  std::string description;                        // for messages
+  // Changes those of rules; empty: random ones, of the seed.
+  std::function<void(TuningParameters&)> choose;
+  uint64_t seed;            // of the inputs
+  std::string description;  // for messages
 };
 
 // What is wrong; empty if nothing is.
@@ -33,11 +36,21 @@ inline std::string Judge(JudgedBackend& backend, const JudgedCase& judged) {
   const auto expression = ParseExpression(judged.expression, judged.sizes);
   if (!expression.ok()) return std::string(expression.status().message());
   Rng rng(judged.seed);
-  const DeviceDescription device = backend.device()->description();
-  const SystemModel model = device.kind == DeviceKind::kCuda ? CudaModel() : OpenClModel();
-  TuningParameters parameters =
-      DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
-  judged.choose(parameters);
+  const DeviceDescription device =
+      judged.choose ? backend.device()->description() : backend.RandomDevice(rng);
+  const SystemModel model = !judged.choose                     ? backend.RandomModel(rng)
+                            : device.kind == DeviceKind::kCuda ? CudaModel()
+                                                               : OpenClModel();
+  TuningParameters parameters;
+  if (judged.choose) {
+    parameters = DefaultParameters(*expression, model, device, NumericsPolicy::kReassociate);
+    judged.choose(parameters);
+  } else {
+    const auto random =
+        RandomNestParameters(rng, *expression, model, device, NumericsPolicy::kReassociate);
+    if (!random.has_value()) return "";  // this seed finds none
+    parameters = *random;
+  }
   const auto low_level = Lower(*expression, model, device, parameters);
   if (!low_level.ok()) return std::string(low_level.status().message());
   const Result<Kernel> kernel = backend.Generate(*low_level, device);
@@ -45,7 +58,9 @@ inline std::string Judge(JudgedBackend& backend, const JudgedCase& judged) {
   const std::vector<BufferBytes> inputs = RandomInputs(rng, *expression);
   const auto expected = Interpret(*expression, inputs, AccumulationOf(parameters.numerics));
   if (!expected.ok()) return std::string(expected.status().message());
-  return std::string(backend.Judge(*expression, *kernel, inputs, *expected).message());
+  std::string wrong(backend.Judge(*expression, *kernel, inputs, *expected).message());
+  if (!wrong.empty()) absl::StrAppend(&wrong, "\n", ToText(parameters));
+  return wrong;
 }
 
 // Fails for every case that is not computed as the interpreter does; skips without such a device.

@@ -100,6 +100,9 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
         "parallel prefix sums");
     add(shape.levels()[n].assigned.layer != shape.levels()[n].level.layer, "swapped layers");
   }
+  for (const Buffer& input : expression.inputs()) {
+    add(input.boundary.kind != Boundary::Kind::kNone, "borders");
+  }
   for (int b = 0; b < static_cast<int>(p.inputs.size()); ++b) {
     for (const int place : shape.CopyPlaces(b)) {
       const bool is_shared = shape.InputRegion(b, place) == shape.shared_region();
@@ -109,6 +112,9 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
       add(is_shared && !is_asynchronous && p.inputs[b].copy_stages > 1, "double buffering");
       add(is_shared && is_asynchronous, "asynchronous copies");
       add(is_shared && p.inputs[b].copy_width > 1, "wide copies");
+      const bool has_border = expression.inputs()[b].boundary.kind != Boundary::Kind::kNone;
+      add(has_border && is_shared, "shared copies with borders");
+      add(has_border && !is_shared, "private copies with borders");
     }
   }
   return features;

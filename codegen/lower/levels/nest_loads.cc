@@ -13,6 +13,18 @@
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
+namespace {
+
+LoopValue LoadWithBorder(const Buffer& buffer, const std::string& pointer, int field,
+                         const std::vector<Index>& indices, bool always) {
+  const LoopValue value = LoadInsideElement(buffer, pointer, field, indices);
+  LoadInside load = std::get<LoadInside>(value->form);
+  load.loads_always = always;
+  return std::make_shared<const ValueNode>(ValueNode{value->type, std::move(load)});
+}
+
+}  // namespace
+
 bool NestLoads::IsInBox(const NestCopy& copy, int n) const {
   return context_.shape().IsInBox(n, copy.place, copy.is_shared);
 }
@@ -121,9 +133,10 @@ std::vector<Condition> NestLoads::Element::Inside(const Buffer& buffer) const {
   return inside;
 }
 
-// An index in the buffer for any point: that of `position` in the copy, or another one. Rows of the
-// copy that exist as a whole or not at all are read from one place.
-Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) const {
+// An index in the buffer for any point: that of `position` in the copy, or another one, in the last
+// dimension of `width` neighbours. Rows of the copy that exist as a whole or not at all are read
+// from one place.
+Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position, int64_t width) const {
   const int64_t extent = expression().inputs()[copy.input].extents[x];
   const int64_t row = copy.extents[x],
                 first = ConstantsOf(expression().inputs()[copy.input], x).low;
@@ -134,7 +147,8 @@ Index NestLoads::Clamped(const NestCopy& copy, int x, const Index& position) con
     return Stride(copy.input, x, n);
   }) + Index(first);
   if (is_aligned) return Min(origin, Index(extent - row)) + position;
-  return Min(origin + position * copy.steps[x], Index(extent - 1));
+  const bool is_last = x + 1 == static_cast<int>(copy.extents.size());
+  return Min(origin + position * copy.steps[x], Index(extent - (is_last ? width : 1)));
 }
 
 // The point at hand in dimension d if it exists, else another one. Points of the largest parts that
@@ -189,16 +203,18 @@ void NestLoads::EmitElement(const NestCopy& copy, const std::vector<Index>& posi
   } else {
     const Element element = ElementAt(copy, positions);
     if (buffer.boundary.kind != Boundary::Kind::kNone) {
-      value = LoadInsideElement(buffer, context_.input_name(copy.input), 0, element.indices);
+      std::vector<Index> indices = element.indices;
+      indices[last] = indices[last] + lane;
+      value = LoadWithBorder(buffer, context_.input_name(copy.input), 0, indices, true);
     } else {
       // Threads of blocks rather read some other element for a point that does not exist than
-      // branch: what they compute of it goes nowhere.
-      const bool is_clamped = !copy.is_shared && context_.has_blocks();
+      // branch: what they compute of it goes nowhere. Asynchronous copies need not branch.
+      const bool is_clamped = context_.has_blocks() && !copy.is_asynchronous;
       if (!is_clamped) inside = element.Inside(buffer);
       const std::vector<int64_t> strides = buffer.strides();
       for (size_t x = 0; x < positions.size(); ++x) {
         from = from + (is_clamped && element.is_bound[x]
-                           ? Clamped(copy, static_cast<int>(x), positions[x])
+                           ? Clamped(copy, static_cast<int>(x), positions[x], width)
                            : element.indices[x]) *
                           strides[x];
       }
@@ -295,37 +311,55 @@ int64_t NestLoads::Width(const NestCopy& copy) const {
 }
 
 // All threads of the block take elements in turn, neighbours in memory go to neighbouring threads.
+// Only the last round may have fewer elements than threads: a test in every round would make loads
+// wait for each other.
 void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   const int64_t width = Width(copy);
-  const std::string at = context_.names().Unique(copy.name + "_at");
-  const std::string round = context_.names().Unique(copy.name + "_round");
   const int64_t items =
       std::accumulate(copy.extents.begin(), copy.extents.end(), int64_t{1}, std::multiplies<>()) /
       width;
-  const int64_t threads = context_.threads(), rounds = CeilDivide(items, threads);
-  const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
-  const Index thread = context_.Thread();
-  Item item{Index::Variable(at), round, first + thread, {{round, {0, rounds - 1}}}};
-  if (thread.IsVariable()) item.ranges[thread.name()] = {0, threads - 1};
-  Block element;
-  EmitElement(copy, PositionsOf(copy, width, item), width, &element);
+  const int64_t threads = context_.threads(), rounds = items / threads;
+  const std::string at = context_.names().Unique(copy.name + "_at");
+  const std::string round = context_.names().Unique(copy.name + "_round");
   Block body;
-  std::set<std::string> used;
-  CollectUsedNames(element, used);
-  if (items % threads != 0 || used.contains(at)) body.push_back({DeclareIndex{at, item.sum}});
-  if (items % threads == 0) {
-    Append(std::move(element), &body);
-  } else {
-    body.push_back(When({Less(Index::Variable(at), Index(items))}, std::move(element)));
+  if (rounds > 0) {
+    const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
+    EmitItems(copy, width, ItemOf(at, round, first, rounds), /*most=*/0, &body);
   }
   if (rounds > 1) {
     Block loop;
     loop.push_back({For{round, Index(0), Index(rounds), 1, false, ShareBlock(std::move(body))}});
     body = std::move(loop);
   }
+  if (items % threads != 0) {
+    const std::string rest = rounds == 0 ? at : context_.names().Unique(copy.name + "_rest");
+    EmitItems(copy, width, ItemOf(rest, round, Index(rounds * threads), 1), items, &body);
+  }
   block->push_back({Comment{Describe(copy)}});
   block->push_back(
       {CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body)), copy.is_asynchronous}});
+}
+
+// Number `at` of a thread in one of so many rounds, of which the first thread has number `first`.
+NestLoads::Item NestLoads::ItemOf(const std::string& at, const std::string& round,
+                                  const Index& first, int64_t rounds) const {
+  const Index thread = context_.Thread();
+  Item item{Index::Variable(at), round, first + thread, {{round, {0, rounds - 1}}}};
+  if (thread.IsVariable()) item.ranges[thread.name()] = {0, context_.threads() - 1};
+  return item;
+}
+
+// The item of every thread; of those with numbers below `most`, if that is not 0.
+void NestLoads::EmitItems(const NestCopy& copy, int64_t width, const Item& item, int64_t most,
+                          Block* block) {
+  Block element;
+  EmitElement(copy, PositionsOf(copy, width, item), width, &element);
+  std::set<std::string> used;
+  CollectUsedNames(element, used);
+  const bool is_used = most > 0 || used.contains(item.number.name());
+  if (is_used) block->push_back({DeclareIndex{item.number.name(), item.sum}});
+  if (most == 0) return Append(std::move(element), block);
+  block->push_back(When({Less(item.number, Index(most))}, std::move(element)));
 }
 
 void NestLoads::EmitPrivateCopy(const NestCopy& copy, Block* block) {
@@ -404,7 +438,9 @@ LoopValue NestLoads::Load(int parameter) {
       }
       indices.push_back(at);
     }
-    return LoadInsideValue(buffer, pointer, ref.field, indices);
+    // Without a reduction, a thread reads few elements several times.
+    return AsComputed(
+        LoadWithBorder(buffer, pointer, ref.field, indices, expression().has_reduction()));
   }
   const AffineIndex linear = buffer.Linearized(ref.access, ref.field);
   Index offset = context_.Sum([&](int n) {

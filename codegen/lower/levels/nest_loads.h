@@ -65,10 +65,13 @@ class NestLoads {
                    int64_t constant) const;
   bool MayReachBeyond(const NestCopy& copy, int x) const;
   Element ElementAt(const NestCopy& copy, const std::vector<Index>& positions) const;
-  Index Clamped(const NestCopy& copy, int x, const Index& position) const;
+  Index Clamped(const NestCopy& copy, int x, const Index& position, int64_t width) const;
   bool AreOneDimension(const NestCopy& copy, int x, int y) const;
   std::vector<Index> PositionsOf(const NestCopy& copy, int64_t width, const Item& item) const;
   int64_t Width(const NestCopy& copy) const;
+  Item ItemOf(const std::string& at, const std::string& round, const Index& first,
+              int64_t rounds) const;
+  void EmitItems(const NestCopy& copy, int64_t width, const Item& item, int64_t most, Block* block);
   void EmitSharedCopy(const NestCopy& copy, Block* block);
   void EmitPrivateCopy(const NestCopy& copy, Block* block);
   void EmitElement(const NestCopy& copy, const std::vector<Index>& positions, int64_t width,

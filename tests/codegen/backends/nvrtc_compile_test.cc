@@ -91,6 +91,62 @@ TEST_F(NvrtcCompileTest, GoldenUnits) {
   EXPECT_GE(units, 2);
 }
 
+LoopValue LoadAround(ScalarType type, int lanes, const Index& row, const Index& column) {
+  LoadInside load{"x", {{row, 0, 4, 8}, {column, lanes == 1 ? 0 : 1, 8, 1}}, 0, std::nullopt};
+  load.outside = ScalarValue::Zero(type);
+  load.loads_always = true;
+  return std::make_shared<const ValueNode>(ValueNode{{type, lanes}, std::move(load)});
+}
+
+Kernel KernelOf(ScalarType type, Block body) {
+  Stage stage{"", std::move(body), {{1, 1, 1}, {32, 1, 1}}};
+  stage.body.insert(stage.body.begin(), {HardwareIndex{"t", HardwareIndex::Kind::kThread, 0}});
+  LoopProgram program;
+  program.stages.push_back(std::move(stage));
+  BlockUnitOptions unit{
+      &CudaCxx(), "mdh_borders", "", {{"x", type, 32, false}, {"y", type, 1024, true}}};
+  return PrintBlockKernel(program, unit);
+}
+
+TEST_F(NvrtcCompileTest, LoadsWithBordersOfAllTypes) {
+  const Index t = Index::Variable("t");
+  for (const ScalarTypeInfo& info : AllScalarTypes()) {
+    Block body;
+    for (int lanes = 1; lanes <= 16 / SizeBytes(info.type); lanes *= 2) {
+      body.push_back({StoreElements{"y", t * lanes, LoadAround(info.type, lanes, t - 1, 0), 1}});
+    }
+    ExpectCompiles(KernelOf(info.type, std::move(body)).source, std::string(info.name) + ".cu");
+  }
+}
+
+// Three neighbours of each of two points are four elements, in four sums of products.
+TEST_F(NvrtcCompileTest, LoadsWithBordersAreThereOnceWithoutBranches) {
+  const Index t = Index::Variable("t");
+  Block body;
+  for (int64_t point = 0; point < 2; ++point) {
+    LoopValue sum = MakeLoad("x", 0, {ScalarType::kFloat32}, 1);
+    for (int64_t tap = 0; tap < 3; ++tap) {
+      const LoopValue weight = MakeLoad("x", Index(tap), {ScalarType::kFloat32}, 1);
+      const LoopValue element =
+          LoadAround(ScalarType::kFloat32, 1, t - Index(1), t * 2 + Index(point + tap - 1));
+      sum = MakeOperation(
+          ScalarOp::kAdd, ScalarType::kFloat32,
+          {sum, MakeOperation(ScalarOp::kMul, ScalarType::kFloat32, {element, weight})});
+    }
+    body.push_back({StoreElements{"y", t * 2 + Index(point), sum, 1}});
+  }
+  const auto ptx = nvrtc_->Compile(KernelOf(ScalarType::kFloat32, std::move(body)).source, "k.cu",
+                                   90, {"--std=c++17"}, Nvrtc::Output::kPtx);
+  ASSERT_TRUE(ptx.ok()) << ptx.status();
+  const auto count = [&](absl::string_view text) {
+    return static_cast<std::vector<std::string>>(absl::StrSplit(*ptx, text)).size() - 1;
+  };
+  EXPECT_EQ(count("ld.global"), 4 + 3) << *ptx;
+  EXPECT_GE(count("selp.b32"), 4);
+  EXPECT_EQ(count("fma.rn"), 6);
+  EXPECT_EQ(count("bra"), 0);
+}
+
 // Sixteen bytes are one instruction; nothing is read before the wait and the barrier.
 TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
   std::ifstream in(SourcePath("tests/codegen/golden/async_copies.cu"));

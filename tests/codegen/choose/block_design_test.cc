@@ -7,6 +7,7 @@
 #include "codegen/choose/block_cost.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "core/decomposition/nest_shape.h"
+#include "core/text/parser.h"
 #include "tests/codegen/choose/sample_designs.h"
 
 namespace mdh::block_design_test {
@@ -146,6 +147,80 @@ TEST(BlockDesignTest, NeighboursInDeviceMemoryAreLoadedTogether) {
   const TuningParameters p = ToParameters(matvec, CudaModel(), Gpu(), design);
   EXPECT_TRUE(Validate(matvec, CudaModel(), Gpu(), p).ok());
   EXPECT_EQ(p.inputs[0].memory.regions[3][1], 2);
+}
+
+// 3 x 3 windows of images, by what the view says of them.
+Expression Convolution(const std::string& image) {
+  const Result<Expression> parsed = ParseExpression(
+      "w := out_view<fp32>( y: (p,q,k,r,s,c) -> (p,q,k) ) o\n"
+      "  md_hom<32,32,64,3,3,64>( f, (++, ++, ++, +, +, +) ) o\n"
+      "  inp_view<fp32,fp32>( x" +
+      image +
+      ", w: (p,q,k,r,s,c) -> (r,s,c,k) )\n"
+      "where f(x, w) -> y { y = x * w }\n");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return *parsed;
+}
+
+Expression Padded(const std::string& border) {
+  return Convolution("[32,32,64] else " + border + ": (p,q,k,r,s,c) -> (p + r - 1, q + s - 1, c)");
+}
+
+BlockDesign WithWindows(Copy copy) {
+  BlockDesign design;
+  design.cuts = {{.threads = 4, .vector = 2},
+                 {.threads = 4, .vector = 2},
+                 {.threads = 16, .vector = 4},
+                 {.vector = 3},
+                 {.vector = 3},
+                 {.vector = 4}};
+  design.copies = {copy, Copy::kChunk};
+  design.lane_dimension = 2;
+  design.unrolled = 3;
+  return design;
+}
+
+// Rows that exist as a whole or not at all are moved as others are; zeros outside of them as well
+// by asynchronous copies.
+TEST(BlockDesignTest, BuffersWithBordersAreCopiedAsOthers) {
+  BlockDesign design = WithWindows(Copy::kChunk);
+  for (const char* border : {"0", "1", "clamp"}) {
+    const Expression convolution = Padded(border);
+    const TuningParameters p = ToParameters(convolution, CudaModel(), Gpu(), design);
+    EXPECT_EQ(Validate(convolution, CudaModel(), Gpu(), p), absl::OkStatus());
+    EXPECT_EQ(p.inputs[0].copy_width, 4) << border;
+    EXPECT_EQ(p.inputs[0].copy_stages, 2) << border;
+    EXPECT_EQ(DesignInput(convolution, design, 0).vector, 4);
+    EXPECT_EQ(DesignInput(convolution, WithWindows(Copy::kNone), 0).vector, 4);
+  }
+  design.async_stages = {3, 3};
+  const TuningParameters p = ToParameters(Padded("0"), CudaModel(), Gpu(), design);
+  EXPECT_EQ(Validate(Padded("0"), CudaModel(), Gpu(), p), absl::OkStatus());
+  EXPECT_EQ(p.inputs[0].copy_mode, CopyMode::kAsynchronous);
+  EXPECT_EQ(p.inputs[0].copy_width, 4);
+  EXPECT_TRUE(BlockCostModel(Padded("0"), Gpu()).Estimate(design).fits);
+  EXPECT_FALSE(BlockCostModel(Padded("1"), Gpu()).Estimate(design).fits);
+}
+
+TEST(BlockDesignTest, RowsWithBordersAreCopiedElementByElement) {
+  const Expression convolution =
+      Convolution("[64,32,32] else 0: (p,q,k,r,s,c) -> (c, p + r - 1, q + s - 1)");
+  for (const Copy copy : {Copy::kChunk, Copy::kNone}) {
+    const BlockDesign design = WithWindows(copy);
+    const TuningParameters p = ToParameters(convolution, CudaModel(), Gpu(), design);
+    EXPECT_EQ(Validate(convolution, CudaModel(), Gpu(), p), absl::OkStatus());
+    EXPECT_EQ(p.inputs[0].copy_width, 1);
+    EXPECT_EQ(DesignInput(convolution, design, 0).vector, 1);
+  }
+}
+
+TEST(BlockCostTest, BordersTakeInstructions) {
+  const Expression without = Convolution(": (p,q,k,r,s,c) -> (p + r, q + s, c)");
+  for (const Copy copy : {Copy::kChunk, Copy::kNone}) {
+    const BlockDesign design = WithWindows(copy);
+    EXPECT_LT(BlockCostModel(without, Gpu()).Estimate(design).issue,
+              BlockCostModel(Padded("0"), Gpu()).Estimate(design).issue);
+  }
 }
 
 TEST(BlockDesignTest, BlocksThatShareAReductionMayCombineByAtomics) {

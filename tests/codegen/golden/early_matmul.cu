@@ -49,6 +49,7 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline float4 gather_float4(const float* p, long long stride) {
   return make_float4(p[0], p[1 * stride], p[2 * stride], p[3 * stride]);
 }
@@ -158,8 +159,7 @@ mdh_matmul_0(const float* A, const float* B, float* __restrict__ C) {
     }
     const int A_at_1 = i_blk * 16384 + (tid >> 2) * 512 + (tid & 3) * 4;
     const int A_sm_at_2 = (tid >> 2) * 20 + (tid & 3) * 4;
-    const int j_blk_at = j_blk * 32 + (tid & 7) * 4;
-    const int B_at_1 = (tid >> 3) * 100 + j_blk * 32 + (tid & 7) * 4;
+    const int B_at_1 = (tid >> 3) * 100 + mdh_min(j_blk * 32 + (tid & 7) * 4, 96);
     const int B_sm_at_2 = (tid >> 3) * 32 + (tid & 7) * 4;
     const int A_sm_at_3 = i_thr * 80 + k_thr * 8;
     const int B_sm_at_3 = k_thr * 256 + j_thr * 4;
@@ -168,9 +168,7 @@ mdh_matmul_0(const float* A, const float* B, float* __restrict__ C) {
       // De-composition: 32 x 16 elements of A to SM.
       *(float4*)&A_sm[A_sm_at_2] = *(const float4*)&A[A_at_1 + k_dev * 16];
       // De-composition: 16 x 32 elements of B to SM.
-      if (j_blk_at < 100) {
-        *(float4*)&B_sm[B_sm_at_2] = *(const float4*)&B[B_at_1 + k_dev * 1600];
-      }
+      *(float4*)&B_sm[B_sm_at_2] = *(const float4*)&B[B_at_1 + k_dev * 1600];
       __syncthreads();
       // k on SHR: 8 parts of 1 point.
       #pragma unroll

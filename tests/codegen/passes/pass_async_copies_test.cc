@@ -249,6 +249,36 @@ TEST(AsyncCopiesTest, TransposedCopiesMoveSingleElements) {
   ExpectSameResults(before, after, Memory());
 }
 
+// Rows of A of which the first and the last do not exist, and single elements of B.
+LoopProgram Bordered(std::optional<int64_t> outside) {
+  const Index row = k - Index(1);
+  const LoopValue neighbour =
+      ElementInside("A", {{row, 0, 3, 16}, {t * 4 + lane, 0, 16, 1, true}}, outside);
+  const LoopValue single = ElementInside("B", {{row, 0, 3, 4}, {t - Index(1), 0, 2, 1}}, outside);
+  return Pipelined(
+      {Region("A_shr", 3, {Loop("lane", 4, {Set("A_shr", t * 4 + lane, neighbour)})}),
+       Region("B_shr", 3, {Set("B_shr", t, single)}),
+       {Barrier{}},
+       Set("C", t,
+           Sum(Element("C", t), Sum(Element("A_shr", Index(15) - t * 4), Element("B_shr", 3 - t)))),
+       {Barrier{}}});
+}
+
+TEST(AsyncCopiesTest, BordersOfZeros) {
+  const LoopProgram before = Bordered(0), after = MakeAsyncCopies(before, {});
+  const std::string text = ToText(after);
+  EXPECT_NE(text.find("asynchronous int32x4 A["), std::string::npos) << text;
+  EXPECT_NE(text.find("if -1 < k + 1 && k + 1 < 3 else 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("&& -1 < t - 1 && t - 1 < 2 else 0\n"), std::string::npos) << text;
+  ExpectSameResults(before, after, Memory());
+  ExpectSameResults(before, Optimize(before, {}), Memory());
+}
+
+TEST(AsyncCopiesTest, NotOfOtherBorders) {
+  ExpectUnchanged(Bordered(7));
+  ExpectUnchanged(Bordered(std::nullopt));
+}
+
 // A program with a copy of two elements of that type at once to places from `to` on.
 LoopProgram CopyOf(ScalarType type, const Index& to, const std::string& source = "E") {
   const LoopValue value = MakeLoad(source, k * 8 + t * 2 + lane, {type, 1}, 1);

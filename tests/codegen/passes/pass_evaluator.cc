@@ -163,8 +163,10 @@ class ThreadOfStage {
   ScalarValue LoadAround(const LoadInside& load, int64_t lane) {
     int64_t offset = load.constant;
     for (const LoadInside::Dimension& d : load.dimensions) {
-      const int64_t at = At(d.index) + lane * d.lane_step;
-      if (load.outside.has_value() && (at < 0 || at >= d.extent)) return *load.outside;
+      const int64_t first = At(d.index), at = first + lane * d.lane_step;
+      const bool is_inside = at >= 0 && at < d.extent;
+      EXPECT_TRUE(is_inside == (first >= 0 && first < d.extent) && (is_inside || !d.is_inside));
+      if (load.outside.has_value() && !is_inside) return *load.outside;
       offset += std::clamp<int64_t>(at, 0, d.extent - 1) * d.stride;
     }
     return Load(load.pointer, offset);
@@ -281,7 +283,6 @@ class ThreadOfStage {
   }
 
   // ---- Matrix units: multiplications are done as late as they may ----
-
   void Run(const DeclareOperand& s) {
     const int64_t start = At(s.offset) * memory_.ElementBytes(s.array);
     EXPECT_EQ(start % OperandTile::kTileAlignment, 0) << s.name << " is not aligned";
@@ -428,7 +429,6 @@ class ThreadOfStage {
   void Run(const Form&) {
     ADD_FAILURE() << "no test uses this form of statement";
   }
-
   struct OneCopy {
     std::string name;
     int64_t at;

@@ -54,6 +54,14 @@ inline Statement Guard(const Index& a, const Index& b, Block body, Block otherwi
 inline LoopValue Element(const std::string& pointer, const Index& offset) {
   return MakeLoad(pointer, offset, {ScalarType::kInt32, 1}, 1);
 }
+// Of int32, with such a value outside of the buffer, or the nearest element.
+inline LoopValue ElementInside(const std::string& pointer,
+                               std::vector<LoadInside::Dimension> dimensions,
+                               std::optional<int64_t> outside) {
+  LoadInside load{pointer, std::move(dimensions), 0, std::nullopt};
+  if (outside.has_value()) load.outside = ScalarValue::Integer(ScalarType::kInt32, *outside);
+  return std::make_shared<const ValueNode>(ValueNode{{ScalarType::kInt32, 1}, std::move(load)});
+}
 inline LoopValue Sum(LoopValue a, LoopValue b) {
   return MakeOperation(ScalarOp::kAdd, ScalarType::kInt32, {std::move(a), std::move(b)});
 }

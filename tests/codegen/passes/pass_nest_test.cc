@@ -222,6 +222,93 @@ TEST(PassNestTest, ClustersComputeWhatPartialResultsDo) {
   }
 }
 
+// Rows of 8 elements of which the first and the last do not exist, or rows that are left at both
+// ends.
+std::string Windows(const std::string& image) {
+  return R"(
+    windows := out_view<int32>( y: (p,k,r,c) -> (p,k) ) o
+      md_hom<7,3,3,8>( f, (++, ++, +, +) ) o
+      inp_view<int32,int32>( x)" +
+         image + R"(, w: (p,k,r,c) -> (k,r,c) )
+    where f(x, w) -> y { y = x * w })";
+}
+
+// How borders are read.
+struct BorderUses {
+  int wide = 0, asynchronous = 0;
+
+  void Add(const LoopProgram& program) {
+    for (const Stage& stage : program.stages) {
+      Visit(stage.body, {.statement =
+                             [&](const Statement& statement) {
+                               const auto* copy = std::get_if<AsyncCopy>(&statement.form);
+                               asynchronous += copy != nullptr && !copy->all_of.empty();
+                             },
+                         .value =
+                             [&](const ValueNode& node) {
+                               wide += std::holds_alternative<LoadInside>(node.form) &&
+                                       node.type.lanes > 1;
+                             }});
+    }
+  }
+};
+
+// Random configurations of the same computation; at least so many have asynchronous copies.
+BorderUses CompareConfigurations(const std::string& text, int asynchronous = 0) {
+  BorderUses uses;
+  const auto expression = ParseExpression(text);
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  if (!expression.ok()) return uses;
+  const SystemModel model = CudaModel();
+  const DeviceDescription device = Device(DeviceKind::kCuda);
+  std::optional<ProgramMemory> expected;
+  int compared = 0;
+  const uint64_t first = FreshSeed();
+  for (uint64_t seed = first; seed < first + kSeeds; ++seed) {
+    if (compared >= 2 * kCompared && uses.asynchronous >= asynchronous) break;
+
+    Rng rng(seed);
+    const auto parameters =
+        RandomNestParameters(rng, *expression, model, device, NumericsPolicy::kReassociate);
+    if (!parameters) continue;
+    const auto low_level = Lower(*expression, model, device, *parameters);
+    EXPECT_TRUE(low_level.ok()) << low_level.status();
+    const LoopProgram program = *BuildNestProgram(*low_level, device);
+    if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    if (!expected.has_value()) expected = Outputs(*low_level, program);
+    const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
+    uses.Add(optimized);
+    EXPECT_EQ(Outputs(*low_level, optimized), *expected)
+        << seed << "\n"
+        << ToText(*expression) << ToText(*parameters) << "\n"
+        << ToText(optimized);
+    ++compared;
+    if (testing::Test::HasFailure()) break;
+  }
+  return uses;
+}
+
+TEST(PassNestTest, BordersAreTheSameInAllConfigurations) {
+  const BorderUses zero =
+      CompareConfigurations(Windows("[6,8] else 0: (p,k,r,c) -> (p + r - 1, c)"), 1);
+  EXPECT_GT(zero.wide, 0);
+  EXPECT_GT(zero.asynchronous, 0);
+  for (const char* border : {"7", "clamp"}) {
+    const BorderUses other = CompareConfigurations(
+        Windows(std::string("[6,8] else ") + border + ": (p,k,r,c) -> (p + r - 1, c)"));
+    EXPECT_EQ(other.asynchronous, 0);
+  }
+  for (const char* border : {"0", "-3", "clamp"}) {
+    const BorderUses rows = CompareConfigurations(
+        Windows(std::string("[8,6] else ") + border + ": (p,k,r,c) -> (c, p + r - 1)"));
+    EXPECT_EQ(rows.wide, 0);
+  }
+  CompareConfigurations(R"(
+    stencil := out_view<int32>( y: (i,j) -> (i,j) ) o md_hom<9,12>( f, (++, ++) ) o
+      inp_view<int32>( x[7,12] else 5: (i,j) -> (i - 1,j), (i,j), (i + 1,j), (i,j - 1) )
+    where f(a, b, c, d) -> y { y = a + 2*b + 3*c + 5*d })");
+}
+
 TEST(PassNestTest, SoDoThoseWithAsynchronousCopies) {
   int checked = 0;
   for (uint64_t seed = 1000; checked < kAsynchronous && seed < 10000 && !HasFailure(); ++seed) {

@@ -57,6 +57,33 @@ TEST(SimplifyTest, KeepsWhatDependsOnValues) {
   EXPECT_EQ(ToText(Simplify(program)), ToText(program));
 }
 
+TEST(SimplifyTest, LoadsSayWhereTheyAreInside) {
+  const auto load = [&](const Index& row, const Index& column) {
+    return ElementInside("x", {{row, 0, 4, 8}, {column, 0, 8, 1}}, 7);
+  };
+  const auto text = [&](const LoopValue& value) {
+    return SimplifiedText({ThreadNumber("i_thr"), Loop("k", 2, {Set("y", kThread, value)})},
+                          {{1, 1, 1}, {4, 1, 1}});
+  };
+  EXPECT_NE(text(load(kThread, k * 4 + Index(3))).find("x[i_thr inside 4 at 8; k * 4 + 3 inside 8"),
+            std::string::npos);
+  EXPECT_NE(text(load(kThread - Index(1), k * 4 + Index(4)))
+                .find("x[i_thr - 1 of 4 at 8; k * 4 + 4 of 8"),
+            std::string::npos);
+  EXPECT_NE(text(load(Var("n"), k)).find("x[n of 4 at 8; k inside 8"), std::string::npos);
+  const std::string two = text(Sum(load(kThread, k), load(kThread - Index(1), k)));
+  EXPECT_NE(two.find("x[i_thr of 4 at 8; k inside 8"), std::string::npos) << two;
+  EXPECT_NE(two.find("x[i_thr - 1 of 4 at 8; k inside 8"), std::string::npos) << two;
+  LoadInside lanes = std::get<LoadInside>(load(kThread, k * 4)->form);
+  for (const int count : {4, 5}) {
+    lanes.dimensions[1].lane_step = 1;
+    const LoopValue wide =
+        std::make_shared<const ValueNode>(ValueNode{{ScalarType::kInt32, count}, lanes});
+    EXPECT_NE(text(wide).find(count == 4 ? "k * 4 + lane * 1 inside 8" : "k * 4 + lane * 1 of 8"),
+              std::string::npos);
+  }
+}
+
 TEST(SimplifyTest, BodiesThatMoveGetNamesOfTheirOwn) {
   const auto part = [](int64_t n) {
     return Loop("k", 1,

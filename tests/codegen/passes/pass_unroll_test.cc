@@ -76,6 +76,18 @@ TEST(UnrollTest, NestsWithManyBranchesStayLoops) {
   EXPECT_NE(unrolled(32, 8).find("unrolled by 2 for i"), std::string::npos);
 }
 
+TEST(UnrollTest, CopiesHaveAsManyElementsOnTheirWayAsThereAreRegistersFor) {
+  const auto unrolled = [&](int64_t rounds) {
+    Block body = {Loop("i", rounds, {Set("S", i, Element("A", i))})};
+    return ToText(Unroll(Program({{CopyRegion{"S", 1, Body(body)}}, Loop("j", rounds, body)}),
+                         {.points = 64}));
+  };
+  EXPECT_EQ(unrolled(16).find("unrolled by"), std::string::npos);
+  const std::string text = unrolled(40);
+  EXPECT_NE(text.find("  unrolled by 16 for i = 0 .. 40"), std::string::npos) << text;
+  EXPECT_NE(text.find("  unrolled for i = 0 .. 40"), std::string::npos) << text;  // no copy
+}
+
 TEST(UnrollTest, PointsOfSeveralLoopsInOneAddUp) {
   Block body = {Loop("j", 4, {Set("y", j, Number(1))}), Loop("k", 4, {Set("z", k, Number(1))})};
   const std::string text = ToText(Unroll(Program({Loop("i", 2, body)}), {.points = 15}));

@@ -63,6 +63,56 @@ TEST(VectorizeCopiesTest, PrivateArraysAreStoredInWideSteps) {
   ExpectSameResults(before, after, {{"G", Numbered(16)}, {"H", Numbered(96)}});
 }
 
+// Rows of 8 elements, the first of them one before the buffer, to shared memory and to registers.
+TEST(VectorizeCopiesTest, RowsThatExistOrNot) {
+  const Index x = Var("x");
+  const auto row = [&](const Index& column, std::optional<int64_t> outside, int64_t length = 8) {
+    return ElementInside("G", {{t - Index(1), 0, 2, length}, {column, 0, length, 1}}, outside);
+  };
+  for (const std::optional<int64_t> outside :
+       {std::optional<int64_t>(7), std::optional<int64_t>()}) {
+    const LoopProgram before = Program(
+        {Shared("rows", 32),
+         ThreadNumber("t"),
+         Private("R", 8),
+         Private("S", 4),
+         Loop("lane", 4, {Set("rows", t * 8 + lane, row(lane, outside))}),
+         Loop("lane", 4, {Set("rows", t * 8 + 4 + lane, row(lane + Index(4), outside))}),
+         Loop("x", 8, {Set("R", x, row(x, outside))}),
+         Loop("x", 4, {Set("S", x, row(x + Index(3), outside))}),
+         {Barrier{}},
+         Loop("x", 8, {Set("H", t * 8 + x, Sum(Element("rows", t * 8 + x), Element("R", x)))}),
+         Loop("x", 4, {Set("H", Index(32) + t * 4 + x, Element("S", x))})},
+        {{1, 1, 1}, {4, 1, 1}});
+    const LoopProgram after = VectorizeCopies(before, {});
+    const std::string text = ToText(after.stages[0].body);
+    EXPECT_NE(text.find("rows[t * 8 + 4, stride 1] = int32x4 G[t - 1 of 2 at 8; 4 + lane * 1 of 8"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("R[x, stride 1] = int32x4 G[t - 1 of 2 at 8; x + lane * 1 of 8"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("  S[x] = G["), std::string::npos) << text;  // not aligned
+    ExpectSameResults(before, after, {{"G", Numbered(16)}, {"H", Numbered(48)}});
+  }
+}
+
+TEST(VectorizeCopiesTest, NeighboursOfOddRowsWithBordersAreApart) {
+  const Index x = Var("x");
+  const auto element = [&](int64_t lane_stride, int64_t length, int64_t pitch) {
+    return ElementInside("G", {{t - Index(1), 0, 2, pitch}, {x, 0, length, lane_stride}}, 0);
+  };
+  // Nor are those of which there are none.
+  const LoopValue nothing = ElementInside("G", {{t - Index(1), 0, 0, 8}, {x, 0, 8, 1}}, 0);
+  for (const LoopValue& value : {element(2, 4, 8), element(1, 5, 8), element(1, 4, 5),
+                                 ElementInside("G", {{x, 0, 4, 1}, {x, 0, 4, 4}}, 0), nothing}) {
+    const LoopProgram program =
+        Program({ThreadNumber("t"), Private("R", 4), Loop("x", 4, {Set("R", x, value)}),
+                 Loop("x", 4, {Set("H", t * 5 + x, Element("R", x))})});
+    EXPECT_EQ(ToText(VectorizeCopies(program, {})), ToText(program));
+  }
+}
+
 TEST(VectorizeCopiesTest, PrivateArraysAreAddedInWideSteps) {
   const Index x = Var("x");
   const auto add = [&](const Index& at, int64_t count) {

@@ -300,6 +300,37 @@ TEST(DialectTest, AsynchronousCopiesAreFunctionsOfThePrelude) {
   EXPECT_THAT(prelude.ToString(), HasSubstr("cp.async.wait_group 2;"));
 }
 
+TEST(DialectTest, BordersAreSelected) {
+  CPrelude prelude(CudaCxx());
+  CPrinter printer(prelude, /*wide_indices=*/false);
+  const Index i = Index::Variable("i"), j = Index::Variable("j");
+  const LoadInside::Dimension row = {i - 1, 0, 8, 4};
+  bool loads_always = true;
+  const auto print = [&](std::vector<LoadInside::Dimension> dimensions, int lanes,
+                         std::optional<int64_t> outside) {
+    LoadInside load{"x", std::move(dimensions), 0, std::nullopt};
+    if (outside.has_value()) load.outside = ScalarValue::Real(ScalarType::kFloat32, *outside);
+    load.loads_always = loads_always;
+    return printer.Print(
+        std::make_shared<const ValueNode>(ValueNode{{ScalarType::kFloat32, lanes}, load}));
+  };
+  EXPECT_EQ(print({row, {j % 4, 0, 4, 1, true}}, 1, 7),
+            "mdh_border_f32(mdh_inside(i - 1, 8), x[mdh_clamp(i - 1, 8) * 4 + (j & 3)], 7.0f)");
+  EXPECT_EQ(print({row, {j / 2, 0, 4, 1}}, 1, std::nullopt),
+            "x[mdh_clamp(i - 1, 8) * 4 + mdh_clamp(j >> 1, 4)]");
+  EXPECT_EQ(print({{i, 0, 8, 4, true}, {j % 4, 0, 4, 1, true}}, 1, 7), "x[i * 4 + (j & 3)]");
+  EXPECT_EQ(print({row, {j * 4, 1, 12, 1}}, 4, 0),
+            "mdh_border_float4(mdh_inside(i - 1, 8) & mdh_inside(j * 4, 12), "
+            "*(const float4*)&x[mdh_clamp(i - 1, 8) * 4 + mdh_clamp(j * 4, 9)], 0.0f)");
+  // Nothing is read where there is nothing.
+  EXPECT_EQ(print({row, {j, 0, 0, 1}}, 1, 7), "7.0f");
+  EXPECT_EQ(print({}, 1, 7), "x[0]");
+  loads_always = false;
+  EXPECT_EQ(print({row, {j % 4, 0, 4, 1, true}}, 1, 7),
+            "(mdh_inside(i - 1, 8) ? x[(i - 1) * 4 + (j & 3)] : 7.0f)");
+  EXPECT_EQ(print({row, {j, 0, 0, 1}}, 1, 7), "7.0f");
+}
+
 TEST(DialectTest, StoresPastCaches) {
   const auto print = [](const CDialect& dialect, LoopValueType type) {
     CPrelude prelude(dialect);

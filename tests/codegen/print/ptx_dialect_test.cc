@@ -91,5 +91,42 @@ TEST(PtxDialectTest, PtxInOpenClC) {
   EXPECT_THAT(functions, HasSubstr("return as_double(r);"));
 }
 
+TEST(PtxDialectTest, Borders) {
+  CPrelude prelude(OpenClCFor(NvidiaUnderOpenCl("OpenCL 3.0 CUDA sm_90", "580.95.05")));
+  CPrinter printer(prelude);
+  const Index i = Index::Variable("i");
+  LoadInside load{"x",
+                  {{i - 1, 0, 8, 1}},
+                  0,
+                  ScalarValue::Zero(ScalarType::kFloat32),
+                  /*loads_always=*/true};
+  const LoopValue value =
+      std::make_shared<const ValueNode>(ValueNode{{ScalarType::kFloat32}, std::move(load)});
+  EXPECT_EQ(printer.Print(value),
+            "mdh_border_f32(mdh_inside(i - 1, 8), x[mdh_clamp(i - 1, 8)], 0.0f)");
+  EXPECT_EQ(
+      printer.Print(Block{{DeclareArray{"s", ScalarType::kFloat32, 8, MemorySpace::kShared}},
+                          {AsyncCopy{"s", 0, "x", i, {ScalarType::kFloat32, 4}, {Less(i, 8)}}},
+                          {AsyncCopy{"s", 4, "x", i, {ScalarType::kFloat32}, {Less(i, 8)}}}},
+                    0),
+      "__local float s[8] __attribute__((aligned(16)));\n"
+      "mdh_async_copy_16_if(s, &x[i], i < 8);\n"
+      "mdh_async_copy_4_if(&s[4], &x[i], i < 8);\n");
+  EXPECT_TRUE(prelude.uses_ptx());
+  const std::string functions = prelude.ToString();
+  EXPECT_THAT(functions, HasSubstr(R"(float mdh_border_f32(int inside, float x, float outside) {
+  float r;
+  asm("{ .reg .pred p; setp.ne.s32 p, %1, 0; selp.b32 %0, %2, %3, p; }"
+      : "=f"(r) : "r"(inside), "f"(x), "f"(outside));
+  return r;
+}
+)"));
+  EXPECT_THAT(functions, HasSubstr(R"(
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               ::"l"(to), "l"(from), "r"(condition ? 16 : 0) : "memory");
+)"));
+  EXPECT_THAT(functions, HasSubstr("cp.async.ca.shared.global [%0], [%1], 4, %2;"));
+}
+
 }  // namespace
 }  // namespace mdh::ptx_dialect_test

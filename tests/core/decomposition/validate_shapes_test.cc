@@ -260,8 +260,13 @@ TEST_F(CopiesTest, BuffersOfAsynchronousCopies) {
   EXPECT_EQ(copy("uint8", plain, 2),
             "asynchronous copy of A: elements that are copied at once have 2 bytes, not 4, 8 or "
             "16");
-  EXPECT_EQ(copy("fp32", "A[8,8] else 0: (i,k) -> (i,k+2)", 1),
-            "asynchronous copy of A: it has a boundary");
+  EXPECT_EQ(copy("fp32", "A[8,8] else 0: (i,k) -> (i,k+2)", 1), "no error");
+  EXPECT_EQ(copy("fp32", "A[8,8] else 0: (i,k) -> (i-1,k)", 4), "no error");
+  for (const char* border : {"1", "-0.0", "clamp"}) {
+    EXPECT_EQ(copy("fp32", absl::StrCat("A[8,8] else ", border, ": (i,k) -> (i-1,k)"), 1),
+              "asynchronous copy of A: it has a boundary other than 0")
+        << border;
+  }
   EXPECT_EQ(copy("fp32", plain, 1, "@0.1,0.1|0.1,0.1|0.1,0.1|0.1,0.1|1.0,1.0"),
             "asynchronous copy of A: it is from another copy in shared memory");
 }
@@ -306,7 +311,14 @@ TEST_F(CopiesTest, WidthOfCopiesOfOtherBuffers) {
   EXPECT_EQ(width_two("A[8,16]: (i,k) -> (i,2*k)"),
             "width of the copy of A: 2 elements, but its rows are copied in steps of 2, not 1");
   EXPECT_EQ(width_two("A[8,8] else 0: (i,k) -> (i,k+2)"),
-            "width of the copy of A: 2 elements, but it has a boundary");
+            "width of the copy of A: 2 elements, but its rows have a boundary, which is read");
+  EXPECT_EQ(width_two("A[8,8] else 0: (i,k) -> (i,k-2)"),
+            "width of the copy of A: 2 elements, but its rows have a boundary, which is read");
+  EXPECT_EQ(width_two("A[0,8] else 0: (i,k) -> (i,k)"),
+            "width of the copy of A: 2 elements, but its rows have a boundary, which is read");
+  for (const char* border : {"0", "7", "clamp"}) {
+    EXPECT_EQ(width_two(absl::StrCat("A[6,8] else ", border, ": (i,k) -> (i-1,k)")), "no error");
+  }
   EXPECT_EQ(width_two("A[8,8] strides (9,1): (i,k) -> (i,k)"),
             "width of the copy of A: 2 elements, but its dimension 1 has stride 9, no multiple");
   EXPECT_EQ(width_two("A[8,8] strides (1,8): (i,k) -> (i,k)"),

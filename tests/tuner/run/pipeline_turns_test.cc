@@ -16,7 +16,6 @@
 #include "tests/core/pipeline/sample_pipelines.h"
 #include "tests/tuner/recorded_runner.h"
 #include "tuner/process/clock.h"
-#include "tuner/run/pipeline_moves.h"
 #include "tuner/run/trial_history.h"
 
 namespace mdh::pipeline_turns_test {

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "codegen/print/affine_lanes.h"
 #include "codegen/print/c_printer.h"
 #include "codegen/print/c_spelling.h"
 #include "core/base/status.h"
@@ -295,6 +297,14 @@ std::string CPrinter::PrintSelectByComparison(const ValueNode& node, const LoopO
   if (comparison == nullptr || select.operands[0]->type.lanes != lanes) return "";
   const LoopValueType compared{comparison->operands[0]->type.scalar, lanes};
   if (!CPrelude::CanSelectBy(comparison->op, compared, node.type)) return "";
+  const std::optional<AffineLanes> a = AffineLanesOf(comparison->operands[0]);
+  const std::optional<AffineLanes> b = AffineLanesOf(comparison->operands[1]);
+  if (a.has_value() && b.has_value() && CPrelude::CanSelectByLanes(node.type)) {
+    return absl::StrCat(prelude_.SelectByLanesFunction(comparison->op, node.type), "(",
+                        PrintValue(*a->first, 0), ", ", a->step, ", ", PrintValue(*b->first, 0),
+                        ", ", b->step, ", ", Widened(*select.operands[1], lanes, 0), ", ",
+                        Widened(*select.operands[2], lanes, 0), ")");
+  }
   const std::string function = prelude_.SelectByFunction(comparison->op, compared, node.type);
   std::string arguments;
   for (const LoopValue& argument :

@@ -147,9 +147,22 @@ class Ranking {
     }
     for (int64_t vectors = 1; vectors <= kMaxLaneVectors; ++vectors) {
       choice.tile[v] = std::min(size(v), vectors * choice.lanes);
-      TryRows(choice);
+      TryRows(choice.tile[v] < size(v) ? choice : WithoutEqualCopies(choice));
       if (choice.tile[v] == size(v)) break;
     }
+  }
+
+  // Rows as long as a tile are strips where they are.
+  TileChoice WithoutEqualCopies(TileChoice choice) const {
+    const int v = choice.vector_dimension;
+    for (size_t b = 0; b < choice.packed.size(); ++b) {
+      const Buffer& buffer = e_.inputs()[b];
+      const int64_t length = buffer.extents.empty() ? 0 : buffer.extents.back();
+      const bool is_strip =
+          StrideAlong(buffer, 0, v) == 1 && length == choice.tile[v] && length % choice.lanes == 0;
+      if (is_strip && choice.dot == 0) choice.packed[b] = false;
+    }
+    return choice;
   }
 
   // ---- Dot instructions ----

@@ -124,9 +124,42 @@ TEST(VectorFunctionsTest, AreCloseToThoseOfScalars) {
                   [](void* library, const std::string& how) { ExpectClose<double>(library, how); });
 }
 
+// Not only near 0, but where results are subnormal, zero or infinite, too.
+TEST(VectorFunctionsTest, ExponentialsAreOffByAboutAUnit) {
+  std::vector<float> values;
+  for (float x = -110; x < 90; x += 0.0071f) values.push_back(x);
+  for (const float edge : {88.7228317f, 88.7228394f, -87.33655f, -103.27893f, -103.97208f}) {
+    values.insert(values.end(), {edge, std::nextafter(edge, 0.0f), std::nextafter(edge, 2 * edge)});
+  }
+  while (values.size() % 16 != 0) values.push_back(0);
+  ForEachCompiler(SourceOf(ScalarType::kFloat32, true), [&](void* library, const std::string& how) {
+    using Apply = void (*)(const float*, const float*, float*);
+    for (const int lanes : {2, 4, 8, 16}) {
+      const std::string name = FunctionName(ScalarOp::kExp, lanes);
+      const auto apply = reinterpret_cast<Apply>(dlsym(library, name.c_str()));
+      std::vector<float> got(values.size());
+      for (size_t n = 0; n < values.size(); n += static_cast<size_t>(lanes))
+        apply(&values[n], &values[n], &got[n]);
+      for (size_t n = 0; n < values.size(); ++n) {
+        const double exact = std::exp(static_cast<double>(values[n]));
+        const float want = static_cast<float>(exact);
+        if (got[n] == want) continue;
+        ASSERT_FALSE(std::isinf(got[n]) || std::isinf(want)) << how << " of " << values[n];
+        const double unit = std::nextafter(want, INFINITY) - static_cast<double>(want);
+        ASSERT_LE(std::abs(got[n] - exact), 1.5 * unit)
+            << how << " " << name << " of " << values[n];
+      }
+    }
+  });
+}
+
 TEST(VectorFunctionsTest, AreThoseOfScalarsWhereBitsCount) {
-  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), "_ZGVeN16v_expf"));
-  EXPECT_FALSE(absl::StrContains(SourceOf(ScalarType::kFloat32, false), "_ZGV"));
+  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), "_ZGVeN16v_logf"));
+  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat64, true), "_ZGVeN8v_exp"));
+  for (const char* const others : {"_ZGV", "1.44269504f"}) {
+    EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), others));
+    EXPECT_FALSE(absl::StrContains(SourceOf(ScalarType::kFloat32, false), others));
+  }
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ class CPrelude {
   // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
+  // The same behind a loop: functions that are computed in place are called instead, as they would
+  // take the registers of what the loop adds up.
+  std::string OperationFunctionApart(ScalarOp op, LoopValueType type, LoopValueType operand);
   // (a, b, x, y): lanes of x where those of a and b compare so, else of y. The masks of a
   // comparison of vectors become bools and masks again at a great cost. Expects CanSelectBy.
   std::string SelectByFunction(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
@@ -134,7 +137,10 @@ class CPrelude {
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  bool IsInPlace(ScalarOp op, LoopValueType type) const;
   std::string ExponentialOfVectors(LoopValueType type);
+  std::string ErrorFunctionOfVectors(LoopValueType type, const std::string& elsewhere);
+  std::string CallOfLibrary(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string NeighboursInside(LoopValueType type);
   std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);

@@ -281,7 +281,9 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation&
   if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
     return PrintNativeOperation(node, operation, precedence);
   }
-  const std::string function = prelude_.OperationFunction(operation.op, node.type, operand);
+  const std::string function =
+      is_behind_loop_ ? prelude_.OperationFunctionApart(operation.op, node.type, operand)
+                      : prelude_.OperationFunction(operation.op, node.type, operand);
   std::string arguments;
   for (const LoopValue& argument : operation.operands) {
     absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",

@@ -141,8 +141,9 @@ class PackingBuilder {
   void EmitLanes(Block& block) {
     if (lanes_of_ < 0) return EmitCopy(Index(0), 0, block);
     const Index length = ranges_[lanes_of_].length;
-    if (length.is_constant() && length.constant() % lanes_ == 0)
+    if (length.is_constant() && length.constant() % lanes_ == 0) {
       return EmitStrip(lanes_, 0, block);
+    }
     const Index rest = length - position_[lanes_of_];
     Block last, all;
     if (copy_.strip_shift > 0) {

@@ -11,6 +11,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
+#include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -210,6 +211,18 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   return *designed;
 }
 
+// Whether vectors of results are such as can pass the caches.
+bool StoresRows(const Expression& e, const SystemModel& model, const TuningParameters& p) {
+  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
+  for (int d = 0; layer >= 0 && d < e.rank(); ++d) {
+    const int64_t lanes = p.tile[layer][d];
+    if (lanes > 1) return !e.is_reduction(d) && HasRowsOfVectors(e, d, lanes);
+  }
+  return false;
+}
+
+// The same, but that results of these groups which none of their steps reads go past the caches of
+// CPUs.
 // The same, but that results of these groups which none of their steps reads go past the caches of
 // CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
@@ -227,6 +240,7 @@ std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
       if (is_read || parameters[s].lowering != Lowering::kTiles) continue;
       TuningParameters streaming = parameters[s];
       streaming.streams_results = true;
+      if (!StoresRows((*expressions)[s], model, streaming)) continue;
       if (Validate((*expressions)[s], model, device, streaming).ok()) {
         parameters[s] = std::move(streaming);
       }

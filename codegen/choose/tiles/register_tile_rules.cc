@@ -396,7 +396,7 @@ class Rules {
   // `layer`: where strips along the lanes are packed.
   void ChooseStaging(const TileChoice& choice, int layer) {
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
-      if (choice.packed[b]) {
+      if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
         PackInStrips(b, vector_dimension_, layer);
       } else if (const int d = CrowdedDimension(b); d >= 0) {
         PackInStrips(b, d, InputParameters::kWholeBuffer);
@@ -461,8 +461,7 @@ class Rules {
         if (p_.tile[l][d] != size(d)) return;
       }
     }
-    const auto is_row = [v](const Buffer& b) { return StrideAlong(b, 0, v) == 1; };
-    if (!std::ranges::all_of(e_.outputs(), is_row)) return;
+    if (!HasRowsOfVectors(e_, v, lanes_)) return;
     p_.streams_results = true;
     if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
   }

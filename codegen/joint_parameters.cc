@@ -129,8 +129,8 @@ double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group) {
 // Bytes that a part shall have by counting. Where no step uses again what it has read, CPUs find
 // what the step before has left in the first-level cache, and wait for memory while they still
 // compute what they have read, the more so the smaller parts are.
-double BytesOfPart(const Pipeline& pipeline, const JointGroup& group,
-                   const DeviceDescription& device) {
+double BytesOfGoodPart(const Pipeline& pipeline, const JointGroup& group,
+                       const DeviceDescription& device) {
   const auto l1 = static_cast<double>(device.l1_bytes);
   const bool has_blocks = BackendOf(device.kind).has_blocks;
   const bool uses_again =
@@ -141,7 +141,7 @@ double BytesOfPart(const Pipeline& pipeline, const JointGroup& group,
 // Points of such a part where there are enough parts.
 int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
                      const DeviceDescription& device) {
-  const int64_t fits = PointsThatFit(pipeline, group, BytesOfPart(pipeline, group, device));
+  const int64_t fits = PointsThatFit(pipeline, group, BytesOfGoodPart(pipeline, group, device));
   int64_t points = 1;
   for (const int64_t extent : CommonExtents(pipeline, group)) points *= extent;
   const int64_t share = points / (kPartsPerCore * Multiprocessors(device));

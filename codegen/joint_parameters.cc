@@ -221,10 +221,8 @@ bool StoresRows(const Expression& e, const SystemModel& model, const TuningParam
   return false;
 }
 
-// The same, but that results of these groups which none of their steps reads go past the caches of
-// CPUs.
-// The same, but that results of these groups which none of their steps reads go past the caches of
-// CPUs.
+// The parameters, but that results of these groups which none of their steps reads go past the
+// caches of CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
                                         absl::Span<const JointGroup> groups,
                                         const std::function<bool(const JointGroup&)>& streams,

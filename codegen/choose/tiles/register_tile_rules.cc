@@ -155,7 +155,7 @@ class Rules {
     }
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
-    parts_.Grow(tile, reduced, 0.25 * static_cast<double>(device_.l2_bytes));
+    parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
     parts_.Grow(tile, rows, parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);

@@ -1,14 +1,17 @@
 #include "codegen/joint_parameters.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "codegen/choose/aligned_parts.h"
 #include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
 #include "codegen/choose/stream_shape.h"
+#include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
@@ -25,6 +28,9 @@ using Role = PipelineBuffer::Role;
 
 // Parts per core or multiprocessor, so that none waits long for the last one.
 constexpr int64_t kPartsPerCore = 4;
+
+// Of steps that use nothing again.
+constexpr double kPartsInFirstCache = 6;
 
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
@@ -90,16 +96,52 @@ double FastMemory(const DeviceDescription& device) {
              : static_cast<double>(device.l2_bytes) / 2;
 }
 
-// Points of a part by counting whose memory is fast.
-int64_t PointsThatFit(const Pipeline& pipeline, const JointGroup& group,
-                      const DeviceDescription& device) {
-  return static_cast<int64_t>(FastMemory(device) / std::max(BytesPerPoint(pipeline, group), 1e-3));
+// Points of a part by counting that have so many bytes.
+int64_t PointsThatFit(const Pipeline& pipeline, const JointGroup& group, double bytes) {
+  return static_cast<int64_t>(bytes / std::max(BytesPerPoint(pipeline, group), 1e-3));
 }
 
-// The same, and there are enough parts.
+// Whether a step has sums with an operand that is the same for several of their results.
+bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
+  for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
+    const Expression& e = pipeline.steps()[use.step].expression;
+    bool is_reduced = false, stays = false;
+    for (int d = 0; d < e.rank(); ++d) {
+      is_reduced |= e.is_reduction(d) && use.view->DependsOn(d);
+      stays |= !e.is_reduction(d) && !use.view->DependsOn(d);
+    }
+    if (!use.writes && is_reduced && stays) return true;
+  }
+  return false;
+}
+
+// What steps of the group read from outside that is the same for all parts.
+double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group) {
+  double bytes = 0;
+  for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
+    const std::vector<int>& common = group.dimensions[use.step - group.first];
+    const bool moves = std::ranges::any_of(common, [&](int d) { return use.view->DependsOn(d); });
+    if (!moves) bytes += static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
+  }
+  return bytes;
+}
+
+// Bytes that a part shall have by counting. Where no step uses again what it has read, CPUs find
+// what the step before has left in the first-level cache, and wait for memory while they still
+// compute what they have read, the more so the smaller parts are.
+double BytesOfGoodPart(const Pipeline& pipeline, const JointGroup& group,
+                       const DeviceDescription& device) {
+  const auto l1 = static_cast<double>(device.l1_bytes);
+  const bool has_blocks = BackendOf(device.kind).has_blocks;
+  const bool uses_again =
+      HasContraction(pipeline, group) || BytesOfAllParts(pipeline, group) > l1 / 2;
+  return has_blocks || uses_again ? FastMemory(device) : l1 / kPartsInFirstCache;
+}
+
+// Points of such a part where there are enough parts.
 int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
                      const DeviceDescription& device) {
-  const int64_t fits = PointsThatFit(pipeline, group, device);
+  const int64_t fits = PointsThatFit(pipeline, group, BytesOfGoodPart(pipeline, group, device));
   int64_t points = 1;
   for (const int64_t extent : CommonExtents(pipeline, group)) points *= extent;
   const int64_t share = points / (kPartsPerCore * Multiprocessors(device));
@@ -169,26 +211,54 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   return *designed;
 }
 
-// The same, but that results which no step of a group reads go past the caches of CPUs.
+// Whether vectors of results are such as can pass the caches.
+bool StoresRows(const Expression& e, const SystemModel& model, const TuningParameters& p) {
+  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
+  for (int d = 0; layer >= 0 && d < e.rank(); ++d) {
+    const int64_t lanes = p.tile[layer][d];
+    if (lanes > 1) return !e.is_reduction(d) && HasRowsOfVectors(e, d, lanes);
+  }
+  return false;
+}
+
+// The parameters, but that results of these groups which none of their steps reads go past the
+// caches of CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,
                                         absl::Span<const JointGroup> groups,
+                                        const std::function<bool(const JointGroup&)>& streams,
                                         const SystemModel& model, const DeviceDescription& device,
                                         std::vector<TuningParameters> parameters) {
   const auto expressions = ComputedExpressions(pipeline, groups);
   for (const JointGroup& group : groups) {
-    for (int s = group.first; expressions.ok() && s <= group.last; ++s) {
+    if (!expressions.ok() || !streams(group)) continue;
+    for (int s = group.first; s <= group.last; ++s) {
       const std::vector<int>& outputs = pipeline.steps()[s].outputs;
       const bool is_read =
           std::ranges::any_of(outputs, [&](int b) { return !pipeline.Readers(b).empty(); });
       if (is_read || parameters[s].lowering != Lowering::kTiles) continue;
       TuningParameters streaming = parameters[s];
       streaming.streams_results = true;
+      if (!StoresRows((*expressions)[s], model, streaming)) continue;
       if (Validate((*expressions)[s], model, device, streaming).ok()) {
         parameters[s] = std::move(streaming);
       }
     }
   }
   return parameters;
+}
+
+// Whether no cache keeps what passes through the group's steps once.
+bool PassesCaches(const Pipeline& pipeline, const JointGroup& group,
+                  const DeviceDescription& device) {
+  double bytes = 0;
+  std::set<int> counted;
+  const std::vector<StepView> views = ViewsOf(pipeline, group.first, group.last);
+  for (const StepView& use : views) {
+    if (IsWithin(views, use.buffer) || !counted.insert(use.buffer).second) continue;
+    bytes += static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
+  }
+  const auto cache = static_cast<double>(device.l3_bytes);
+  return cache > 0 && bytes >= cache && !HasContraction(pipeline, group);
 }
 
 bool HasCode(const Pipeline& pipeline, absl::Span<const JointGroup> groups,
@@ -214,7 +284,8 @@ std::vector<JointGroup> UsualGroups(const Pipeline& pipeline, const DeviceDescri
     if (meets) continue;
     std::optional<JointGroup> streamed;
     if (streams && RowLayouts(pipeline, group, device).empty()) {
-      streamed = Streamed(pipeline, group, device, PointsThatFit(pipeline, group, device));
+      streamed =
+          Streamed(pipeline, group, device, PointsThatFit(pipeline, group, FastMemory(device)));
     }
     chosen.push_back(streamed ? *std::move(streamed)
                               : WithUsualPart(pipeline, std::move(group), device, 1));
@@ -299,7 +370,10 @@ Result<std::vector<TuningParameters>> DefaultParameters(const Pipeline& pipeline
                                                         const DeviceDescription& device,
                                                         NumericsPolicy numerics) {
   if (!BackendOf(device.kind).has_blocks || groups.empty()) {
-    return ParametersOfSteps(pipeline, groups, model, device, numerics, {});
+    MDH_ASSIGN_OR_RETURN(std::vector<TuningParameters> steps,
+                         ParametersOfSteps(pipeline, groups, model, device, numerics, {}));
+    const auto streams = [&](const JointGroup& g) { return PassesCaches(pipeline, g, device); };
+    return Streaming(pipeline, groups, streams, model, device, std::move(steps));
   }
   Result<std::vector<TuningParameters>> parameters = std::vector<TuningParameters>();
   for (const bool aligns : {true, false}) {
@@ -338,7 +412,9 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
     auto steps = ParametersOfSteps(pipeline, groups, model, device, numerics, {threads});
     if (!steps.ok()) return;
     add(groups, *steps);
-    if (!has_blocks) add(groups, Streaming(pipeline, groups, model, device, *steps));
+    if (has_blocks) return;
+    const auto all = [](const JointGroup&) { return true; };
+    add(groups, Streaming(pipeline, groups, all, model, device, *std::move(steps)));
   };
   if (usual.empty()) return candidates;
   std::vector<JointGroup> rows = usual;

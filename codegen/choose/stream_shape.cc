@@ -15,8 +15,8 @@ namespace {
 constexpr StreamShape kShapesOfBlocks[] = {
     {128, 64, 128}, {128, 64, 256}, {64, 64, 64}, {64, 64, 128},  {64, 64, 256},
     {32, 32, 64},   {64, 32, 128},  {64, 32, 64}, {128, 32, 128}, {64, 128, 256}};
-constexpr StreamShape kShapesOfCores[] = {{64, 256, 1}, {64, 128, 1}, {128, 128, 1},
-                                          {32, 128, 1}, {64, 64, 1},  {256, 64, 1}};
+constexpr StreamShape kShapesOfCores[] = {{64, 128, 1}, {128, 128, 1}, {64, 256, 1},
+                                          {32, 128, 1}, {64, 64, 1},   {256, 64, 1}};
 
 // Of the points of the common dimensions, for contractions to use what they read often enough.
 constexpr int64_t kPointsOfContractions = 64;

@@ -27,10 +27,18 @@ class CPrelude {
   // Name of the function for `op` with result `type` on operands of type `operand`; remembers to
   // define it and everything that it needs.
   std::string OperationFunction(ScalarOp op, LoopValueType type, LoopValueType operand);
+  // The same behind a loop: functions that are computed in place are called instead, as they would
+  // take the registers of what the loop adds up.
+  std::string OperationFunctionApart(ScalarOp op, LoopValueType type, LoopValueType operand);
   // (a, b, x, y): lanes of x where those of a and b compare so, else of y. The masks of a
   // comparison of vectors become bools and masks again at a great cost. Expects CanSelectBy.
   std::string SelectByFunction(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
   static bool CanSelectBy(ScalarOp comparison, LoopValueType compared, LoopValueType selected);
+  // (a, a_step, b, b_step, x, y): the same by comparing a + l * a_step with b + l * b_step in lane
+  // l, modulo 2^64. Vectors of as many int64 would be twice as long as those of x and y, which
+  // compilers compare lane by lane. Expects CanSelectByLanes, and a comparison.
+  std::string SelectByLanesFunction(ScalarOp comparison, LoopValueType selected);
+  static bool CanSelectByLanes(LoopValueType selected);
   std::string SplatFunction(LoopValueType type);
   // (vector of bools) -> whether one is not 0.
   std::string AnyFunction(LoopValueType type);
@@ -131,6 +139,10 @@ class CPrelude {
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);
   std::string FunctionOn(absl::string_view stem, LoopValueType type, AddressSpace space) const;
+  bool IsInPlace(ScalarOp op, LoopValueType type) const;
+  std::string ExponentialOfVectors(LoopValueType type);
+  std::string ErrorFunctionOfVectors(LoopValueType type, const std::string& elsewhere);
+  std::string CallOfLibrary(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string AllLanesAtOnce(ScalarOp op, LoopValueType type, const std::string& one_by_one);
   std::string NeighboursInside(LoopValueType type);
   std::string LaneByLaneLoad(LoopValueType type, const std::string& stride);

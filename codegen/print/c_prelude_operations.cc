@@ -247,45 +247,6 @@ std::string IntegerExtreme(ScalarOp op, LoopValueType type, const std::string& v
       IsSigned(type.scalar) ? "s" : "u", LetterOf(element), choice);
 }
 
-// The function of glibc's libmvec for every lane at once, which differs from the scalar one by a
-// few units in the last place. "" if it has none. `since`: glibc 2.`since` has it on x86.
-struct VectorFunction {
-  absl::string_view name;
-  int since;
-};
-VectorFunction VectorFunctionFor(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kExp:
-      return {"exp", 22};
-    case ScalarOp::kLog:
-      return {"log", 22};
-    case ScalarOp::kSin:
-      return {"sin", 22};
-    case ScalarOp::kCos:
-      return {"cos", 22};
-    case ScalarOp::kPow:
-      return {"pow", 22};
-    case ScalarOp::kExp2:
-      return {"exp2", 35};
-    case ScalarOp::kExpm1:
-      return {"expm1", 35};
-    case ScalarOp::kLog2:
-      return {"log2", 35};
-    case ScalarOp::kLog1p:
-      return {"log1p", 35};
-    case ScalarOp::kTanh:
-      return {"tanh", 35};
-    case ScalarOp::kErf:
-      return {"erf", 35};
-    case ScalarOp::kCbrt:
-      return {"cbrt", 35};
-    case ScalarOp::kAtan2:
-      return {"atan2", 35};
-    default:
-      return {"", 0};
-  }
-}
-
 // Whether it is one of CPrelude::ExtremeBody.
 bool IsExtreme(ScalarOp op, ScalarType type) {
   return IsFloatingPoint(type) && (op == ScalarOp::kMin || op == ScalarOp::kMax ||
@@ -311,6 +272,50 @@ std::string CPrelude::SelectByFunction(ScalarOp comparison, LoopValueType compar
                                         "  return ($0)((k & ($3)x) | (~k & ($3)y));\n}\n",
                                         Spelled(selected), name, Spelled(compared), mask,
                                         Info(comparison).name));
+  return name;
+}
+
+bool CPrelude::CanSelectByLanes(LoopValueType selected) {
+  return SizeBytes(selected.scalar) == 4 && selected.lanes >= 4;
+}
+
+std::string CPrelude::SelectByLanesFunction(ScalarOp comparison, LoopValueType selected) {
+  const int half = selected.lanes / 2;
+  const auto numbers = [](int begin, int end) {
+    std::string text;
+    for (int l = begin; l < end; ++l) absl::StrAppend(&text, l == begin ? "" : ", ", l);
+    return text;
+  };
+  const auto elements = [&](absl::string_view vector) {
+    std::string text;
+    for (int l = 0; l < half; ++l) absl::StrAppend(&text, l == 0 ? "" : ", ", vector, "[", l, "]");
+    return text;
+  };
+  const std::string vector = Spelled(selected);
+  const std::string name = absl::StrCat("mdh_select_", Stem(comparison, ScalarType::kInt64),
+                                        "_lanes_", ShortName(selected.scalar), "x", selected.lanes);
+  const std::string mask = VectorType({ScalarType::kInt32, selected.lanes});
+  const std::string of_half = VectorType({ScalarType::kInt32, half});
+  const auto compared = [&](absl::string_view lanes) {
+    return absl::Substitute("__builtin_convertvector($0 * a_step + a $1 $0 * b_step + b, $2)",
+                            lanes, Info(comparison).name, of_half);
+  };
+  DefineFunction(
+      name,
+      absl::StrCat(
+          absl::Substitute(
+              "$0 $1(int64_t a, int64_t a_step, int64_t b, int64_t b_step, $0 x, $0 y) "
+              "{\n  const $2 lower = {$3}, upper = {$4};\n",
+              vector, name, VectorType({ScalarType::kInt64, half}), numbers(0, half),
+              numbers(half, selected.lanes)),
+          absl::Substitute("  const $0 first = $1;\n  const $0 second = $2;\n", of_half,
+                           compared("lower"), compared("upper")),
+          absl::Substitute("#if defined(__clang__) || __GNUC__ >= 12\n"
+                           "  const $0 k = __builtin_shufflevector(first, second, $1);\n#else\n"
+                           "  const $0 k = {$2, $3};\n#endif\n"
+                           "  return ($4)((k & ($0)x) | (~k & ($0)y));\n}\n",
+                           mask, numbers(0, selected.lanes), elements("first"), elements("second"),
+                           vector)));
   return name;
 }
 
@@ -418,34 +423,6 @@ void CPrelude::DefineOperationOnVectors(const std::string& name, ScalarOp op, Lo
                          result_type, type.lanes, scalar, arguments);
     DefineFunction(name, absl::StrCat(head, AllLanesAtOnce(op, type, one_by_one), "}\n"));
   }
-}
-
-// The call of libmvec's function where the library and the instructions are there, else
-// `one_by_one`. By its name: compilers use it only with -ffast-math. The linker finds it behind
-// -lm.
-std::string CPrelude::AllLanesAtOnce(ScalarOp op, LoopValueType type,
-                                     const std::string& one_by_one) {
-  const VectorFunction function = VectorFunctionFor(op);
-  const int bytes = SizeBytes(type.scalar) * type.lanes;
-  const bool is_known = bytes == 16 || bytes == 32 || bytes == 64;
-  if (!may_round_otherwise_ || function.name.empty() || !IsFloatingPoint(type.scalar) ||
-      !is_known) {
-    return one_by_one;
-  }
-  const absl::string_view isa = bytes == 64 ? "e" : bytes == 32 ? "d" : "b";
-  const absl::string_view feature = bytes == 64   ? "__AVX512F__"
-                                    : bytes == 32 ? "__AVX2__"
-                                                  : "__SSE4_1__";
-  const bool has_two = Info(op).operands == 2;
-  const std::string name =
-      absl::StrCat("_ZGV", isa, "N", type.lanes, has_two ? "vv_" : "v_", function.name,
-                   type.scalar == ScalarType::kFloat32 ? "f" : "");
-  const std::string vector = VectorType(type);
-  return absl::Substitute(
-      "#if defined(__x86_64__) && defined($0) && __GLIBC__ == 2 && __GLIBC_MINOR__ >= $1\n"
-      "  extern $2 $3($2$4);\n  return $3($5);\n#else\n$6#endif\n",
-      feature, function.since, vector, name, has_two ? absl::StrCat(", ", vector) : "",
-      has_two ? "a, b" : "a", one_by_one);
 }
 
 }  // namespace mdh

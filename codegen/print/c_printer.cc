@@ -393,7 +393,16 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
 }
 
 void CPrinter::PrintBlock(const Block& block, int depth, std::string& out) {
-  for (const Statement& statement : block) PrintStatement(statement, depth, out);
+  const bool outside = is_behind_loop_;
+  bool is_behind = outside;
+  for (const Statement& statement : block) {
+    const bool is_loop = std::holds_alternative<For>(statement.form) ||
+                         std::holds_alternative<ShareLoop>(statement.form);
+    is_behind_loop_ = is_behind && !is_loop;
+    PrintStatement(statement, depth, out);
+    is_behind |= is_loop;
+  }
+  is_behind_loop_ = outside;
 }
 
 std::string CPrinter::Print(const Block& block, int depth) {

@@ -113,6 +113,7 @@ class CPrinter {
   const CDialect& dialect_;
   const absl::string_view index_type_;
   bool has_one_thread_ = false;
+  bool is_behind_loop_ = false;  // a statement of the same loop's body, or of the function
   std::map<std::string, int64_t> shared_offsets_;
   std::map<std::string, AddressSpace> spaces_;  // of pointers to other than global memory
   std::map<std::string, int> alignments_;       // of pointers, bytes; others: 16

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "codegen/print/affine_lanes.h"
 #include "codegen/print/c_printer.h"
 #include "codegen/print/c_spelling.h"
 #include "core/base/status.h"
@@ -316,7 +318,9 @@ std::string CPrinter::PrintOperation(const ValueNode& node, const LoopOperation&
   if (IsNativeOperator(operation.op, node.type, operand, dialect_)) {
     return PrintNativeOperation(node, operation, precedence);
   }
-  const std::string function = prelude_.OperationFunction(operation.op, node.type, operand);
+  const std::string function =
+      is_behind_loop_ ? prelude_.OperationFunctionApart(operation.op, node.type, operand)
+                      : prelude_.OperationFunction(operation.op, node.type, operand);
   std::string arguments;
   for (const LoopValue& argument : operation.operands) {
     absl::StrAppend(&arguments, arguments.empty() ? "" : ", ",
@@ -332,6 +336,14 @@ std::string CPrinter::PrintSelectByComparison(const ValueNode& node, const LoopO
   if (comparison == nullptr || select.operands[0]->type.lanes != lanes) return "";
   const LoopValueType compared{comparison->operands[0]->type.scalar, lanes};
   if (!CPrelude::CanSelectBy(comparison->op, compared, node.type)) return "";
+  const std::optional<AffineLanes> a = AffineLanesOf(comparison->operands[0]);
+  const std::optional<AffineLanes> b = AffineLanesOf(comparison->operands[1]);
+  if (a.has_value() && b.has_value() && CPrelude::CanSelectByLanes(node.type)) {
+    return absl::StrCat(prelude_.SelectByLanesFunction(comparison->op, node.type), "(",
+                        PrintValue(*a->first, 0), ", ", a->step, ", ", PrintValue(*b->first, 0),
+                        ", ", b->step, ", ", Widened(*select.operands[1], lanes, 0), ", ",
+                        Widened(*select.operands[2], lanes, 0), ")");
+  }
   const std::string function = prelude_.SelectByFunction(comparison->op, compared, node.type);
   std::string arguments;
   for (const LoopValue& argument :

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -53,6 +54,34 @@ TEST(PipelineDefaults, RowsOfBlocksAreKeptOnChip) {
       EXPECT_NE(group.rows->keep, RowLayout::Keep::kNothing) << text << length;
     }
   }
+}
+
+// What a part leaves to its next step is in the first-level cache, unless it is long, or rows share
+// much that no cache so small keeps; results that no cache keeps are not read.
+TEST(PipelineDefaults, RowsOfCpusAreComputedWhereTheyAreNear) {
+  DeviceDescription cpu;
+  cpu.cores = 2;
+  cpu.simd_bytes = 64;
+  cpu.vector_registers = 32;
+  cpu.l1_bytes = 48 << 10;
+  cpu.l2_bytes = 1 << 20;
+  cpu.l3_bytes = 32 << 20;
+  cpu.compiler = "gcc";
+  for (const char* const text : {kSoftMax, kLogSoftMax, kLayerNorm, kRmsNorm}) {
+    for (const auto& [rows, length, most] :
+         {std::tuple("32768", "128", 16), std::tuple("1024", "1024", 2)}) {
+      const PipelineDefaults defaults =
+          DefaultsOf(text, {{"M", rows}, {"N", length}}, OpenMpSimdRegistersModel(), cpu);
+      ASSERT_THAT(defaults.parameters.groups, SizeIs(1)) << text << length;
+      EXPECT_LE(defaults.parameters.groups[0].part[0], most) << text << length;
+      EXPECT_EQ(defaults.parameters.steps.back().streams_results, std::string(rows) == "32768")
+          << text << length;
+    }
+  }
+  const PipelineDefaults shared =
+      DefaultsOf(kLayerNorm, {{"M", "1024"}, {"N", "8192"}}, OpenMpSimdRegistersModel(), cpu);
+  ASSERT_THAT(shared.parameters.groups, SizeIs(1));
+  EXPECT_GT(shared.parameters.groups[0].part[0], 1);
 }
 
 TEST(PipelineDefaults, AttentionStreamsButInTheOrderOfItsSums) {

@@ -11,7 +11,7 @@ namespace mdh {
 namespace {
 
 // Fewer than second-level translation buffers have entries.
-constexpr int64_t kMostRows = 1024;
+constexpr int64_t kMostRows = 1280;
 
 }  // namespace
 

@@ -155,7 +155,7 @@ class Rules {
     }
     if (bytes <= 0.5 * static_cast<double>(device_.l2_bytes) || rows.empty()) return false;
     std::vector<int64_t> tile = registers();
-    parts_.Grow(tile, reduced, 0.25 * static_cast<double>(device_.l2_bytes));
+    parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
     parts_.Grow(tile, rows, parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
@@ -396,7 +396,7 @@ class Rules {
   // `layer`: where strips along the lanes are packed.
   void ChooseStaging(const TileChoice& choice, int layer) {
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
-      if (choice.packed[b]) {
+      if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
         PackInStrips(b, vector_dimension_, layer);
       } else if (const int d = CrowdedDimension(b); d >= 0) {
         PackInStrips(b, d, InputParameters::kWholeBuffer);
@@ -446,20 +446,22 @@ class Rules {
   // ---- Stores ----
 
   // Results that no cache keeps need not be read before they are written: whole vectors of them go
-  // past the caches, if every one is stored once.
+  // past the caches, if every one is stored once. What is read once pushes out results, too.
   void ChooseStores() {
     const int v = vector_dimension_;
     if (!HasRegisters() || v < 0 || e_.is_reduction(v) || e_.has_prefix_sum()) return;
-    if (OutputBytes() <= static_cast<double>(device_.l3_bytes) ||
-        p_.accumulate_in == AccumulateIn::kOutput)
-      return;
+    double bytes = OutputBytes();
+    if (bytes <= static_cast<double>(device_.l2_bytes)) return;
+    for (const Buffer& buffer : e_.inputs())
+      bytes += ReuseOf(e_, buffer) <= 1 ? static_cast<double>(buffer.size_bytes()) : 0;
+    const bool is_kept = bytes < static_cast<double>(device_.l3_bytes);
+    if (is_kept || p_.accumulate_in == AccumulateIn::kOutput) return;
     for (int d = 0; d < e_.rank(); ++d) {
       for (int l = 0; e_.is_reduction(d) && l < innermost_; ++l) {
         if (p_.tile[l][d] != size(d)) return;
       }
     }
-    const auto is_row = [v](const Buffer& buffer) { return StrideAlong(buffer, 0, v) == 1; };
-    if (!std::ranges::all_of(e_.outputs(), is_row)) return;
+    if (!HasRowsOfVectors(e_, v, lanes_)) return;
     p_.streams_results = true;
     if (!Validate(e_, m_, device_, p_).ok()) p_.streams_results = false;
   }

@@ -325,6 +325,32 @@ int64_t StrideAlong(const Buffer& buffer, int access, int d) {
   return buffer.Linearized(access).coefficients[d];
 }
 
+bool HasRowsOfVectors(const Expression& expression, int v, int64_t lanes) {
+  constexpr int64_t kLongRow = 32;  // vectors
+  const bool is_long = expression.dimensions()[v].size >= kLongRow * lanes;
+  return std::ranges::all_of(expression.outputs(), [&](const Buffer& buffer) {
+    bool begins_at_vectors = true;
+    for (int d = 0; d < expression.rank(); ++d) {
+      begins_at_vectors &= d == v || StrideAlong(buffer, 0, d) % lanes == 0;
+    }
+    return StrideAlong(buffer, 0, v) == 1 && (is_long || begins_at_vectors);
+  });
+}
+
+bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice) {
+  const int64_t points = choice.tile[v];
+  return choice.dot == 0 && StrideAlong(buffer, 0, v) == 1 && buffer.extents.back() == points &&
+         points % choice.lanes == 0;
+}
+
+double BytesUsed(const Expression& expression, const Buffer& buffer) {
+  double elements = static_cast<double>(buffer.accesses.size());
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (buffer.DependsOn(d)) elements *= static_cast<double>(expression.dimensions()[d].size);
+  }
+  return std::min(elements * buffer.type.size_bytes(), static_cast<double>(buffer.size_bytes()));
+}
+
 double ReuseOf(const Expression& expression, const Buffer& buffer) {
   double points = 1;
   for (const Dimension& dimension : expression.dimensions()) {

@@ -36,6 +36,15 @@ std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDesc
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);
 // Elements between the places of neighbours along dimension d.
 int64_t StrideAlong(const Buffer& buffer, int access, int d);
+// Whether vectors of so many results along dimension v are where they can pass the caches: rows
+// begin at multiples of them, or are long. Else lines would be written partly past the caches,
+// partly not, which takes several times as long.
+bool HasRowsOfVectors(const Expression& expression, int v, int64_t lanes);
+// Whether rows of a buffer along dimension v are as long as tiles: strips without being packed.
+bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice);
+// Bytes of a buffer that the points use at most: those of a part of a pipeline's dimensions less
+// than the buffer has.
+double BytesUsed(const Expression& expression, const Buffer& buffer);
 // How often each element of a buffer is read.
 double ReuseOf(const Expression& expression, const Buffer& buffer);
 

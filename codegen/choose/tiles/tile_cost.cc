@@ -96,15 +96,14 @@ TileCost::TileCost(const Expression& expression, const DeviceDescription& device
       operations_(OperationsOf(expression, combine_operations_)),
       factors_(FactorOrder::Of(expression, numerics)) {
   for (const Buffer& buffer : e_.inputs()) {
-    Input input{&buffer, {}, static_cast<double>(buffer.size_bytes()), ReuseOf(e_, buffer)};
+    Input input{&buffer, {}, BytesUsed(e_, buffer), ReuseOf(e_, buffer)};
     for (size_t a = 0; a < buffer.accesses.size(); ++a) {
       input.strides.push_back(buffer.Linearized(static_cast<int>(a)).coefficients);
     }
     inputs_.push_back(std::move(input));
   }
   for (const Buffer& buffer : e_.outputs()) {
-    outputs_.push_back(
-        {buffer.Linearized(0).coefficients, static_cast<double>(buffer.size_bytes())});
+    outputs_.push_back({buffer.Linearized(0).coefficients, BytesUsed(e_, buffer)});
   }
 }
 

@@ -103,7 +103,8 @@ double TileCost::StreamCycles(const TileChoice& choice) const {
 double TileCost::PackingCycles(const TileChoice& choice) const {
   double cycles = 0;
   for (int b = 0; b < std::ssize(inputs_); ++b) {
-    if (!choice.packed[b]) continue;
+    if (!choice.packed[b] || HasStrips(*inputs_[b].buffer, choice.vector_dimension, choice))
+      continue;
     const int64_t stride = inputs_[b].strides[0][choice.vector_dimension];
     const bool are_words = choice.dot > 0 && inputs_[b].strides[0][choice.dot - 1] == 1;
     const auto element = static_cast<double>(inputs_[b].buffer->type.size_bytes());

@@ -137,55 +137,64 @@ class PackingBuilder {
   }
 
   // One element, or as many neighbours of the copy as a strip or a tile has: a constant number
-  // where there are as many.
+  // where the buffer's extent says how many the last one has.
   void EmitLanes(Block& block) {
     if (lanes_of_ < 0) return EmitCopy(Index(0), 0, block);
     const Index length = ranges_[lanes_of_].length;
-    if (length.is_constant() && length.constant() % lanes_ == 0) return EmitAllLanes(block);
+    if (length.is_constant() && length.constant() % lanes_ == 0) {
+      return EmitStrip(lanes_, 0, block);
+    }
     const Index rest = length - position_[lanes_of_];
     Block last, all;
-    if (copy_.strip_shift == 0) {
-      EmitEachRow(rest, 0, last);
-    } else {
+    if (copy_.strip_shift > 0) {
       const int64_t left_over = plan_.size(copy_.strip_of) % copy_.strip;
-      EmitEachRow(Index(left_over + copy_.strip_shift), copy_.strip_shift, last);
+      EmitStrip(left_over + copy_.strip_shift, copy_.strip_shift, last);
+    } else if (length.is_constant()) {
+      EmitStrip(length.constant() % lanes_, 0, last);
+    } else if (transposes()) {
+      EmitRows(Index(0), rest, 0, last);
+    } else {
+      EmitLaneLoop(rest, 0, last);
     }
-    EmitAllLanes(all);
+    EmitStrip(lanes_, 0, all);
     block.push_back(
         {If{{Less(rest, Index(lanes_))}, ShareBlock(std::move(last)), ShareBlock(std::move(all))}});
   }
 
-  void EmitAllLanes(Block& block) {
-    if (!transposes()) return EmitLaneLoop(Index(lanes_), 0, block);
+  // All rows, if the copy transposes, of so many lanes, which are `earlier` elements before their
+  // place.
+  void EmitStrip(int64_t lanes, int64_t earlier, Block& block) {
+    if (!transposes()) return EmitLaneLoop(Index(lanes), earlier, block);
     const Index length = ranges_[rows_of_].length;
     position_[rows_of_] = Index::Variable(Variable(rows_of_));
     Block tiles;
-    EmitTiles(tiles);
+    EmitTiles(lanes, earlier, tiles);
     position_[rows_of_] = Index(0);
     block.push_back({For{Variable(rows_of_), Index(0), length, tile_rows_, true,
                          ShareBlock(std::move(tiles))}});
     if (length.is_constant() && length.constant() % tile_rows_ == 0) return;
-    EmitRows(length / tile_rows_ * tile_rows_, Index(lanes_), 0, block);
+    EmitRows(length / tile_rows_ * tile_rows_, Index(lanes), earlier, block);
   }
 
-  // tile_rows_ rows of all lanes: the widest tiles first, each as high as it is wide.
-  void EmitTiles(Block& block) const {
+  // tile_rows_ rows of so many lanes: the widest tiles first, each as high as it is wide.
+  void EmitTiles(int64_t lanes, int64_t earlier, Block& block) const {
     NameAllocator names;
     for (const std::string& used :
          {plan_.input_name(copy_.input), copy_.name, copy_.name + "_from"}) {
       names.Reserve(used);
     }
     int64_t lane = 0;
-    for (const int width : LaneRuns(lanes_, tile_rows_)) {
+    for (const int width : LaneRuns(lanes, tile_rows_)) {
       for (int64_t row = 0; row < tile_rows_; row += width) {
-        EmitTile(lane, row, width, names, block);
+        EmitTile(lane, earlier, row, width, names, block);
       }
       lane += width;
     }
   }
 
-  void EmitTile(int64_t lane, int64_t row, int width, NameAllocator& names, Block& block) const {
-    const Index from = Source() + Index(lane * strides_[lanes_of_] + row);
+  void EmitTile(int64_t lane, int64_t earlier, int64_t row, int width, NameAllocator& names,
+                Block& block) const {
+    const Index from = Source() + Index((lane - earlier) * strides_[lanes_of_] + row);
     const Index to = Target() + Index(lane + row * copy_.strides[rows_of_]);
     const std::string& input = plan_.input_name(copy_.input);
     if (width > 1) {
@@ -201,13 +210,6 @@ class PackingBuilder {
     }
     block.push_back(
         {StoreElements{copy_.name, to, MakeLoad(input, from, {buffer_.type.scalar(), 1}, 1), 1}});
-  }
-
-  // All rows, if the copy transposes, of so many lanes, which are `earlier` elements before their
-  // place.
-  void EmitEachRow(const Index& lanes, int64_t earlier, Block& block) {
-    if (!transposes()) return EmitLaneLoop(lanes, earlier, block);
-    EmitRows(Index(0), lanes, earlier, block);
   }
 
   void EmitRows(const Index& begin, const Index& lanes, int64_t earlier, Block& block) {

@@ -294,6 +294,21 @@ TEST(GeneratedSourceTest, LanesOfNeighboursAreCombinedTogether) {
                       "in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc"));
 }
 
+// Accumulators keep their registers; elements have no others.
+TEST(GeneratedSourceTest, ExponentialsAreCalledBehindLoops) {
+  const std::string product = DefaultSource(R"(
+grown := out_view<fp32>( y: (i,j,k) -> (i,j) ) o
+  md_hom<64,64,256>( f, (++, ++, +), store grow ) o
+  inp_view<fp32,fp32>( x: (i,j,k) -> (i,k), w: (i,j,k) -> (k,j) )
+where f(x, w) -> (c: fp32) { c = x * w }, grow(c) -> y { y = exp(c) })");
+  EXPECT_THAT(product, HasSubstr("mdh_exp_f32x8_apart("));
+  const std::string map = DefaultSource(R"(
+grown := out_view<fp32>( y: (i) -> (i) ) o md_hom<4096>( f, (++) ) o inp_view<fp32>( x: (i) -> (i) )
+where f(x) -> y { y = exp(x) })");
+  EXPECT_THAT(map, HasSubstr("mdh_exp_f32x8("));
+  EXPECT_THAT(map, Not(HasSubstr("_apart")));
+}
+
 constexpr char kSmallSum[] = R"(
 total := out_view<fp32>( s: (i) -> () ) o md_hom<8>( f, (+) ) o inp_view<fp32>( x: (i) -> (i) )
 where f(x) -> s { s = x }

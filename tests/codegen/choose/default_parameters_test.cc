@@ -205,8 +205,15 @@ TEST(DefaultParametersTest, StripsOfLargeInputsArePackedInCaches) {
   EXPECT_EQ(large.tile[innermost - 1][1], large.tile[innermost][1]);  // one strip
   EXPECT_EQ(large.tile[innermost - 1][0], 64);                        // for all rows
   EXPECT_EQ(OrderOfLayer(large.phase, 1).front(), 2);                 // of a part of the reduction
-  const TuningParameters small = OfProduct("256", "96", "256");
+  const TuningParameters small = OfProduct("256", "192", "256");
   EXPECT_EQ(small.inputs[1].stage_layer, InputParameters::kWholeBuffer) << ToText(small);
+}
+
+TEST(DefaultParametersTest, RowsThatAreStripsAreNotCopied) {
+  for (const char* const columns : {"64", "96"}) {
+    const TuningParameters rows = OfProduct("256", columns, "256");
+    EXPECT_EQ(rows.inputs[1].stage_layer, InputParameters::kInPlace) << ToText(rows);
+  }
 }
 
 // Half of 1024 rows are 103 register tiles of five, a prime number: one more has divisors.

@@ -171,6 +171,42 @@ TEST(TileChoiceTest, WithoutLanesThereAreNone) {
   }
 }
 
+TEST(TileChoiceTest, RowsThatPassCachesBeginAtVectorsOrAreLong) {
+  const auto may_pass = [](const char* rows, const char* columns) {
+    const Expression matmul = Shipped("matmul.mdh", {{"I", rows}, {"J", columns}, {"K", "16"}});
+    return HasRowsOfVectors(matmul, /*v=*/1, /*lanes=*/16);
+  };
+  EXPECT_TRUE(may_pass("100", "64"));
+  EXPECT_FALSE(may_pass("100", "100"));
+  EXPECT_TRUE(may_pass("100", "1001"));
+  const Expression columns = Shipped("matmul.mdh", {{"I", "64"}, {"J", "64"}, {"K", "16"}});
+  EXPECT_FALSE(HasRowsOfVectors(columns, /*v=*/0, /*lanes=*/16));
+}
+
+// Results of rows of seven would be partly in caches, partly not.
+TEST(TileChoiceTest, ShortRowsOfManyResultsStayInCaches) {
+  const auto streams = [](const char* columns) {
+    const Expression matmul = Shipped("matmul.mdh", {{"I", "2000000"}, {"J", columns}, {"K", "7"}});
+    const TuningParameters p = DefaultParameters(matmul, OpenMpSimdRegistersModel(), WideDevice(),
+                                                 NumericsPolicy::kReassociate);
+    return p.streams_results;
+  };
+  EXPECT_FALSE(streams("7"));
+  EXPECT_TRUE(streams("16"));
+}
+
+TEST(TileChoiceTest, OnlyWhatPointsUseOfBuffersCounts) {
+  const Expression part = *ParseExpression(R"(
+part := out_view<fp32>( y[100,8]: (i,j) -> (i,j) ) o md_hom<4,8>( f, (++, ++) ) o
+  inp_view<fp32>( x[100,8]: (i,j) -> (i,j) )
+where f(x) -> y { y = x })");
+  EXPECT_EQ(part.inputs()[0].size_bytes(), 3200);
+  EXPECT_EQ(BytesUsed(part, part.inputs()[0]), 128);
+  EXPECT_EQ(BytesUsed(part, part.outputs()[0]), 128);
+  const Expression whole = Shipped("matmul.mdh", {{"I", "8"}, {"J", "8"}, {"K", "8"}});
+  EXPECT_EQ(BytesUsed(whole, whole.inputs()[0]), 256);
+}
+
 TEST(StartingParametersTest, AreValidAndDifferentForAllShippedExpressions) {
   const SystemModel model = OpenMpSimdRegistersModel();
   const DeviceDescription device = Avx2Device();

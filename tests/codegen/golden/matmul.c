@@ -306,7 +306,7 @@ static void stage_0(const int64_t thread, const int64_t threads, const float* re
   for (int64_t at1 = mdh_share(32, thread, threads) * 16; at1 < mdh_min(mdh_share(32, thread + 1, threads) * 16, 500); at1 += 16) {
     for (int64_t at0 = 0; at0 < 64; at0++) {
       if (500 - at1 < 16) {
-        for (int64_t lane = 0; lane < 500 - at1; lane++) {
+        for (int64_t lane = 0; lane < 4; lane++) {
           B_packed[at0 * 16 + at1 * 64 + lane] = B[at0 * 500 + at1 + lane];
         }
       } else {

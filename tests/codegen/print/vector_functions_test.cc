@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -124,9 +125,60 @@ TEST(VectorFunctionsTest, AreCloseToThoseOfScalars) {
                   [](void* library, const std::string& how) { ExpectClose<double>(library, how); });
 }
 
+// Of all vectors in single precision, in units in the last place of what double precision gives.
+void ExpectUnits(ScalarOp op, double (*function)(double), std::vector<float> values,
+                 double most_units) {
+  while (values.size() % 16 != 0) values.push_back(0);
+  ForEachCompiler(SourceOf(ScalarType::kFloat32, true), [&](void* library, const std::string& how) {
+    using Apply = void (*)(const float*, const float*, float*);
+    for (const int lanes : {2, 4, 8, 16}) {
+      const std::string name = FunctionName(op, lanes);
+      const auto apply = reinterpret_cast<Apply>(dlsym(library, name.c_str()));
+      std::vector<float> got(values.size());
+      for (size_t n = 0; n < values.size(); n += static_cast<size_t>(lanes))
+        apply(&values[n], &values[n], &got[n]);
+      for (size_t n = 0; n < values.size(); ++n) {
+        const double exact = function(static_cast<double>(values[n]));
+        const float want = static_cast<float>(exact);
+        if (got[n] == want) continue;
+        ASSERT_FALSE(std::isinf(got[n]) || std::isinf(want)) << how << " of " << values[n];
+        const double unit = std::abs(std::nextafter(want, 2 * want) - static_cast<double>(want));
+        ASSERT_LE(std::abs(got[n] - exact), most_units * unit)
+            << how << " " << name << " of " << values[n];
+      }
+    }
+  });
+}
+
+// Not only near 0, but where results are subnormal, zero or infinite, too.
+TEST(VectorFunctionsTest, ExponentialsAreOffByAboutAUnit) {
+  std::vector<float> values;
+  for (float x = -110; x < 90; x += 0.0071f) values.push_back(x);
+  for (const float edge : {88.7228317f, 88.7228394f, -87.33655f, -103.27893f, -103.97208f}) {
+    values.insert(values.end(), {edge, std::nextafter(edge, 0.0f), std::nextafter(edge, 2 * edge)});
+  }
+  ExpectUnits(
+      ScalarOp::kExp, [](double x) { return std::exp(x); }, std::move(values), 1.5);
+}
+
+// At the ends of all intervals, too, and of small values in proportion.
+TEST(VectorFunctionsTest, ErrorFunctionsAreOffByAFewUnits) {
+  std::vector<float> values;
+  for (float x = 1e-30f; x < 20; x *= 1.00171f) values.insert(values.end(), {x, -x});
+  for (float edge = 0.25f; edge <= 4.25f; edge += 0.25f) {
+    values.insert(values.end(), {edge, std::nextafter(edge, 0.0f), -std::nextafter(edge, 5.0f)});
+  }
+  ExpectUnits(
+      ScalarOp::kErf, [](double x) { return std::erf(x); }, std::move(values), 4);
+}
+
 TEST(VectorFunctionsTest, AreThoseOfScalarsWhereBitsCount) {
-  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), "_ZGVeN16v_expf"));
-  EXPECT_FALSE(absl::StrContains(SourceOf(ScalarType::kFloat32, false), "_ZGV"));
+  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), "_ZGVeN16v_logf"));
+  EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat64, true), "_ZGVeN8v_exp"));
+  for (const char* const others : {"_ZGV", "1.44269504f", "mdh_erf_values"}) {
+    EXPECT_TRUE(absl::StrContains(SourceOf(ScalarType::kFloat32, true), others));
+    EXPECT_FALSE(absl::StrContains(SourceOf(ScalarType::kFloat32, false), others));
+  }
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const B
   m.bytes = static_cast<double>(buffer.type.size_bytes());
   m.total = static_cast<double>(buffer.elements());
   m.alignment = AlignmentOf(buffer);
+  m.fragments = FragmentTable(buffer);
   const std::vector<int64_t> strides = buffer.strides();
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));

@@ -75,6 +75,7 @@ BlockCostModel::BufferModel BlockCostModel::ModelOf(const Expression& e, const B
   m.alignment = AlignmentOf(e, buffer);
   m.borders = DimensionsLeft(e, buffer);
   m.has_zeros_outside = ReadsZerosOutside(buffer);
+  m.fragments = FragmentTable(buffer);
   const std::vector<int64_t> strides = buffer.strides();
   for (size_t x = 0; x < buffer.extents.size(); ++x) {
     const ConstantRange constants = ConstantsOf(buffer, static_cast<int>(x));

@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "codegen/choose/block_design.h"
+#include "codegen/choose/fragment_table.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 #include "core/pipeline/factor_order.h"
@@ -53,6 +54,7 @@ class BlockCostModel {
   struct BufferModel {
     std::vector<IndexDimension> dimensions;
     std::vector<int> used;          // MDA dimensions
+    FragmentTable fragments;
     std::vector<int64_t> strides;   // elements per step in each MDA dimension
     double accesses, bytes, total;  // bytes of an element, elements
     int64_t alignment;              // elements that divide the distances of rows and accesses

@@ -69,7 +69,8 @@ double BlockCostModel::Fragment(const BufferModel& buffer, const Shape& s,
     const BlockDesign::Cut& cut = s.design->cuts[d];
     if (kept_[d] && cut.strided > 1) gaps *= static_cast<double>(cut.strided);
   }
-  return Elements(buffer, points) * gaps;
+  const std::optional<double> counted = buffer.fragments.Elements(points);
+  return (counted ? *counted : Elements(buffer, points)) * gaps;
 }
 
 // Read where it is, through the first-level cache.

@@ -9,6 +9,9 @@ namespace mdh {
 
 namespace {
 
+// Blocks along axes of the grid but the first one.
+constexpr int64_t kMostAlongOthers = 65535;
+
 // The first memory layer from there inwards.
 int LoopLayer(const SystemModel& model, int layer) {
   const int last = static_cast<int>(model.layers.size()) - 1;
@@ -61,7 +64,10 @@ void BlockLevels::Add(int layer, absl::FunctionRef<bool(int d)> has) {
 
 void BlockLevels::Assign(const std::vector<int>& inside, std::vector<int> grid) {
   const auto parts = [&](int d) { return CeilDivide(size(d), parameters.tile[blocks][d]); };
-  std::ranges::stable_sort(grid, [&](int a, int b) { return parts(a) > parts(b); });
+  const auto fits = [&](int d) { return parts(d) <= kMostAlongOthers; };
+  if (expression.has_reduction() || !std::all_of(grid.begin() + 1, grid.end(), fits)) {
+    std::ranges::stable_sort(grid, [&](int a, int b) { return parts(a) > parts(b); });
+  }
   LevelTable<AsmLevel>& assignment = parameters.phase.assignment;
   assignment.assign(layers, std::vector<AsmLevel>(expression.rank()));
   for (int l = 0; l < layers; ++l) {

@@ -46,7 +46,8 @@ struct BlockLevels {
   int place() const { return static_cast<int>(parameters.phase.order.size()); }
 
   // D2: dimensions along x, y, z and further. Of the grid, whose x may be longest, those with most
-  // blocks first.
+  // blocks first; without reductions rather as given, so that blocks that follow each other have
+  // neighbouring results, and more of the lines that they read in common.
   void Assign(const std::vector<int>& inside, std::vector<int> grid);
 
   // R3: threads along reductions combine in shared memory, or those along d by shuffles; each keeps

@@ -19,9 +19,6 @@ static inline float mdh_to_f32_h16(ushort a) {
 }
 static inline int mdh_add_i32(int a, int b) { return (int)((uint)a + (uint)b); }
 static inline int mdh_to_i32_i64(long a) { return (int)a; }
-static inline int mdh_border_i32(int inside, int x, int outside) {
-  return inside ? x : outside;
-}
 
 // Sums of rows, by tiles; the double of a thread's columns
 __kernel __attribute__((reqd_work_group_size(16, 2, 1)))
@@ -79,6 +76,6 @@ void mdh_tiles_1(__global const float* restrict x, __global const struct mdh_til
   __global const int* p_id = (__global const int*)p;
   for (int i = thread; i < 8; i += threads) {
     y[i] = partial[i * 2] + partial[i * 2 + 1] + mdh_to_f32_h16(p_w[mdh_clamp(i - 3, 8) * 4]);
-    ids[i] = mdh_add_i32(mdh_to_i32_i64((long)(i)), mdh_border_i32(mdh_inside(i - 1, 8), p_id[mdh_clamp(i - 1, 8) * 2 + 1], -7));
+    ids[i] = mdh_add_i32(mdh_to_i32_i64((long)(i)), (mdh_inside(i - 1, 8) ? p_id[(i - 1) * 2 + 1] : -7));
   }
 }

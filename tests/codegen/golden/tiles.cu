@@ -26,12 +26,6 @@ static __device__ inline float mdh_to_f32_h16(unsigned short a) {
 }
 static __device__ inline int mdh_add_i32(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
 static __device__ inline int mdh_to_i32_i64(long long a) { return (int)a; }
-static __device__ inline int mdh_border_i32(int inside, int x, int outside) {
-  int r;
-  asm("{ .reg .pred p; setp.ne.s32 p, %1, 0; selp.b32 %0, %2, %3, p; }"
-      : "=r"(r) : "r"(inside), "r"(x), "r"(outside));
-  return r;
-}
 static __device__ inline void mdh_wait_for_stages() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -101,6 +95,6 @@ mdh_tiles_1(const float* __restrict__ x, const struct mdh_tiles_p* __restrict__ 
   const int* p_id = (const int*)p;
   for (int i = thread; i < 8; i += threads) {
     y[i] = partial[i * 2] + partial[i * 2 + 1] + mdh_to_f32_h16(p_w[mdh_clamp(i - 3, 8) * 4]);
-    ids[i] = mdh_add_i32(mdh_to_i32_i64((long long)(i)), mdh_border_i32(mdh_inside(i - 1, 8), p_id[mdh_clamp(i - 1, 8) * 2 + 1], -7));
+    ids[i] = mdh_add_i32(mdh_to_i32_i64((long long)(i)), (mdh_inside(i - 1, 8) ? p_id[(i - 1) * 2 + 1] : -7));
   }
 }

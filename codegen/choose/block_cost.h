@@ -53,7 +53,7 @@ class BlockCostModel {
   };
   struct BufferModel {
     std::vector<IndexDimension> dimensions;
-    std::vector<int> used;          // MDA dimensions
+    std::vector<int> used;  // MDA dimensions
     FragmentTable fragments;
     std::vector<int64_t> strides;   // elements per step in each MDA dimension
     double accesses, bytes, total;  // bytes of an element, elements

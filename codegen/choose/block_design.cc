@@ -39,7 +39,9 @@ class Translator {
   TuningParameters Run() {
     SetTiles();
     SetOrder();
-    levels_.Assign(ThreadOrder(e_, design_), ThreadOrder(e_, design_));
+    // Without reductions blocks that follow each other have neighbouring results, and more of the
+    // lines that they read in common.
+    levels_.Assign(ThreadOrder(e_, design_), ThreadOrder(e_, design_), !e_.has_reduction());
     levels_.SetResults([&](int d) { return !IsKept(d) && Shuffles(); },
                        [&](int d) { return cut(d).loops > 1; });
     for (int b = 0; b < static_cast<int>(e_.inputs().size()); ++b) SetInput(b);

@@ -62,10 +62,10 @@ void BlockLevels::Add(int layer, absl::FunctionRef<bool(int d)> has) {
   }
 }
 
-void BlockLevels::Assign(const std::vector<int>& inside, std::vector<int> grid) {
+void BlockLevels::Assign(const std::vector<int>& inside, std::vector<int> grid, bool in_order) {
   const auto parts = [&](int d) { return CeilDivide(size(d), parameters.tile[blocks][d]); };
   const auto fits = [&](int d) { return parts(d) <= kMostAlongOthers; };
-  if (expression.has_reduction() || !std::all_of(grid.begin() + 1, grid.end(), fits)) {
+  if (!in_order || !std::all_of(grid.begin() + 1, grid.end(), fits)) {
     std::ranges::stable_sort(grid, [&](int a, int b) { return parts(a) > parts(b); });
   }
   LevelTable<AsmLevel>& assignment = parameters.phase.assignment;

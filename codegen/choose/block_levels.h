@@ -46,9 +46,8 @@ struct BlockLevels {
   int place() const { return static_cast<int>(parameters.phase.order.size()); }
 
   // D2: dimensions along x, y, z and further. Of the grid, whose x may be longest, those with most
-  // blocks first; without reductions rather as given, so that blocks that follow each other have
-  // neighbouring results, and more of the lines that they read in common.
-  void Assign(const std::vector<int>& inside, std::vector<int> grid);
+  // blocks first; `in_order`: rather as given, if x need not be longest.
+  void Assign(const std::vector<int>& inside, std::vector<int> grid, bool in_order = false);
 
   // R3: threads along reductions combine in shared memory, or those along d by shuffles; each keeps
   // its results in registers, but for those around which the loops of `outer` along d run.

@@ -67,10 +67,10 @@
 //   y: (i,j) -> (i, j)   y[i * 96 + j]
 //
 // Configuration:
-//   model=CUDA; tile=2,16|2,16|1,1|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
+//   model=CUDA; tile=2,16|2,16|1,1|1,1|1,1; order=(1,1)(1,2)(3,1)(3,2)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2); inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,2)(1,1)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); results=0,0|2,2|1,1|2,2|2,2; unroll=1
 //
 // Schedule:
-//   BLK: tile i=2, j=16; on i=x, j=y
+//   BLK: tile i=2, j=16; on i=y, j=x
 //   DEV: tile i=2, j=16
 //   THR: tile i=1, j=1; on i=y, j=x; lanes i=2, j=16
 //   input x: in DM
@@ -84,8 +84,8 @@
 // (De/re)-composition of activation (i = 64, j = 96) for CUDA
 // 0  | D1     D2     D3 x,b  D4 x,b    | S1     S2     S3 x,b  S4 x,b     S5 y  S6 y  | R1     R2     R3 y  R4 y
 // --------------------------------------------------------------------------------------------------------------
-// 32 | (1,1)  BLK,x  DM DM   [1,2] [1] | (1,1)  BLK,x  RM RM   [1,2] [1]  RM    [1,2] | (1,1)  BLK,x  DM    [1,2]
-// 6  | (1,2)  BLK,y  DM DM   [1,2] [1] | (1,2)  BLK,y  RM RM   [1,2] [1]  RM    [1,2] | (1,2)  BLK,y  DM    [1,2]
+// 32 | (1,1)  BLK,y  DM DM   [1,2] [1] | (1,1)  BLK,y  RM RM   [1,2] [1]  RM    [1,2] | (1,1)  BLK,y  DM    [1,2]
+// 6  | (1,2)  BLK,x  DM DM   [1,2] [1] | (1,2)  BLK,x  RM RM   [1,2] [1]  RM    [1,2] | (1,2)  BLK,x  DM    [1,2]
 // 2  | (2,1)  THR,y  DM DM   [1,2] [1] | (2,1)  THR,y  RM RM   [1,2] [1]  RM    [1,2] | (2,1)  THR,y  SM    [1,2]
 // 16 | (2,2)  THR,x  DM DM   [1,2] [1] | (2,2)  THR,x  RM RM   [1,2] [1]  RM    [1,2] | (2,2)  THR,x  SM    [1,2]
 // 0: number of parts. D, S, R: de-composition, scalar phase, re-composition. 1:
@@ -188,8 +188,8 @@ mdh_layer_1(const float* __restrict__ x, const float* __restrict__ w, const floa
   mdh_wait_for_stages();
   scratch = (char*)mdh_written_by_others(scratch);
   float* h = (float*)(scratch + 0);
-  const int i_blk = blockIdx.x;
-  const int j_blk = blockIdx.y;
+  const int j_blk = blockIdx.x;
+  const int i_blk = blockIdx.y;
   const int j_thr = threadIdx.x;
   const int i_thr = threadIdx.y;
   y[i_blk * 192 + j_blk * 16 + i_thr * 96 + j_thr] = mdh_max_f32(h[i_blk * 192 + j_blk * 16 + i_thr * 96 + j_thr] + b[j_blk * 16 + j_thr], 0.0f);

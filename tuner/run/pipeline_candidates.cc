@@ -7,6 +7,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_moves.h"
+#include "codegen/joint_parameters.h"
 #include "codegen/pipeline_defaults.h"
 #include "codegen/said_pipeline.h"
 #include "core/device/system_model.h"

@@ -39,7 +39,8 @@ bool IsMultipleFactor(const Index& factor, int64_t divisor,
 }
 
 // The load for the variable 0, whose lanes are those for the next values of the variable; nullopt
-// unless these are neighbours along one dimension.
+// unless these are neighbours along one dimension, and not one element several times, as they are
+// beyond a border where the nearest element is meant.
 std::optional<LoadInside> LanesOf(LoadInside load, const std::string& variable) {
   int moving = 0;
   for (LoadInside::Dimension& d : load.dimensions) {
@@ -47,7 +48,8 @@ std::optional<LoadInside> LanesOf(LoadInside load, const std::string& variable) 
     if (!first.has_value()) return std::nullopt;
     d.index = *first;
     if (d.lane_step == 0) continue;
-    if (d.lane_step != 1 || d.stride != 1) return std::nullopt;
+    const bool repeats = !load.outside.has_value() && !d.is_inside;
+    if (d.lane_step != 1 || d.stride != 1 || repeats) return std::nullopt;
     ++moving;
   }
   if (moving != 1) return std::nullopt;

@@ -22,13 +22,21 @@ int OutermostCut(const NestShape& shape, int d) {
 }
 
 // Whether accesses along the dimension whose first point is `last` are as well aligned as those
-// whose first points are multiples of `tile`. Only neighbours are moved together.
+// whose first points are multiples of `tile`. Only neighbours are moved together: those of the
+// points, and those of a row of the buffer, wherever else the points move.
 bool KeepsAlignment(const Buffer& buffer, int d, int64_t tile, int64_t last) {
+  const int64_t lanes = kVectorBytes / std::min<int64_t>(kVectorBytes, buffer.type.size_bytes());
+  const std::vector<int64_t> strides = buffer.strides();
   for (size_t a = 0; a < buffer.accesses.size(); ++a) {
+    if (!buffer.extents.empty()) {
+      const int64_t step = buffer.accesses[a].indices.back().coefficients[d];
+      int64_t in_row = std::gcd(lanes, step * tile);
+      for (size_t x = 0; x + 1 < strides.size(); ++x) in_row = std::gcd(in_row, strides[x]);
+      if (step * last % in_row != 0) return false;
+    }
     const AffineIndex index = buffer.Linearized(static_cast<int>(a));
     if (std::abs(index.coefficients[d]) != 1) continue;
-    const int64_t bytes = std::min<int64_t>(kVectorBytes, buffer.type.size_bytes());
-    int64_t together = std::gcd(kVectorBytes / bytes, tile);
+    int64_t together = std::gcd(lanes, tile);
     for (const int64_t pitch : index.coefficients) {
       if (std::abs(pitch) > 1) together = std::gcd(together, pitch);
     }

@@ -49,6 +49,7 @@
 // over shared memory, REG unrolled loops over registers, DM device memory, SM
 // shared memory, RM registers.
 
+static __device__ inline int mdh_min(int a, int b) { return a < b ? a : b; }
 static __device__ inline void mdh_async_copy_16(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                ::"r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from) : "memory");
@@ -165,12 +166,10 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
   __syncthreads();
   // The last part, of which some points do not exist.
   // De-composition: 64 x 16 elements of A to SM.
-  if ((tid & 3) * 4 + 192 < 200) {
-    #pragma unroll
-    for (int A_sm_round = 0; A_sm_round < 2; A_sm_round++) {
-      const float4 A_sm_lanes_2 = *(const float4*)&A[i_blk * 12800 + A_sm_round * 6400 + (tid >> 2) * 200 + (tid & 3) * 4 + 192];
-      scatter_float4(&A_sm[A_sm_round * 32 + (tid >> 2) + (tid & 3) * 272], 68, A_sm_lanes_2);
-    }
+  #pragma unroll
+  for (int A_sm_round = 0; A_sm_round < 2; A_sm_round++) {
+    const float4 A_sm_lanes_2 = *(const float4*)&A[i_blk * 12800 + A_sm_round * 6400 + (tid >> 2) * 200 + mdh_min((tid & 3) * 4 + 192, 196)];
+    scatter_float4(&A_sm[A_sm_round * 32 + (tid >> 2) + (tid & 3) * 272], 68, A_sm_lanes_2);
   }
   // De-composition: 16 x 64 elements of B to SM.
   #pragma unroll

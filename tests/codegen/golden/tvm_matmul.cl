@@ -73,9 +73,12 @@ void mdh_matmul_0(__global const float* restrict A, __global const float* restri
       }
     }
     // De-composition: 128 x 8 elements of B to LM.
-    #pragma unroll
-    for (int B_lm_round = 0; B_lm_round < 64; B_lm_round++) {
-      B_lm[B_lm_at + B_lm_round * 16] = B[B_at + k_glb * 128000 + B_lm_round * 2000];
+    {
+      const int B_at_1 = B_at + k_glb * 128000;
+      #pragma unroll 16
+      for (int B_lm_round = 0; B_lm_round < 64; B_lm_round++) {
+        B_lm[B_lm_at + B_lm_round * 16] = B[B_at_1 + B_lm_round * 2000];
+      }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     // k on LCL: 128 parts of 1 point.

@@ -66,26 +66,33 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
     C_acc[i_dev] = 0.0f;
   }
   const int A_at = i_blk * 16384;
+  const int A_at_2 = i_blk * 16384 + ((tid + 2000) >> 8) * 2048 + ((tid + 208) & 255);
+  const int A_sm_at_1 = ((tid + 2000) >> 8) * 256 + ((tid + 208) & 255);
   const int B_at = tid / 20 * 1000 + j_blk * 20 + tid % 20;
   const int B_sm_at = tid / 20 * 20 + tid % 20;
-  const int A_sm_at_1 = i_thr * 256;
+  const int A_sm_at_2 = i_thr * 256;
   // k on DEV: 8 parts of 256 points.
   for (int k_dev = 0; k_dev < 8; k_dev++) {
     // De-composition: 8 x 256 elements of A to SM.
     {
       const int A_at_1 = A_at + k_dev * 256;
       #pragma unroll 16
-      for (int A_sm_round = 0; A_sm_round < 26; A_sm_round++) {
+      for (int A_sm_round = 0; A_sm_round < 25; A_sm_round++) {
         const int A_sm_at = A_sm_round * 80 + tid;
-        if (A_sm_at < 2048) {
-          A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at_1 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
-        }
+        A_sm[(A_sm_at >> 8) * 256 + (A_sm_at & 255)] = A[A_at_1 + (A_sm_at >> 8) * 2048 + (A_sm_at & 255)];
+      }
+      const int A_sm_rest = tid + 2000;
+      if (A_sm_rest < 2048) {
+        A_sm[A_sm_at_1] = A[A_at_2 + k_dev * 256];
       }
     }
     // De-composition: 256 x 20 elements of B to SM.
-    #pragma unroll
-    for (int B_sm_round = 0; B_sm_round < 64; B_sm_round++) {
-      B_sm[B_sm_at + B_sm_round * 80] = B[B_at + k_dev * 256000 + B_sm_round * 4000];
+    {
+      const int B_at_1 = B_at + k_dev * 256000;
+      #pragma unroll 16
+      for (int B_sm_round = 0; B_sm_round < 64; B_sm_round++) {
+        B_sm[B_sm_at + B_sm_round * 80] = B[B_at_1 + B_sm_round * 4000];
+      }
     }
     __syncthreads();
     // k on SHR: 128 parts of 2 points.
@@ -96,7 +103,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
         // i on DEV: 2 parts of 4 points.
         #pragma unroll
         for (int i_dev = 0; i_dev < 2; i_dev++) {
-          C_acc[i_dev] += A_sm[A_sm_at_1 + k_shr * 2 + k_reg + i_dev * 1024] * B_sm[(k_shr * 2 + k_reg) * 20 + j_thr];
+          C_acc[i_dev] += A_sm[A_sm_at_2 + k_shr * 2 + k_reg + i_dev * 1024] * B_sm[(k_shr * 2 + k_reg) * 20 + j_thr];
         }
       }
     }

@@ -42,6 +42,21 @@ void ExpectUnchanged(const Statement& statement) {
   EXPECT_EQ(ToText(VectorizeCopies(program, {})), ToText(program));
 }
 
+// Where the nearest element is meant, those beyond the border are one, not neighbours.
+TEST(VectorizeCopiesTest, NeighboursBeyondABorderAreNotTheNearestOnes) {
+  const auto changes = [](std::optional<ScalarValue> outside, bool is_inside) {
+    LoadInside load{"G", {{t * 4 - 4 + lane, 0, 8, 1, is_inside}}, 0, std::move(outside)};
+    const LoopValue value = std::make_shared<const ValueNode>(
+        ValueNode{LoopValueType{ScalarType::kInt32, 1}, std::move(load)});
+    const LoopProgram before =
+        Program({ThreadNumber("t"), Loop("lane", 4, {Set("H", t * 4 + lane, value)})});
+    return ToText(VectorizeCopies(before, {})).find("int32x") != std::string::npos;
+  };
+  EXPECT_TRUE(changes(ScalarValue::Zero(ScalarType::kInt32), false));
+  EXPECT_FALSE(changes(std::nullopt, false));
+  EXPECT_TRUE(changes(std::nullopt, true));
+}
+
 TEST(VectorizeCopiesTest, PrivateArraysAreStoredInWideSteps) {
   const Index x = Var("x");
   const auto store = [&](const std::string& to, const Index& at) {
@@ -67,7 +82,9 @@ TEST(VectorizeCopiesTest, PrivateArraysAreStoredInWideSteps) {
 TEST(VectorizeCopiesTest, RowsThatExistOrNot) {
   const Index x = Var("x");
   const auto row = [&](const Index& column, std::optional<int64_t> outside, int64_t length = 8) {
-    return ElementInside("G", {{t - Index(1), 0, 2, length}, {column, 0, length, 1}}, outside);
+    const bool is_inside = !outside.has_value();  // as passes before know
+    return ElementInside("G", {{t - Index(1), 0, 2, length}, {column, 0, length, 1, is_inside}},
+                         outside);
   };
   for (const std::optional<int64_t> outside :
        {std::optional<int64_t>(7), std::optional<int64_t>()}) {
@@ -86,10 +103,12 @@ TEST(VectorizeCopiesTest, RowsThatExistOrNot) {
         {{1, 1, 1}, {4, 1, 1}});
     const LoopProgram after = VectorizeCopies(before, {});
     const std::string text = ToText(after.stages[0].body);
-    EXPECT_NE(text.find("rows[t * 8 + 4, stride 1] = int32x4 G[t - 1 of 2 at 8; 4 + lane * 1 of 8"),
-              std::string::npos)
+    const std::string of_row = outside.has_value() ? " of 8" : " inside 8";
+    EXPECT_NE(
+        text.find("rows[t * 8 + 4, stride 1] = int32x4 G[t - 1 of 2 at 8; 4 + lane * 1" + of_row),
+        std::string::npos)
         << text;
-    EXPECT_NE(text.find("R[x, stride 1] = int32x4 G[t - 1 of 2 at 8; x + lane * 1 of 8"),
+    EXPECT_NE(text.find("R[x, stride 1] = int32x4 G[t - 1 of 2 at 8; x + lane * 1" + of_row),
               std::string::npos)
         << text;
     EXPECT_NE(text.find("  S[x] = G["), std::string::npos) << text;  // not aligned

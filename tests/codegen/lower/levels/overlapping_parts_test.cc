@@ -73,6 +73,28 @@ TEST(OverlappingParts, KeepNeighboursAlignedWhereRowsAre) {
   EXPECT_EQ(DimensionsOf(LowLevel({120, 62, 30})), (Dimensions{0, 1})) << "2 elements";
 }
 
+// Points that move along a row and from row to row, too.
+TEST(OverlappingParts, KeepNeighboursAlignedAlongDiagonals) {
+  const auto dimensions_with = [](int64_t row) {
+    const Result<Expression> expression = ParseExpression(absl::Substitute(R"(
+diagonal :=
+  out_view<fp32>( y: (i,j) -> (i,j) ) o
+  md_hom<32,7>( f, (++, ++) ) o
+  inp_view<fp32,fp32>( x: (i,j) -> (i,j), w[9,$0]: (i,j) -> (j + 1, j + 2) )
+where f(a, b) -> c { c = a * b })",
+                                                                           row));
+    const auto parameters = ParseTuningParameters(
+        "model=CUDA; tile=32,2|32,2|1,2|1,2|1,1; order=0,1|0,1|0,1|0,1|0,1; "
+        "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc");
+    const Result<LowLevelExpression> low =
+        Lower(*expression, CudaModel(), *DescribeCudaArchitecture(90), *parameters);
+    EXPECT_TRUE(low.ok()) << low.status();
+    return DimensionsOf(*low);
+  };
+  EXPECT_EQ(dimensions_with(10), Dimensions{}) << "2 elements are neighbours, and 5 is odd";
+  EXPECT_EQ(dimensions_with(11), Dimensions{1}) << "no row is aligned";
+}
+
 TEST(OverlappingParts, BeginWhereAllPointsExistAndNeedNoGuards) {
   const std::string program = ProgramOf(LowLevel({120, 60, 30}));
   EXPECT_NE(program.find("i_first = mdh_min(i_blk * 32, 88)"), std::string::npos) << program;

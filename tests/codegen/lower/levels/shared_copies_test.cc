@@ -75,7 +75,8 @@ TEST(SharedCopies, MoveRowsOfWhichSomeDoNotExistOneByOne) {
   ASSERT_NE(last, std::string::npos) << program;
   EXPECT_TRUE(Has(program.substr(0, last), "lane = 0 .. 4")) << program;
   EXPECT_FALSE(Has(program.substr(last), "lane")) << program;
-  EXPECT_TRUE(Has(program.substr(last), "if a_sm_round * 4 + tid / 23 + 48 < 60")) << program;
+  EXPECT_TRUE(Has(program.substr(last), "a[mdh_min(a_sm_round * 4 + tid / 23 + 48, 59) * 23"))
+      << program;
 }
 
 TEST(SharedCopies, AddUpPlacesOfRoundsAndThreadsWhereRoundsAreWholeRows) {

@@ -90,6 +90,7 @@ std::optional<CopyLoop> CopyLoopOf(const For& loop) {
     copy.source = load->pointer;
     copy.from = *from;
   } else if (const auto* inside = std::get_if<LoadInside>(&store->value->form)) {
+    if (!inside->loads_always) return std::nullopt;  // which would be a branch for every lane
     copy.inside = LanesOf(*inside, loop.variable);
     if (!copy.inside.has_value()) return std::nullopt;
     copy.source = inside->pointer;

@@ -58,7 +58,7 @@ inline LoopValue Element(const std::string& pointer, const Index& offset) {
 inline LoopValue ElementInside(const std::string& pointer,
                                std::vector<LoadInside::Dimension> dimensions,
                                std::optional<int64_t> outside) {
-  LoadInside load{pointer, std::move(dimensions), 0, std::nullopt};
+  LoadInside load{pointer, std::move(dimensions), 0, std::nullopt, /*loads_always=*/true};
   if (outside.has_value()) load.outside = ScalarValue::Integer(ScalarType::kInt32, *outside);
   return std::make_shared<const ValueNode>(ValueNode{{ScalarType::kInt32, 1}, std::move(load)});
 }

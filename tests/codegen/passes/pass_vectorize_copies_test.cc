@@ -44,15 +44,18 @@ void ExpectUnchanged(const Statement& statement) {
 
 // Where the nearest element is meant, those beyond the border are one, not neighbours.
 TEST(VectorizeCopiesTest, NeighboursBeyondABorderAreNotTheNearestOnes) {
-  const auto changes = [](std::optional<ScalarValue> outside, bool is_inside) {
-    LoadInside load{"G", {{t * 4 - 4 + lane, 0, 8, 1, is_inside}}, 0, std::move(outside)};
+  const auto changes = [](std::optional<ScalarValue> outside, bool is_inside,
+                          bool loads_always = true) {
+    LoadInside load{"G", {{t * 4 - 4 + lane, 0, 8, 1, is_inside}}, 0, outside, loads_always};
     const LoopValue value = std::make_shared<const ValueNode>(
         ValueNode{LoopValueType{ScalarType::kInt32, 1}, std::move(load)});
     const LoopProgram before =
         Program({ThreadNumber("t"), Loop("lane", 4, {Set("H", t * 4 + lane, value)})});
     return ToText(VectorizeCopies(before, {})).find("int32x") != std::string::npos;
   };
-  EXPECT_TRUE(changes(ScalarValue::Zero(ScalarType::kInt32), false));
+  const ScalarValue zero = ScalarValue::Zero(ScalarType::kInt32);
+  EXPECT_TRUE(changes(zero, false));
+  EXPECT_FALSE(changes(zero, false, /*loads_always=*/false)) << "each of them has a branch";
   EXPECT_FALSE(changes(std::nullopt, false));
   EXPECT_TRUE(changes(std::nullopt, true));
 }

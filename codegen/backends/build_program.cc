@@ -1,7 +1,9 @@
 #include "codegen/backends/build_program.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -10,7 +12,9 @@
 #include "codegen/passes/passes.h"
 #include "codegen/print/c_unit.h"
 #include "codegen/program/kernel_names.h"
+#include "codegen/program/loop_program_walk.h"
 #include "codegen/program/presence.h"
+#include "core/base/round.h"
 #include "core/decomposition/low_level_summary.h"
 #include "core/device/backends.h"
 #include "core/schedule/parameters_as_decisions.h"
@@ -50,6 +54,25 @@ Result<LoopProgram> Lowered(const LowLevelExpression& low_level, const DeviceDes
   return BuildLoopProgram(LoopPlan(may_be_empty ? WithPresence(low_level) : low_level));
 }
 
+// Stages whose threads do nothing but share items have fewer of them in a block where the device
+// has no room for as many as usual.
+void KeepToDevice(const DeviceDescription& device, LoopProgram* program) {
+  const int64_t most = device.blocks.max_threads_per_block;
+  for (Stage& stage : program->stages) {
+    const int64_t threads = stage.launch.threads_per_block();
+    if (most <= 0 || threads <= most) continue;
+    bool has_places = false;
+    Visit(stage.body, {.statement = [&](const Statement& statement) {
+            has_places |= std::holds_alternative<HardwareIndex>(statement.form);
+          }});
+    if (has_places) continue;
+    const std::array<int64_t, 3>& grid = stage.launch.grid;
+    const int64_t fewer = RoundDownToPowerOfTwo(most);
+    stage.launch = {{CeilDivide(grid[0] * grid[1] * grid[2] * threads, fewer), 1, 1},
+                    {fewer, 1, 1}};
+  }
+}
+
 // Two blanks in front of every line of the schedule that says the configuration.
 std::string DescribeSchedule(const LowLevelExpression& low_level) {
   const std::string text =
@@ -78,6 +101,7 @@ Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
     built.program = EmptyProgram(expression, names.outputs, sharing, names.inputs);
   } else {
     MDH_ASSIGN_OR_RETURN(built.program, Lowered(low_level, device, stored));
+    KeepToDevice(device, &built.program);
     if (form == ProgramForm::kOptimized) {
       built.program = Optimize(std::move(built.program),
                                {.lowering = low_level.parameters().lowering,
@@ -86,6 +110,7 @@ Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
     }
   }
   FillUnreached(expression, names.outputs, sharing, &built.program);
+  KeepToDevice(device, &built.program);
   built.wide_indices = NeedsWideIndices(expression, built.program);
   return built;
 }

@@ -39,6 +39,8 @@ int64_t SharedItems(const Block& block) {
   return items;
 }
 
+constexpr int64_t kUsualThreads = 1024;  // of a block at most, where a device does not say
+
 // Level by level: every level is the number of a core's part, or a loop over numbers of parts.
 class NestProgramBuilder : public LevelWalk {
  public:
@@ -52,6 +54,8 @@ class NestProgramBuilder : public LevelWalk {
         loads_(context_),
         results_(context_),
         place_(shape().AccumulatorPlace()),
+        most_threads_(device.blocks.max_threads_per_block > 0 ? device.blocks.max_threads_per_block
+                                                              : kUsualThreads),
         function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
     if (context_.has_blocks() && !results_.stores_directly()) loads_.ReadBeyond();
     const bool may_store_twice = stored == StoredResults::kFinal && !results_.adds_to_stored();
@@ -340,7 +344,8 @@ class NestProgramBuilder : public LevelWalk {
     // Other policies say in which order slots are combined.
     combined.is_combined =
         context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
-    if (combined.is_combined) program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays));
+    if (combined.is_combined)
+      program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays, most_threads_));
     const size_t first = program_.stages.size();
     if (Scans()) {
       AppendRegisterScans(context_, scan_, combined, &program_);
@@ -360,6 +365,7 @@ class NestProgramBuilder : public LevelWalk {
   NestLoads loads_;
   NestResults results_;
   const int place_;
+  const int64_t most_threads_;     // of a block
   const ScalarFunction function_;  // f, with products as they are best shared
 };
 

@@ -18,11 +18,11 @@ constexpr int64_t kEnoughThreads = 65536;  // of the device
 
 class SlotCombiner {
  public:
-  SlotCombiner(const Expression& expression, const ResultArrays& results)
+  SlotCombiner(const Expression& expression, const ResultArrays& results, int64_t most_threads)
       : expression_(expression),
         results_(results),
         elements_(ResultArrayElements(expression)),
-        shares_(ShareSlots(elements_, results.slots)) {
+        shares_(ShareSlots(elements_, results.slots, most_threads)) {
     for (const std::string& name : results.index_names) names_.Reserve(name);
     for (const ResultTarget& target : results.arrays) names_.Reserve(target.pointer);
     for (const ResultTarget& target : results.outputs) names_.Reserve(target.pointer);
@@ -142,17 +142,21 @@ class SlotCombiner {
 
 }  // namespace
 
-SlotShares ShareSlots(int64_t results, int64_t slots) {
-  const int64_t items = RoundDownToPowerOfTwo(std::min(results, kItems));
-  const int64_t wanted = std::min(CeilDivide(kEnoughThreads, results), kMostShares / items);
+SlotShares ShareSlots(int64_t results, int64_t slots, int64_t most_threads) {
+  const int64_t items = RoundDownToPowerOfTwo(std::min({results, kItems, most_threads}));
+  const int64_t wanted =
+      std::min(CeilDivide(kEnoughThreads, results), std::min(kMostShares, most_threads) / items);
   const int64_t shares = std::min(RoundDownToPowerOfTwo(std::max<int64_t>(wanted, 1)), slots);
-  if (shares == 1) return {RoundDownToPowerOfTwo(std::min(results, kBlock)), 1, slots};
+  if (shares == 1) {
+    return {RoundDownToPowerOfTwo(std::min({results, kBlock, most_threads})), 1, slots};
+  }
   const int64_t each = CeilDivide(slots, shares);
   return {items, CeilDivide(slots, each), each};
 }
 
-Stage CombineSlotsInBlocks(const Expression& expression, const ResultArrays& results) {
-  return SlotCombiner(expression, results).Build();
+Stage CombineSlotsInBlocks(const Expression& expression, const ResultArrays& results,
+                           int64_t most_threads) {
+  return SlotCombiner(expression, results, most_threads).Build();
 }
 
 }  // namespace mdh

@@ -16,10 +16,12 @@ struct SlotShares {
 };
 
 // Few results with many slots get many threads each; the last share is never empty.
-SlotShares ShareSlots(int64_t results, int64_t slots);
+// Blocks have so many threads at most.
+SlotShares ShareSlots(int64_t results, int64_t slots, int64_t most_threads = 1024);
 
 // Expects results.slots > 1. The stage combines neighbouring slots in a tree, from the left to the
 // right, and stores what comes out: in the outputs, or, if there are prefix sums, in slot 0.
-Stage CombineSlotsInBlocks(const Expression& expression, const ResultArrays& results);
+Stage CombineSlotsInBlocks(const Expression& expression, const ResultArrays& results,
+                           int64_t most_threads = 1024);
 
 }  // namespace mdh

@@ -485,6 +485,10 @@ TEST(ShareSlotsTest, CoversAllSlotsWithoutAnEmptyShare) {
 TEST(ShareSlotsTest, FewResultsGetManyThreads) {
   EXPECT_EQ(ShareSlots(1, 256).shares, 256);
   EXPECT_EQ(ShareSlots(1 << 20, 256).shares, 1);
+  for (const int64_t results : {1, 5, 100, 1 << 20}) {
+    const SlotShares few = ShareSlots(results, 256, /*most_threads=*/16);
+    EXPECT_LE(few.items * few.shares, 16) << results;
+  }
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ class Turns {
   Status Climb(const MorePipelines& more, int64_t end_ns, std::vector<MeasuredPipeline>* measured) {
     while (!cancelled_ && NowNs() < end_ns) {
       const size_t best = Fastest(*measured);
+      if ((*measured)[best].measurement.time_ns() == 0) break;  // all of them failed
       std::vector<PipelineCandidate> next = more((*measured)[best].candidate);
       if (next.empty()) break;
       MDH_ASSIGN_OR_RETURN(const std::vector<size_t> likely, Try(std::move(next), best, measured));

@@ -242,6 +242,23 @@ TEST_F(PipelineTurnsTest, WithoutADurationOrTimeNothingIsClimbed) {
   EXPECT_EQ(asked, 0);
 }
 
+TEST_F(PipelineTurnsTest, NothingIsClimbedFromKernelsThatFail) {
+  int asked = 0;
+  const auto more = [&](const PipelineCandidate&) {
+    ++asked;
+    return std::vector<PipelineCandidate>();
+  };
+  runner_.answer_ = [](const Kernel&) {
+    return RecordedRunner::Fail(TrialOutcome::kWrongResult, "y[0] is 1");
+  };
+  runner_.problems_ = 1;
+  const auto turns = MeasureInTurns(
+      runner_, layer_, Candidates(),
+      {.abort = AbortCondition::Duration(kDuration), .patience_ns = 0}, cancelled_, more);
+  EXPECT_EQ(turns.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(asked, 0);
+}
+
 TEST_F(PipelineTurnsTest, MovesAreGivenOnceAndNoMoreThanAsked) {
   const Pipeline rows = *ParsePipeline(kSoftMax, {{"M", "64"}, {"N", "32"}});
   const Result<std::vector<PipelineCandidate>> candidates = PipelineCandidates(

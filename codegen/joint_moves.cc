@@ -1,6 +1,7 @@
 #include "codegen/joint_moves.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "codegen/choose/part_design.h"
@@ -20,17 +21,17 @@ constexpr int64_t kMostLanesOfRow = 32;
 
 // The next divisors of n above and below; those that there are.
 std::vector<int64_t> NextDivisors(int64_t n, int64_t divisor) {
+  std::optional<int64_t> above, below;
+  for (int64_t d = 1; d <= n / d; ++d) {
+    if (n % d != 0) continue;
+    for (const int64_t one : {d, n / d}) {
+      if (one > divisor) above = std::min(above.value_or(one), one);
+      if (one < divisor) below = std::max(below.value_or(one), one);
+    }
+  }
   std::vector<int64_t> next;
-  for (int64_t d = divisor + 1; d <= n; ++d) {
-    if (n % d != 0) continue;
-    next.push_back(d);
-    break;
-  }
-  for (int64_t d = divisor - 1; d >= 1; --d) {
-    if (n % d != 0) continue;
-    next.push_back(d);
-    break;
-  }
+  if (above) next.push_back(*above);
+  if (below) next.push_back(*below);
   return next;
 }
 

@@ -20,8 +20,9 @@ sys.path.insert(0, str(BENCHMARKS))
 from gpu.cases import Case, CaseError  # noqa: E402
 from gpu.operations import operation_of  # noqa: E402
 from sample.draws import Draws  # noqa: E402
+from sample.elementwise import FUNCTIONS, Elementwise  # noqa: E402
 from sample.families import (  # noqa: E402
-    CLASSES, CPU_LIMITS, FAMILIES, cases_of, definition_of, fresh_seed, sample_of,
+    CLASSES, CPU_LIMITS, FAMILIES, case_of, cases_of, definition_of, fresh_seed, sample_of,
     size_class, with_small_sizes,
 )
 
@@ -95,11 +96,13 @@ TYPES = {"float16": numpy.float16, "float32": numpy.float32, "float64": numpy.fl
 
 
 def drawn():
-    """Small cases of all families, others for every seed."""
+    """Small cases of all families, others for every seed; and all functions of single elements."""
     seed = int(os.environ.get("MDH_TEST_SEED", fresh_seed()))
     print(f"MDH_TEST_SEED={seed} repeats this run")
-    return [with_small_sizes(case) for number, family in enumerate(FAMILIES)
-            for case in cases_of(sample_of(seed + number, DRAWS_OF_A_FAMILY, family))]
+    return [*(with_small_sizes(case) for number, family in enumerate(FAMILIES)
+              for case in cases_of(sample_of(seed + number, DRAWS_OF_A_FAMILY, family))),
+            *(case_of("elementwise", number, Elementwise(function, "ij"), {"I": 5, "J": 7})
+              for number, function in enumerate(FUNCTIONS))]
 
 
 def numbers(random, buffer):

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 from gpu.cases import Case, CaseError
 from gpu.operation import Bindings, Operation
 
-from . import contractions, rows, windows
+from . import contractions, elementwise, rows, windows
 from .contractions import Drawn
 from .definition import Definition
 from .draws import Draws
@@ -33,7 +33,7 @@ FAMILIES: Dict[str, Callable[[Draws], Drawn]] = {
 }
 _KINDS = {kind.__name__.lower(): kind for kind in (
     contractions.Contraction, windows.Convolution, windows.Pooling, windows.Stencil,
-    rows.Reduction, rows.Scan)}
+    rows.Reduction, rows.Scan, elementwise.Elementwise)}
 CLASSES = ("large", "small")
 _LARGE_FLOPS, _LARGE_BYTES = 5e8, 20e6
 _MOST_DRAWS = 20000

@@ -78,6 +78,8 @@ def _row_of(case: Case, options: argparse.Namespace, service: Service, folder: p
         record = service.tune(case, "cpu", options.budget, force=False)
         row["parameters"], row["trials"] = record["parameters"], int(record.get("trials", 0))
         measured.add_kernel(TUNED, service.kernel(case, "cpu", measured=True))
+        # What cases before this one compiled counts against the limit of a function's versions.
+        torch.compiler.reset()
         with torch.no_grad():
             for peer in operation_of(case).peers:
                 if peer.name != "max-autotune":

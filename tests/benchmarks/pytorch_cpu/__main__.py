@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib
 import math
 import platform
@@ -93,6 +94,16 @@ def _row_of(case: Case, options: argparse.Namespace, service: Service, folder: p
     return row
 
 
+def _keep_freed_memory() -> None:
+    """PyTorch allocates every result anew: by glibc's own rules large ones would be mapped, and
+    their pages cleared, in every call, which can take ten times as long as computing them."""
+    trim_threshold, most_mapped, large = -1, -4, (1 << 31) - 1
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(most_mapped, 0)
+        libc.mallopt(trim_threshold, large)
+
+
 def _machine(device: Dict[str, Any]) -> Dict[str, Any]:
     description = device["description"]
     return {"cpu": description["model"], "threads": torch.get_num_threads(),
@@ -134,6 +145,7 @@ def _run(options: argparse.Namespace) -> bool:
     if options.needs_programs:
         print("yes")
         return True
+    _keep_freed_memory()
     return measure_cases(options, _machine,
                          lambda case, service, folder: _row_of(case, options, service, folder))
 

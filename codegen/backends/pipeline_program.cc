@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "codegen/backends/joint_stage.h"
+#include "codegen/backends/next_part.h"
 #include "codegen/backends/row_stage.h"
 #include "codegen/backends/stage_names.h"
 #include "codegen/lower/finish/fill_unreached.h"
@@ -246,6 +247,10 @@ class PipelineJoiner {
     }
     for (const PipelineBuffer& buffer : pipeline_.buffers()) all.types.push_back(buffer.type);
     const int first = static_cast<int>(program().stages.size());
+    if (!group.is_streamed() && !BackendOf(device.kind).has_blocks) {
+      RequestNextPart(parts.subspan(group.first, part.steps.size()), {part, all.extents, all.part},
+                      device);
+    }
     for (int s = group.first; s <= group.last; ++s) {
       all.steps.push_back(JointStep(part.steps[s - group.first], std::move(parts[s]), s));
       AddMemoryOfPart(part.steps[s - group.first], &all);

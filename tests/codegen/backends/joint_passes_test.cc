@@ -5,9 +5,9 @@
 
 #include "codegen/backends/copies_ahead.h"
 #include "codegen/backends/invariant_copies.h"
-#include "codegen/backends/needed_barriers.h"
 #include "codegen/backends/own_elements.h"
 #include "codegen/backends/row_lanes.h"
+#include "codegen/passes/needed_barriers.h"
 #include "codegen/program/loop_program_walk.h"
 #include "tests/codegen/passes/pass_golden.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/backends/needed_barriers.h"
+#include "codegen/passes/needed_barriers.h"
 
 #include <algorithm>
 #include <map>

@@ -176,7 +176,7 @@ std::string DescribeCandidates(const Expression& expression, const SystemModel& 
   constexpr int kMost = 200;
   std::string text;
   for (const BlockCandidate& candidate :
-       BlockCandidates(expression, model, device, {.count = kMost, .async_copies = true})) {
+       BlockCandidates(expression, model, device, {.count = kMost})) {
     absl::StrAppend(&text, ToString(expression, candidate.design), "\n  ", ToString(candidate.cost),
                     "\n  ", ToText(candidate.parameters), "\n");
   }

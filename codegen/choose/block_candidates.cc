@@ -40,7 +40,7 @@ class Climber {
         device_(device),
         options_(options),
         model_(e, device),
-        moves_(e, device, {.async_copies = options.async_copies}),
+        moves_(e, device),
         reductions_(static_cast<int>(ReductionOrder(e).size())),
         designs_(e.dimensions().size(), e.inputs().size()) {}
 

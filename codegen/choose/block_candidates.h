@@ -25,9 +25,6 @@ struct BlockCandidateOptions {
   int evaluations = 700;  // of the cost model, per climb: half a microsecond each
   // Of all climbs together: the first ones are from where results are contiguous.
   int evaluations_in_all = std::numeric_limits<int>::max();
-  // Also with asynchronous copies, if the device has them: for tuning, which measures. How well the
-  // model tells them from copies through registers is not known.
-  bool async_copies = false;
 };
 
 // Climbs from designs with threads along each dimension that is contiguous in some buffer, and

@@ -93,7 +93,7 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       reductions_(static_cast<int>(ReductionOrder(e).size())),
       warp_size_(device.blocks.warp_size),
       has_lane_tiles_(options.lane_tiles),
-      has_async_copies_(options.async_copies && HasAsyncCopies(device)),
+      has_async_copies_(HasAsyncCopies(device)),
       has_thirds_(options.thirds),
       combination_(StepsOf(ChoiceOf("combine"), e, device)) {
   if (!options.choices) {

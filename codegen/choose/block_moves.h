@@ -15,7 +15,6 @@
 namespace mdh {
 
 struct BlockMoveOptions {
-  bool async_copies = false;  // also to asynchronous copies, if the device has them
   // Also along all rows of Choices() that designs have, as far as they can be had; else to sums by
   // atomics, which the cost model knows best.
   bool choices = false;

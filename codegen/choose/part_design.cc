@@ -371,7 +371,8 @@ DeviceDescription OnePart(DeviceDescription device, int64_t threads) {
   if (!BackendOf(device.kind).has_blocks) return device;
   BlockLimits& limits = device.blocks;
   limits.multiprocessors = 1;
-  device.features.group_units = false;  // which have stages of their own
+  // What has stages of its own: copies of a part the group begins ahead.
+  device.features.group_units = device.features.async_copies = false;
   limits.max_grid = {1, 1, 1};
   limits.max_threads_per_block =
       static_cast<int>(std::min<int64_t>(threads, limits.max_threads_per_block));

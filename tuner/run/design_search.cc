@@ -16,7 +16,7 @@ std::vector<BlockDesign> RankedDesigns(const Expression& expression, const Syste
   std::vector<BlockDesign> designs;
   for (BlockCandidate& candidate :
        BlockCandidates(expression, model, device,
-                       {.count = kRanked, .evaluations = kEvaluations, .async_copies = true})) {
+                       {.count = kRanked, .evaluations = kEvaluations})) {
     designs.push_back(std::move(candidate.design));
   }
   return designs;
@@ -32,7 +32,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       schedule_(schedule),
       costs_(expression, device),
       moves_(expression, device,
-             {.async_copies = true, .choices = true, .lane_tiles = true, .thirds = true}),
+             {.choices = true, .lane_tiles = true, .thirds = true}),
       ranked_(RankedDesigns(expression, model, device)),
       steps_(Knowledge(), ranked_, kFirst) {}
 

@@ -34,20 +34,18 @@ TEST(BlockCandidatesTest, EvaluationsAreThoseOfAllClimbsTogether) {
 
 TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
-  const auto count = [&](const DeviceDescription& device, const BlockCandidateOptions& options) {
+  const auto count = [&](const DeviceDescription& device) {
     const std::vector<BlockCandidate> candidates = BlockCandidates(
         matmul, *SystemModelNamed(device.kind == DeviceKind::kCuda ? "CUDA" : "OpenCL"), device,
-        options);
+        {.count = 40});
     return std::count_if(candidates.begin(), candidates.end(), [](const BlockCandidate& c) {
       return ToText(c.parameters).find(":async") != std::string::npos;
     });
   };
-  const auto with = count(Gpu(), {.count = 40, .async_copies = true});
+  const auto with = count(Gpu());
   EXPECT_GT(with, 0);
   EXPECT_LT(with, 40);
-  EXPECT_EQ(count(Gpu(), {.count = 40}), 0);
-  const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
-  EXPECT_EQ(count(opencl, {.count = 40, .async_copies = true}), 0);
+  EXPECT_EQ(count(GpuUnder(DeviceKind::kOpenCl)), 0);
 }
 
 TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
@@ -56,8 +54,8 @@ TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".mdh") continue;
     const Expression expression = Shipped(entry.path().filename());
-    const std::vector<BlockCandidate> candidates = BlockCandidates(
-        expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300, .async_copies = true});
+    const std::vector<BlockCandidate> candidates =
+        BlockCandidates(expression, CudaModel(), Gpu(), {.count = 5, .evaluations = 300});
     EXPECT_EQ(candidates.empty(), expression.has_prefix_sum()) << entry.path();
     with_candidates += candidates.empty() ? 0 : 1;
     std::set<std::string> texts;

@@ -40,7 +40,7 @@ TEST(BlockMovesTest, ChangeOneThingAndNeverTheSameWayTwice) {
 
 TEST(BlockMovesTest, NeighboursAreShownInOrderFromAnyOfThemOn) {
   const Expression matmul = MatMul();
-  const BlockMoves moves(matmul, Gpu(), {.async_copies = true, .lane_tiles = true});
+  const BlockMoves moves(matmul, Gpu(), {.lane_tiles = true});
   BlockDesign tiled = Tiled();
   SetLaneTile(matmul, 4, 8, &tiled);
   for (const BlockDesign& design : {Tiled(), Skinny(), tiled}) {
@@ -87,10 +87,9 @@ TEST(BlockMovesTest, CopiesBecomeAsynchronousWhereTheDeviceHasThat) {
   BlockDesign asynchronous = design;
   asynchronous.async_stages = {0, 2};
   const auto neighbours = [&](const DeviceDescription& device, const BlockDesign& of) {
-    return BlockMoves(matmul, device, {.async_copies = true}).Neighbours(of);
+    return BlockMoves(matmul, device).Neighbours(of);
   };
   EXPECT_THAT(neighbours(Gpu(), design), Contains(asynchronous));
-  EXPECT_THAT(BlockMoves(matmul, Gpu()).Neighbours(design), Not(Contains(asynchronous)));
   const DeviceDescription opencl = GpuUnder(DeviceKind::kOpenCl);
   EXPECT_THAT(neighbours(opencl, design), Not(Contains(asynchronous)));
   // And back.

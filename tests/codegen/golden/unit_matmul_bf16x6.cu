@@ -12,7 +12,7 @@
 //   C: (i,j,k) -> (i, j)   C[i * 4096 + j]
 //
 // Configuration:
-//   model=CUDA; tile=128,256,512|64,128,16|4,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:4:2|0:4:2; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=128:128:2:4:1; packs=both; unroll=1024; numerics=bf16x6
+//   model=CUDA; tile=128,256,512|64,128,16|4,4,16|1,1,1|1,1,1; order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; assign=(1,1)(1,2)(1,3)|(2,2)(2,1)(2,3)|(3,2)(3,1)(3,3)|(4,2)(4,1)(4,3)|(5,2)(5,1)(5,3); memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|1.0,1.0,1.0/0,0,0|1,1,0|0,0,0|1,1,1|1,1,1; copy=4:1:4:async|0:4:4:async; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2; unit=128:128:2:4:1; packs=both; unroll=1024; numerics=bf16x6
 //
 // Schedule:
 //   BLK: tile i=128, j=256, k=512; on i=x, j=y, k=z
@@ -20,8 +20,8 @@
 //   THR: tile i=4, j=4, k=16; on i=y, j=x; lanes i=16, j=32
 //   SHR: tile i=1, j=1, k=1
 //   order DEV.k, SHR.k, DEV.i, DEV.j, SHR.i, SHR.j
-//   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
-//   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=2; mode=registers
+//   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
+//   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
 //   combine=partials; computes=none; early=stages; packs=both; resident=0; swizzle=1; unit=128:128:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //

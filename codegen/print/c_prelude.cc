@@ -92,13 +92,10 @@ std::string CPrelude::AnyFunction(LoopValueType type) {
 }
 
 // Compilers before the builtin take lanes one by one, which is slower.
-std::string CPrelude::GroupHalvesFunction(const GroupHalves& halves) {
-  const LoopValueType type = halves.first->type;
-  const std::vector<int> lanes = LanesOf(halves);
-  const bool has_second = halves.second != nullptr;
+std::string CPrelude::ShuffleFunction(const std::string& name, LoopValueType type,
+                                      const std::vector<int>& lanes, bool has_second) {
   const std::string vector = VectorType(type);
   const std::string result = VectorType({type.scalar, static_cast<int>(lanes.size())});
-  const std::string name = NameOf(halves, vector);
   std::string numbers, elements;
   for (const int l : lanes) {
     absl::StrAppend(&numbers, ", ", l);
@@ -117,6 +114,21 @@ std::string CPrelude::GroupHalvesFunction(const GroupHalves& halves) {
                                         has_second ? absl::StrCat(", ", vector, " y") : "",
                                         has_second ? "y" : "x", numbers, elements));
   return name;
+}
+
+std::string CPrelude::GroupHalvesFunction(const GroupHalves& halves) {
+  const LoopValueType type = halves.first->type;
+  return ShuffleFunction(NameOf(halves, VectorType(type)), type, LanesOf(halves),
+                         halves.second != nullptr);
+}
+
+std::string CPrelude::LaterLanesFunction(LoopValueType type, int distance) {
+  std::vector<int> lanes;
+  for (int l = 0; l < type.lanes; ++l) {
+    lanes.push_back(l < distance ? l : type.lanes + l - distance);
+  }
+  const std::string name = absl::StrCat("later_by_", distance, "_", VectorType(type));
+  return ShuffleFunction(name, type, lanes, /*has_second=*/true);
 }
 
 std::string CPrelude::IndicesFunction(LoopValueType type) {

@@ -45,6 +45,9 @@ class CPrelude {
   // (first) or (first, second) -> halves of their groups of lanes. Only types of the vectors
   // matter.
   std::string GroupHalvesFunction(const GroupHalves& halves);
+  // (before, vector) -> the first `distance` lanes of one, then those of the other, which so are as
+  // many lanes later.
+  std::string LaterLanesFunction(LoopValueType type, int distance);
   // (sum, a) or (sum, a, b): AddProducts, for vectors of `lanes` lanes of types `a` and `b`.
   std::string AddProductsFunction(LoopValueType sum, LoopValueType a, std::optional<ScalarType> b);
   // (pointer) or (pointer, bytes from a lane's word to the next): LoadWords; and AddDots.
@@ -135,6 +138,9 @@ class CPrelude {
   std::string ToString() const;
 
  private:
+  // (x) or (x, y) -> these lanes, those of y behind those of x.
+  std::string ShuffleFunction(const std::string& name, LoopValueType type,
+                              const std::vector<int>& lanes, bool has_second);
   void Define(const std::string& name, const std::string& text);
   // `text` is the function without its qualifiers.
   void DefineFunction(const std::string& name, const std::string& text);

@@ -80,6 +80,7 @@ class CPrinter {
                                    int precedence);
   std::string PrintLane(const Lane& lane);
   std::string PrintGroupHalves(const GroupHalves& halves);
+  static int LanesBefore(const JoinLanes& join);
   std::string PrintJoinLanes(const ValueNode& node, const JoinLanes& join);
   // Elements from `offset` on, an expression of indices.
   std::string PrintElements(LoopValueType type, const std::string& pointer,

@@ -145,8 +145,35 @@ std::string CPrinter::PrintGroupHalves(const GroupHalves& halves) {
   return absl::StrCat(function, "(", first, ", ", PrintValue(*halves.second, 0), ")");
 }
 
+// Of a vector whose first lanes are the same constant, and whose others are those of another vector
+// in order: how many are the constant; 0: of others.
+int CPrinter::LanesBefore(const JoinLanes& join) {
+  const auto* first = std::get_if<Literal>(&join.scalars[0]->form);
+  const auto* last = std::get_if<Lane>(&join.scalars.back()->form);
+  if (first == nullptr || last == nullptr) return 0;
+  const auto* vector = std::get_if<NamedValue>(&last->vector->form);
+  const int lanes = static_cast<int>(join.scalars.size());
+  if (vector == nullptr || last->vector->type.lanes != lanes) return 0;
+  const int distance = lanes - 1 - last->lane;
+  for (int l = 0; l < lanes; ++l) {
+    const auto* literal = std::get_if<Literal>(&join.scalars[l]->form);
+    const auto* lane = std::get_if<Lane>(&join.scalars[l]->form);
+    if (l < distance && (literal == nullptr || !(literal->value == first->value))) return 0;
+    if (l < distance) continue;
+    const auto* of = lane == nullptr ? nullptr : std::get_if<NamedValue>(&lane->vector->form);
+    if (of == nullptr || of->name != vector->name || lane->lane != l - distance) return 0;
+  }
+  return distance;
+}
+
 std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& join) {
   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a vector of scalars");
+  if (const int distance = LanesBefore(join); distance > 0) {
+    const auto& last = std::get<Lane>(join.scalars.back()->form);
+    return absl::StrCat(prelude_.LaterLanesFunction(node.type, distance), "(",
+                        Widened(*join.scalars[0], node.type.lanes, 0), ", ",
+                        PrintValue(*last.vector, 0), ")");
+  }
   std::string lanes;
   for (const LoopValue& scalar : join.scalars) {
     absl::StrAppend(&lanes, lanes.empty() ? "" : ", ", PrintValue(*scalar, 0));

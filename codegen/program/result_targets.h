@@ -58,6 +58,9 @@ struct ResultArrays {
   // Points of one part along each dimension: parts of a prefix sum are summed in parallel.
   std::vector<int64_t> part = {};
   bool is_combined = false;  // whether the stages up to now have combined the slots
+  // Of the vectors that stages on CPUs compute with where elements are neighbours.
+  int lanes = 1;
+  bool may_reorder = false;  // whether they may add lanes up in another order than that of points
 };
 
 // Scratch buffers for `slots` of each of `arrays`, one behind the other: one slot for each part of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/program/c_names.h"
@@ -64,6 +65,7 @@ class Finisher {
     for (const int x : kept_) {
       if (x != d) (x < d ? outer_ : inner_).push_back(x);
     }
+    vector_dimension_ = VectorDimension(is_last);
     const std::string& name = expression_.dimensions()[d].name;
     program->stages.push_back(
         {absl::StrCat("Sum up every part along ", name, "."),
@@ -92,12 +94,29 @@ class Finisher {
   Index Variable(int d) const {
     return size(d) == 1 ? Index(0) : Index::Variable(results_.index_names[d]);
   }
+  // The innermost kept dimension, if neighbours along it can be in vectors, else -1: of what is
+  // stored finally, too, where that has to be.
+  int VectorDimension(bool stores_outputs) const {
+    const int d = inner_.empty() ? d_ : inner_.back();
+    if (results_.lanes == 1 || size(d) < results_.lanes) return -1;
+    const auto is_vector = [&](const ResultTarget& target) {
+      return target.offset.coefficients[d] == 1 && !IsStorageOnly(target.type) &&
+             SizeBytes(target.type) >= 4 &&
+             SizeBytes(target.type) == SizeBytes(results_.arrays[0].type);
+    };
+    if (!std::ranges::all_of(results_.arrays, is_vector)) return -1;
+    if (!stores_outputs) return d;
+    const bool are_stored =
+        expression_.store() == nullptr && std::ranges::all_of(results_.outputs, is_vector);
+    return are_stored ? d : -1;
+  }
+
   // ---- Values ----
 
   std::vector<LoopValue> LoadArrays(const Index& base, const std::vector<Index>& at) const {
     std::vector<LoopValue> values;
     for (const ResultTarget& array : results_.arrays) {
-      values.push_back(LoadValue(array.pointer, base + Offset(array, at), {array.type, 1}, 1));
+      values.push_back(LoadValue(array.pointer, base + Offset(array, at), {array.type, width_}, 1));
     }
     return values;
   }
@@ -126,25 +145,57 @@ class Finisher {
 
   // ---- Loops ----
 
+  // A loop along dimension d around what `body` does at its index: in vectors and then single
+  // elements, if neighbours along it can be in vectors.
+  void Loop(int d, const Index& begin, const Index& end, const std::function<void(Block&)>& body,
+            Block* block) {
+    const std::string& name = results_.index_names[d];
+    const auto append = [&](const Index& from, int64_t step) {
+      Block inside;
+      body(inside);
+      block->push_back(
+          {For{name, from, end, step, /*whole_steps=*/step > 1, ShareBlock(std::move(inside))}});
+    };
+    if (d != vector_dimension_) return append(begin, 1);
+    width_ = results_.lanes;
+    append(begin, width_);
+    const Index length = end - begin;
+    const int64_t width = std::exchange(width_, 1);
+    const bool has_rest = !length.is_constant() || length.constant() % width != 0;
+    if (has_rest) append(begin + length / width * width, 1);
+  }
+
+  // The same along all of it, shared among the threads.
+  void LoopOfShares(int d, const std::function<void(Block&)>& body, Block* block) {
+    const std::string& name = results_.index_names[d];
+    const auto append = [&](const Index& from, int64_t items, int64_t step) {
+      const std::string item = from.IsZero() && step == 1 ? name : names_.Unique(name + "_item");
+      Block inside;
+      if (item != name) inside.push_back({DeclareIndex{name, from + Index::Variable(item) * step}});
+      body(inside);
+      block->push_back({ShareLoop{item, items, ShareBlock(std::move(inside))}});
+    };
+    if (d != vector_dimension_) return append(Index(0), size(d), 1);
+    width_ = results_.lanes;
+    append(Index(0), size(d) / width_, width_);
+    const int64_t rest = size(d) % std::exchange(width_, 1);
+    if (rest > 0) append(Index(size(d) - rest), rest, 1);
+  }
+
   // Loops over `dimensions` around `body`; dimension `shared` (-1: none) is divided among threads.
   Block Loops(std::vector<int> dimensions, int shared, std::vector<Index> at, const Body& body) {
     for (const int d : dimensions) at[d] = Variable(d);
-    Block block;
-    body(at, block);
-    while (!dimensions.empty()) {
+    std::function<void(Block&)> inside = [&](Block& block) { body(at, block); };
+    for (; !dimensions.empty(); dimensions.pop_back()) {
       const int d = dimensions.back();
-      dimensions.pop_back();
       if (size(d) == 1) continue;
-      const bool is_shared = d == shared;
-      Block loop;
-      if (is_shared) {
-        loop.push_back({ShareLoop{results_.index_names[d], size(d), ShareBlock(std::move(block))}});
-      } else {
-        loop.push_back({For{results_.index_names[d], Index(0), Index(size(d)), 1, false,
-                            ShareBlock(std::move(block))}});
-      }
-      block = std::move(loop);
+      inside = [this, d, shared, inner = std::move(inside)](Block& block) {
+        d == shared ? LoopOfShares(d, inner, &block)
+                    : Loop(d, Index(0), Index(size(d)), inner, &block);
+      };
     }
+    Block block;
+    inside(block);
     return block;
   }
 
@@ -217,15 +268,17 @@ class Finisher {
   static void Append(Block from, Block& to) {
     for (Statement& statement : from) to.push_back(std::move(statement));
   }
-  void LoopAlong(const Index& begin, Block body, Block& block) {
-    block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), 1, false,
-                         ShareBlock(std::move(body))}});
+  void LoopAlong(const Index& begin, const std::function<void(Block&)>& body, Block& block) {
+    Loop(d_, begin, Index::Variable("part_end"), body, &block);
   }
 
   void SumPart(bool stores, Block& block) {
     const Index begin = Index::Variable("part_begin"),
                 along = Index::Variable(results_.index_names[d_]);
-    if (Count(inner_) == 1) return SumLine(stores, block);
+    if (Count(inner_) == 1) {
+      return vector_dimension_ == d_ && MayAddLanes() ? SumLineInVectors(stores, block)
+                                                      : SumLine(begin, stores, block);
+    }
     if (stores) {
       Append(InnerLoops(begin,
                         [&](const std::vector<Index>& at, Block& inner) {
@@ -233,30 +286,80 @@ class Finisher {
                         }),
              block);
     }
-    LoopAlong(begin + Index(1),
-              InnerLoops(along,
-                         [&](const std::vector<Index>& at, Block& inner) {
-                           std::vector<Index> before = at;
-                           before[d_] = along - Index(1);
-                           const std::vector<LoopValue> sum =
-                               SumWithHere(LoadArrays(Index(0), before), at, inner);
-                           StoreArrays(at, sum, inner);
-                           if (stores) StoreOutputs(at, sum, inner);
-                         }),
-              block);
+    LoopAlong(
+        begin + Index(1),
+        [&](Block& loop) {
+          Append(InnerLoops(along,
+                            [&](const std::vector<Index>& at, Block& inner) {
+                              std::vector<Index> before = at;
+                              before[d_] = along - Index(1);
+                              const std::vector<LoopValue> sum =
+                                  SumWithHere(LoadArrays(Index(0), before), at, inner);
+                              StoreArrays(at, sum, inner);
+                              if (stores) StoreOutputs(at, sum, inner);
+                            }),
+                 loop);
+        },
+        block);
   }
 
   // Nothing inside: the sum stays in variables.
-  void SumLine(bool stores, Block& block) {
-    const Index begin = Index::Variable("part_begin"),
-                along = Index::Variable(results_.index_names[d_]);
+  void SumLine(const Index& begin, bool stores, Block& block) {
     const std::vector<LoopValue> total =
         tuples_.Variables(LoadArrays(Index(0), At(begin)), "total", &block);
     if (stores) StoreOutputs(At(begin), total, block);
+    AddElements(begin + Index(1), total, stores, block);
+  }
+  void AddElements(const Index& begin, const std::vector<LoopValue>& total, bool stores,
+                   Block& block) {
+    const std::vector<Index> at = At(Index::Variable(results_.index_names[d_]));
     Block loop;
-    AddNamed(total, LoadArrays(Index(0), At(along)), "here", loop);
-    stores ? StoreOutputs(At(along), total, loop) : StoreArrays(At(along), total, loop);
-    LoopAlong(begin + Index(1), std::move(loop), block);
+    AddNamed(total, LoadArrays(Index(0), at), "here", loop);
+    stores ? StoreOutputs(at, total, loop) : StoreArrays(at, total, loop);
+    block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), 1, false,
+                         ShareBlock(std::move(loop))}});
+  }
+
+  bool MayAddLanes() const {
+    const CombineOperator& combine = expression_.reduction();
+    return results_.may_reorder && !combine.keeps_order() && combine.identity().has_value();
+  }
+  // The same with vectors, whose lanes are added up as a tree: lanes of which `distance` are none
+  // before have a neutral element there. Only one addition of a vector waits for the one before.
+  void SumLineInVectors(bool stores, Block& block) {
+    const Index begin = Index::Variable("part_begin"), length = Index::Variable("part_end") - begin;
+    const std::vector<ScalarValue>& neutral = *expression_.reduction().identity();
+    std::vector<LoopValue> start;
+    for (const ScalarValue& value : neutral) start.push_back(MakeLiteral(value));
+    const std::vector<LoopValue> total = tuples_.Variables(start, "total", &block);
+    const int lanes = width_ = results_.lanes;
+    const std::vector<Index> at = At(Index::Variable(results_.index_names[d_]));
+    Block loop;
+    std::vector<LoopValue> sum = tuples_.Named(LoadArrays(Index(0), at), "here", &loop);
+    for (int distance = 1; distance < lanes; distance *= 2) {
+      std::vector<LoopValue> before;
+      for (size_t r = 0; r < sum.size(); ++r) {
+        std::vector<LoopValue> scalars(distance, start[r]);
+        for (int lane = 0; lane + distance < lanes; ++lane) {
+          scalars.push_back(MakeLane(sum[r], lane));
+        }
+        before.push_back(MakeJoinLanes(std::move(scalars)));
+      }
+      sum = tuples_.NamedSum(tuples_.Named(std::move(before), "before", &loop), sum, &loop);
+    }
+    std::vector<LoopValue> before, last;
+    for (size_t r = 0; r < sum.size(); ++r) {
+      before.push_back(MakeSplat(total[r], lanes));
+      last.push_back(MakeLane(sum[r], lanes - 1));
+    }
+    const std::vector<LoopValue> all =
+        tuples_.NamedSum(tuples_.Named(std::move(before), "before", &loop), sum, &loop);
+    stores ? StoreOutputs(at, all, loop) : StoreArrays(at, all, loop);
+    width_ = 1;
+    AddNamed(total, std::move(last), "last", loop);
+    block.push_back({For{results_.index_names[d_], begin, Index::Variable("part_end"), lanes,
+                         /*whole_steps=*/true, ShareBlock(std::move(loop))}});
+    AddElements(begin + length / lanes * lanes, total, stores, block);
   }
 
   // Element of a part's offset: [line][chunk][inner].
@@ -270,7 +373,11 @@ class Finisher {
   std::vector<LoopValue> LoadOffsets(const std::vector<Index>& at, const Index& chunk) const {
     std::vector<LoopValue> values;
     for (const ResultTarget& array : results_.arrays) {
-      values.push_back(LoadValue(OffsetName(array), OffsetElement(at, chunk), {array.type, 1}, 1));
+      // Along lines all elements of a part have the same.
+      const int lanes = inner_.empty() ? 1 : width_;
+      LoopValue offset =
+          LoadValue(OffsetName(array), OffsetElement(at, chunk), {array.type, lanes}, 1);
+      values.push_back(MakeSplat(std::move(offset), width_ / lanes));
     }
     return values;
   }
@@ -312,21 +419,29 @@ class Finisher {
     const Index chunk = Index::Variable("chunk");
     Block first, others;
     if (stores) {
-      LoopAlong(begin,
-                InnerLoops(along,
-                           [&](const std::vector<Index>& at, Block& inner) {
-                             StoreOutputs(at, LoadArrays(Index(0), at), inner);
-                           }),
-                first);
+      LoopAlong(
+          begin,
+          [&](Block& loop) {
+            Append(InnerLoops(along,
+                              [&](const std::vector<Index>& at, Block& inner) {
+                                StoreOutputs(at, LoadArrays(Index(0), at), inner);
+                              }),
+                   loop);
+          },
+          first);
     }
-    LoopAlong(begin,
-              InnerLoops(along,
-                         [&](const std::vector<Index>& at, Block& inner) {
-                           const std::vector<LoopValue> sum =
-                               SumWithHere(LoadOffsets(at, chunk), at, inner);
-                           stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
-                         }),
-              others);
+    LoopAlong(
+        begin,
+        [&](Block& loop) {
+          Append(InnerLoops(along,
+                            [&](const std::vector<Index>& at, Block& inner) {
+                              const std::vector<LoopValue> sum =
+                                  SumWithHere(LoadOffsets(at, chunk), at, inner);
+                              stores ? StoreOutputs(at, sum, inner) : StoreArrays(at, sum, inner);
+                            }),
+                 loop);
+        },
+        others);
     block.push_back({If{
         {Equal(chunk, Index(0))}, ShareBlock(std::move(first)), ShareBlock(std::move(others))}});
   }
@@ -342,6 +457,8 @@ class Finisher {
   std::vector<int> outer_;  // kept dimensions before d_
   std::vector<int> inner_;  // and after it
   int shared_inner_ = -1;
+  int vector_dimension_ = -1;  // along which loops take vectors
+  int width_ = 1;              // lanes of what is loaded
 };
 
 }  // namespace

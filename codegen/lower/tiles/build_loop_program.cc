@@ -55,7 +55,12 @@ class TileProgramBuilder : public LevelWalk {
 
   bool UsesArrays() const override { return plan_.uses_result_arrays(); }
   ResultArrays Arrays() override {
-    return {plan_.index_names(), plan_.targets(), plan_.outputs(), plan_.store_pointers()};
+    return {.index_names = plan_.index_names(),
+            .arrays = plan_.targets(),
+            .outputs = plan_.outputs(),
+            .store = plan_.store_pointers(),
+            .lanes = plan_.lanes(),
+            .may_reorder = Reassociates(plan_.numerics())};
   }
   void Finish(const ResultArrays& arrays) override {
     AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);

@@ -219,6 +219,28 @@ TEST(GeneratedSourceTest, ResultsThatAreAddedToAreRequestedBeforehandAndNotStrea
   EXPECT_THAT(source, Not(HasSubstr("__builtin_prefetch(B")));
 }
 
+// Lanes are added up as a tree, and lines beside each other lane by lane; what is no whole vector
+// by itself.
+TEST(GeneratedSourceTest, PrefixSumsAreInVectors) {
+  const std::string sums =
+      "s := out_view<fp32>( y: (i,j) -> (i,j) ) o md_hom<5,44>( f, (OPERATORS) ) o "
+      "inp_view<fp32>( x: (i,j) -> (i,j) ) where f(x) -> y { y = x }";
+  const std::string parameters =
+      "model=OpenMP+SIMD+RM; tile=5,44|5,44|5,44|1,16|1,8|1,1; order=0,1|0,1|0,1|0,1|0,1|0,1; "
+      "inputs=in_place:0,1:-1";
+  const auto of = [&](const char* operators) {
+    return Source(absl::StrReplaceAll(sums, {{"OPERATORS", operators}}), parameters);
+  };
+  ExpectGolden("prefix_sums.c", of("ps(+), ps(+)"));
+  const std::string largest = of("++, ps(max)");
+  EXPECT_THAT(largest, HasSubstr("later_by_4_f32x8(splat_f32x8(-__builtin_inff()), "));
+  EXPECT_THAT(of("ps(+), ++"), HasSubstr("const f32x8 sum0 = before0 + here0;"));
+  // Only those that may be added up in another order.
+  const std::string in_order = Source(absl::StrReplaceAll(sums, {{"OPERATORS", "++, ps(+)"}}),
+                                      parameters + "; numerics=exact");
+  EXPECT_THAT(in_order, Not(HasSubstr("later_by_")));
+}
+
 // A row and a diagonal: both read x[2][0] first, and then x[3][0] and x[3][1].
 TEST(GeneratedSourceTest, VectorsThatOnlyBeginAtOneElementAreLoadedTwice) {
   const std::string source = Source(

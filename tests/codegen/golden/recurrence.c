@@ -60,6 +60,7 @@ typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
 static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*)p; }
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
+static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 
 static inline void tile_i40(const float* restrict x, const float* restrict y, float* restrict a_partial, float* restrict b_partial, const int64_t i) {
   const f32x8 x_0 = load_f32x8(x + i);
@@ -180,20 +181,34 @@ static void stage_3(const int64_t thread, const int64_t threads, const float* re
     const int64_t part_begin = chunk * 50000;
     const int64_t part_end = mdh_min(part_begin + 50000, 100000);
     if (chunk == 0) {
-      for (int64_t i = part_begin; i < part_end; i++) {
+      for (int64_t i = part_begin; i + 8 <= part_end; i += 8) {
+        store_f32x8(a + i, load_f32x8(a_partial + i));
+        store_f32x8(b + i, load_f32x8(b_partial + i));
+      }
+      for (int64_t i = part_begin + (part_end - part_begin) / 8 * 8; i < part_end; i++) {
         a[i] = a_partial[i];
         b[i] = b_partial[i];
       }
     } else {
-      for (int64_t i = part_begin; i < part_end; i++) {
-        const float before0 = a_partial_i_offset[chunk];
-        const float before1 = b_partial_i_offset[chunk];
-        const float here0_1 = a_partial[i];
-        const float here1_1 = b_partial[i];
-        const float sum0_1 = before0 * here0_1;
-        const float sum1_1 = here0_1 * before1 + here1_1;
-        a[i] = sum0_1;
-        b[i] = sum1_1;
+      for (int64_t i = part_begin; i + 8 <= part_end; i += 8) {
+        const f32x8 before0 = splat_f32x8(a_partial_i_offset[chunk]);
+        const f32x8 before1 = splat_f32x8(b_partial_i_offset[chunk]);
+        const f32x8 here0_1 = load_f32x8(a_partial + i);
+        const f32x8 here1_1 = load_f32x8(b_partial + i);
+        const f32x8 sum0_1 = before0 * here0_1;
+        const f32x8 sum1_1 = here0_1 * before1 + here1_1;
+        store_f32x8(a + i, sum0_1);
+        store_f32x8(b + i, sum1_1);
+      }
+      for (int64_t i = part_begin + (part_end - part_begin) / 8 * 8; i < part_end; i++) {
+        const float before0_1 = a_partial_i_offset[chunk];
+        const float before1_1 = b_partial_i_offset[chunk];
+        const float here0_2 = a_partial[i];
+        const float here1_2 = b_partial[i];
+        const float sum0_2 = before0_1 * here0_2;
+        const float sum1_2 = here0_2 * before1_1 + here1_2;
+        a[i] = sum0_2;
+        b[i] = sum1_2;
       }
     }
   }

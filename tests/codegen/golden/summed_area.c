@@ -61,6 +61,28 @@ static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 static inline f32x4 load_f32x4(const float* p) { return *(const f32x4_unaligned*)p; }
 static inline void store_f32x4(float* p, f32x4 x) { *(f32x4_unaligned*)p = x; }
+static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
+static inline f32x8 later_by_1_f32x8(f32x8 x, f32x8 y) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, y, 0, 8, 9, 10, 11, 12, 13, 14);
+#else
+  return (f32x8){x[0], y[0], y[1], y[2], y[3], y[4], y[5], y[6]};
+#endif
+}
+static inline f32x8 later_by_2_f32x8(f32x8 x, f32x8 y) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, y, 0, 1, 8, 9, 10, 11, 12, 13);
+#else
+  return (f32x8){x[0], x[1], y[0], y[1], y[2], y[3], y[4], y[5]};
+#endif
+}
+static inline f32x8 later_by_4_f32x8(f32x8 x, f32x8 y) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11);
+#else
+  return (f32x8){x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3]};
+#endif
+}
 static inline double mdh_to_f64_f32(float a) { return (double)a; }
 
 static inline void tile_j56(const float* restrict image, float* restrict s_partial, const int64_t i, const int64_t j) {
@@ -132,11 +154,26 @@ static void stage_1(const int64_t thread, const int64_t threads, const float* re
     const int64_t chunk = 0;
     const int64_t part_begin = chunk * 300;
     const int64_t part_end = mdh_min(part_begin + 300, 300);
-    float total0 = s_partial[i * 300 + part_begin];
-    for (int64_t j = part_begin + 1; j < part_end; j++) {
-      const float here0 = s_partial[i * 300 + j];
-      const float sum0 = total0 + here0;
-      total0 = sum0;
+    float total0 = 0.0f;
+    for (int64_t j = part_begin; j + 8 <= part_end; j += 8) {
+      const f32x8 here0 = load_f32x8(s_partial + i * 300 + j);
+      const f32x8 before0 = later_by_1_f32x8(splat_f32x8(0.0f), here0);
+      const f32x8 sum0 = before0 + here0;
+      const f32x8 before0_1 = later_by_2_f32x8(splat_f32x8(0.0f), sum0);
+      const f32x8 sum0_1 = before0_1 + sum0;
+      const f32x8 before0_2 = later_by_4_f32x8(splat_f32x8(0.0f), sum0_1);
+      const f32x8 sum0_2 = before0_2 + sum0_1;
+      const f32x8 before0_3 = splat_f32x8(total0);
+      const f32x8 sum0_3 = before0_3 + sum0_2;
+      store_f32x8(s_partial + i * 300 + j, sum0_3);
+      const float last0 = sum0_2[7];
+      const float sum0_4 = total0 + last0;
+      total0 = sum0_4;
+    }
+    for (int64_t j = part_begin + (part_end - part_begin) / 8 * 8; j < part_end; j++) {
+      const float here0_1 = s_partial[i * 300 + j];
+      const float sum0_5 = total0 + here0_1;
+      total0 = sum0_5;
       s_partial[i * 300 + j] = total0;
     }
   }
@@ -154,10 +191,10 @@ static void stage_2(const int64_t thread, const int64_t threads, const float* re
     const int64_t part_end = mdh_min(part_begin + 100, 200);
     for (int64_t i = part_begin + 1; i < part_end; i++) {
       for (int64_t j = mdh_share(300, thread, threads); j < mdh_share(300, thread + 1, threads); j++) {
-        const float before0 = s_partial[(i - 1) * 300 + j];
-        const float here0_1 = s_partial[i * 300 + j];
-        const float sum0_1 = before0 + here0_1;
-        s_partial[i * 300 + j] = sum0_1;
+        const float before0_4 = s_partial[(i - 1) * 300 + j];
+        const float here0_2 = s_partial[i * 300 + j];
+        const float sum0_6 = before0_4 + here0_2;
+        s_partial[i * 300 + j] = sum0_6;
       }
     }
   }
@@ -197,10 +234,10 @@ static void stage_4(const int64_t thread, const int64_t threads, const float* re
     } else {
       for (int64_t i = part_begin; i < part_end; i++) {
         for (int64_t j = mdh_share(300, thread, threads); j < mdh_share(300, thread + 1, threads); j++) {
-          const float before0_1 = s_partial_i_offset[chunk * 300 + j];
-          const float here0_2 = s_partial[i * 300 + j];
-          const float sum0_2 = before0_1 + here0_2;
-          s[i * 300 + j] = mdh_to_f64_f32(sum0_2);
+          const float before0_5 = s_partial_i_offset[chunk * 300 + j];
+          const float here0_3 = s_partial[i * 300 + j];
+          const float sum0_7 = before0_5 + here0_3;
+          s[i * 300 + j] = mdh_to_f64_f32(sum0_7);
         }
       }
     }

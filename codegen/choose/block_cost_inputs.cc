@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "codegen/choose/block_cost_shape.h"
-#include "codegen/program/transposed_run.h"
 
 namespace mdh {
 namespace {

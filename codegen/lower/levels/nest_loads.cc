@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
-#include "codegen/program/transposed_run.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/device/warp_accesses.h"
 
 namespace mdh {
 namespace {

@@ -1,7 +1,7 @@
 // Which elements neighbouring threads copy where rows become columns.
-#include "codegen/program/transposed_run.h"
-
 #include <gtest/gtest.h>
+
+#include "core/device/warp_accesses.h"
 
 namespace mdh::transposed_run_test {
 namespace {

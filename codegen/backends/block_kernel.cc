@@ -12,6 +12,7 @@ Kernel PrintBlocks(const KernelProgram& built, const KernelUnit& unit,
   options.wide_indices = built.wide_indices;
   options.contracts = Reassociates(unit.numerics);
   options.early_launches = unit.early_launches;
+  options.limits = device.blocks;
   return PrintBlockKernel(built.program, options);
 }
 

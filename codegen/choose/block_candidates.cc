@@ -1,6 +1,7 @@
 #include "codegen/choose/block_candidates.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <functional>
 #include <iterator>
@@ -49,6 +50,7 @@ class Climber {
     for (const ClimbStart& start : Starts()) {
       if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
     }
+    if (options_.evaluations_in_all >= options_.evaluations) FillWaves();
     return Best();
   }
 
@@ -300,6 +302,28 @@ class Climber {
     while (evaluations_ < most_evaluations_ && Improve(start.most_threads, &place)) {
     }
     return evaluations_;
+  }
+
+  // Climbs go through powers of two and divisors; of the best designs that have been met, parts of
+  // reductions may be any few, so that the last wave of blocks is fuller.
+  void FillWaves() {
+    constexpr int64_t kMostParts = 16;
+    constexpr size_t kMostDesigns = 8;
+    std::vector<Ranked> ranked = RankedDesigns();
+    most_evaluations_ = INT_MAX;
+    const size_t designs = std::min(ranked.size(), options_.count > 1 ? kMostDesigns : 1);
+    for (size_t n = 0; n < designs; ++n) {
+      std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
+      const BlockDesign design = designs_.At(ranked.back().second);
+      ranked.pop_back();
+      for (int d = 0; d < e_.rank(); ++d) {
+        BlockDesign next = design;
+        for (int64_t parts = 1; !IsKept(d) && parts <= std::min(size(d), kMostParts); ++parts) {
+          next.cuts[d].blocks = parts;
+          CostOf(next, device_.blocks.max_threads_per_block);
+        }
+      }
+    }
   }
 
   // ---- Selection ----

@@ -84,7 +84,8 @@ class BlockCostModel {
   double JoinedWidth(const BufferModel& buffer, const DesignedInput& designed,
                      const CopyLayout& layout, double run) const;
   static double AddressOfItem(const CopyLayout& layout, double width, double threads);
-  double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width) const;
+  double StoreCycles(const BufferModel& buffer, const CopyLayout& layout, int64_t width,
+                     int64_t threads) const;
   void AddKept(size_t d, Shape& shape) const;
   void AddReduced(size_t d, Shape& shape) const;
   double Operations(const Shape& shape) const;

@@ -144,13 +144,22 @@ void BlockCostModel::AddSharedReads(const BufferModel& buffer, const DesignedInp
 
 // Cycles in which a warp stores `width` neighbours of the source per thread.
 double BlockCostModel::StoreCycles(const BufferModel& buffer, const CopyLayout& layout,
-                                   int64_t width) const {
+                                   int64_t width, int64_t threads) const {
   const int words = std::max(1, static_cast<int>(buffer.bytes / 4));
   // Neighbours there, too: no two threads meet in a bank.
   if (!layout.is_permuted) return std::clamp<double>(static_cast<double>(width) * words, 1, 4);
   WarpThreads warp(kWarp);  // along the rows of the source, which `width` divides
   const size_t last = layout.extents.size() - 1;
-  warp.Add(width * layout.strides[last] * words, layout.extents[last] / width);
+  int64_t row = layout.extents[last], rows = 1;
+  size_t next = last;  // the closest other dimension of the source
+  for (size_t x = 0; x < last; ++x) {
+    rows *= layout.extents[x];
+    if (layout.extents[x] > 1) next = x;
+  }
+  if (width == 1 && layout.strides[next] == 1) {
+    row = TransposedRun(row, rows, static_cast<int64_t>(buffer.bytes), threads);
+  }
+  warp.Add(width * layout.strides[last] * words, row / width);
   for (size_t x = last; x-- > 0;) warp.Add(layout.strides[x] * words, layout.extents[x]);
   warp.Add(0, kWarp);  // where the copy has fewer elements, others wait as long
   return static_cast<double>(width) * warp.BankCycles(words);
@@ -212,9 +221,10 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
                          (buffer.borders > 0 ? kSelection + kBorder * buffer.borders : 0);
   // With a load; stores, which asynchronous copies do not need.
   s.instructions += times * rounds * (address + (is_async ? 0 : layout.is_permuted ? width : 1));
-  s.local_cycles += times * rounds *
-                    (std::min(width, std::max(1.0, width * buffer.bytes / 4)) * sectors +
-                     StoreCycles(buffer, layout, static_cast<int64_t>(width)));
+  s.local_cycles +=
+      times * rounds *
+      (std::min(width, std::max(1.0, width * buffer.bytes / 4)) * sectors +
+       StoreCycles(buffer, layout, static_cast<int64_t>(width), static_cast<int64_t>(s.threads)));
   s.shared_bytes += layout.elements * buffer.bytes * (is_async ? async_stages : is_split ? 2 : 1);
   const double moved = rounds * width;  // elements of a thread
   const double ahead = is_async ? async_stages - 1 : 1;

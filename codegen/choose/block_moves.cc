@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
 namespace mdh {
@@ -14,6 +15,7 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
+constexpr int64_t kFewWaves = 8;       // more are nearly full, however many parts a reduction has
 constexpr int kUsualNeighbours = 256;  // of a design
 
 // Powers of two, and what divides the size.
@@ -25,11 +27,12 @@ std::vector<int64_t> Ladder(int64_t size, int64_t most) {
   return values;
 }
 
+// To the next one of the ladder.
 bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
-  const auto at = std::ranges::find(ladder, *value);
-  if (at == ladder.end()) return false;
-  if (direction < 0 ? at == ladder.begin() : at + 1 == ladder.end()) return false;
-  *value = *(at + direction);
+  const auto at = direction < 0 ? std::ranges::lower_bound(ladder, *value)
+                                : std::ranges::upper_bound(ladder, *value);
+  if (at == (direction < 0 ? ladder.begin() : ladder.end())) return false;
+  *value = direction < 0 ? *(at - 1) : *at;
   return true;
 }
 
@@ -92,9 +95,11 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
     : expression_(e),
       reductions_(static_cast<int>(ReductionOrder(e).size())),
       warp_size_(device.blocks.warp_size),
+      multiprocessors_(device.blocks.multiprocessors),
       has_lane_tiles_(options.lane_tiles),
       has_async_copies_(HasAsyncCopies(device)),
       has_thirds_(options.thirds),
+      has_full_waves_(options.full_waves),
       combination_(StepsOf(ChoiceOf("combine"), e, device)) {
   if (!options.choices) {
     std::erase_if(combination_.values,
@@ -144,10 +149,17 @@ absl::Span<const BlockMoves::Field> BlockMoves::Fields(int d) const {
   return IsKept(d) ? absl::Span<const Field>(kKept) : absl::Span<const Field>(kReduced);
 }
 
+// From where the number is on the ladder; numbers of blocks need not be.
+bool BlockMoves::StepOf(int d, Field field, int direction, int64_t* value) const {
+  const std::vector<int64_t>& ladder = LadderOf(d, field);
+  const bool may_step = field == &Cut::blocks || std::ranges::binary_search(ladder, *value);
+  return may_step && Step(ladder, direction, value);
+}
+
 void BlockMoves::ShowStep(int d, Field field, int direction, Walk& walk) const {
   int64_t& value = walk.next.cuts[d].*field;
   const int64_t before = value;
-  if (Step(LadderOf(d, field), direction, &value)) Show(walk);
+  if (StepOf(d, field, direction, &value)) Show(walk);
   value = before;
 }
 
@@ -155,7 +167,7 @@ void BlockMoves::ShowStep(int d, Field field, int direction, Walk& walk) const {
 void BlockMoves::ShowShifts(int d, Field down, Walk& walk) const {
   int64_t& value = walk.next.cuts[d].*down;
   const int64_t before = value;
-  if (!Step(LadderOf(d, down), -1, &value)) return;
+  if (!StepOf(d, down, -1, &value)) return;
   Show(walk);
   for (int other = 0; other < expression_.rank() && !walk.has_ended; ++other) {
     if (size(other) == 1) continue;
@@ -180,6 +192,38 @@ void BlockMoves::ShowThirds(int d, Walk& walk) const {
   threads = before;
 }
 
+// To so many parts of a reduction that the last wave of blocks is fullest, up to half as many again
+// as there are, or two thirds.
+void BlockMoves::ShowFullWaves(int d, Walk& walk) const {
+  int64_t& value = walk.next.cuts[d].blocks;
+  const int64_t before = value;
+  int64_t others = 1;  // blocks, but for those along d
+  for (int n = 0; n < expression_.rank(); ++n) {
+    const Cut& cut = walk.design.cuts[n];
+    const int64_t inside = cut.threads * cut.vector * cut.strided * cut.loops;
+    if (n != d) others *= IsKept(n) ? CeilDivide(size(n), inside) : cut.blocks;
+  }
+  const auto waves = [&](int64_t parts) { return CeilDivide(others * parts, multiprocessors_); };
+  if (multiprocessors_ == 0 || others > kFewWaves * multiprocessors_) return;
+  // Of the time, in which one multiprocessor at least computes, how much of it all have work.
+  const auto share = [&](int64_t parts) {
+    return static_cast<double>(others * parts) /
+           static_cast<double>(waves(parts) * multiprocessors_);
+  };
+  int64_t up = before, down = before, best = before;
+  Step(slots_[d], 1, &up);
+  Step(slots_[d], -1, &down);
+  for (int64_t parts = CeilDivide(2 * before, 3); parts <= std::min(size(d), 3 * before / 2 + 1);
+       ++parts) {
+    const bool is_step = parts == up || parts == down || waves(parts) > kFewWaves;
+    if (!is_step && share(parts) > share(best)) best = parts;
+  }
+  if (best == before) return;
+  value = best;
+  Show(walk);
+  value = before;
+}
+
 void BlockMoves::ShowSteps(int d, Walk& walk) const {
   for (const Field field : Fields(d)) {
     if (walk.has_ended) return;
@@ -187,6 +231,7 @@ void BlockMoves::ShowSteps(int d, Walk& walk) const {
     ShowShifts(d, field, walk);
   }
   if (has_thirds_) ShowThirds(d, walk);
+  if (has_full_waves_ && !IsKept(d) && !walk.has_ended) ShowFullWaves(d, walk);
 }
 
 void BlockMoves::ShowCopies(Walk& walk) const {

@@ -20,6 +20,7 @@ struct BlockMoveOptions {
   bool choices = false;
   bool lane_tiles = false;  // also to tiles of lanes
   bool thirds = false;      // also to threads of three times a power of two
+  bool full_waves = false;  // also to so many parts of a reduction that the last wave is full
 };
 
 class BlockMoves {
@@ -56,11 +57,13 @@ class BlockMoves {
   int64_t size(int d) const { return expression_.dimensions()[d].size; }
   const std::vector<int64_t>& LadderOf(int d, Field field) const;
   absl::Span<const Field> Fields(int d) const;
+  bool StepOf(int d, Field field, int direction, int64_t* value) const;
   void Show(Walk& walk) const;
   void ShowOther(const BlockDesign& next, Walk& walk) const;
   void ShowStep(int d, Field field, int direction, Walk& walk) const;
   void ShowShifts(int d, Field down, Walk& walk) const;
   void ShowThirds(int d, Walk& walk) const;
+  void ShowFullWaves(int d, Walk& walk) const;
   void ShowSteps(int d, Walk& walk) const;
   void ShowCopies(Walk& walk) const;
   void ShowLaneTiles(Walk& walk) const;
@@ -69,9 +72,9 @@ class BlockMoves {
 
   const Expression& expression_;
   const int reductions_;
-  const int64_t warp_size_;
+  const int64_t warp_size_, multiprocessors_;
   const bool has_lane_tiles_;
-  const bool has_async_copies_, has_thirds_;
+  const bool has_async_copies_, has_thirds_, has_full_waves_;
   Steps combination_;           // how blocks that share a reduction may combine
   std::vector<Steps> choices_;  // others
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension

@@ -58,8 +58,8 @@ class NestProgramBuilder : public LevelWalk {
                                                               : kUsualThreads),
         function_(FunctionInTile(expression(), context_.numerics(), shape().AccumulatorTile())) {
     if (context_.has_blocks() && !results_.stores_directly()) loads_.ReadBeyond();
-    const bool may_store_twice = stored == StoredResults::kFinal && !results_.adds_to_stored();
-    if (!context_.has_blocks() || !may_store_twice) return;
+    const bool may_overlap = stored == StoredResults::kFinal && results_.may_have_twice();
+    if (!context_.has_blocks() || !may_overlap) return;
     for (const int n : OverlappingParts(shape())) context_.OverlapParts(n);
   }
 

@@ -14,6 +14,7 @@
 #include "codegen/print/c_unit_parts.h"
 #include "codegen/program/loop_program_walk.h"
 #include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {
@@ -78,12 +79,12 @@ std::string ThreadNumber(const LaunchGeometry& launch, const CDialect& dialect, 
                       thread.empty() ? "" : absl::StrCat(" + ", thread));
 }
 
-std::string KernelQualifier(const Stage& stage, const CDialect& dialect) {
+std::string KernelQualifier(const Stage& stage, int resident_blocks, const CDialect& dialect) {
   const std::array<int64_t, 3>& block = stage.launch.block;
   std::string resident;
-  if (stage.resident_blocks > 0) {
+  if (resident_blocks > 0) {
     if (!dialect.has_resident_blocks()) NotInLanguage(dialect, "resident blocks");
-    resident = absl::Substitute(dialect.resident_blocks, stage.resident_blocks);
+    resident = absl::Substitute(dialect.resident_blocks, resident_blocks);
   }
   std::string cluster;
   if (const auto& c = stage.cluster; c != Stage().cluster) {
@@ -144,6 +145,7 @@ class BlockUnitPrinter {
   bool StartsEarly(size_t number) const;
   std::string StageName(size_t number) const { return absl::StrCat(options_.entry, "_", number); }
   std::string PrintStage(size_t number, Kernel& kernel);
+  bool IsAlone(const Stage& stage, int64_t shared_bytes) const;
   std::string PrintOverlap(size_t number, const std::string& code);
   std::string PrintWait(size_t number, const std::string& code);
   std::string DynamicSharedArray(int64_t alignment) const {
@@ -251,6 +253,18 @@ std::string BlockUnitPrinter::PrintOverlap(size_t number, const std::string& cod
   return number == 0 ? wait + admit : admit + wait;
 }
 
+// Whether no multiprocessor has room or use for two blocks. Compilers that are not told so may
+// leave registers for more, which threads then lack: loads that could begin together wait for each
+// other. Matrix units have their own share of registers.
+bool BlockUnitPrinter::IsAlone(const Stage& stage, int64_t shared_bytes) const {
+  const BlockLimits& limits = options_.limits;
+  const auto& [x, y, z] = stage.launch.grid;
+  const bool has_room = limits.shared_bytes_per_block == 0 ||
+                        2 * (shared_bytes + kReservedSharedBytes) <= limits.shared_bytes_per_block;
+  const bool uses_units = prelude_.uses_units() || prelude_.capability_for_warps() > 0;
+  return !uses_units && (!has_room || x * y * z <= limits.multiprocessors);
+}
+
 std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
   const Stage& stage = program_.stages[number];
   const SharedLayout shared = LayOutShared(stage);
@@ -263,7 +277,11 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
       ScratchPointers(program_, scratch_, dialect_, ScratchRestrict(number), WithoutComments(body));
   kernel.launches.push_back(
       {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
-  return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, dialect_),
+  int resident_blocks = stage.resident_blocks;
+  if (resident_blocks == 0 && dialect_.has_resident_blocks() && IsAlone(stage, shared.bytes)) {
+    resident_blocks = 1;
+  }
+  return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, resident_blocks, dialect_),
                       StageName(number), "(", PrintParameters(number), ") {\n",
                       PrintOverlap(number, pointers),
                       is_dynamic ? DynamicSharedArray(shared.alignment) : "",

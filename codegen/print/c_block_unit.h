@@ -7,6 +7,7 @@
 #include "codegen/print/c_dialect.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program.h"
+#include "core/device/device_description.h"
 
 namespace mdh {
 
@@ -18,6 +19,7 @@ struct BlockUnitOptions {
   bool wide_indices = true;               // whether an index might not fit into an int
   bool contracts = false;                 // whether multiply-adds may be fused
   EarlyLaunches early_launches = EarlyLaunches::kStages;  // where the language has them
+  BlockLimits limits = {};                                // of the device, as far as known
 };
 
 // One kernel function per stage, as codegen/program/kernel.h promises. Where scratch memory is one

@@ -14,9 +14,8 @@ constexpr int kFirst = 40;          // of them before the first neighbour
 std::vector<BlockDesign> RankedDesigns(const Expression& expression, const SystemModel& model,
                                        const DeviceDescription& device) {
   std::vector<BlockDesign> designs;
-  for (BlockCandidate& candidate :
-       BlockCandidates(expression, model, device,
-                       {.count = kRanked, .evaluations = kEvaluations})) {
+  for (BlockCandidate& candidate : BlockCandidates(
+           expression, model, device, {.count = kRanked, .evaluations = kEvaluations})) {
     designs.push_back(std::move(candidate.design));
   }
   return designs;
@@ -32,7 +31,7 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       schedule_(schedule),
       costs_(expression, device),
       moves_(expression, device,
-             {.choices = true, .lane_tiles = true, .thirds = true}),
+             {.choices = true, .lane_tiles = true, .thirds = true, .full_waves = true}),
       ranked_(RankedDesigns(expression, model, device)),
       steps_(Knowledge(), ranked_, kFirst) {}
 

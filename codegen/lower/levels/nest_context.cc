@@ -67,6 +67,37 @@ void NestContext::OverlapParts(int n) {
   is_whole_[d] = true;
 }
 
+std::vector<Condition> NestContext::PartsAreApart() const {
+  std::vector<Condition> conditions;
+  for (int n = 0; n < count(); ++n) {
+    if (first_points_[n].empty()) continue;
+    conditions.push_back(Less(Part(n) * level(n).tile, Index(LargestFirstPoint(n) + 1)));
+  }
+  return conditions;
+}
+
+// Of the largest parts inside of which first points cut nothing, all points are new or none is:
+// neighbours stay together.
+std::vector<Condition> NestContext::PointIsNew() const {
+  std::vector<Condition> conditions;
+  for (int n = 0; n < count(); ++n) {
+    if (first_points_[n].empty()) continue;
+    const int d = level(n).level.dimension;
+    int64_t whole = 1;
+    for (const NestShape::Level& inner : shape().levels()) {
+      if (inner.level.dimension == d && Step(n) % inner.tile == 0) {
+        whole = std::max(whole, inner.tile);
+      }
+    }
+    const Index point = Sum([&](int m) {
+      const NestShape::Level& at = level(m);
+      return at.level.dimension == d && at.tile >= whole ? at.tile : 0;
+    });
+    conditions.push_back(Less(Part(n) * level(n).tile, point + Index(1)));
+  }
+  return conditions;
+}
+
 void NestContext::DeclareFirstPoints(Block* block) const {
   for (int n = 0; n < count(); ++n) {
     if (first_points_[n].empty()) continue;

@@ -54,6 +54,10 @@ class NestContext {
   void AppendGuard(int d, std::vector<Condition>* conditions) const;
   // Parts of the level begin where all of their points exist (OverlappingParts), from here on.
   void OverlapParts(int n);
+  // The conditions that no part at hand of such a level has points of the one before it, and that
+  // the point at hand is none of those.
+  std::vector<Condition> PartsAreApart() const;
+  std::vector<Condition> PointIsNew() const;
   // Declares the first points of the parts at hand of such levels.
   void DeclareFirstPoints(Block* block) const;
   // What the first points of the level's parts are multiples of, and the largest of them.

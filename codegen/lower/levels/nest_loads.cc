@@ -11,6 +11,7 @@
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/device/warp_accesses.h"
 
 namespace mdh {
 namespace {
@@ -251,36 +252,61 @@ bool NestLoads::AreOneDimension(const NestCopy& copy, int x, int y) const {
 // add up to it, as their sum: then places of different rounds are constants apart, and what they
 // have in common is computed once.
 Index NestLoads::Item::Digit(int64_t divisor, int64_t extent) const {
-  const auto digit = [&](const Index& of) {
-    return extent == 0 ? of / divisor : of / divisor % extent;
+  const auto digit = [&](const Index& of, int64_t by, int64_t to) {
+    return to == 0 ? of / by : of / by % to;
   };
-  const Index apart = Simplified(digit(sum), ranges);
+  const Index apart = Simplified(digit(sum, divisor, extent), ranges);
   const IndexSum terms = apart.Sum();
   const bool adds_up = std::ranges::all_of(terms.terms, [&](const IndexTerm& term) {
     return term.factor.IsVariable() || !term.factor.Uses(round);
   });
-  return adds_up ? apart : digit(number);
+  if (adds_up) return apart;
+  // Whole rounds before the digit moves on, or whole steps of the digit in a round.
+  if (divisor % threads == 0) return digit(round_at, divisor / threads, extent);
+  const int64_t steps = threads / divisor;
+  const bool is_whole = threads % divisor == 0 && extent % steps == 0;
+  if (!is_whole) return digit(number, divisor, extent);
+  return digit(round_at, 1, extent / steps) * steps + thread / divisor;
 }
 
 // Positions in the copy of an item; of dimensions that are one, the innermost has the position in
-// all of them.
+// all of them. Of rows that become columns, threads take a run at a time.
 std::vector<Index> NestLoads::PositionsOf(const NestCopy& copy, int64_t width,
                                           const Item& item) const {
   const std::vector<int> order = SourceOrder(copy);
   const int last = static_cast<int>(copy.extents.size()) - 1;
+  const int64_t row = copy.extents[order.back()], run = RunOf(copy, width);
   std::vector<Index> positions(copy.extents.size(), Index(0));
   int64_t inner = 1;  // items
   for (size_t k = order.size(); k-- > 0;) {
     const int x = order[k];
-    int64_t extent = copy.extents[x];
-    while (k > 0 && AreOneDimension(copy, order[k - 1], order[k]))
+    const bool has_runs = k + 1 == order.size() && run < row;
+    int64_t extent = has_runs ? run : copy.extents[x];
+    while (k > 0 && !has_runs && AreOneDimension(copy, order[k - 1], order[k]))
       extent *= copy.extents[order[--k]];
     const int64_t unit = x == last ? width : 1;
     extent /= unit;
-    if (extent > 1) positions[x] = item.Digit(inner, k == 0 ? 0 : extent) * unit;
+    const bool is_outermost = k == 0 && run == row;
+    if (extent > 1) positions[x] = item.Digit(inner, is_outermost ? 0 : extent) * unit;
     inner *= extent;
   }
+  if (run < row) positions[order.back()] = positions[order.back()] + item.Digit(inner, 0) * run;
   return positions;
+}
+
+// Elements of a row of the source that neighbouring threads copy: fewer than all only where the
+// next row's are their neighbours in the copy.
+int64_t NestLoads::RunOf(const NestCopy& copy, int64_t width) const {
+  const std::vector<int> order = SourceOrder(copy);
+  const int64_t row = copy.extents[order.back()];
+  const auto next =
+      std::find_if(order.rbegin() + 1, order.rend(), [&](int x) { return copy.extents[x] > 1; });
+  const bool is_transposed = width == 1 && next != order.rend() && copy.strides()[*next] == 1;
+  if (!is_transposed || !context_.has_blocks() || CopyOf(copy.input, &copy) != nullptr) return row;
+  const int64_t all =
+      std::accumulate(copy.extents.begin(), copy.extents.end(), int64_t{1}, std::multiplies<>());
+  return TransposedRun(row, all / row, expression().inputs()[copy.input].type.size_bytes(),
+                       context_.threads());
 }
 
 // Elements that are moved at once: the copy's, or as many as rows that follow each other are made
@@ -323,8 +349,8 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   const std::string round = context_.names().Unique(copy.name + "_round");
   Block body;
   if (rounds > 0) {
-    const Index first = rounds == 1 ? Index(0) : Index::Variable(round) * threads;
-    EmitItems(copy, width, ItemOf(at, round, first, rounds), /*most=*/0, &body);
+    const Index number = rounds == 1 ? Index(0) : Index::Variable(round);
+    EmitItems(copy, width, ItemOf(at, round, number, rounds), /*most=*/0, &body);
   }
   if (rounds > 1) {
     Block loop;
@@ -333,19 +359,21 @@ void NestLoads::EmitSharedCopy(const NestCopy& copy, Block* block) {
   }
   if (items % threads != 0) {
     const std::string rest = rounds == 0 ? at : context_.names().Unique(copy.name + "_rest");
-    EmitItems(copy, width, ItemOf(rest, round, Index(rounds * threads), 1), items, &body);
+    EmitItems(copy, width, ItemOf(rest, round, Index(rounds), 1), items, &body);
   }
   block->push_back({Comment{Describe(copy)}});
   block->push_back(
       {CopyRegion{copy.name, copy.stages, ShareBlock(std::move(body)), copy.is_asynchronous}});
 }
 
-// Number `at` of a thread in one of so many rounds, of which the first thread has number `first`.
+// Number `at` of a thread in round `number` of so many.
 NestLoads::Item NestLoads::ItemOf(const std::string& at, const std::string& round,
-                                  const Index& first, int64_t rounds) const {
+                                  const Index& number, int64_t rounds) const {
   const Index thread = context_.Thread();
-  Item item{Index::Variable(at), round, first + thread, {{round, {0, rounds - 1}}}};
-  if (thread.IsVariable()) item.ranges[thread.name()] = {0, context_.threads() - 1};
+  const int64_t threads = context_.threads();
+  Item item{Index::Variable(at),       round, number, thread, threads, number * threads + thread,
+            {{round, {0, rounds - 1}}}};
+  if (thread.IsVariable()) item.ranges[thread.name()] = {0, threads - 1};
   return item;
 }
 

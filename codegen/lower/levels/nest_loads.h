@@ -45,7 +45,9 @@ class NestLoads {
   struct Item {
     Index number;  // a variable
     std::string round;
-    Index sum;           // what it is
+    Index round_at, thread;  // numbers, of the round and of the thread among so many
+    int64_t threads;
+    Index sum;           // what `number` is
     IndexRanges ranges;  // of its variables
 
     Index Digit(int64_t divisor, int64_t extent) const;
@@ -68,8 +70,9 @@ class NestLoads {
   Index Clamped(const NestCopy& copy, int x, const Index& position, int64_t width) const;
   bool AreOneDimension(const NestCopy& copy, int x, int y) const;
   std::vector<Index> PositionsOf(const NestCopy& copy, int64_t width, const Item& item) const;
+  int64_t RunOf(const NestCopy& copy, int64_t width) const;
   int64_t Width(const NestCopy& copy) const;
-  Item ItemOf(const std::string& at, const std::string& round, const Index& first,
+  Item ItemOf(const std::string& at, const std::string& round, const Index& number,
               int64_t rounds) const;
   void EmitItems(const NestCopy& copy, int64_t width, const Item& item, int64_t most, Block* block);
   void EmitSharedCopy(const NestCopy& copy, Block* block);

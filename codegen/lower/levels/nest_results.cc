@@ -286,18 +286,16 @@ void NestResults::End(Block* block) {
   Store(block);
 }
 
-// The results at the point at hand, if it exists.
-Block NestResults::StoreGuarded(const Index& accumulator) {
+// The results at the point at hand, if it exists; `new_only`: and no other part has it, too.
+Block NestResults::StoreGuarded(const Index& accumulator, bool new_only) {
   Block body;
   StoreOne(AccumulatorsAt(accumulator), &body);
   std::vector<Condition> guards;
+  if (new_only) guards = context_.PointIsNew();
   for (int d = 0; d < expression().rank(); ++d) {
     if (!expression().is_reduction(d)) context_.AppendGuard(d, &guards);
   }
-  if (guards.empty()) return body;
-  Block guarded;
-  guarded.push_back(When(guards, std::move(body)));
-  return guarded;
+  return Where(guards, std::move(body));
 }
 
 // Threads that have combined their results: those that have them in the end.
@@ -316,10 +314,19 @@ std::vector<Condition> NestResults::OwnerConditions(const std::optional<Shares>&
 
 void NestResults::Store(Block* block) {
   const std::optional<Shares> shares = SharedOut();
-  Block body =
-      shares.has_value()
-          ? OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at); })
-          : OverAccumulators(StoreGuarded(context_.Sum([&](int n) { return strides_[n]; })));
+  const auto store = [&](bool new_only) {
+    if (!shares.has_value()) {
+      return OverAccumulators(
+          StoreGuarded(context_.Sum([&](int n) { return strides_[n]; }), new_only));
+    }
+    return OverOwnResults(*shares, [&](const Index& at) { return StoreGuarded(at, new_only); });
+  };
+  Block body = store(/*new_only=*/false);
+  // What two blocks have computed is added once.
+  const std::vector<Condition> apart = context_.PartsAreApart();
+  if (adds_atomically() && !apart.empty()) {
+    body = {{If{apart, ShareBlock(std::move(body)), ShareBlock(store(/*new_only=*/true))}}};
+  }
   // A thread to which the loops around give no points has nothing to add.
   std::vector<Condition> conditions = OwnerConditions(shares);
   for (int d = 0; d < expression().rank(); ++d) {

@@ -29,9 +29,10 @@ class NestResults {
   // Whether results are added to the outputs atomically, which another stage must have set to zero
   // before (CombineBlocks::kAtomics).
   bool adds_atomically() const { return combine_ == CombineBlocks::kAtomics; }
-  // Whether a thread combines its results with what is stored already: no result may be stored
-  // twice.
-  bool adds_to_stored() const { return adds_atomically() || adds_to_targets_; }
+  // Whether two blocks may have a result: it is stored twice, or added at the end by the first one.
+  bool may_have_twice() const {
+    return !adds_to_targets_ && !(adds_atomically() && stores_directly_);
+  }
 
   // Whether blocks that have results in common combine them themselves (CombineBlocks::kLastBlock,
   // kCluster); the former needs scratch memory, and counters there that another stage has set to
@@ -140,7 +141,7 @@ class NestResults {
   Block TakeTotals(const Shares& shares);
   std::vector<LoopValue> Partial(const Shares& shares, const Index& slot, const Index& place) const;
   void Store(Block* block);
-  Block StoreGuarded(const Index& accumulator);
+  Block StoreGuarded(const Index& accumulator, bool new_only = false);
   void StoreOne(const std::vector<LoopValue>& values, Block* block);
   void StoreAt(const std::vector<LoopValue>& results, Block* block);
 

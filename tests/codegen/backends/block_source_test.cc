@@ -205,7 +205,7 @@ TEST(BlockSourceTest, ClustersOfBlocks) {
   ExpectGoldenFile("cluster_matmul.cu", kernel->source);
   ASSERT_EQ(kernel->launches.size(), 1u);
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{4, 4, 2}, {8, 8, 2}}));
-  EXPECT_THAT(kernel->source, HasSubstr("__cluster_dims__(4, 1, 1) __launch_bounds__(128)"));
+  EXPECT_THAT(kernel->source, HasSubstr("__cluster_dims__(4, 1, 1) __launch_bounds__(128, 1)"));
   EXPECT_THAT(kernel->header, HasSubstr("clusters, which needs compute capability 9.0 or later"));
   EXPECT_EQ(kernel->scratch_bytes, 0);
 }
@@ -252,6 +252,22 @@ TEST(BlockSourceTest, ResidentBlocks) {
   EXPECT_THAT(kernel->source, HasSubstr("__launch_bounds__(128, 3)\nmdh_matmul_1("));
   EXPECT_THAT(kernel->source, HasSubstr("__launch_bounds__(128)\nmdh_matmul_0("));
   EXPECT_EQ(kernel->launches[1].geometry, (LaunchGeometry{{1, 8, 16}, {1, 32, 4}}));
+}
+
+// Where multiprocessors have room or use for one block, unless something else is said.
+TEST(BlockSourceTest, BlocksThatAreAloneMayHaveAllRegisters) {
+  const auto of = [](int64_t i, const std::string& pipelines) {
+    const Result<Kernel> kernel = Generate(MatMul(i, 1024, 200), pipelines);
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    return kernel.ok() ? kernel->source : "";
+  };
+  EXPECT_THAT(of(256, kPipelines), HasSubstr("__launch_bounds__(128, 1)\n")) << "64 blocks";
+  EXPECT_THAT(of(1024, kPipelines), HasSubstr("__launch_bounds__(128)\n")) << "256 blocks";
+  EXPECT_THAT(of(256, std::string(kPipelines) + "; resident=2"),
+              HasSubstr("__launch_bounds__(128, 2)\n"));
+  const std::string large =
+      absl::StrReplaceAll(kPipelines, {{"64,32,16|4,4,16", "64,32,100|4,4,100"}});
+  EXPECT_THAT(of(1024, large), HasSubstr("__launch_bounds__(128, 1)\n")) << "131 KB of copies";
 }
 
 // Tiles are summed up, then what is before them, then the elements of each, with f in place of its

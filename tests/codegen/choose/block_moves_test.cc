@@ -198,5 +198,30 @@ TEST(BlockMovesTest, ChangeWhichLaunchesBeginEarlyIfAskedFor) {
               Not(Contains(calls)));
 }
 
+TEST(BlockMovesTest, SplitReductionsSoThatWavesAreFull) {
+  const auto matmul = [](const char* i) {
+    return Shipped("matmul.mdh", {{"I", i}, {"J", "253"}, {"K", "1811"}});
+  };
+  const Expression few = matmul("5249"), many = matmul("90000");
+  BlockDesign two = Tiled(), three = Tiled(), four = Tiled(), five = Tiled();
+  // 83 x 2 blocks for each part: 3.77 waves for three of them, 2.5 for two, 5.03 for four.
+  for (BlockDesign* design : {&two, &three, &four, &five}) design->cuts[1].threads = 16;
+  two.cuts[2].blocks = 2;
+  three.cuts[2].blocks = 3;
+  four.cuts[2].blocks = 4;
+  five.cuts[2].blocks = 5;
+  const BlockMoveOptions options = {.full_waves = true};
+  const BlockMoves moves(few, Gpu(), options);
+  EXPECT_THAT(moves.Neighbours(two), AllOf(Contains(three), Contains(four)));
+  EXPECT_THAT(moves.Neighbours(three), AllOf(Contains(two), Contains(four), Not(Contains(five))));
+  EXPECT_THAT(moves.Neighbours(four), Contains(three));
+  EXPECT_THAT(BlockMoves(few, Gpu()).Neighbours(two), Not(Contains(three)));
+  EXPECT_THAT(BlockMoves(many, Gpu(), options).Neighbours(two), Not(Contains(three)));
+  const std::vector<BlockDesign> all = moves.Neighbours(three);
+  std::set<std::string> texts;
+  for (const BlockDesign& next : all) texts.insert(ToString(few, next));
+  EXPECT_EQ(texts.size(), all.size());
+}
+
 }  // namespace
 }  // namespace mdh::block_moves_test

@@ -95,131 +95,77 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
   const int k_blk = blockIdx.z;
   const int j_thr = threadIdx.y;
   const int k_thr = threadIdx.z;
-  if (j_blk < 7) {
-    // All points of the block's part exist.
-    // Re-composition: 64 results of every thread.
-    float C_acc[64];
+  const int j_first = mdh_min(j_blk * 128, 872);
+  // Re-composition: 64 results of every thread.
+  float C_acc[64];
+  #pragma unroll
+  for (int i_reg = 0; i_reg < 16; i_reg++) {
     #pragma unroll
-    for (int i_reg = 0; i_reg < 16; i_reg++) {
-      #pragma unroll
-      for (int j_reg = 0; j_reg < 4; j_reg++) {
-        C_acc[i_reg * 4 + j_reg] = 0.0f;
-      }
+    for (int j_reg = 0; j_reg < 4; j_reg++) {
+      C_acc[i_reg * 4 + j_reg] = 0.0f;
     }
-    const int A_at = k_blk * 128 + k_thr * 8;
-    const int B_at = j_blk * 128 + k_blk * 128000 + j_thr * 4 + k_thr * 8000;
-    // k on DEV: 4 parts of 32 points.
-    for (int k_dev = 0; k_dev < 4; k_dev++) {
-      const int A_at_1 = A_at + k_dev * 32;
-      const int B_at_1 = B_at + k_dev * 32000;
-      // k on SHR: 8 parts of 1 point.
-      for (int k_shr = 0; k_shr < 8; k_shr++) {
-        // i on REG: 16 parts of 1 point.
+  }
+  const int A_at = k_blk * 128 + k_thr * 8;
+  const int B_at = j_first + k_blk * 128000 + j_thr * 4 + k_thr * 8000;
+  // k on DEV: 4 parts of 32 points.
+  for (int k_dev = 0; k_dev < 4; k_dev++) {
+    const int A_at_1 = A_at + k_dev * 32;
+    const int B_at_1 = B_at + k_dev * 32000;
+    // k on SHR: 8 parts of 1 point.
+    for (int k_shr = 0; k_shr < 8; k_shr++) {
+      // i on REG: 16 parts of 1 point.
+      #pragma unroll
+      for (int i_reg = 0; i_reg < 16; i_reg++) {
+        // j on REG: 4 parts of 1 point.
         #pragma unroll
-        for (int i_reg = 0; i_reg < 16; i_reg++) {
-          // j on REG: 4 parts of 1 point.
-          #pragma unroll
-          for (int j_reg = 0; j_reg < 4; j_reg++) {
-            C_acc[i_reg * 4 + j_reg] += A[A_at_1 + k_shr + i_reg * 2048] * B[B_at_1 + k_shr * 1000 + j_reg];
-          }
+        for (int j_reg = 0; j_reg < 4; j_reg++) {
+          C_acc[i_reg * 4 + j_reg] += A[A_at_1 + k_shr + i_reg * 2048] * B[B_at_1 + k_shr * 1000 + j_reg];
         }
       }
     }
-    // Re-composition: 4 threads, through shared memory, by 4.
+  }
+  // Re-composition: 4 threads, through shared memory, by 4.
+  #pragma unroll
+  for (int batch = 0; batch < 2; batch++) {
     #pragma unroll
-    for (int batch = 0; batch < 2; batch++) {
-      #pragma unroll
-      for (int result = 0; result < 32; result++) {
-        C_exchange[k_thr * 32 + j_thr + result * 128] = C_acc[batch * 32 + result];
-      }
-      __syncthreads();
+    for (int result = 0; result < 32; result++) {
+      C_exchange[k_thr * 32 + j_thr + result * 128] = C_acc[batch * 32 + result];
+    }
+    __syncthreads();
+    #pragma unroll
+    for (int result = 0; result < 8; result++) {
+      C_acc[batch * 8 + result] = C_exchange[j_thr + (k_thr * 8 + result) * 128];
+    }
+    #pragma unroll
+    for (int other = 1; other < 4; other++) {
       #pragma unroll
       for (int result = 0; result < 8; result++) {
-        C_acc[batch * 8 + result] = C_exchange[j_thr + (k_thr * 8 + result) * 128];
+        const float here = C_acc[batch * 8 + result];
+        const float there = C_exchange[other * 32 + j_thr + (k_thr * 8 + result) * 128];
+        C_acc[batch * 8 + result] = here + there;
       }
-      #pragma unroll
-      for (int other = 1; other < 4; other++) {
-        #pragma unroll
-        for (int result = 0; result < 8; result++) {
-          const float here = C_acc[batch * 8 + result];
-          const float there = C_exchange[other * 32 + j_thr + (k_thr * 8 + result) * 128];
-          C_acc[batch * 8 + result] = here + there;
-        }
-      }
-      __syncthreads();
     }
-    mdh_wait_for_stages();
-    // Re-composition: added to the outputs.
+    __syncthreads();
+  }
+  mdh_wait_for_stages();
+  // Re-composition: added to the outputs.
+  if (j_blk * 128 < 873) {
     #pragma unroll
     for (int batch_1 = 0; batch_1 < 2; batch_1++) {
       #pragma unroll
       for (int own = 0; own < 2; own++) {
         const int i_reg = batch_1 * 8 + own + k_thr * 2;
-        mdh_atomic_add_f32x4(&C[j_blk * 128 + j_thr * 4 + i_reg * 1000], gather_float4(&C_acc[batch_1 * 8 + own * 4], 1));
+        mdh_atomic_add_f32x4(&C[j_first + j_thr * 4 + i_reg * 1000], gather_float4(&C_acc[batch_1 * 8 + own * 4], 1));
       }
     }
   } else {
-    // Some points of the block's part do not exist.
-    // Re-composition: 64 results of every thread.
-    float C_acc[64];
-    #pragma unroll
-    for (int i_reg = 0; i_reg < 16; i_reg++) {
-      #pragma unroll
-      for (int j_reg = 0; j_reg < 4; j_reg++) {
-        C_acc[i_reg * 4 + j_reg] = 0.0f;
-      }
-    }
-    const int A_at_2 = k_blk * 128 + k_thr * 8;
-    const int B_at_2 = k_blk * 128000 + k_thr * 8000 + mdh_min(j_blk * 128 + j_thr * 4, 996);
-    // k on DEV: 4 parts of 32 points.
-    for (int k_dev = 0; k_dev < 4; k_dev++) {
-      const int A_at_3 = A_at_2 + k_dev * 32;
-      const int B_at_3 = B_at_2 + k_dev * 32000;
-      // k on SHR: 8 parts of 1 point.
-      for (int k_shr = 0; k_shr < 8; k_shr++) {
-        // i on REG: 16 parts of 1 point.
-        #pragma unroll
-        for (int i_reg = 0; i_reg < 16; i_reg++) {
-          // j on REG: 4 parts of 1 point.
-          #pragma unroll
-          for (int j_reg = 0; j_reg < 4; j_reg++) {
-            C_acc[i_reg * 4 + j_reg] += A[A_at_3 + k_shr + i_reg * 2048] * B[B_at_3 + k_shr * 1000 + j_reg];
-          }
-        }
-      }
-    }
-    // Re-composition: 4 threads, through shared memory, by 4.
     #pragma unroll
     for (int batch_2 = 0; batch_2 < 2; batch_2++) {
       #pragma unroll
-      for (int result_1 = 0; result_1 < 32; result_1++) {
-        C_exchange[k_thr * 32 + j_thr + result_1 * 128] = C_acc[batch_2 * 32 + result_1];
-      }
-      __syncthreads();
-      #pragma unroll
-      for (int result_1 = 0; result_1 < 8; result_1++) {
-        C_acc[batch_2 * 8 + result_1] = C_exchange[j_thr + (k_thr * 8 + result_1) * 128];
-      }
-      #pragma unroll
-      for (int other_1 = 1; other_1 < 4; other_1++) {
-        #pragma unroll
-        for (int result_1 = 0; result_1 < 8; result_1++) {
-          const float here_1 = C_acc[batch_2 * 8 + result_1];
-          const float there_1 = C_exchange[other_1 * 32 + j_thr + (k_thr * 8 + result_1) * 128];
-          C_acc[batch_2 * 8 + result_1] = here_1 + there_1;
-        }
-      }
-      __syncthreads();
-    }
-    mdh_wait_for_stages();
-    // Re-composition: added to the outputs.
-    #pragma unroll
-    for (int batch_3 = 0; batch_3 < 2; batch_3++) {
-      #pragma unroll
       for (int own_1 = 0; own_1 < 2; own_1++) {
-        const int i_reg = batch_3 * 8 + own_1 + k_thr * 2;
-        if ((j_blk * 32 + j_thr) * 4 < 1000) {
-          mdh_atomic_add_f32x4(&C[j_blk * 128 + j_thr * 4 + i_reg * 1000], gather_float4(&C_acc[batch_3 * 8 + own_1 * 4], 1));
+        const int i_reg = batch_2 * 8 + own_1 + k_thr * 2;
+        if (j_blk * 128 < j_first + j_thr * 4 + 1) {
+          mdh_atomic_add_f32x4(&C[j_first + j_thr * 4 + i_reg * 1000], gather_float4(&C_acc[batch_2 * 8 + own_1 * 4], 1));
         }
       }
     }

@@ -70,7 +70,7 @@ static __device__ inline void mdh_admit_next_stage() {
 }
 
 // Every block computes its part.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_matmul_0(const float* A, const float* B, float* __restrict__ C) {
   mdh_wait_for_stages();
   A = (const float*)mdh_written_by_others(A);

@@ -155,7 +155,7 @@ static __device__ inline float mdh_max_f32(float a, float b) {
 static __device__ inline float mdh_exp_f32(float a) { return expf(a); }
 
 // Part after part: step 1, row_max; step 2, row_sum; step 3, divide.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
 mdh_soft_max_0(const float* __restrict__ x, float* y) {
   __shared__ __align__(16) float m_exchange[256];
   __shared__ __align__(16) float m[1];

@@ -74,7 +74,7 @@ static __device__ inline void mdh_combine_add_i64(long long* p, long long x) {
 }
 
 // Every block combines the elements of its part by key.
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(32, 1)
 mdh_h_0(const signed char* __restrict__ x, const signed char* __restrict__ b, const short* __restrict__ w, long long* __restrict__ y) {
   __shared__ __align__(16) int keys_sm[64];
   __shared__ __align__(16) long long y_sm[64];

@@ -102,7 +102,7 @@ static __device__ inline void mdh_wait_for_stages() {
 }
 
 // What changes nothing, with which blocks combine their results.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_gen_histo_0(const struct mdh_gen_histo_elements* __restrict__ elements, const int* __restrict__ bins, float* __restrict__ largest) {
   mdh_admit_next_stage();
   const int thread = threadIdx.x;
@@ -113,7 +113,7 @@ mdh_gen_histo_0(const struct mdh_gen_histo_elements* __restrict__ elements, cons
 }
 
 // Every block combines the elements of its part by key.
-extern "C" __global__ void __launch_bounds__(32)
+extern "C" __global__ void __launch_bounds__(32, 1)
 mdh_gen_histo_1(const struct mdh_gen_histo_elements* __restrict__ elements, const int* __restrict__ bins, float* __restrict__ largest) {
   const float* elements_f32 = (const float*)elements;
   const int* elements_i32 = (const int*)elements;

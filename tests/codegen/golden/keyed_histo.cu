@@ -79,7 +79,7 @@ static __device__ inline void mdh_wait_for_stages() {
 static __device__ inline int mdh_add_i32(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
 
 // What changes nothing, with which blocks combine their results.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_histo_0(const int* __restrict__ elements, const int* __restrict__ bins, int* __restrict__ counts) {
   mdh_admit_next_stage();
   const int thread = threadIdx.x;
@@ -90,7 +90,7 @@ mdh_histo_0(const int* __restrict__ elements, const int* __restrict__ bins, int*
 }
 
 // Every block combines the elements of its part by key.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_histo_1(const int* __restrict__ elements, const int* __restrict__ bins, int* __restrict__ counts) {
   __shared__ __align__(16) int keys_sm[128];
   __shared__ __align__(16) int counts_sm[256];

@@ -71,7 +71,7 @@ static __device__ inline float4 gather_float4(const float* p, long long stride) 
 }
 
 // Every block computes its part.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
   __shared__ __align__(16) float A_sm[2176];
   __shared__ __align__(16) float B_sm[3072];

@@ -62,7 +62,7 @@ static __device__ inline int mdh_is_last(int* counter, int blocks) {
 }
 
 // Zero, from which blocks count that are done with results.
-extern "C" __global__ void __launch_bounds__(1)
+extern "C" __global__ void __launch_bounds__(1, 1)
 mdh_dot_0(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ s, char* __restrict__ scratch) {
   mdh_admit_next_stage();
   int* __restrict__ counters = (int*)(scratch + 256);
@@ -70,7 +70,7 @@ mdh_dot_0(const float* __restrict__ x, const float* __restrict__ y, float* __res
 }
 
 // Every block computes its part.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_dot_1(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ s, char* scratch) {
   float* s_partial = (float*)(scratch + 0);
   int* counters = (int*)(scratch + 256);

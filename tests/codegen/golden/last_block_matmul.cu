@@ -74,7 +74,7 @@ static __device__ inline float4 gather_float4(const float* p, long long stride) 
 }
 
 // Zero, from which blocks count that are done with results.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, char* __restrict__ scratch) {
   mdh_admit_next_stage();
   const int thread = threadIdx.x;
@@ -86,7 +86,7 @@ mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __
 }
 
 // Every block computes its part.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, char* scratch) {
   float* C_partial = (float*)(scratch + 0);
   int* counters = (int*)(scratch + 131072);

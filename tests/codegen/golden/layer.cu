@@ -123,7 +123,7 @@ static __device__ inline const void* mdh_written_by_others(const void* p) {
 }
 
 // Of step 1, matmul: Every block computes its part.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 mdh_layer_0(const float* __restrict__ x, const float* __restrict__ w, const float* __restrict__ b, float* __restrict__ y, char* __restrict__ scratch) {
   mdh_admit_next_stage();
   float* __restrict__ h = (float*)(scratch + 0);

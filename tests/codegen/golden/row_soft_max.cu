@@ -54,7 +54,7 @@ static __device__ inline float4 gather_float4(const float* p, long long stride) 
 }
 
 // Row after row: steps 1 to 3.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 mdh_soft_max_0(const float* __restrict__ x, float* __restrict__ y) {
   float x_row[16];
   __shared__ __align__(16) float exchange[4];

@@ -59,7 +59,7 @@ static __device__ inline float4 gather_float4(const float* p, long long stride) 
 }
 
 // Sum up every tile along i.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
 mdh_scan_0(const float* __restrict__ x, float* __restrict__ y, char* __restrict__ scratch) {
   mdh_admit_next_stage();
   float* __restrict__ y_partial_i_total = (float*)(scratch + 0);
@@ -120,7 +120,7 @@ mdh_scan_0(const float* __restrict__ x, float* __restrict__ y, char* __restrict_
 }
 
 // Prefix sums of the sums of tiles along i.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
 mdh_scan_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -164,7 +164,7 @@ mdh_scan_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Prefix sums of every tile along i.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
 mdh_scan_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_wait_for_stages();
   scratch = (char*)mdh_written_by_others(scratch);

@@ -107,7 +107,7 @@ mdh_table_0(const float* __restrict__ x, float* __restrict__ y, char* __restrict
 }
 
 // Prefix sums of every tile along j.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -159,7 +159,7 @@ mdh_table_1(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Sum up every tile along i.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -195,7 +195,7 @@ mdh_table_2(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Sum up every tile of the sums of tiles along i.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_3(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -231,7 +231,7 @@ mdh_table_3(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Prefix sums of sums of the sums of tiles along i.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_4(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -257,7 +257,7 @@ mdh_table_4(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Prefix sums of the sums of tiles along i.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_5(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_admit_next_stage();
   mdh_wait_for_stages();
@@ -319,7 +319,7 @@ mdh_table_5(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
 }
 
 // Prefix sums of every tile along i.
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(64, 1)
 mdh_table_6(const float* __restrict__ x, float* __restrict__ y, char* scratch) {
   mdh_wait_for_stages();
   scratch = (char*)mdh_written_by_others(scratch);

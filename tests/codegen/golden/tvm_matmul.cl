@@ -61,15 +61,14 @@ void mdh_matmul_0(__global const float* restrict A, __global const float* restri
   }
   const int B_at = (i_wi >> 3) * 1000 + j_wg * 8 + (i_wi & 7);
   const int B_lm_at = (i_wi >> 3) * 8 + (i_wi & 7);
-  const int A_lm_at_1 = i_wi * 128;
+  const int A_lm_at = i_wi * 128;
   // k on GLB: 16 parts of 128 points.
   for (int k_glb = 0; k_glb < 16; k_glb++) {
     // De-composition: 16 x 128 elements of A to LM.
     {
-      const int A_at = k_glb * 128;
+      const int A_at = i_wi + k_glb * 128;
       for (int A_lm_round = 0; A_lm_round < 128; A_lm_round++) {
-        const int A_lm_at = A_lm_round * 16 + i_wi;
-        A_lm[(A_lm_at >> 7) * 128 + (A_lm_at & 127)] = A[A_at + (A_lm_at >> 7) * 2048 + (A_lm_at & 127)];
+        A_lm[(A_lm_round >> 3) * 128 + (A_lm_round & 7) * 16 + i_wi] = A[A_at + (A_lm_round >> 3) * 2048 + (A_lm_round & 7) * 16];
       }
     }
     // De-composition: 128 x 8 elements of B to LM.
@@ -86,7 +85,7 @@ void mdh_matmul_0(__global const float* restrict A, __global const float* restri
       // j on PRV: 8 parts of 1 point.
       #pragma unroll
       for (int j_prv = 0; j_prv < 8; j_prv++) {
-        C_acc[j_prv] += A_lm[A_lm_at_1 + k_lcl] * B_lm[k_lcl * 8 + j_prv];
+        C_acc[j_prv] += A_lm[A_lm_at + k_lcl] * B_lm[k_lcl * 8 + j_prv];
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -50,7 +50,7 @@
 
 
 // Every block computes its part.
-extern "C" __global__ void __launch_bounds__(80)
+extern "C" __global__ void __launch_bounds__(80, 1)
 mdh_matmul_0(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
   __shared__ __align__(16) float A_sm[2048];
   __shared__ __align__(16) float B_sm[5120];

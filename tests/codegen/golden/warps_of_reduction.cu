@@ -102,6 +102,7 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
   const int j_thr = threadIdx.x;
   const int k_thr = threadIdx.z;
   const int tid = j_thr + k_thr * 32;
+  const int j_first = mdh_min(j_blk * 128, 872);
   // Re-composition: 64 results of every thread.
   float C_acc[64];
   #pragma unroll
@@ -121,7 +122,7 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
   float B_rm[64];
   #pragma unroll
   for (int B_rm_at0 = 0; B_rm_at0 < 16; B_rm_at0++) {
-    scatter_float4(&B_rm[B_rm_at0 * 4], 1, *(const float4*)&B[k_blk * 64000 + k_thr * 16000 + B_rm_at0 * 1000 + mdh_min(j_blk * 128 + j_thr * 4, 996)]);
+    scatter_float4(&B_rm[B_rm_at0 * 4], 1, *(const float4*)&B[k_blk * 64000 + k_thr * 16000 + B_rm_at0 * 1000 + j_first + j_thr * 4]);
   }
   // k on SHR: 16 parts of 1 point.
   #pragma unroll
@@ -161,13 +162,24 @@ mdh_matmul_1(const float* __restrict__ A, const float* __restrict__ B, float* __
   }
   mdh_wait_for_stages();
   // Re-composition: added to the outputs.
-  #pragma unroll
-  for (int batch_1 = 0; batch_1 < 2; batch_1++) {
+  if (j_blk * 128 < 873) {
     #pragma unroll
-    for (int own = 0; own < 2; own++) {
-      const int i_dev = batch_1 * 8 + own + k_thr * 2;
-      if ((j_blk * 32 + j_thr) * 4 < 1000) {
-        mdh_atomic_add_f32x4(&C[j_blk * 128 + j_thr * 4 + i_dev * 1000], gather_float4(&C_acc[batch_1 * 8 + own * 4], 1));
+    for (int batch_1 = 0; batch_1 < 2; batch_1++) {
+      #pragma unroll
+      for (int own = 0; own < 2; own++) {
+        const int i_dev = batch_1 * 8 + own + k_thr * 2;
+        mdh_atomic_add_f32x4(&C[j_first + j_thr * 4 + i_dev * 1000], gather_float4(&C_acc[batch_1 * 8 + own * 4], 1));
+      }
+    }
+  } else {
+    #pragma unroll
+    for (int batch_2 = 0; batch_2 < 2; batch_2++) {
+      #pragma unroll
+      for (int own_1 = 0; own_1 < 2; own_1++) {
+        const int i_dev = batch_2 * 8 + own_1 + k_thr * 2;
+        if (j_blk * 128 < j_first + j_thr * 4 + 1) {
+          mdh_atomic_add_f32x4(&C[j_first + j_thr * 4 + i_dev * 1000], gather_float4(&C_acc[batch_2 * 8 + own_1 * 4], 1));
+        }
       }
     }
   }

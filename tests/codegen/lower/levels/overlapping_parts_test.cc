@@ -122,12 +122,17 @@ TEST(OverlappingParts, ElsewhereLoadsReadSomeElementInsteadOfWaitingBehindBranch
   EXPECT_NE(program.find("if ", stores), std::string::npos) << "only stores are guarded";
 }
 
-TEST(OverlappingParts, AreNotThereWhereResultsAreAdded) {
+TEST(OverlappingParts, AddWhatTwoOfThemHaveOnce) {
   const std::string added = ProgramOf(LowLevel({120, 60, 30, "15", "; combine=atomics"}));
-  EXPECT_EQ(added.find("_first"), std::string::npos) << added;
-  EXPECT_NE(added.find("do not exist"), std::string::npos) << added;
-  const std::string apart = ProgramOf(LowLevel({120, 60, 30, "15"}));
-  EXPECT_NE(apart.find("i_first"), std::string::npos) << apart;
+  EXPECT_NE(added.find("i_first = mdh_min(i_blk * 32, 88)"), std::string::npos) << added;
+  EXPECT_EQ(added.find("do not exist"), std::string::npos) << added;
+  const size_t apart = added.find("if i_blk * 32 < 89 && j_blk * 16 < 45");
+  const size_t others = added.find("else", apart);
+  ASSERT_NE(apart, std::string::npos) << added;
+  ASSERT_NE(others, std::string::npos) << added;
+  EXPECT_EQ(added.substr(apart, others - apart).find("i_blk * 32 < i_first"), std::string::npos);
+  EXPECT_NE(added.find("i_blk * 32 < i_first", others), std::string::npos) << added;
+  EXPECT_NE(added.find("j_blk * 16 < j_first", others), std::string::npos) << added;
 }
 
 }  // namespace

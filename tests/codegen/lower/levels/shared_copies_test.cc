@@ -87,5 +87,42 @@ TEST(SharedCopies, AddUpPlacesOfRoundsAndThreadsWhereRoundsAreWholeRows) {
   EXPECT_TRUE(Has(others, "a_sm[a_sm_at / 20 * 20 + a_sm_at % 20]")) << others;
 }
 
+// Of C[I, J] = A[I, K] B[K, J]: 64 threads copy 32 x 16 elements of A so that its columns are rows.
+std::string TransposingProgram(int64_t i) {
+  const Result<Expression> expression = ParseExpression(absl::Substitute(R"(
+matmul :=
+  out_view<fp32>( C: (i,j,k) -> (i,j) ) o
+  md_hom<$0,64,64>( f, (++, ++, +) ) o
+  inp_view<fp32,fp32>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+where f(a, b) -> c { c = a * b })",
+                                                                         i));
+  EXPECT_TRUE(expression.ok()) << expression.status();
+  const Result<TuningParameters> parameters = ParseTuningParameters(
+      "model=CUDA; tile=32,32,64|32,32,16|4,4,16|1,1,1|1,1,1; "
+      "order=(1,1)(1,2)(1,3)(3,1)(3,2)(3,3)(2,3)(4,3)(2,1)(2,2)(4,1)(4,2)(5,1)(5,2)(5,3); "
+      "inputs=in_place:0,1:-1|in_place:0,1:-1; accumulate=registers; chains=one; compiler=gcc; "
+      "memory=0,0,0|1,1,0|0,0,0|1,1,1|1,1,1@0.1,0.1,0.1|1.0,1.0,0.1|0.1,0.1,0.1|1.0,1.0,1.0|"
+      "1.0,1.0,1.0/; copy=4:1:2|0:1:1; results=0,0,0|2,2,2|1,1,1|2,2,2|2,2,2");
+  EXPECT_TRUE(parameters.ok()) << parameters.status();
+  const DeviceDescription device = *DescribeCudaArchitecture(90);
+  const Result<LowLevelExpression> low =
+      Lower(*expression, *SystemModelNamed("CUDA"), device, *parameters);
+  EXPECT_TRUE(low.ok()) << low.status();
+  const Result<LoopProgram> program = BuildNestProgram(*low, device);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return ToText(*program);
+}
+
+// Eight threads take eight neighbours of a row; the next eight the same of the next row, which are
+// in other banks. So do rounds, whose places are apart by constants.
+TEST(SharedCopies, TurnRowsIntoColumnsByRuns) {
+  const std::string program = TransposingProgram(64);
+  EXPECT_TRUE(Has(program,
+                  "A_sm[A_sm_round % 4 * 8 + tid / 8 + (tid % 8 + A_sm_round / 4 * 8) * 36] = "
+                  "A[(i_blk * 32 + A_sm_round % 4 * 8 + tid / 8) * 64 + k_dev * 16 + tid % 8 + "
+                  "A_sm_round / 4 * 8]"))
+      << program;
+}
+
 }  // namespace
 }  // namespace mdh::shared_copies_test

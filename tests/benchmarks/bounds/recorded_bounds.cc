@@ -27,6 +27,40 @@ DeviceDescription RecordedProcessor(double clock_hz) {
   return device;
 }
 
+// With the parameters that the row has, whose places `numbers` says; those beyond the space's are
+// none of it.
+Configuration With(Configuration whole, const Configuration& row,
+                   const std::vector<size_t>& numbers) {
+  for (size_t p = 0; p < row.size(); ++p) {
+    if (numbers[p] < whole.size()) whole[numbers[p]] = row[p];
+  }
+  return whole;
+}
+
+// What parameters are that a table has not: all of its rows have the same. Of those that are
+// nearest to the defaults with some row, the ones with which most of these rows are in the space.
+Configuration UsualOf(const RecordedCosts& table, const SearchSpace& space, Configuration usual,
+                      const std::vector<size_t>& numbers) {
+  constexpr int kAskedRows = 100;
+  Rng rng(1);
+  std::vector<Configuration> rows;
+  for (int n = 0; n < kAskedRows; ++n) rows.push_back(table.space().Sample(rng));
+  const auto possible = [&](const Configuration& one) {
+    return std::ranges::count_if(
+        rows, [&](const Configuration& row) { return space.Contains(With(one, row, numbers)); });
+  };
+  Configuration best = usual;
+  int64_t most = possible(best);
+  for (const Configuration& row : rows) {
+    Configuration near = space.Nearest(With(usual, row, numbers));
+    const int64_t rows_with_it = possible(near);
+    if (rows_with_it <= most) continue;
+    most = rows_with_it;
+    best = std::move(near);
+  }
+  return best;
+}
+
 // Bounds of a table's rows, as configurations of the space of its case.
 class RowBounds : public CostBound {
  public:
@@ -46,6 +80,7 @@ class RowBounds : public CostBound {
       const auto same = std::ranges::find(all, of_table.name, &TuningParameter::name);
       numbers.push_back(static_cast<size_t>(same - all.begin()));
     }
+    usual = UsualOf(table, space.space(), std::move(usual), numbers);
     return RowBounds(std::move(space), std::move(bound), std::move(usual), std::move(numbers));
   }
 
@@ -63,10 +98,7 @@ class RowBounds : public CostBound {
     bool is_pinned;
   };
   Row OfRow(const Configuration& row) const {
-    Configuration whole = usual_;
-    for (size_t p = 0; p < row.size(); ++p) {
-      if (numbers_[p] < whole.size()) whole[numbers_[p]] = row[p];
-    }
+    const Configuration whole = With(usual_, row, numbers_);
     if (space_.space().Contains(whole)) return {bound_.OfOne(whole), true};
     return {OfOne(row), false};
   }

@@ -8,11 +8,10 @@
 //   --seed S       of the random numbers, 1 unless told
 //   --points N     of an expression at most, 1000000 unless told
 //   --each N       configurations to draw of one expression, 100 unless told
-//   --climbs N     then so many times as many near to the one whose bound is the largest share of
-//   its
-//                  time; 0 unless told
-//   --runners N    expressions under way at the same time, of which one is measured; as many as the
-//                  device and the cores allow unless told
+//   --climbs N     then so many times as many near to the one that is nearest to its bound; 0
+//   unless
+//                  told
+//   --runners N    expressions under way at the same time; as the device allows unless told
 //   --seconds N    to end after with what there is; no limit unless told
 //   --data FOLDER  with client/expressions, the sources unless told
 //   --page FILE    adds what was found to a page
@@ -83,7 +82,7 @@ int main(int argc, char** argv) {
   app.add_option("--commit", commit, "that the page names");
   auto* const others = app.add_option("--rows", rows, "page whose rows are added to --page instead")
                            ->check(CLI::ExistingFile);
-  auto* const count = app.add_option("COUNT", options.count, "configurations to measure")
+  auto* const count = app.add_option("COUNT", options.count, "configurations to measure (100)")
                           ->check(CLI::PositiveNumber);
   others->needs("--page")->excludes(count);
   CLI11_PARSE(app, argc, argv);

@@ -22,7 +22,7 @@
 namespace mdh {
 namespace {
 
-// Expressions that are prepared and judged on so many cores while one is measured.
+// Expressions that are under way on so many cores.
 constexpr int kMostRunners = 4;
 constexpr int kCoresOfRunner = 4;
 // Configurations that are drawn until one must have been measured, on average.
@@ -135,7 +135,7 @@ class BoundChecker {
   const int64_t deadline_ns_;  // 0: none
   std::vector<std::unique_ptr<Runner>> runners_;
   MachinePeaks peaks_;
-  absl::Mutex measuring_;  // one expression's kernels at a time
+  absl::Mutex measuring_;
   absl::Mutex mutex_;
   BoundCheckReport report_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -23,8 +23,9 @@ struct BoundCheckOptions {
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
   int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
-  // Expressions under way at the same time, of which kernels of one are compiled and measured; 0:
-  // one on hosts, where the others would disturb it, and on other devices up to four.
+  // Expressions under way at the same time; 0: one on hosts, where they would disturb each other,
+  // and on other devices up to four. What takes less than four times its bound is measured again,
+  // while nothing else is.
   int runners = 0;
   // Told after each expression: what came of it, and of all so far.
   std::function<void(const std::string&)> on_expression = nullptr;

@@ -20,15 +20,16 @@ using Codes = std::vector<std::vector<int64_t>>;
 
 // Any time below the bound is a violation, and others only make calls longer: the least of a few is
 // enough.
-constexpr MeasureOptions kQuick = {.run_limit_ns = 300'000'000,
+constexpr MeasureOptions kQuick = {.compile_limit_ns = 10'000'000'000,
+                                   .run_limit_ns = 300'000'000,
                                    .min_repeats = 3,
                                    .target_time_ns = 1'000'000,
                                    .max_time_ns = 10'000'000,
                                    .slow_factor = 1,
                                    .may_share_unit = true};
-// What takes so many times its bound is not called often.
+// What takes so many times its bound is not called often, and what others disturb may take longer.
 constexpr double kFar = 4;
-// What seems to be faster than its bound is looked at again.
+// Alone, of what is nearer to its bound.
 constexpr MeasureOptions kCareful = {.run_limit_ns = 2'000'000'000,
                                      .min_repeats = 20,
                                      .target_time_ns = 20'000'000,
@@ -151,19 +152,23 @@ Configuration ExpressionCheck::Draw() {
 }
 
 Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
-  const absl::MutexLock lock(&measuring_);
   const Stopwatch watch(report_.measured_s);
   std::vector<Drawn*> all;
   for (Drawn& one : drawn) {
     if (one.kernel) all.push_back(&one);
   }
-  MDH_RETURN_IF_ERROR(Measure(all, kQuick));
+  {
+    const absl::ReaderMutexLock lock(&measuring_);
+    MDH_RETURN_IF_ERROR(Measure(all, kQuick));
+  }
   // What spills many registers is given up unless all calls count.
   std::vector<Drawn*> again;
   for (Drawn* const one : all) {
     const bool was_given_up = one->measurement.outcome == TrialOutcome::kOutOfResources;
-    if (was_given_up || IsSuspected(*one)) again.push_back(one);
+    if (was_given_up || IsNear(*one)) again.push_back(one);
   }
+  if (again.empty()) return absl::OkStatus();
+  const absl::MutexLock lock(&measuring_);
   return Measure(again, kCareful);
 }
 
@@ -183,9 +188,9 @@ Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions&
   return absl::OkStatus();
 }
 
-bool ExpressionCheck::IsSuspected(const Drawn& one) const {
+bool ExpressionCheck::IsNear(const Drawn& one) const {
   const std::optional<double> time_ns = FastestCall(one.measurement);
-  return time_ns.has_value() && *time_ns < bound_->OfOne(one.configuration);
+  return time_ns.has_value() && *time_ns < kFar * bound_->OfOne(one.configuration);
 }
 
 void ExpressionCheck::Judge(const Drawn& one) {

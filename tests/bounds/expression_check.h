@@ -16,11 +16,11 @@
 
 namespace mdh {
 
-// Kernels of one expression are measured while others are prepared and judged.
+// Several may measure at the same time what is far from its bound; what is near is measured alone.
 class ExpressionCheck {
  public:
   // `number`: of the expression, which is drawn by the options' seed and that. `measuring`: held
-  // while kernels are compiled and measured. All must outlive this.
+  // by whoever measures, alone or with others. All must outlive this.
   ExpressionCheck(const BoundCheckOptions& options, int64_t number, const MachinePeaks& peaks,
                   Runner& runner, absl::Mutex& measuring,
                   const std::function<void(const std::string&)>& on_failure);
@@ -45,7 +45,7 @@ class ExpressionCheck {
   Status MeasureAll(std::vector<Drawn>& drawn);
   // Those of `drawn` that are asked for.
   Status Measure(std::vector<Drawn*> drawn, const MeasureOptions& options);
-  bool IsSuspected(const Drawn& one) const;
+  bool IsNear(const Drawn& one) const;
   void Judge(const Drawn& one);
   void JudgeOrder(const Configuration& configuration, const std::vector<int>& order,
                   std::optional<double> time_ns);

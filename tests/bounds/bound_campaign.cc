@@ -1,17 +1,17 @@
 // bound_campaign [--device NAME] [--seed S] [--points N] [--each N] [--climbs N] [--runners N]
-// [--seconds N] [--page FILE] [--commit NAME] COUNT: measures COUNT random configurations of
-// shipped expressions with random sizes, and judges their bounds and those of every prefix of five
-// orders of decisions: none may fall along a decision, none may be more than the fastest call.
-// Prints a line after each expression, what is needed to repeat a failure, and a summary. Exit
-// status 1 if there was a failure.
+// [--expression-seconds N] [--seconds N] [--page FILE] [--commit NAME] COUNT: measures COUNT random
+// configurations of shipped expressions with random sizes, and judges their bounds and those of
+// every prefix of five orders of decisions: none may fall along a decision, none may be more than
+// the fastest call. Prints a line after each expression, what is needed to repeat a failure, and a
+// summary. Exit status 1 if there was a failure.
 //   --device NAME  "cpu", "opencl:0", "cuda:0"; cpu unless told
 //   --seed S       of the random numbers, 1 unless told
 //   --points N     of an expression at most, 1000000 unless told
 //   --each N       configurations to draw of one expression, 100 unless told
-//   --climbs N     then so many times as many near to the one that is nearest to its bound; 0
-//   unless
-//                  told
+//   --climbs N     then so many times as many near to the one that is nearest to its bound; none
+//                  unless told
 //   --runners N    expressions under way at the same time; as the device allows unless told
+//   --expression-seconds N  after which no more is drawn of an expression; no limit unless told
 //   --seconds N    to end after with what there is; no limit unless told
 //   --data FOLDER  with client/expressions, the sources unless told
 //   --page FILE    adds what was found to a page
@@ -73,6 +73,9 @@ int main(int argc, char** argv) {
                  "times as many, near to the one that is nearest to its bound")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--runners", options.runners, "expressions under way at the same time")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--expression-seconds", options.expression_seconds,
+                 "of an expression, after which no more of it is drawn")
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", options.seconds, "to end after, with what there is")
       ->check(CLI::PositiveNumber);

@@ -22,6 +22,7 @@ struct BoundCheckOptions {
   int climbs = 0;              // then so many times as many, near to what its bound is nearest to
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
+  int64_t expression_seconds = 0;  // no more is drawn of one after so many; 0: no limit
   int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
   // Expressions under way at the same time; 0: one on hosts, where they would disturb each other,
   // and on other devices up to four. What takes less than four times its bound is measured again,

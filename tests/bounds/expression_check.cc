@@ -37,6 +37,8 @@ constexpr MeasureOptions kCareful = {.run_limit_ns = 2'000'000'000,
 // Bounds that are looked at with ranges of what has completions, which take milliseconds each: of
 // one configuration in so many.
 constexpr int kEveryPartial = 40;
+// Configurations that are compiled, measured and judged together.
+constexpr int kAtOnce = 20;
 
 std::vector<std::string> Names(const std::string& sources) {
   std::vector<std::string> names;
@@ -102,7 +104,7 @@ Status ExpressionCheck::Run(const std::function<bool()>& is_over) {
   }
   report_.expressions = 1;
   for (int round = 0; round <= options_.climbs; ++round) {
-    MDH_RETURN_IF_ERROR(CheckSome());
+    MDH_RETURN_IF_ERROR(CheckRound(is_over));
     if (nearest_.configuration.empty() || is_over()) break;
   }
   return absl::OkStatus();
@@ -114,12 +116,24 @@ std::string ExpressionCheck::Summary() const {
                          report_.configurations, nearest_.share);
 }
 
-Status ExpressionCheck::CheckSome() {
+// As many as are asked for, or fewer of an expression whose kernels take long.
+Status ExpressionCheck::CheckRound(const std::function<bool()>& is_over) {
+  const Clock::time_point start = Clock::now();
+  for (int left = options_.each; left > 0; left -= kAtOnce) {
+    MDH_RETURN_IF_ERROR(CheckSome(std::min(left, kAtOnce)));
+    const auto passed_s = std::chrono::duration<double>(Clock::now() - start).count();
+    const auto limit_s = static_cast<double>(options_.expression_seconds);
+    if (is_over() || (limit_s > 0 && passed_s > limit_s)) break;
+  }
+  return absl::OkStatus();
+}
+
+Status ExpressionCheck::CheckSome(int count) {
   std::vector<Drawn> drawn;
   {
     const Stopwatch watch(report_.prepared_s);
     const DeviceDescription& device = runner_.device();
-    for (int n = 0; n < options_.each; ++n) {
+    for (int n = 0; n < count; ++n) {
       Drawn& one = drawn.emplace_back(Drawn{Draw(), {}});
       ++report_.configurations;
       const Result<LowLevelExpression> low_level =

@@ -40,7 +40,8 @@ class ExpressionCheck {
     Measurement measurement = {};
   };
 
-  Status CheckSome();
+  Status CheckRound(const std::function<bool()>& is_over);
+  Status CheckSome(int count);
   Configuration Draw();
   Status MeasureAll(std::vector<Drawn>& drawn);
   // Those of `drawn` that are asked for.

@@ -23,7 +23,8 @@ constexpr char kIntroduction[] =
     "decisions, by `bound_campaign --page`. A violation is a bound above the fastest call, in two\n"
     "measurements; a drop is a bound that falls along a decision.\n\n";
 constexpr char kHead[] =
-    "| device | seed | points at most | commit | generator | bounds | measured | expressions | "
+    "| device | seed | points at most | commit | generator | version of bounds | measured | "
+    "expressions | "
     "prefixes | violations | drops | bound / time, median | at most |\n"
     "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
 constexpr char kTotalHead[] =

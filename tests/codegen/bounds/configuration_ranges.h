@@ -11,7 +11,7 @@ namespace mdh {
 
 // Of one configuration; nullopt where floors know nothing of its kind: matrix units, prefix sums,
 // keys, phases of their own, levels that belong to other layers. `expression`: whose dimensions are
-// fused. Without DesignRanges::apart.
+// fused. Inputs are not said to be apart.
 inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
                                             const SystemModel& model,
                                             const Expression& expression) {
@@ -48,7 +48,8 @@ inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
     ranges.vectors_along = DimensionSet{1} << d;
     ranges.most_lanes = parameters.tile[lanes][d];
   }
-  // Register tiles with vectors; which inputs are apart along these is left open.
+  // Register tiles with vectors; nothing is said to be apart along these.
+  ranges.apart.assign(expression.inputs().size(), 0);
   const int innermost = InnermostMemoryLayer(model);
   if (ranges.may_be_scalar || innermost == 0) return ranges;
   ranges.least_lanes = ranges.most_lanes;

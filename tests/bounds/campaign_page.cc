@@ -24,8 +24,7 @@ constexpr char kIntroduction[] =
     "measurements; a drop is a bound that falls along a decision.\n\n";
 constexpr char kHead[] =
     "| device | seed | points at most | commit | generator | version of bounds | measured | "
-    "expressions | "
-    "prefixes | violations | drops | bound / time, median | at most |\n"
+    "expressions | prefixes | violations | drops | bound / time, median | at most |\n"
     "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n";
 constexpr char kTotalHead[] =
     "\n## Altogether\n\n"

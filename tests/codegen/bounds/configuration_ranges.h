@@ -49,9 +49,9 @@ inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
     ranges.most_lanes = parameters.tile[lanes][d];
   }
   // Register tiles with vectors; nothing is said to be apart along these.
-  ranges.apart.assign(expression.inputs().size(), 0);
   const int innermost = InnermostMemoryLayer(model);
-  if (ranges.may_be_scalar || innermost == 0) return ranges;
+  if (ranges.vectors_along == 0 || innermost == 0) return ranges;
+  ranges.apart.assign(expression.inputs().size(), 0);
   ranges.least_lanes = ranges.most_lanes;
   ranges.tile = extents(innermost);
   ranges.around_tile = extents(innermost - 1);

@@ -22,6 +22,8 @@ constexpr double kWidestAccess = 16, kWiderAccess = 32;
 // Of hosts: what a core loads into its registers in a cycle, two of the widest vectors, and what
 // these hold, in bytes: twice 32 of them.
 constexpr double kHostLoadBytes = 128, kHostRegisterBytes = 4096;
+// Shorter elements may be put together in registers that are no vectors.
+constexpr int kLeastJoinedBytes = 4;
 
 // ---- Counts, each the least of all that ranges allow ----
 
@@ -174,6 +176,86 @@ double VectorCycles(const Facts& facts, const DesignRanges& ranges) {
   return least;
 }
 
+// Of the points of parts in an outer box along a dimension, those in whole inner ones.
+double ShareInWhole(const ExtentRange& outer, const ExtentRange& inner) {
+  const auto size = static_cast<double>(outer.low);
+  if (outer.low == outer.high && inner.low == inner.high) {
+    return std::min(1.0, static_cast<double>(Whole(outer.low, inner.low) * inner.low) / size);
+  }
+  return std::max(0.5, 1 - static_cast<double>(inner.high - 1) / size);
+}
+
+// Loops that put so many elements into vectors, or more, are not unrolled whole; nor are so many
+// iterations where code must not get longer.
+constexpr double kMostUnrolledElements = 256, kMostUnrolledIterations = 4;
+
+// Iterations of the reductions in a register tile, where what is read differs in each; 0: somewhere
+// it may not.
+double Iterations(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read) {
+  double iterations = 1;
+  for (const int r : Members(facts.reduced)) {
+    const ExtentRange &around = ranges.around_tile[r], &tile = ranges.tile[r];
+    if ((read.depends >> r & 1) != 0) {
+      iterations *= static_cast<double>(Whole(around.low, tile.high));
+    } else if (around.high > tile.low) {
+      return 0;
+    }
+  }
+  return iterations;
+}
+
+// Of the points of such a box those in whole iterations of whole loops, and in whole vectors.
+double SharePutTogether(const Facts& facts, const DesignRanges& ranges, const ExtentRanges& box,
+                        int along) {
+  double share = ShareInVectors(ranges.part[along], ranges.most_lanes);
+  for (const int r : Members(facts.reduced)) {
+    share *= ShareInWhole(box[r], ranges.around_tile[r]) *
+             ShareInWhole(ranges.around_tile[r], ranges.tile[r]);
+  }
+  return share;
+}
+
+// What a tile computes in one iteration has an element at least for all its points that do not
+// differ along these dimensions.
+double JoinsOfPoint(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read) {
+  const double lanes =
+      std::min(static_cast<double>(ranges.least_lanes), facts.vector_bytes / read.element_bytes);
+  const double iterations = Iterations(facts, ranges, read);
+  const bool is_loop =
+      iterations * static_cast<double>(ranges.least_lanes) >= kMostUnrolledElements ||
+      (ranges.never_grows && iterations >= kMostUnrolledIterations);
+  if (!is_loop) return 0;
+  double points = 1;
+  for (size_t d = 0; d < ranges.tile.size(); ++d) {
+    if ((read.distinct >> d & 1) == 0) points *= static_cast<double>(ranges.tile[d].high);
+  }
+  return std::max(0.0, 1 - 1 / lanes) / points;
+}
+
+double JoinCycles(const Facts& facts, const DesignRanges& ranges) {
+  if (facts.joins <= 0 || ranges.tile.empty() || !ranges.reduces_in_tile) return 0;
+  if (ranges.may_be_scalar || ranges.vectors_along == 0) return 0;
+  double least = INFINITY;
+  for (const int along : Members(ranges.vectors_along)) {
+    double joins = 0;
+    for (const PointWork::Read& read : facts.reads) {
+      const bool is_apart = (ranges.apart[read.input] >> along & 1) != 0;
+      if (is_apart && read.element_bytes >= kLeastJoinedBytes) {
+        joins += JoinsOfPoint(facts, ranges, read);
+      }
+    }
+    if (joins == 0) return 0;
+    const int64_t size = facts.sizes[along].low;
+    const double of_parts = PartsOfOne(facts, ranges) * Points(ranges.part) *
+                            SharePutTogether(facts, ranges, ranges.part, along);
+    const double of_all = Points(facts.sizes) / static_cast<double>(size) *
+                          PointsOfWholeParts(size, ranges.part[along]) / Workers(facts, ranges) *
+                          SharePutTogether(facts, ranges, facts.sizes, along);
+    least = std::min(least, joins * std::max(of_parts, of_all));
+  }
+  return least / facts.joins;
+}
+
 double CoreLoadCycles(const Facts& facts, const DesignRanges& ranges) {
   if (!facts.is_host) return 0;
   double bytes = -kHostRegisterBytes;  // which may be there from parts before
@@ -198,6 +280,8 @@ constexpr DesignFloor kFloors[] = {
      "what every thread reads, an instruction of a warp in each cycle"},
     {"vectors of a core", ProofClass::kCompiler, VectorCycles,
      "vectors and scalars that one of them computes"},
+    {"elements put into vectors", ProofClass::kCompiler, JoinCycles,
+     "elements that are no neighbours, of which each is put beside others"},
     {"loads of a core", ProofClass::kCompiler, CoreLoadCycles,
      "what the parts of one of them read, 128 bytes in each cycle"},
 };
@@ -267,6 +351,8 @@ DesignBound::DesignBound(const Expression& expression, const DeviceDescription& 
   facts_.reads = work.reads;
   facts_.cores = rates.cores;
   facts_.is_host = RunsOnHost(device);
+  facts_.joins = rates.joins;
+  facts_.vector_bytes = std::max(facts_.vector_bytes, static_cast<double>(device.simd_bytes));
   for (size_t n = 0; n < facts_.of_lanes.size() && facts_.is_host; ++n) {
     const auto lanes = static_cast<double>(int64_t{1} << n);
     facts_.of_lanes[n] = CyclesOfPoints(work, WithLanes(rates, lanes), may_fuse);

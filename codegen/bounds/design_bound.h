@@ -32,8 +32,15 @@ struct DesignRanges {
   // Cores of hosts compute in vectors along one of these dimensions, of so many lanes at most.
   // None: there may be no vectors but what compilers make, unless there are none at all.
   DimensionSet vectors_along = 0;
-  bool may_be_scalar = false;  // or there are no vectors, nor do compilers make any
-  int64_t most_lanes = 1;
+  bool may_be_scalar = false;               // or there are no vectors, nor do compilers make any
+  int64_t most_lanes = 1, least_lanes = 1;  // the least of those with vectors
+  // Register tiles of hosts, and what loops go through around them. Empty: there are none.
+  ExtentRanges tile = {}, around_tile = {};
+  bool reduces_in_tile = false;  // reductions of what is around a tile are loops inside of it
+  bool never_grows = false;      // no compiler unrolls loops where that makes code longer
+  // By input: along which dimensions vectors of it are put together from elements that are no
+  // neighbours, wherever tiles read them.
+  absl::InlinedVector<DimensionSet, 4> apart = {};
 
   friend bool operator==(const DesignRanges&, const DesignRanges&) = default;
 };
@@ -71,6 +78,8 @@ class DesignBound {
     bool is_host = false;
     bool has_warps = false;    // NVIDIA's multiprocessors
     double access_bytes = 16;  // that a thread reads by one instruction, at most
+    double joins = 0;          // DeviceRates::joins
+    double vector_bytes = 16;  // of the widest vectors of a host
   };
 
  private:

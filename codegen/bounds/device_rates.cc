@@ -34,6 +34,8 @@ constexpr Multiprocessor kUnknown = {0, 0, 256, 128, 256};
 constexpr double kMultiplyingUnits = 2;
 constexpr double kAddingUnits = 4;
 constexpr int kWidestVector = 64;
+// Of x86: units that move elements between lanes.
+constexpr double kShufflingUnits = 2;
 // Where vectors are not those of AVX, several units of so many bytes may be as good as a wider one.
 constexpr double kNarrowestUnit = 16;
 // Where no clock was measured: processors run faster than they are called.
@@ -57,6 +59,7 @@ void SetHostArithmetic(const DeviceDescription& device, DeviceRates& rates) {
   const bool has_wide_units = device.isa.find("avx") != std::string::npos;
   const double units = has_wide_units ? 1 : VectorBytes(device) / kNarrowestUnit;
   rates.instructions = {kMultiplyingUnits * units, kAddingUnits * units, kAddingUnits * units};
+  if (device.isa.find("x86-64") != std::string::npos) rates.joins = kShufflingUnits;
 }
 
 void SetBlockArithmetic(const DeviceDescription& device, DeviceRates& rates) {
@@ -145,6 +148,7 @@ std::string DeviceRates::ToText() const {
   return absl::StrCat("bound version: ", kBoundVersion, "\narchitecture: ", architecture,
                       "\ncores: ", cores, "\n", Line("cycles per second", clock_hz),
                       instructions.all > 0 ? Line("instructions", instructions) : "",
+                      joins > 0 ? Line("elements put into vectors", joins) : "",
                       Line("fp16", of(RealKind::kHalf)), Line("fp32", of(RealKind::kSingle)),
                       Line("fp64", of(RealKind::kDouble)),
                       Line("special functions per cycle and core", special),

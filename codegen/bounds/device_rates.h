@@ -13,7 +13,7 @@
 namespace mdh {
 
 // Of what bounds say; counts up when one of them, or a rate, is defined in another way.
-inline constexpr int kBoundVersion = 5;
+inline constexpr int kBoundVersion = 6;
 // A rate is at least so much of what was reached, and a launch takes at least so much of the least
 // one.
 inline constexpr double kAboveReached = 1.02;
@@ -35,6 +35,9 @@ struct DeviceRates {
   double clock_hz = 0;                            // of the fastest core; 0: not known
   std::array<ArithmeticRate, 3> arithmetic = {};  // by RealKind
   ArithmeticRate instructions = {};  // of processors: that a core starts in a cycle, on any vectors
+  // Of processors: instructions per cycle that put an element, or a part of a vector, beside
+  // others; 0: not known.
+  double joins = 0;
   double special = 0;  // exponentials, roots of fp32 per cycle and core; 0: as all others
   double memory_bytes_per_s = 0;  // 0: not known
   double cache_bytes = 0;         // that may keep data from call to call; < 0: not known

@@ -85,7 +85,15 @@ class PointCounter {
         const DimensionSet more = distinct | DimensionSet{1} << d;
         if (HasAll(rows, more)) distinct = more;
       }
-      work_.reads.push_back({distinct, SizeBytes(expression_.function().parameters()[p].type)});
+      DimensionSet depends = 0;
+      for (const int d : Members(all_)) {
+        if (buffer.DependsOn(d)) depends |= DimensionSet{1} << d;
+      }
+      work_.reads.push_back(
+          {.distinct = distinct,
+           .depends = depends,
+           .input = ref.buffer,
+           .element_bytes = SizeBytes(expression_.function().parameters()[p].type)});
     }
   }
 

@@ -25,6 +25,8 @@ struct PointWork {
   // differ along these dimensions.
   struct Read {
     DimensionSet distinct = 0;
+    DimensionSet depends = 0;  // that the place of what is read depends on
+    int input = 0;
     int element_bytes = 0;
   };
   std::vector<Read> reads;  // one of each input

@@ -8,9 +8,10 @@ namespace mdh {
 
 // Whether shuffles bring the lanes of a vector from elements `stride` apart, or to them: over as
 // many vectors as the stride is long. More than that are slower than element by element.
+inline constexpr int64_t kFarthestShuffled = 4;
 inline bool IsShuffledStride(int64_t stride, int64_t lanes) {
   const int64_t distance = stride < 0 ? -stride : stride;
-  return distance >= 1 && distance <= 4 && 2 * distance <= lanes;
+  return distance >= 1 && distance <= kFarthestShuffled && 2 * distance <= lanes;
 }
 
 }  // namespace mdh

@@ -1,80 +1,53 @@
 #include "tests/bounds/bound_check.h"
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "codegen/generate_kernel.h"
-#include "core/decomposition/low_level_expression.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/allowed_cores.h"
 #include "core/text/parser.h"
+#include "tests/bounds/expression_check.h"
 #include "tests/definition_header.h"
-#include "tuner/decompositions/mdh_bound.h"
 #include "tuner/measure/runner.h"
 #include "tuner/process/clock.h"
 
 namespace mdh {
 namespace {
 
-// Of what decisions leave: of values that have completions.
-double BoundOf(const MdhBound& bound, const PartialConfiguration& partial) {
-  const std::vector<std::vector<int64_t>> codes = RemainingCodes(partial);
-  return bound.Of(SpansOf(codes));
-}
-
-using Codes = std::vector<std::vector<int64_t>>;
-
-// Calls that are not worth waiting for are far above any bound.
-constexpr MeasureOptions kMeasure = {.run_limit_ns = 300'000'000,
-                                     .min_repeats = 5,
-                                     .target_time_ns = 3'000'000,
-                                     .max_time_ns = 30'000'000};
-// Bounds that were looked at with ranges of what has completions, which take milliseconds each.
-constexpr int kEveryPartial = 10;
-
-std::vector<std::string> Names(const std::string& sources) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(sources + "/client/expressions")) {
-    if (entry.path().extension() == ".mdh") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// Expects one that is right.
-double FastestCall(const Measurement& measurement) {
-  return static_cast<double>(
-      *std::min_element(measurement.times_ns.begin(), measurement.times_ns.end()));
-}
+// Expressions that are under way on so many cores.
+constexpr int kMostRunners = 4;
+constexpr int kCoresOfRunner = 4;
+// Configurations that are drawn until one must have been measured, on average.
+constexpr int64_t kMostDrawn = 50;
 
 class BoundChecker {
  public:
-  BoundChecker(const BoundCheckOptions& options, Runner& runner,
-               const std::function<void(const std::string&)>& on_failure, int64_t deadline_ns)
+  BoundChecker(const BoundCheckOptions& options,
+               const std::function<void(const std::string&)>& on_failure)
       : options_(options),
-        runner_(runner),
-        on_failure_(on_failure),
-        rng_(options.seed),
-        deadline_ns_(deadline_ns) {}
+        on_failure_([&](const std::string& failure) {
+          const absl::MutexLock lock(&telling_);
+          on_failure(failure);
+        }),
+        deadline_ns_(options.seconds > 0 ? NowNs() + options.seconds * 1'000'000'000 : 0) {}
 
   Result<BoundCheckReport> Run() {
-    report_.device = runner_.device().name;
-    MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, runner_.Peaks());
-    facts_ = {runner_.device(), RatesOf(runner_.device(), peaks), {.calls = 1}};
-    const std::vector<std::string> names = Names(options_.sources);
-    if (deadline_ns_ > 0) runner_.SetDeadline(deadline_ns_);
-    while (report_.configurations < options_.count && !IsOver()) {
-      const Status checked = CheckExpression(names[rng_() % names.size()]);
-      if (!checked.ok() && IsOver()) break;
-      MDH_RETURN_IF_ERROR(checked);
+    MDH_RETURN_IF_ERROR(StartRunners());
+    std::vector<std::thread> threads;
+    for (const std::unique_ptr<Runner>& runner : runners_) {
+      threads.emplace_back([this, one = runner.get()] { CheckExpressions(*one); });
     }
+    for (std::thread& thread : threads) thread.join();
+    const absl::MutexLock lock(&mutex_);
+    MDH_RETURN_IF_ERROR(status_);
     std::sort(report_.shares.begin(), report_.shares.end());
     std::sort(report_.problem_shares.begin(), report_.problem_shares.end());
     if (report_.bounds > 0) report_.bound_ns /= static_cast<double>(report_.bounds);
@@ -84,166 +57,89 @@ class BoundChecker {
  private:
   bool IsOver() const { return deadline_ns_ > 0 && NowNs() >= deadline_ns_; }
 
-  Status CheckExpression(const std::string& name) {
-    const uint64_t seed = rng_();
-    name_ = absl::StrCat(name, " (sizes ", seed, ")");
-    MDH_ASSIGN_OR_RETURN(const Expression expression,
-                         RandomlySized(options_.sources, name, options_.points, seed));
-    const SystemModel model = TuningModel(runner_.device().kind);
-    MDH_ASSIGN_OR_RETURN(const MdhSpace space,
-                         MdhSpace::Create(expression, model, runner_.device()));
-    const MdhBound bound(space, expression, facts_);
-    MDH_RETURN_IF_ERROR(runner_.SetProblem(expression, 1));
-    ++report_.expressions;
-    nearest_ = {};
-    std::vector<Measurement> all;
-    for (int round = 0; round <= options_.climbs; ++round) {
-      MDH_ASSIGN_OR_RETURN(const std::vector<Measurement> measured,
-                           CheckSome({expression, model, space, bound}));
-      all.insert(all.end(), measured.begin(), measured.end());
-      if (nearest_.configuration.empty() || IsOver()) break;
+  // The first one measures what the others are told.
+  Status StartRunners() {
+    RunnerOptions options;
+    options.program = options_.runner;
+    options.device = options_.device;
+    int wanted = 1;
+    for (int n = 0; n < wanted; ++n) {
+      options.work_directory = absl::StrCat(options_.work_directory, "/", n);
+      MDH_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, Runner::Start(options));
+      if (n == 0) {
+        MDH_ASSIGN_OR_RETURN(peaks_, runner->Peaks());
+        options.peaks = peaks_;
+        wanted = Wanted(runner->device());
+        const absl::MutexLock lock(&mutex_);
+        report_.device = runner->device().name;
+      }
+      if (deadline_ns_ > 0) runner->SetDeadline(deadline_ns_);
+      runners_.push_back(std::move(runner));
     }
-    Tell(expression, all);
     return absl::OkStatus();
   }
 
-  struct Checked {
-    const Expression& expression;
-    const SystemModel& model;
-    const MdhSpace& space;
-    const MdhBound& bound;
-  };
-
-  Result<std::vector<Measurement>> CheckSome(const Checked& checked) {
-    std::vector<Configuration> drawn;
-    std::vector<Kernel> kernels;
-    const auto& [expression, model, space, bound] = checked;
-    for (int n = 0; n < options_.each; ++n) {
-      Configuration configuration = Draw(space.space());
-      ++report_.configurations;
-      const Result<LowLevelExpression> low_level =
-          Lower(expression, model, runner_.device(), space.Decode(configuration));
-      if (!low_level.ok()) continue;
-      Result<Kernel> kernel = GenerateKernel(*low_level, runner_.device());
-      if (!kernel.ok()) continue;
-      kernels.push_back(*std::move(kernel));
-      drawn.push_back(std::move(configuration));
-    }
-    MDH_ASSIGN_OR_RETURN(std::vector<Measurement> measured, runner_.Measure(kernels, kMeasure));
-    for (size_t n = 0; n < drawn.size(); ++n) {
-      if (measured[n].outcome == TrialOutcome::kImplausible) {
-        Fail(space, drawn[n], measured[n].reason);
-      }
-      CheckConfiguration(space, bound, drawn[n], measured[n]);
-    }
-    return measured;
+  int Wanted(const DeviceDescription& device) const {
+    if (options_.runners > 0) return options_.runners;
+    if (RunsOnHost(device)) return 1;
+    const int cores = static_cast<int>(AllowedCores().size());
+    return std::clamp(cores / kCoresOfRunner, 1, kMostRunners);
   }
 
-  // Any one; then one that differs in a few values from the one that is nearest to its bound.
-  Configuration Draw(const SearchSpace& space) {
-    if (nearest_.configuration.empty()) return space.Sample(rng_);
-    const Codes all = AllCodes(space);
-    Configuration near = nearest_.configuration;
-    const size_t changes = 1 + rng_() % 3;
-    for (size_t n = 0; n < changes; ++n) {
-      const size_t parameter = rng_() % near.size();
-      near[parameter] = all[parameter][rng_() % all[parameter].size()];
+  void CheckExpressions(Runner& runner) {
+    while (std::optional<int64_t> number = Next()) {
+      ExpressionCheck check(options_, *number, peaks_, runner, measuring_, on_failure_);
+      const Status status = check.Run([this] { return IsOver(); });
+      Add(check, status);
     }
-    return space.Nearest(near);
   }
 
-  // So that whoever is cut off knows what was done.
-  void Tell(const Expression& expression, absl::Span<const Measurement> measured) const {
+  // The expression that is to be checked next; none: no more.
+  std::optional<int64_t> Next() {
+    const absl::MutexLock lock(&mutex_);
+    const int64_t most = kMostDrawn * (options_.count + options_.each);
+    const bool is_enough = report_.measured >= options_.count || report_.configurations >= most;
+    if (is_enough || !status_.ok() || IsOver()) return std::nullopt;
+    return next_++;
+  }
+
+  void Add(const ExpressionCheck& check, const Status& status) {
+    const absl::MutexLock lock(&mutex_);
+    // What is begun when the time is over ends with an error.
+    if (!status.ok() && !IsOver()) status_.Update(status);
+    const BoundCheckReport& one = check.report();
+    if (one.expressions == 0) return;
+    report_.expressions += one.expressions;
+    report_.configurations += one.configurations;
+    report_.measured += one.measured;
+    report_.bounds += one.bounds;
+    report_.violations += one.violations;
+    report_.drops += one.drops;
+    report_.bound_ns += one.bound_ns;
+    report_.prepared_s += one.prepared_s;
+    report_.measured_s += one.measured_s;
+    report_.judged_s += one.judged_s;
+    report_.shares.insert(report_.shares.end(), one.shares.begin(), one.shares.end());
+    report_.problem_shares.insert(report_.problem_shares.end(), one.problem_shares.begin(),
+                                  one.problem_shares.end());
     if (!options_.on_expression) return;
-    const auto right = std::count_if(
-        measured.begin(), measured.end(),
-        [](const Measurement& measurement) { return measurement.outcome == TrialOutcome::kOk; });
+    // So that whoever is cut off knows what was done.
     options_.on_expression(absl::StrFormat(
-        "%s, %.3g points: %d of %d measured, bound / time %.3g at most; so far %d measured, %d "
-        "bounds, %d violations, %d drops",
-        name_, static_cast<double>(expression.points()), right, measured.size(), nearest_.share,
+        "%s; so far %d measured, %d bounds, %d violations, %d drops", check.Summary(),
         report_.measured, report_.bounds, report_.violations, report_.drops));
   }
 
-  void CheckConfiguration(const MdhSpace& space, const MdhBound& bound,
-                          const Configuration& configuration, const Measurement& measurement) {
-    std::optional<double> time_ns;
-    if (measurement.outcome == TrialOutcome::kOk) {
-      time_ns = FastestCall(measurement);
-      ++report_.measured;
-      const double share = bound.OfOne(configuration) / *time_ns;
-      report_.shares.push_back(share);
-      if (share > nearest_.share) nearest_ = {configuration, share};
-      report_.problem_shares.push_back(bound.problem_ns() / *time_ns);
-    }
-    std::vector<int> order(configuration.size());
-    std::iota(order.begin(), order.end(), 0);
-    CheckOrder(space, bound, configuration, order, time_ns);
-    std::reverse(order.begin(), order.end());
-    CheckOrder(space, bound, configuration, order, time_ns);
-    for (int n = 0; n < 3; ++n) {
-      std::shuffle(order.begin(), order.end(), rng_);
-      CheckOrder(space, bound, configuration, order, time_ns);
-    }
-    if (++checked_ % kEveryPartial != 0) return;
-    PartialConfiguration partial(space.space());
-    double before = BoundOf(bound, partial);
-    for (const int parameter : order) {
-      partial = *partial.Decide(parameter, {configuration[parameter]});
-      const double after = BoundOf(bound, partial);
-      Judge(space, configuration, before, after, time_ns);
-      before = after;
-    }
-  }
-
-  // One decision after the other; what is not decided may have any value of its range.
-  void CheckOrder(const MdhSpace& space, const MdhBound& bound, const Configuration& configuration,
-                  const std::vector<int>& order, std::optional<double> time_ns) {
-    const Codes all = AllCodes(space.space());
-    std::vector<absl::Span<const int64_t>> open = SpansOf(all);
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<double> bounds = {bound.Of(open)};
-    for (const int parameter : order) {
-      open[parameter] = absl::MakeConstSpan(&configuration[parameter], 1);
-      bounds.push_back(bound.Of(open));
-    }
-    report_.bound_ns +=
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-    report_.bounds += static_cast<int64_t>(bounds.size());
-    for (size_t n = 1; n < bounds.size(); ++n) {
-      Judge(space, configuration, bounds[n - 1], bounds[n], time_ns);
-    }
-  }
-
-  void Judge(const MdhSpace& space, const Configuration& configuration, double before, double after,
-             std::optional<double> time_ns) {
-    if (after < before) {
-      ++report_.drops;
-      Fail(space, configuration, absl::StrCat("the bound falls from ", before, " to ", after));
-    }
-    if (!time_ns.has_value() || after <= *time_ns) return;
-    ++report_.violations;
-    Fail(space, configuration,
-         absl::StrCat("took ", *time_ns, " ns, less than its bound of ", after, " ns"));
-  }
-
-  void Fail(const MdhSpace& space, const Configuration& configuration, const std::string& why) {
-    on_failure_(absl::StrCat(name_, ": ", why, "\n  ", space.space().ToText(configuration), "\n"));
-  }
-
   const BoundCheckOptions& options_;
-  Runner& runner_;
-  const std::function<void(const std::string&)>& on_failure_;
-  Rng rng_;
+  absl::Mutex telling_;  // of failures
+  const std::function<void(const std::string&)> on_failure_;
   const int64_t deadline_ns_;  // 0: none
-  BoundFacts facts_;
-  int64_t checked_ = 0;
-  std::string name_;
-  struct Nearest {
-    Configuration configuration;  // empty: none was right
-    double share = 0;             // bound / time
-  } nearest_;                     // of this expression
-  BoundCheckReport report_;
+  std::vector<std::unique_ptr<Runner>> runners_;
+  MachinePeaks peaks_;
+  absl::Mutex measuring_;
+  absl::Mutex mutex_;
+  BoundCheckReport report_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 double Median(const std::vector<double>& values) {
@@ -281,23 +177,18 @@ Result<Expression> RandomlySized(const std::string& sources, const std::string& 
 
 Result<BoundCheckReport> CheckBounds(const BoundCheckOptions& options,
                                      const std::function<void(const std::string&)>& on_failure) {
-  const int64_t deadline_ns = options.seconds > 0 ? NowNs() + options.seconds * 1'000'000'000 : 0;
-  RunnerOptions runner_options;
-  runner_options.program = options.runner;
-  runner_options.work_directory = options.work_directory;
-  runner_options.device = options.device;
-  MDH_ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Start(runner_options));
-  return BoundChecker(options, *runner, on_failure, deadline_ns).Run();
+  return BoundChecker(options, on_failure).Run();
 }
 
 std::string Summary(const BoundCheckReport& report) {
   return absl::StrFormat(
       "%d configurations of %d expressions on %s, %d of them measured: %d violations, %d drops in "
       "%d bounds of %.2g us; bound / time: %.3g of the configuration, %.3g of the problem "
-      "(medians), %.3g at most",
+      "(medians), %.3g at most; %.0f s of preparing, %.0f of measuring, %.0f of judging",
       report.configurations, report.expressions, report.device, report.measured, report.violations,
       report.drops, report.bounds, report.bound_ns / 1e3, Median(report.shares),
-      Median(report.problem_shares), report.shares.empty() ? 0 : report.shares.back());
+      Median(report.problem_shares), report.shares.empty() ? 0 : report.shares.back(),
+      report.prepared_s, report.measured_s, report.judged_s);
 }
 
 }  // namespace mdh

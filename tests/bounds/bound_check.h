@@ -14,15 +14,20 @@ namespace mdh {
 
 struct BoundCheckOptions {
   std::string runner;          // path of mdh-runner
-  std::string work_directory;  // of the runner
+  std::string work_directory;  // of the runners, in folders of their own
   std::string device = "cpu";  // as RunnerOptions::device
   std::string sources;         // the root of the sources, whose expressions are taken
-  int count = 100;             // configurations
-  int each = 10;               // of them of one expression, random
+  int count = 100;             // configurations to measure
+  int each = 100;              // to draw of one expression
   int climbs = 0;              // then so many times as many, near to what its bound is nearest to
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
+  int64_t expression_seconds = 0;  // no more is drawn of one after so many; 0: no limit
   int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
+  // Expressions under way at the same time; 0: one on hosts, where they would disturb each other,
+  // and on other devices up to four. What takes less than four times its bound is measured again,
+  // while nothing else is.
+  int runners = 0;
   // Told after each expression: what came of it, and of all so far.
   std::function<void(const std::string&)> on_expression = nullptr;
 };
@@ -33,9 +38,12 @@ struct BoundCheckReport {
   int64_t configurations = 0;  // drawn
   int64_t measured = 0;        // right, and timed
   int64_t bounds = 0;          // of prefixes
-  int64_t violations = 0;      // a bound was above the fastest call
+  int64_t violations = 0;      // a bound was above the fastest call, twice
   int64_t drops = 0;           // a bound fell along a decision
   double bound_ns = 0;         // that a bound takes, on average
+  // Seconds of all expressions together: until there are kernels, inputs and references; until the
+  // kernels are measured; of judging.
+  double prepared_s = 0, measured_s = 0, judged_s = 0;
   // By configuration: bound / time of the configuration, and of the whole problem; ascending.
   std::vector<double> shares, problem_shares;
 };
@@ -45,8 +53,10 @@ struct BoundCheckReport {
 Result<Expression> RandomlySized(const std::string& sources, const std::string& name,
                                  int64_t points, uint64_t seed);
 
-// Ends early, with what there is, when the time is over. Calls `on_failure` with all that is needed
-// to repeat what is wrong. Errors: those of Runner::Start; a runner that gives up.
+// What a seed draws is always the same; which of it is measured depends on how many runners there
+// are. Ends early, with what there is, when the time is over, or if hardly any configuration can be
+// measured. Calls `on_failure` with all that is needed to repeat what is wrong. Errors: those of
+// Runner::Start; a runner that gives up.
 Result<BoundCheckReport> CheckBounds(const BoundCheckOptions& options,
                                      const std::function<void(const std::string&)>& on_failure);
 

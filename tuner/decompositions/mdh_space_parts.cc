@@ -340,6 +340,16 @@ std::vector<int> PermutationDigits::Permutation(absl::Span<const int64_t> config
   return permutation;
 }
 
+int PermutationDigits::Last(OpenCodes open) const {
+  std::vector<int> left(items_);
+  std::iota(left.begin(), left.end(), 0);
+  for (const int parameter : parameters_) {
+    if (open[parameter].size() != 1) return -1;
+    left.erase(left.begin() + open[parameter].front());
+  }
+  return left.empty() ? -1 : left.front();
+}
+
 void PermutationDigits::Read(const std::vector<int>& permutation,
                              Configuration& configuration) const {
   std::vector<int> left(items_);

@@ -150,6 +150,8 @@ class PermutationDigits {
   // Whether it is this one.
   Formula Is(const SpaceBuilder& builder, absl::Span<const int64_t> permutation) const;
   std::vector<int> Permutation(absl::Span<const int64_t> configuration) const;
+  // The last item, if all that are open have the same; else -1.
+  int Last(OpenCodes open) const;
   void Read(const std::vector<int>& permutation, Configuration& configuration) const;
 
  private:

@@ -61,6 +61,9 @@ class RegisterDecompositions : public MdhSpaceKind {
   // ---- Decisions of schedules (mdh_space_registers_schedule.cc) ----
   ExtentRange TileRange(int layer, int d, OpenCodes open) const override;
   void SetVectors(OpenCodes open, DesignRanges& ranges) const override;
+  void SetTiles(OpenCodes open, DesignRanges& ranges) const;
+  bool MayBeNear(int b, int d, OpenCodes open) const;
+  bool MayBeNearInCopy(int b, int d, int layer, OpenCodes open) const;
   Formula TileOf(int layer, int d) const override;
   Formula PartsOf(int layer, int d) const override;
   Formula IsOutside(MdhLevel level, MdhLevel other) const override;

@@ -1,6 +1,8 @@
 // From configurations to tuning parameters of register tiles and back.
 #include <algorithm>
+#include <cstdlib>
 
+#include "codegen/program/shuffled_stride.h"
 #include "tuner/decompositions/mdh_space_registers.h"
 
 namespace mdh {
@@ -58,6 +60,76 @@ void RegisterDecompositions::SetVectors(OpenCodes open, DesignRanges& ranges) co
   ranges.vectors_along = along;
   ranges.may_be_scalar = may_be_scalar;
   ranges.most_lanes = *std::ranges::max_element(open[lanes_]);
+  SetTiles(open, ranges);
+}
+
+// Where there are vectors; the least lanes of these, that of single points left out.
+void RegisterDecompositions::SetTiles(OpenCodes open, DesignRanges& ranges) const {
+  if (ranges.may_be_scalar || innermost_ == 0) return;
+  ranges.least_lanes = ranges.most_lanes;
+  for (const int64_t lanes : open[lanes_]) {
+    if (lanes > 1) ranges.least_lanes = std::min(ranges.least_lanes, lanes);
+  }
+  for (int d = 0; d < p_.rank(); ++d) {
+    ranges.tile.push_back(TileRange(innermost_, d, open));
+    ranges.around_tile.push_back(TileRange(innermost_ - 1, d, open));
+  }
+  ranges.reduces_in_tile = std::ranges::all_of(open[choice("accumulate")], [](int64_t code) {
+    return code == static_cast<int64_t>(AccumulateIn::kRegisters);
+  });
+  ranges.never_grows = std::ranges::all_of(open[choice("compiler")], [](int64_t code) {
+    return code == static_cast<int64_t>(Compiler::kGcc);
+  });
+  for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
+    DimensionSet apart = 0;
+    for (const int d : Members(ranges.vectors_along)) {
+      if (!MayBeNear(b, d, open)) apart |= DimensionSet{1} << d;
+    }
+    ranges.apart.push_back(apart);
+  }
+}
+
+// Whether neighbours along d may be so near to each other, where tiles read input b, that vectors
+// of them are loaded.
+bool RegisterDecompositions::MayBeNear(int b, int d, OpenCodes open) const {
+  const Buffer& buffer = e_.inputs()[b];
+  if (buffer.type.is_record()) return true;
+  return std::ranges::any_of(open[staging_[b].layer], [&](int64_t layer) {
+    if (layer != InputParameters::kInPlace) {
+      return MayBeNearInCopy(b, d, static_cast<int>(layer), open);
+    }
+    for (int a = 0; a < std::ssize(buffer.accesses); ++a) {
+      if (std::abs(buffer.Linearized(a).coefficients[d]) <= kFarthestShuffled) return true;
+    }
+    return false;
+  });
+}
+
+bool RegisterDecompositions::MayBeNearInCopy(int b, int d, int layer, OpenCodes open) const {
+  const Buffer& buffer = e_.inputs()[b];
+  int along = -1;  // the only dimension of the buffer in which they differ
+  for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+    for (const IndexFunction& access : buffer.accesses) {
+      if (access.indices[x].coefficients[d] == 0 || along == x) continue;
+      if (along >= 0) return true;
+      along = x;
+    }
+  }
+  const int last = staging_[b].layout.Last(open);
+  if (along < 0 || last < 0 || last == along) return true;
+  if (std::ranges::find(open[staging_[b].strip], along) != open[staging_[b].strip].end())
+    return true;
+  // Of all that differ in the last dimension of the copy there is one between two neighbours.
+  int64_t between = 1;
+  if (layer == InputParameters::kWholeBuffer) {
+    between = buffer.extents[last];
+  } else {
+    const std::vector<int64_t>& steps = buffer.accesses[0].indices[last].coefficients;
+    for (int q = 0; q < p_.rank(); ++q) {
+      if (steps[q] != 0) between += std::abs(steps[q]) * (TileRange(layer, q, open).low - 1);
+    }
+  }
+  return between <= kFarthestShuffled;
 }
 
 Configuration RegisterDecompositions::Read(const TuningParameters& p) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,99 @@ DeviceDescription RecordedProcessor(double clock_hz) {
   return device;
 }
 
+using Codes = std::vector<std::vector<int64_t>>;
+
+// With the parameters that the row has, whose places `numbers` says; those beyond the space's are
+// none of it.
+Configuration With(Configuration whole, const Configuration& row,
+                   const std::vector<size_t>& numbers) {
+  for (size_t p = 0; p < row.size(); ++p) {
+    if (numbers[p] < whole.size()) whole[numbers[p]] = row[p];
+  }
+  return whole;
+}
+
+// What parameters are that a table has not: all of its rows have the same. The defaults, changed by
+// one or two parameters at a time as long as more rows are in the space.
+Configuration UsualOf(const RecordedCosts& table, const SearchSpace& space, Configuration usual,
+                      const std::vector<size_t>& numbers) {
+  constexpr int kAskedRows = 60;
+  constexpr size_t kFarthest = 3;  // of two that are changed together
+  Rng rng(1);
+  std::vector<Configuration> rows;
+  for (int n = 0; n < kAskedRows; ++n) rows.push_back(table.space().Sample(rng));
+  const auto possible = [&](const Configuration& one) {
+    return std::ranges::count_if(
+        rows, [&](const Configuration& row) { return space.Contains(With(one, row, numbers)); });
+  };
+  std::vector<size_t> missing;
+  for (size_t p = 0; p < usual.size(); ++p) {
+    if (std::ranges::find(numbers, p) == numbers.end()) missing.push_back(p);
+  }
+  const Codes codes = AllCodes(space);
+  int64_t most = possible(usual);
+  for (int64_t before = -1; most > before && most < kAskedRows;) {
+    before = most;
+    Configuration best = usual;
+    const auto consider = [&](const Configuration& changed) {
+      const int64_t rows_with_it = possible(changed);
+      if (rows_with_it <= most) return;
+      most = rows_with_it;
+      best = changed;
+    };
+    for (size_t n = 0; n < missing.size(); ++n) {
+      for (const int64_t code : codes[missing[n]]) {
+        Configuration changed = usual;
+        changed[missing[n]] = code;
+        consider(changed);
+        for (size_t m = n + 1; m < std::min(missing.size(), n + 1 + kFarthest); ++m) {
+          for (const int64_t other : codes[missing[m]]) {
+            changed[missing[m]] = other;
+            consider(changed);
+          }
+          changed[missing[m]] = usual[missing[m]];
+        }
+      }
+    }
+    usual = std::move(best);
+  }
+  return usual;
+}
+
+// What the same parameters may be where a row is not in the space with these: the default's where
+// all rows that are asked are possible with it, else whatever is possible for all of them.
+Codes CodesOf(const RecordedCosts& table, const SearchSpace& space, const Configuration& usual,
+              const std::vector<size_t>& numbers) {
+  constexpr int kAskedRows = 30;  // which take a millisecond for each parameter
+  Codes codes = AllCodes(space);
+  Rng rng(1);
+  for (int n = 0; n < kAskedRows; ++n) {
+    const Configuration row = table.space().Sample(rng);
+    Result<PartialConfiguration> partial = PartialConfiguration(space);
+    for (size_t p = 0; p < row.size() && partial.ok(); ++p) {
+      if (numbers[p] < codes.size()) {
+        partial = partial->Decide(static_cast<int>(numbers[p]), {row[p]});
+      }
+    }
+    // The space does not have it any more.
+    if (!partial.ok()) continue;
+    const Codes remaining = RemainingCodes(*partial);
+    for (size_t p = 0; p < codes.size(); ++p) {
+      if (std::ranges::find(numbers, p) != numbers.end()) continue;
+      std::vector<int64_t> both;
+      std::ranges::copy_if(codes[p], std::back_inserter(both), [&](int64_t code) {
+        return std::ranges::find(remaining[p], code) != remaining[p].end();
+      });
+      if (!both.empty()) codes[p] = std::move(both);
+    }
+  }
+  for (size_t p = 0; p < codes.size(); ++p) {
+    if (std::ranges::find(numbers, p) != numbers.end()) continue;
+    if (std::ranges::find(codes[p], usual[p]) != codes[p].end()) codes[p] = {usual[p]};
+  }
+  return codes;
+}
+
 // Bounds of a table's rows, as configurations of the space of its case.
 class RowBounds : public CostBound {
  public:
@@ -46,10 +140,13 @@ class RowBounds : public CostBound {
       const auto same = std::ranges::find(all, of_table.name, &TuningParameter::name);
       numbers.push_back(static_cast<size_t>(same - all.begin()));
     }
-    return RowBounds(std::move(space), std::move(bound), std::move(usual), std::move(numbers));
+    Codes codes = CodesOf(table, space.space(), usual, numbers);
+    usual = UsualOf(table, space.space(), std::move(usual), numbers);
+    return RowBounds(std::move(space), std::move(bound), std::move(usual), std::move(numbers),
+                     std::move(codes));
   }
 
-  // What the table does not say may be anything.
+  // What the table does not say may be anything that its rows allow.
   double Of(OpenCodes open) const override {
     std::vector<absl::Span<const int64_t>> whole = SpansOf(all_);
     for (size_t p = 0; p < open.size(); ++p) {
@@ -63,27 +160,25 @@ class RowBounds : public CostBound {
     bool is_pinned;
   };
   Row OfRow(const Configuration& row) const {
-    Configuration whole = usual_;
-    for (size_t p = 0; p < row.size(); ++p) {
-      if (numbers_[p] < whole.size()) whole[numbers_[p]] = row[p];
-    }
+    const Configuration whole = With(usual_, row, numbers_);
     if (space_.space().Contains(whole)) return {bound_.OfOne(whole), true};
     return {OfOne(row), false};
   }
 
  private:
-  RowBounds(MdhSpace space, MdhBound bound, Configuration usual, std::vector<size_t> numbers)
+  RowBounds(MdhSpace space, MdhBound bound, Configuration usual, std::vector<size_t> numbers,
+            Codes codes)
       : space_(std::move(space)),
         bound_(std::move(bound)),
         usual_(std::move(usual)),
         numbers_(std::move(numbers)),
-        all_(AllCodes(space_.space())) {}
+        all_(std::move(codes)) {}
 
   MdhSpace space_;
   MdhBound bound_;
   Configuration usual_;
   std::vector<size_t> numbers_;  // of the table's parameters; beyond all others: the space has none
-  std::vector<std::vector<int64_t>> all_;
+  Codes all_;
 };
 
 RecordedBounds Judge(const RecordedCosts& table, const RowBounds& bounds) {

@@ -25,8 +25,9 @@ struct RecordedBounds {
 
 // Of every table in a folder of the sources. The tables are of a processor with AVX-512, two cores
 // and a clock that was not written down: `clock_hz` is its limit. Parameters that a table has not
-// are those of the defaults, or any where a row would not be in the space with these. Errors: as
-// ReadTables; NotFound for a table without a case.
+// are those nearest to the defaults with which most rows are in the space, for other rows those
+// of the defaults, or any, as all rows allow.
+// Errors: as ReadTables; NotFound for a table without a case.
 Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
                                                        double clock_hz);
 

@@ -5,12 +5,13 @@
 
 #include "codegen/bounds/design_bound.h"
 #include "codegen/program/lane_decision.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 
 // Of one configuration; nullopt where floors know nothing of its kind: matrix units, prefix sums,
 // keys, phases of their own, levels that belong to other layers. `expression`: whose dimensions are
-// fused.
+// fused. Inputs are not said to be apart.
 inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
                                             const SystemModel& model,
                                             const Expression& expression) {
@@ -47,6 +48,15 @@ inline std::optional<DesignRanges> RangesOf(const TuningParameters& parameters,
     ranges.vectors_along = DimensionSet{1} << d;
     ranges.most_lanes = parameters.tile[lanes][d];
   }
+  // Register tiles with vectors; nothing is said to be apart along these.
+  const int innermost = InnermostMemoryLayer(model);
+  if (ranges.vectors_along == 0 || innermost == 0) return ranges;
+  ranges.apart.assign(expression.inputs().size(), 0);
+  ranges.least_lanes = ranges.most_lanes;
+  ranges.tile = extents(innermost);
+  ranges.around_tile = extents(innermost - 1);
+  ranges.reduces_in_tile = parameters.accumulate_in == AccumulateIn::kRegisters;
+  ranges.never_grows = parameters.compiler == Compiler::kGcc;
   return ranges;
 }
 

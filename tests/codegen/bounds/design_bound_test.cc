@@ -88,6 +88,7 @@ DeviceDescription Host() {
   DeviceDescription host;
   host.cores = 8;
   host.isa = "x86-64 avx2 fma";
+  host.simd_bytes = 32;
   host.limits.clock_hz = 2e9;
   return host;
 }
@@ -170,6 +171,77 @@ TEST(DesignBound, CoresOfHostsLoadWhatTheirPartsRead) {
   EXPECT_EQ(TimeOf(OnH100(Product("64", "1024", "1024")).Floors({.part = Box({1, 1024, 1024})}),
                    "loads of a core"),
             0);
+}
+
+// D[l, j] of sums over k and l: where loops go through k, too, what is read of it is the same in
+// all iterations of the innermost one, perhaps.
+TEST(DesignBound, WhatLoopsMayKeepIsPutTogetherOnce) {
+  const DesignBound bound = OnHost(
+      Shipped("mttkrp.mdh", {{"T", "fp32"}, {"I", "64"}, {"J", "64"}, {"K", "512"}, {"L", "512"}}));
+  DesignRanges ranges = {.part = Box({8, 64, 512, 512}),
+                         .vectors_along = 0b10,
+                         .most_lanes = 8,
+                         .least_lanes = 8,
+                         .tile = Box({2, 8, 1, 1}),
+                         .around_tile = Box({8, 64, 512, 512}),
+                         .reduces_in_tile = true,
+                         .apart = {0, 0, 0b10}};
+  const auto time = [&] { return TimeOf(bound.Floors(ranges), "elements put into vectors"); };
+  EXPECT_EQ(time(), 0);
+  ranges.tile = Box({2, 8, 512, 1});
+  EXPECT_NEAR(2 * time(), 8.0 / 2 * 64 * 512 * 7 / 8 / 2, 1e-2);
+}
+
+// Vectors of 8 elements, of which 7 are put beside others, two in a cycle.
+TEST(DesignBound, ElementsArePutIntoVectorsOneByOne) {
+  const DesignBound bound = OnHost(Product("64", "1024", "512"));
+  const DesignRanges ranges = {.part = Box({8, 1024, 512}),
+                               .vectors_along = 0b100,
+                               .most_lanes = 8,
+                               .least_lanes = 8,
+                               .tile = Box({4, 2, 8}),
+                               .around_tile = Box({8, 1024, 512}),
+                               .reduces_in_tile = true,
+                               .apart = {0, 0b100}};
+  const auto cycles = [&](const DesignRanges& of) {
+    return 2 * TimeOf(bound.Floors(of), "elements put into vectors");
+  };
+  // Columns, of which four rows have each in common.
+  const double all = 8.0 / 4 * 1024 * 512 * 7 / 8 / 2;
+  EXPECT_NEAR(cycles(ranges), all, 1e-2);
+  DesignRanges other = ranges;
+  // Of 500 products of a row 496 are in whole iterations.
+  other.part[2] = other.around_tile[2] = {500, 500};
+  EXPECT_NEAR(cycles(other), all * 496 / 512, all / 100);
+  other = ranges;
+  other.least_lanes = 2;
+  other.never_grows = true;
+  EXPECT_NEAR(cycles(other), all / 7 * 4, 1e-2);
+  other = ranges;
+  other.tile[0] = {1, 8};
+  EXPECT_NEAR(cycles(other), all / 2, 1e-2);
+  // What compilers may unroll may be kept for other rows.
+  other = ranges;
+  other.around_tile[2] = {64, 64};
+  EXPECT_EQ(cycles(other), 0);
+  other.never_grows = true;
+  EXPECT_NEAR(cycles(other), all, 1e-2);
+  other.around_tile[2] = {24, 24};
+  EXPECT_EQ(cycles(other), 0);
+  // Loops in any order; maybe no vectors; maybe along columns; neighbours; no input is apart.
+  for (const int what : {0, 1, 2, 3}) {
+    other = ranges;
+    if (what == 0) other.reduces_in_tile = false;
+    if (what == 1) other.may_be_scalar = true;
+    if (what == 2) other.vectors_along = 0b110;
+    if (what == 3) other.apart = {0, 0};
+    EXPECT_EQ(cycles(other), 0) << what;
+  }
+  DeviceDescription arm = Host();
+  arm.isa = "aarch64 neon";
+  const DesignBound elsewhere(Product("64", "1024", "512"), arm, RatesOf(arm, {}),
+                              NumericsPolicy::kReassociate);
+  EXPECT_EQ(TimeOf(elsewhere.Floors(ranges), "elements put into vectors"), 0) << "not known";
 }
 
 TEST(DesignBound, HostsHaveNoMoreThreadsThanTheyAreTold) {

@@ -7,9 +7,13 @@
 #include <chrono>
 #include <numeric>
 
+#include "codegen/lower/tiles/loop_plan.h"
+#include "codegen/program/shuffled_stride.h"
+#include "core/decomposition/low_level_expression.h"
 #include "tests/codegen/bounds/configuration_ranges.h"
 #include "tests/drawn.h"
 #include "tests/fresh_seed.h"
+#include "tests/shipped_expression.h"
 #include "tests/source_path.h"
 #include "tests/tuner/decompositions/space_problems.h"
 
@@ -26,6 +30,7 @@ using Codes = std::vector<std::vector<int64_t>>;
 
 BoundFacts FactsFor(DeviceDescription device) {
   device.clock_hz = 2e9;
+  if (RunsOnHost(device) && device.isa.empty()) device.isa = "x86-64 avx2 fma";
   const DeviceRates rates = RatesOf(device, {});
   return {std::move(device), rates, {.calls = 1}};
 }
@@ -64,6 +69,31 @@ void ExpectRising(const MdhSpace& space, const MdhBound& bound, const Configurat
   EXPECT_EQ(before, bound.OfOne(configuration));
 }
 
+// Expects that what floors take for apart is: that no tile of the program which is generated loads
+// vectors there, nor shuffles them.
+void ExpectApart(const MdhSpace& space, const SpaceBackend& target, const DesignRanges& ranges,
+                 const TuningParameters& parameters) {
+  const auto low_level = Lower(space.divided(), target.model, target.device, parameters);
+  ASSERT_TRUE(low_level.ok()) << low_level.status();
+  const LoopPlan plan(*low_level);
+  const int along = plan.vector_dimension();
+  for (int b = 0; b < std::ssize(ranges.apart); ++b) {
+    if (ranges.apart[b] == 0) continue;
+    ASSERT_EQ(ranges.apart[b], DimensionSet{1} << along);
+    const Buffer& buffer = space.divided().inputs()[b];
+    const StagedCopy* const copy = plan.StagedInput(b);
+    for (int a = 0; a < std::ssize(buffer.accesses); ++a) {
+      int64_t stride = copy == nullptr ? buffer.Linearized(a).coefficients[along] : 0;
+      for (int x = 0; copy != nullptr && x < std::ssize(buffer.extents); ++x) {
+        stride += buffer.accesses[a].indices[x].coefficients[along] *
+                  (x == copy->strip_dimension ? 1 : copy->strides[x]);
+      }
+      EXPECT_NE(stride, 0) << ToText(parameters);
+      EXPECT_FALSE(IsShuffledStride(stride, plan.lanes())) << ToText(parameters);
+    }
+  }
+}
+
 class MdhBoundTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(MdhBoundTest, RisesWithEveryDecision) {
@@ -82,12 +112,16 @@ TEST_P(MdhBoundTest, RisesWithEveryDecision) {
         ExpectRising(*space, bound, drawn, rng);
         if (HasFatalFailure()) return;
         // Of what it decodes to, the floors see the same.
-        const std::optional<DesignRanges> decoded =
-            RangesOf(space->Decode(drawn), target.model, space->divided());
+        const TuningParameters parameters = space->Decode(drawn);
+        std::optional<DesignRanges> decoded = RangesOf(parameters, target.model, space->divided());
         if (!decoded.has_value()) continue;  // prefix sums, of which floors know nothing
         Codes codes;
         for (const int64_t code : drawn) codes.push_back({code});
-        EXPECT_EQ(*decoded, space->RangesOf(SpansOf(codes))) << space->space().ToText(drawn);
+        const DesignRanges ranges = space->RangesOf(SpansOf(codes));
+        ExpectApart(*space, target, ranges, parameters);
+        if (HasFatalFailure()) return;
+        decoded->apart = ranges.apart;
+        EXPECT_EQ(*decoded, ranges) << space->space().ToText(drawn);
       }
     }
   }
@@ -120,6 +154,53 @@ TEST(MdhBound, OfDecisionsIsThatOfWhatRemains) {
   Codes codes;
   for (const int64_t code : drawn) codes.push_back({code});
   EXPECT_EQ(bound.Explain(SpansOf(codes)).time_ns(), before);
+}
+
+// B[k, j] of a product, as vectors along k read it, in place and from copies.
+TEST(MdhBound, KnowsWhereVectorsArePutTogether) {
+  SpaceBackend target = SpaceBackends()[0];
+  target.model = OpenMpSimdRegistersModel();
+  target.device.simd_bytes = 32;
+  target.device.isa = "x86-64 avx2 fma";
+  const Expression expression = Shipped("matmul.mdh", {{"I", "16"}, {"J", "64"}, {"K", "512"}});
+  const auto space = MdhSpace::Create(expression, target.model, target.device);
+  ASSERT_TRUE(space.ok()) << space.status();
+  const auto codes_of = [&](const std::string& inputs, const std::string& tiles) {
+    const Result<TuningParameters> parameters = ParseTuningParameters(
+        absl::StrCat("model=OpenMP+SIMD+RM; tile=8,64,512|8,64,512|8,64,512|", tiles,
+                     "; order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|", inputs,
+                     "; accumulate=registers; chains=one; compiler=gcc"));
+    EXPECT_TRUE(parameters.ok()) << parameters.status();
+    const auto encoded = space->Encode(*parameters);
+    EXPECT_TRUE(encoded.has_value()) << space->WhyNot(*parameters);
+    Codes codes;
+    for (const int64_t code : *encoded) codes.push_back({code});
+    return codes;
+  };
+  constexpr char kAlongJ[] = "2,8,4|1,8,1|1,1,1", kAlongK[] = "2,1,8|1,1,8|1,1,1";
+  using Sets = std::vector<DimensionSet>;
+  const auto apart = [&](const std::string& inputs, const std::string& tiles) {
+    const DesignRanges of = space->RangesOf(SpansOf(codes_of(inputs, tiles)));
+    return Sets(of.apart.begin(), of.apart.end());
+  };
+  EXPECT_EQ(apart("in_place:0,1:-1", kAlongJ), (Sets{0, 0}));
+  EXPECT_EQ(apart("in_place:0,1:-1", kAlongK), (Sets{0, 0b100}));
+  EXPECT_EQ(apart("2:1,0:-1", kAlongJ), (Sets{0, 0b010}));
+  EXPECT_EQ(apart("2:1,0:-1", kAlongK), (Sets{0, 0}));
+  EXPECT_EQ(apart("2:1,0:1", kAlongJ), (Sets{0, 0}));
+  // Each is put beside others once for the two rows of a tile.
+  const MdhBound bound(*space, expression, FactsFor(target.device));
+  const ProblemBound put_together = bound.Explain(SpansOf(codes_of("in_place:0,1:-1", kAlongK)));
+  EXPECT_EQ(put_together.floors.front().resource, "elements put into vectors");
+  EXPECT_NEAR(put_together.time_ns(), 8.0 / 2 * 64 * 512 * 7 / 8 / 2 / 4, 1e-3);
+  Rng rng(FreshSeed());
+  for (int n = 0; n < 20; ++n) {
+    Configuration configuration;
+    for (const std::vector<int64_t>& code : codes_of("in_place:0,1:-1", kAlongK)) {
+      configuration.push_back(code.front());
+    }
+    ExpectRising(*space, bound, configuration, rng);
+  }
 }
 
 }  // namespace

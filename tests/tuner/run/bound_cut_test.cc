@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,23 @@ class BoundCut : public ::testing::Test {
     return *std::move(result);
   }
 
+  // What the space says of a configuration that it has, else what is known of its parameters alone.
   double BoundOf(const TuningParameters& parameters) const {
+    const std::optional<Configuration> in_space = space_->Encode(parameters);
     const DesignBound bound(expression_, facts_.device, facts_.rates, NumericsPolicy::kReassociate);
+    if (in_space.has_value()) {
+      std::vector<absl::Span<const int64_t>> codes;
+      for (const int64_t& code : *in_space) codes.push_back(absl::MakeConstSpan(&code, 1));
+      return bound.TimeNs(space_->RangesOf(codes));
+    }
     const auto ranges = RangesOf(parameters, TuningModel(DeviceKind::kCpu), expression_);
     return ranges.has_value() ? bound.TimeNs(*ranges) : 0;
   }
 
   Expression expression_ = MatMulExpression(960, 800, 640);
   RecordedRunner runner_;
+  Result<MdhSpace> space_ =
+      MdhSpace::Create(expression_, TuningModel(DeviceKind::kCpu), runner_.device());
   BoundFacts facts_;
   std::atomic<bool> cancelled_ = false;
   std::vector<TuningParameters> trials_;

@@ -204,6 +204,8 @@ KernelUnit UnitOfAll(const Pipeline& pipeline, absl::Span<const TuningParameters
     const bool is_less_early =
         p.early_launches == EarlyLaunches::kNone || unit.early_launches == EarlyLaunches::kCalls;
     if (is_less_early) unit.early_launches = p.early_launches;
+    // Inputs of a step may be what another one writes.
+    if (AreCallsEarly(unit.early_launches)) unit.early_launches = EarlyLaunches::kCalls;
     const bool has_all =
         p.threads == TuningParameters::kAllThreads || unit.threads == TuningParameters::kAllThreads;
     unit.threads = has_all ? TuningParameters::kAllThreads : std::max(unit.threads, p.threads);

@@ -241,7 +241,9 @@ void ParameterWalk::ChooseCode() {
     TrySome(6, [&](TuningParameters& p) { SwizzleBlocks(p); });
   }
   if (HasEarlyLaunches(device_) && OneIn(2)) {
-    p_.early_launches = OneIn(4) ? EarlyLaunches::kNone : EarlyLaunches::kCalls;
+    p_.early_launches = OneIn(4)   ? EarlyLaunches::kNone
+                        : OneIn(3) ? EarlyLaunches::kPrefetches
+                                   : EarlyLaunches::kCalls;
   }
   for (const CombineBlocks how : {CombineBlocks::kLastBlock, CombineBlocks::kCluster}) {
     if (!CooperationObstacle(e_, device_, p_.numerics, how).empty() || !OneIn(3)) continue;

@@ -311,7 +311,7 @@ void BlockCostModel::Finish(Shape& s) const {
                   (s.slots == 1 || s.combines(CombineBlocks::kCluster) ? 0
                    : s.combines(CombineBlocks::kPartials)              ? kNextLaunch
                                                                        : kZeroLaunch);
-  if (s.design->early_launches == EarlyLaunches::kCalls) cost.launches -= kEarlyLaunch;
+  if (AreCallsEarly(s.design->early_launches)) cost.launches -= kEarlyLaunch;
   if (s.design->early_launches == EarlyLaunches::kNone && s.slots > 1) {
     cost.launches += kEarlyLaunch;
   }

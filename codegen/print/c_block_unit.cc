@@ -20,6 +20,7 @@ namespace mdh {
 namespace {
 
 constexpr int64_t kSharedAlignment = 16;  // at least
+constexpr int64_t kLineBytes = 128;       // that are prefetched at once
 
 int64_t Threads(const LaunchGeometry& launch) {
   return launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.threads_per_block();
@@ -147,6 +148,7 @@ class BlockUnitPrinter {
   std::string PrintStage(size_t number, Kernel& kernel);
   bool IsAlone(const Stage& stage, int64_t shared_bytes) const;
   std::string PrintOverlap(size_t number, const std::string& code);
+  std::string PrintPrefetches(size_t number);
   std::string PrintWait(size_t number, const std::string& code);
   std::string DynamicSharedArray(int64_t alignment) const {
     return absl::StrCat(
@@ -172,7 +174,7 @@ class BlockUnitPrinter {
 
 bool BlockUnitPrinter::StartsEarly(size_t number) const {
   if (!dialect_.overlaps_stages() || options_.early_launches == EarlyLaunches::kNone) return false;
-  return number % program_.stages.size() > 0 || options_.early_launches == EarlyLaunches::kCalls;
+  return number % program_.stages.size() > 0 || AreCallsEarly(options_.early_launches);
 }
 
 // A pointer that is the only one to memory that the function does not write makes the compiler take
@@ -239,6 +241,38 @@ std::string BlockUnitPrinter::PrintWait(size_t number, const std::string& code) 
   return text;
 }
 
+// While the launch in front of the call ends, threads bring lines of the inputs to the cache of all
+// blocks; what that one writes later replaces them there. Blocks have as many each, in the order of
+// their numbers, as many of them have what they read.
+std::string BlockUnitPrinter::PrintPrefetches(size_t number) {
+  if (number > 0 || options_.early_launches != EarlyLaunches::kPrefetches) return "";
+  const LaunchGeometry& launch = program_.stages[number].launch;
+  const int64_t blocks = Threads(launch) / launch.threads_per_block();
+  std::string prefetches;
+  for (const KernelArgument& argument : options_.arguments) {
+    if (argument.is_output) continue;
+    const int64_t lines = CeilDivide(argument.elements * argument.type.size_bytes(), kLineBytes);
+    const int64_t own = CeilDivide(lines, blocks);
+    absl::StrAppend(
+        &prefetches,
+        absl::Substitute("    for ($0 line = thread; line < $1; line += $2) {\n", index_type(), own,
+                         launch.threads_per_block()),
+        "      ",
+        own * blocks == lines ? "" : absl::Substitute("if (block * $0 + line < $1) ", own, lines),
+        prelude_.PrefetchFunction(), "((const char*)", argument.name,
+        absl::Substitute(" + (block * $0 + line) * $1);\n    }\n", own, kLineBytes));
+  }
+  if (prefetches.empty()) return "";
+  const auto declare = [&](const char* name, const std::string& value) {
+    return absl::StrCat("    const ", index_type(), " ", name, " = ", value.empty() ? "0" : value,
+                        ";\n");
+  };
+  return absl::StrCat("  {\n",
+                      declare("block", FlatNumber(dialect_.block_numbers, launch.grid, "")),
+                      declare("thread", FlatNumber(dialect_.thread_numbers, launch.block, "")),
+                      prefetches, "  }\n");
+}
+
 // How a stage begins that may run beside the one before or after it. Unless it says where, every
 // thread waits before it touches memory, for writes, too, may still be read by the stage before.
 // That stage has waited in the same way, so that all stages before have ended, not only the last
@@ -246,7 +280,9 @@ std::string BlockUnitPrinter::PrintWait(size_t number, const std::string& code) 
 // waits.
 std::string BlockUnitPrinter::PrintOverlap(size_t number, const std::string& code) {
   std::string wait, admit;
-  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) wait = PrintWait(number, code);
+  if (StartsEarly(number) && !AwaitsStages(program_.stages[number])) {
+    wait = PrintPrefetches(number) + PrintWait(number, code);
+  }
   if (StartsEarly(number + 1)) {
     admit = absl::StrCat("  ", prelude_.AdmitNextStageFunction(), "();\n");
   }

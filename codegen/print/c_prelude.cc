@@ -376,6 +376,13 @@ std::string CPrelude::WrittenByOthersFunction() {
   return name;
 }
 
+std::string CPrelude::PrefetchFunction() {
+  const std::string name = "mdh_prefetch";
+  DefineFunction(name,
+                 absl::StrCat("void ", name, "(const void* p) {\n", dialect_.prefetch, "}\n"));
+  return name;
+}
+
 std::string CPrelude::AdmitNextStageFunction() {
   const std::string name = "mdh_admit_next_stage";
   DefineFunction(name, absl::StrCat("void ", name, "() {\n", dialect_.admit_next_stage, "}\n"));

@@ -131,6 +131,7 @@ class CPrelude {
   int capability_for_warps() const { return capability_for_warps_; }
   // Names of the functions for stages that may overlap (CDialect::wait_for_stages).
   std::string WaitForStagesFunction();
+  std::string PrefetchFunction();
   std::string WrittenByOthersFunction();  // CDialect::written_by_others
   std::string AdmitNextStageFunction();
 

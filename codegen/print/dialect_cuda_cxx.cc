@@ -111,6 +111,10 @@ constexpr CDialect kCudaCxx = {
         "#if __CUDA_ARCH__ >= 900\n"
         "  asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\");\n"
         "#endif\n",
+    .prefetch =
+        "#if __CUDA_ARCH__ >= 900\n"
+        "  asm volatile(\"prefetch.global.L2 [%0];\" ::\"l\"(p));\n"
+        "#endif\n",
     // Loads of what the compiler takes for constant, be it only because all that the kernel writes
     // is restrict, are ld.global.nc, which ptxas moves over the wait (that of CUDA 13.0 does).
     .written_by_others =

@@ -32,6 +32,7 @@ CDialect OtherThanCuda(CDialect dialect) {
   dialect.unit_architecture = "";
   dialect.has_warp_units = false;
   dialect.wait_for_stages = dialect.admit_next_stage = dialect.written_by_others = "";
+  dialect.prefetch = "";
   dialect.static_shared_bytes = 64 * 1024;
   dialect.compile_options = "-std=c++17";
   dialect.contraction_options = {"-ffp-contract=off", "-ffp-contract=fast"};

@@ -63,26 +63,25 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
-// Of a unit that is not used no operand is packed or computed.
-template <UnitOperands UnitParameters::*kMember>
-UnitOperands OperandsWith(absl::Span<const int64_t> unit, const TuningParameters& p) {
-  return unit[0] == 0 ? UnitOperands::kNone : p.unit.*kMember;
-}
-
 // Of groups of threads; setting the default leaves warps as they are, and the other way round.
 ChoiceValue GetUnit(const TuningParameters& p) {
   const UnitParameters u = p.unit.has_warps() ? UnitParameters() : p.unit;
   return {u.rows, u.columns, u.groups, u.stages, u.parts};
 }
+// One that is not used has nothing else.
+UnitParameters UnitOf(absl::Span<const int64_t> v, UnitParameters unit) {
+  if (v[0] == 0) unit = {};
+  unit.rows = static_cast<int>(v[0]);
+  unit.columns = static_cast<int>(v[1]);
+  return unit;
+}
 void SetUnit(absl::Span<const int64_t> v, TuningParameters* p) {
   if (v[0] == 0 && p->unit.has_warps()) return;
-  p->unit = {static_cast<int>(v[0]),
-             static_cast<int>(v[1]),
-             static_cast<int>(v[2]),
-             static_cast<int>(v[3]),
-             static_cast<int>(v[4]),
-             OperandsWith<&UnitParameters::packed>(v, *p),
-             OperandsWith<&UnitParameters::computed>(v, *p)};
+  p->unit = UnitOf(v, p->unit);
+  p->unit.groups = static_cast<int>(v[2]);
+  p->unit.stages = static_cast<int>(v[3]);
+  p->unit.parts = static_cast<int>(v[4]);
+  p->unit.warps = {};
 }
 
 ChoiceValue GetWarps(const TuningParameters& p) {
@@ -92,43 +91,39 @@ ChoiceValue GetWarps(const TuningParameters& p) {
 }
 void SetWarps(absl::Span<const int64_t> v, TuningParameters* p) {
   if (v[0] == 0 && !p->unit.has_warps()) return;
-  p->unit = {.rows = static_cast<int>(v[0]),
-             .columns = static_cast<int>(v[1]),
-             .stages = static_cast<int>(v[4]),
-             .parts = static_cast<int>(v[5]),
-             .packed = OperandsWith<&UnitParameters::packed>(v, *p),
-             .computed = OperandsWith<&UnitParameters::computed>(v, *p),
-             .warps = {static_cast<int>(v[2]), static_cast<int>(v[3]), static_cast<int>(v[6]),
-                       static_cast<int>(v[7])}};
+  p->unit = UnitOf(v, p->unit);
+  const auto number = [&](size_t n) { return static_cast<int>(v[n]); };
+  p->unit.groups = UnitParameters().groups;
+  p->unit.stages = number(4);
+  p->unit.parts = number(5);
+  p->unit.warps = {number(2), number(3), number(6), number(7)};
 }
 
-template <UnitOperands UnitParameters::*kMember>
-ChoiceValue GetOperands(const TuningParameters& p) {
+template <auto kMember>
+ChoiceValue GetOfUnit(const TuningParameters& p) {
   return {static_cast<int64_t>(p.unit.*kMember)};
 }
-template <UnitOperands UnitParameters::*kMember>
-void SetOperands(absl::Span<const int64_t> v, TuningParameters* p) {
-  p->unit.*kMember = static_cast<UnitOperands>(v[0]);
+template <auto kMember>
+void SetOfUnit(absl::Span<const int64_t> v, TuningParameters* p) {
+  p->unit.*kMember = static_cast<std::remove_reference_t<decltype(p->unit.*kMember)>>(v[0]);
 }
-std::string OperandsObstacle(const ChoiceTarget&, const TuningParameters& p) {
-  return p.unit.rows > 0 ? "" : "there are operands of matrix units only where these are used";
+std::string OfUnitObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  return p.unit.rows > 0 ? "" : "no matrix unit is used";
 }
 
 bool UsesUnit(const Expression& expression, const TuningParameters& p);
 
-// The row of a set of operands.
-template <UnitOperands UnitParameters::*kMember>
-constexpr Choice Operands(absl::string_view key) {
-  return {.key = key,
-          .words = {"none", "a", "b", "both"},
-          .first_word = 0,
-          .get = GetOperands<kMember>,
-          .set = SetOperands<kMember>,
-          .lowerings = static_cast<uint8_t>(LoweringTarget::kBlocks),
-          .needs_fused_phases = true,
-          .may_differ = UsesUnit,
-          .own_obstacle = OperandsObstacle};
+template <auto kMember>
+constexpr Choice OfUnit(Choice row) {
+  row.get = GetOfUnit<kMember>;
+  row.set = SetOfUnit<kMember>;
+  row.lowerings = static_cast<uint8_t>(LoweringTarget::kBlocks);
+  row.needs_fused_phases = true;
+  row.may_differ = UsesUnit;
+  row.own_obstacle = OfUnitObstacle;
+  return row;
 }
+constexpr std::array<absl::string_view, 4> kOperandSets = {"none", "a", "b", "both"};
 
 ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
 void SetLanes(absl::Span<const int64_t> v, TuningParameters* p) {
@@ -189,6 +184,14 @@ std::string EarlyLack(const DeviceDescription& device, absl::Span<const int64_t>
   if (HasEarlyLaunches(device)) return "";
   return absl::StrCat("launches on devices of kind ", BackendOf(device.kind).title,
                       " never begin early");
+}
+
+std::string EarlyObstacle(const ChoiceTarget& t, const TuningParameters& p) {
+  if (p.early_launches != EarlyLaunches::kPrefetches) return "";
+  int64_t bytes = 0;
+  for (const Buffer& input : t.expression.inputs()) bytes += input.size_bytes();
+  if (bytes <= kMostPrefetchedBytes) return "";
+  return absl::StrCat("inputs have ", bytes, " bytes, more than ", kMostPrefetchedBytes);
 }
 
 std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>) {
@@ -315,7 +318,7 @@ constexpr int64_t kPrefetched[] = {0, 2, 8, 32};
 constexpr int64_t kResident[] = {0, 2, 4};
 constexpr int64_t kCombinations[] = {1, 2, 3, 4};
 constexpr int64_t kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
-constexpr int64_t kEarlySteps[] = {2, 1, 3};
+constexpr int64_t kEarlySteps[] = {2, 4, 1, 3};
 constexpr int64_t kSwizzles[] = {1, 2, 4, 8, 16};
 
 // ---- The table ----
@@ -442,12 +445,14 @@ constexpr Choice kChoices[] = {
      .may_differ = IsContraction,
      .lack = WarpsLack,
      .own_obstacle = UnitObstacle},
-    Operands<&UnitParameters::packed>("packs"),
-    Operands<&UnitParameters::computed>("computes"),
+    OfUnit<&UnitParameters::packed>({.key = "packs", .words = kOperandSets, .first_word = 0}),
+    OfUnit<&UnitParameters::computed>({.key = "computes", .words = kOperandSets, .first_word = 0}),
+    OfUnit<&UnitParameters::turns>({.key = "turns", .low = 1, .high = kMostUnitTurns}),
     Number<&BlockChoices::early_launches>({.key = "early",
-                                           .words = {"stages", "calls", "none"},
+                                           .words = {"stages", "calls", "none", "prefetches"},
                                            .lowerings = kBlocks,
                                            .lack = EarlyLack,
+                                           .own_obstacle = EarlyObstacle,
                                            .offered = kFirstThree,
                                            .steps = kEarlySteps}),
     // Spaces offer numbers of threads by the device's cores.

@@ -142,7 +142,13 @@ enum class EarlyLaunches : uint8_t {
   kCalls = 2,   // all of a call: the first one waits before it reads inputs, which what is in front
                 // of it may write
   kNone = 3,
+  kPrefetches = 4,  // as kCalls, and brings inputs to the cache of all blocks before it waits
 };
+inline constexpr int64_t kMostPrefetchedBytes = int64_t{16} << 20;  // of all inputs
+// Whether the first launch of a call may.
+inline bool AreCallsEarly(EarlyLaunches early) {
+  return early == EarlyLaunches::kCalls || early == EarlyLaunches::kPrefetches;
+}
 
 // How blocks of threads compute prefix sums along a dimension: parts of it, which one block scans,
 // are summed up first and scanned once the sums of all parts before them are known. Neither needs
@@ -196,8 +202,8 @@ struct UnitWarps {
 // How blocks of threads compute contractions on matrix units (core/decomposition/unit_plan.h): a
 // block has a tile of rows (m) by columns (n), whose sums are in registers: groups of 128 threads
 // have those of as many rows each, or warps those of a part each. Operands come to shared memory in
-// stages of 128 bytes along k, by asynchronous copies that begin `stages` - 2 stages ahead, or
-// `stages` - 1 of warps, which have what they multiply in registers.
+// stages of 128 bytes along k, by asynchronous copies that begin up to `stages` stages ahead
+// (UnitPlan::ahead), or one fewer of warps, which have what they multiply in registers.
 struct UnitParameters {
   int rows = 0;  // of a tile; 0: the unit is not used
   int columns = 0;
@@ -210,6 +216,9 @@ struct UnitParameters {
   // where others are copied as they are.
   UnitOperands computed = UnitOperands::kNone;
   UnitWarps warps = {};  // instead of groups
+  // Tiles that a block computes one after the other (persistent blocks): it begins the copies for
+  // the next one before it stores the results of one.
+  int turns = 1;
 
   bool has_warps() const { return !(warps == UnitWarps()); }
   int threads() const { return has_warps() ? 32 * warps.along_m * warps.along_n : 128 * groups; }
@@ -220,6 +229,7 @@ struct UnitParameters {
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 
+inline constexpr int kMostUnitTurns = 256;
 inline constexpr int kMaxPrefetch = 64;  // iterations
 inline constexpr int kMaxUnroll = 4096;  // points; compilers take long for more
 

@@ -35,12 +35,13 @@ constexpr char kDesign[] =
     "inputs=in_place:0,1:-1|in_place:0:-1; accumulate=registers; chains=one; compiler=gcc; "
     "assign=(1,1)(1,2)|(2,2)(2,1)|(3,2)(3,1)|(4,2)(4,1)|(5,2)(5,1); "
     "memory=0,0|1,1|0,0|1,1|1,1/0,0|2,0|0,0|2,2|2,2; copy=0:4:1|0:1:1; "
-    "results=0,0|2,2|1,1|2,2|2,2; unroll=16; early=calls";
+    "results=0,0|2,2|1,1|2,2|2,2; unroll=16";
 
 struct Variant {
   const char* name;
   int part;  // of k
   const char* combine;
+  const char* early = "calls";
 };
 
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
@@ -49,8 +50,8 @@ class EarlyCallsTest : public ::testing::TestWithParam<Variant> {};
 
 Result<Kernel> MakeKernel(const Variant& variant, const DeviceDescription& device) {
   MDH_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(kNext));
-  const std::string text =
-      absl::StrCat(absl::Substitute(kTile, variant.part), kDesign, "; combine=", variant.combine);
+  const std::string text = absl::StrCat(absl::Substitute(kTile, variant.part), kDesign,
+                                        "; combine=", variant.combine, "; early=", variant.early);
   MDH_ASSIGN_OR_RETURN(const TuningParameters parameters, ParseTuningParameters(text));
   const SystemModel model = CudaModel();
   MDH_ASSIGN_OR_RETURN(const LowLevelExpression low, Lower(expression, model, device, parameters));
@@ -98,11 +99,13 @@ TEST_P(EarlyCallsTest, SeeWhatTheCallBeforeHasWritten) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, EarlyCallsTest,
-                         ::testing::Values(Variant{"Alone", 1024, "partials"},
-                                           Variant{"Partials", 128, "partials"},
-                                           Variant{"Atomics", 128, "atomics"}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Cuda, EarlyCallsTest,
+    ::testing::Values(Variant{"Alone", 1024, "partials"}, Variant{"Partials", 128, "partials"},
+                      Variant{"Atomics", 128, "atomics"},
+                      Variant{"Prefetches", 1024, "partials", "prefetches"},
+                      Variant{"PrefetchesOfAll", 128, "partials", "prefetches"}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace mdh::early_calls_test

@@ -83,6 +83,7 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.combine_blocks == CombineBlocks::kCluster, "clusters");
   add(p.resident_blocks > 0, "resident blocks");
   add(p.early_launches == EarlyLaunches::kCalls, "early calls");
+  add(p.early_launches == EarlyLaunches::kPrefetches, "prefetches");
   add(!p.lanes.empty(), "tiles of lanes");
   add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
   add(expression.store() != nullptr, "store functions");

@@ -34,9 +34,9 @@ def add_record(row: Dict[str, Any], record: Dict[str, Any]) -> None:
     row["first_parameters"] = journal[0]["parameters"] if journal else ""
     for share in _SHARES:
         row[f"time_to_{share}_s"] = time_to(journal, share / 100)
-    if "early=calls" in row["parameters"]:
-        row["notes"].append("our calls with `early=calls` among their parameters begin before what "
-                            "is in front of them has ended")
+    if any(f"early={word}" in row["parameters"] for word in ("calls", "prefetches")):
+        row["notes"].append("our calls with `early=calls` or `early=prefetches` among their "
+                            "parameters begin before what is in front of them has ended")
 
 
 def time_to(journal: List[Dict[str, Any]], share: float) -> Optional[float]:

@@ -115,6 +115,41 @@ TEST(BlockUnitTest, CallsOfCudaOverlap) {
   EXPECT_THAT(alone.header, HasSubstr("may start early"));
 }
 
+// All blocks together bring every line of the inputs, and none of outputs, before they wait; those
+// of further stages have been waited for.
+TEST(BlockUnitTest, CallsOfCudaPrefetchInputs) {
+  LoopProgram program;
+  const LoopValue x = MakeLoad("x", Var("i"), {ScalarType::kFloat32}, 1);
+  Stage& stage = program.stages.emplace_back(Stage{"Copies", {}, {{2, 1, 1}, {4, 1, 1}}});
+  stage.body.push_back({HardwareIndex{"i", HardwareIndex::Kind::kThread, 0}});
+  stage.body.push_back({StoreElements{"y", Var("i"), x, 1}});
+  BlockUnitOptions options{&CudaCxx(), "mdh_c", "", {}};
+  options.arguments = {{"x", ScalarType::kFloat32, 33, false},
+                       {"z", ScalarType::kFloat64, 161, false},
+                       {"y", ScalarType::kFloat32, 33, true}};
+  options.early_launches = EarlyLaunches::kPrefetches;
+  const Kernel kernel = PrintBlockKernel(program, options);
+  EXPECT_THAT(kernel.source,
+              HasSubstr("  {\n"
+                        "    const long long block = blockIdx.x;\n"
+                        "    const long long thread = threadIdx.x;\n"
+                        "    for (long long line = thread; line < 1; line += 4) {\n"
+                        "      mdh_prefetch((const char*)x + (block * 1 + line) * 128);\n"
+                        "    }\n"
+                        "    for (long long line = thread; line < 6; line += 4) {\n"
+                        "      if (block * 6 + line < 11) mdh_prefetch((const char*)z + (block * 6 "
+                        "+ line) * 128);\n"
+                        "    }\n"
+                        "  }\n"
+                        "  mdh_wait_for_stages();\n"));
+  EXPECT_THAT(kernel.source, HasSubstr("prefetch.global.L2"));
+  EXPECT_TRUE(kernel.launches[0].starts_early);
+  options.dialect = &HipCxx();
+  EXPECT_THAT(PrintBlockKernel(program, options).source, Not(HasSubstr("prefetch")));
+  EXPECT_THAT(KernelOfStages(CudaCxx(), 2, EarlyLaunches::kPrefetches).source,
+              HasSubstr("mdh_prefetch((const char*)x"));
+}
+
 TEST(BlockUnitTest, LaunchesAreKeptFromBeginningEarly) {
   const Kernel kernel = KernelOfStages(CudaCxx(), 3, EarlyLaunches::kNone);
   EXPECT_THAT(kernel.source, Not(HasSubstr("mdh_wait")));

@@ -208,7 +208,8 @@ TEST_F(TuningParametersTest, ResidentBlocksArePrintedUnlessTheyAreTheDefault) {
 
 TEST_F(TuningParametersTest, EarlyLaunchesArePrintedUnlessTheyAreTheDefault) {
   for (const auto& [early, name] :
-       {std::pair(EarlyLaunches::kCalls, "calls"), std::pair(EarlyLaunches::kNone, "none")}) {
+       {std::pair(EarlyLaunches::kCalls, "calls"), std::pair(EarlyLaunches::kNone, "none"),
+        std::pair(EarlyLaunches::kPrefetches, "prefetches")}) {
     parameters_.early_launches = early;
     EXPECT_EQ(ToText(parameters_), absl::StrCat(kParameters, "; early=", name));
     EXPECT_EQ(*ParseTuningParameters(ToText(parameters_)), parameters_);
@@ -218,7 +219,7 @@ TEST_F(TuningParametersTest, EarlyLaunchesArePrintedUnlessTheyAreTheDefault) {
   parameters_.early_launches = EarlyLaunches::kStages;
   EXPECT_EQ(*ParseTuningParameters(absl::StrCat(kParameters, "; early=stages")), parameters_);
   EXPECT_THAT(ParseTuningParameters(absl::StrCat(kParameters, "; early=often")).status().message(),
-              HasSubstr("early is 'often', expected 'stages', 'calls' or 'none'"));
+              HasSubstr("early is 'often', expected 'stages', 'calls', 'none' or 'prefetches'"));
 }
 
 TEST_F(TuningParametersTest, ThreadsArePrintedUnlessTheyAreAll) {

@@ -14,6 +14,7 @@ namespace {
 constexpr std::array<int, 6> kRowSteps = {64, 128, 192, 256, 384, 512};
 constexpr std::array<int, 11> kColumnSteps = {16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256};
 constexpr std::array<int, 12> kPartSteps = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
+constexpr std::array<int, 10> kTurnSteps = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 // The numbers of the ladder next to `value`, those below it first.
 std::vector<int> NextTo(absl::Span<const int> ladder, int value) {
@@ -43,6 +44,11 @@ class UnitWalk {
       unit.parts = parts;
       Show(unit);
     }
+    for (const int turns : NextTo(kTurnSteps, p_.unit.turns)) {
+      UnitParameters unit = p_.unit;
+      unit.turns = turns;
+      if (unit.parts == 1) Show(unit);
+    }
     ShowOperands();
     ShowChoices();
     return std::move(neighbours_);
@@ -53,8 +59,9 @@ class UnitWalk {
     if (unit == p_.unit) return;
     neighbours_.push_back(p_);
     neighbours_.back().unit = unit;
-    // Of one part there is nothing to combine.
+    // Of one part there is nothing to combine, and blocks of several have one tile each.
     if (unit.parts == 1) neighbours_.back().combine_blocks = CombineBlocks::kPartials;
+    if (unit.parts > 1) neighbours_.back().unit.turns = 1;
   }
 
   // A tile with stages for which there is room: those of the largest tiles are few.
@@ -62,6 +69,8 @@ class UnitWalk {
     UnitParameters unit = p_.unit;
     unit.rows = rows;
     unit.columns = columns;
+    const int of_block = p_.unit.rows * p_.unit.columns * unit.turns;
+    if (unit.turns > 1) unit.turns = std::max(1, of_block / (rows * columns));
     const int64_t have = UnitStageBytes(p_.unit) * unit.stages, of_stage = UnitStageBytes(unit);
     unit.stages = static_cast<int>(std::max<int64_t>(have / of_stage, kFewestUnitStages));
     unit.stages = std::min(unit.stages, kMostUnitStages);

@@ -19,9 +19,11 @@ constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPar
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
-// Cycles until the first stage is there, until another is beside what its bytes take, from one
-// launch to the next, and until all blocks of a cluster are at a barrier.
-constexpr double kFirstStage = 1300, kStageLatency = 1000, kToNextLaunch = 6000, kMeeting = 1500;
+// Cycles until the first stage is there, or that of a block's next tile beside its results, until
+// another is beside what its bytes take, from one launch to the next, and until all blocks of a
+// cluster are at a barrier.
+constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 6000,
+                 kMeeting = 1500;
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -64,6 +66,23 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
   return std::max<int64_t>(1, std::min(by_memory, by_registers));
 }
 
+// Inputs come by copies, for which it does not matter that they are no constants. The way from
+// memory is much of the time where these are small. Blocks of the next call take the room that
+// further ones of a stage need, or those of a cluster beside each other.
+EarlyLaunches EarlyOf(const Expression& expression, const UnitParameters& unit) {
+  constexpr int64_t kSmall = int64_t{2} << 20;
+  if (unit.packed != UnitOperands::kNone || unit.parts > 1) return EarlyLaunches::kStages;
+  int64_t bytes = 0;
+  for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
+  return bytes <= kSmall ? EarlyLaunches::kPrefetches : EarlyLaunches::kCalls;
+}
+
+int Turns(const UnitPlan& plan, const UnitParameters& unit, const DeviceDescription& device) {
+  const int64_t at_once = Resident(plan, unit, device) * device.blocks.multiprocessors;
+  return static_cast<int>(
+      std::min<int64_t>(CeilDivide(plan.blocks(unit), at_once), kMostUnitTurns));
+}
+
 // Of one stage of one block: what keeps a part of the multiprocessor busy, and all with waiting for
 // what is copied ahead.
 struct StageCycles {
@@ -97,7 +116,9 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
   const double busy = std::max({multiply, bytes, instructions}) + computed + adding;
-  const double waited = std::max(busy, (kStageLatency + bytes) / static_cast<double>(plan.ahead));
+  // Copies that wait for multiplications are no further ahead than one stage is long.
+  const double ahead = plan.is_refilled ? 1 : static_cast<double>(plan.ahead);
+  const double waited = std::max(busy, (kStageLatency + bytes) / ahead);
   return {again * busy, again * waited};
 }
 
@@ -157,7 +178,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const UnitParameters& unit = parameters.unit;
   if (unit.has_warps()) return WarpUnitCycles(plan, unit, device);
   const auto multiprocessors = static_cast<double>(device.blocks.multiprocessors);
-  const auto all = static_cast<double>(plan.blocks(unit));
+  const auto all = static_cast<double>(plan.launched(unit));
   const auto resident = static_cast<double>(Resident(plan, unit, device));
   // Blocks of whole rounds, and those of the last one.
   const double rounds = std::floor(all / (resident * multiprocessors));
@@ -170,10 +191,13 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
   const StageCycles stage = CyclesOfStage(plan, unit);
-  const double alone = kFirstStage + stages * stage.waited + meeting + storing;
+  // The first stages of a further tile come while results are stored.
+  const double alone = kFirstStage + unit.turns * (stages * stage.waited + meeting + storing) -
+                       (unit.turns - 1) * std::min(storing, kStageOfNext);
   // While one waits, or stores, others compute.
   const auto of = [&](double blocks) {
-    return blocks == 0 ? 0 : std::max(alone, blocks * std::max(stages * stage.busy, storing));
+    const double busy = unit.turns * blocks * std::max(stages * stage.busy, storing);
+    return blocks == 0 ? 0 : std::max(alone, busy);
   };
   const double computing = rounds * of(resident) + of(last);
   const auto results = static_cast<double>(plan.batches * plan.m * plan.n);
@@ -215,6 +239,7 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty();
     if (!fits) return false;
     const double cycles = UnitCycles(*plan, variant, device);
+    variant.early_launches = EarlyOf(expression, variant.unit);
     ranked.emplace_back(std::floor(std::log(cycles) / std::log(kAlike)), variant);
     return true;
   };
@@ -232,7 +257,12 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           variant.unit.computed = of.computed;
           for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {
             variant.combine_blocks = combine;
-            fits |= add();
+            if (!add()) continue;
+            fits = true;
+            // All tiles by blocks that run at the same time.
+            variant.unit.turns = parts == 1 ? Turns(*plan, variant.unit, device) : 1;
+            if (variant.unit.turns > 1) add();
+            variant.unit.turns = 1;
           }
         }
         // The most stages that fit; fewer where that makes room for more blocks.

@@ -234,6 +234,17 @@ std::string UnitClusterObstacle(const UnitParameters& u) {
   return "";
 }
 
+// Of blocks with several tiles, whose sums each has alone.
+std::string TurnsObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (u.turns == 1) return "";
+  if (u.has_warps()) return "turns: units of warps have a block for each tile";
+  if (u.parts > 1) {
+    return absl::StrCat("turns: k is in ", u.parts, " parts, each of which has a block");
+  }
+  if (u.turns <= plan.blocks(u)) return "";
+  return absl::StrCat("turns: a block has ", u.turns, " of the ", plan.blocks(u), " tiles");
+}
+
 std::string UnitCombinationObstacle(const UnitParameters& u, CombineBlocks combine) {
   switch (combine) {
     case CombineBlocks::kPartials:
@@ -277,8 +288,11 @@ int64_t PackedRow(int64_t points, const UnitPlan& plan) {
   return row;
 }
 
+constexpr int kFewPlaces = 3;  // of stages
+
 // Groups need no place twice, or may still multiply the stage before where the next copies go to:
-// then these wait, or there is another place.
+// then these wait, or there is another place. Of few places all are copied to ahead, unless
+// threads would compute what they write there while the unit waits.
 void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   plan->places = unit.stages;
   plan->ahead = unit.stages - 1;
@@ -286,8 +300,10 @@ void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   if (unit.has_warps()) return;
   plan->places = std::min<int64_t>(unit.stages, plan->part_stages);
   const bool is_once = plan->places == plan->part_stages;
-  plan->is_behind = is_once || unit.stages > 2;
-  plan->ahead = is_once ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
+  plan->is_refilled =
+      !is_once && unit.stages <= kFewPlaces && !plan->a.is_computed && !plan->b.is_computed;
+  plan->is_behind = is_once || (unit.stages > 2 && !plan->is_refilled);
+  plan->ahead = is_once || plan->is_refilled ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
 }
 
 }  // namespace
@@ -318,7 +334,12 @@ int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
       plan.is_staged ? RoundUp(unit.columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
   const int64_t sums =
       plan.sharers > 1 ? int64_t{unit.rows} * unit.columns * SizeBytes(plan.sum) : 0;
-  return std::max({operand, results, sums});
+  return std::max({operand, UnitRoomBegin(unit, plan) + results, sums});
+}
+
+int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan) {
+  if (unit.turns == 1 || !plan.is_staged) return 0;
+  return plan.ahead * std::max(unit.rows, unit.columns) * kUnitRowBytes;
 }
 
 int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
@@ -403,6 +424,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
     return absl::StrCat(unit.parts, " parts of ", plan->stages_k, " stages along k: one is empty");
   }
   if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
+  if (std::string why = TurnsObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
   const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks) -
                             (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);

@@ -79,6 +79,8 @@ struct UnitPlan {
   int64_t ahead = 1;
   // Whether multiplications of one stage run on while the copies of a later one begin.
   bool is_behind = false;
+  // Whether copies wait for the multiplications of a stage, and go to its place.
+  bool is_refilled = false;
   // Blocks of a cluster that have the sums of a tile in common: each adds up, and stores, those of
   // as many columns.
   int64_t sharers = 1;
@@ -105,16 +107,23 @@ struct UnitPlan {
     const UnitOperandPlan& operand = is_a ? a : b;
     return batches * (operand.is_across ? k : is_a ? m : n) * operand.packed_row;
   }
+  // Tiles, of each part of k.
   int64_t blocks(const UnitParameters& unit) const {
     return batches * tiles_m * tiles_n * unit.parts;
+  }
+  // Blocks of the grid.
+  int64_t launched(const UnitParameters& unit) const {
+    return (blocks(unit) + unit.turns - 1) / unit.turns;
   }
 };
 
 // Bytes of shared memory of a stage, of a block, and of what the larger operand's stages, which
-// have been multiplied, leave room for: sums that a cluster has in common, results of 16 bits.
+// have been multiplied, leave room for: sums that a cluster has in common, results of 16 bits,
+// which begin behind so many bytes: those of stages of the next tile.
 int64_t UnitStageBytes(const UnitParameters& unit);
 int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
+int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan);
 // Sums of a thread.
 int64_t UnitSums(const UnitParameters& unit);
 // Registers of a thread for what the unit has in them: sums; what a stage is computed of; of warps

@@ -44,12 +44,14 @@ void MakeOperands(const UnitPlan& plan, Rng& rng, UnitParameters* unit) {
 UnitParameters RandomGroups(Rng& rng) {
   const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
   const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
-  return {.rows = 64 * groups * tiles,
-          .columns = AnyOf(rng, std::vector{16, 32, 48, 64, 64, 128, 192, 256}),
-          .groups = groups,
-          .stages = AnyOf(rng, std::vector{2, 2, 3, 4, 5, 6, 8}),
-          .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
-          .packed = RandomOperands(rng)};
+  UnitParameters unit = {.rows = 64 * groups * tiles,
+                         .columns = AnyOf(rng, std::vector{16, 32, 48, 64, 64, 128, 192, 256}),
+                         .groups = groups,
+                         .stages = AnyOf(rng, std::vector{2, 2, 3, 4, 5, 6, 8}),
+                         .parts = AnyOf(rng, std::vector{1, 1, 1, 2, 3, 4}),
+                         .packed = RandomOperands(rng)};
+  if (unit.parts == 1) unit.turns = AnyOf(rng, std::vector{1, 1, 2, 3, 5});
+  return unit;
 }
 
 // Warps with an instruction for elements of so many bytes.

@@ -1,5 +1,6 @@
 #include "codegen/lower/units/unit_context.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mdh {
@@ -11,12 +12,78 @@ UnitContext::UnitContext(const LowLevelExpression& low_level, UnitPlan plan)
       m_{plan_.form.m, plan_.m, unit().rows},
       n_{plan_.form.n, plan_.n, unit().columns},
       k_{plan_.form.k, plan_.k, plan_.depth()},
-      block_point_(low_level.expression().rank(), Index(0)) {
+      tile_{"tile",
+            "part",
+            "first_m",
+            "first_n",
+            "batch",
+            {},
+            Point(low_level.expression().rank(), Index(0))} {
   for (const char* reserved : {"thread", "threads", "scratch", "slot"}) names_.Reserve(reserved);
-  for (std::string* name :
-       {&thread, &row, &piece, &place, &first_m, &first_n, &part, &sums, &batch}) {
+  for (std::string* name : {&block, &thread, &row, &piece, &place, &tile_.number, &tile_.part,
+                            &tile_.first_m, &tile_.first_n, &tile_.batch, &sums}) {
     *name = names_.Unique(*name);
   }
+  for (const int d : plan_.form.batch) tile_.batches.push_back(kernel_names_.indices[d]);
+}
+
+// ---- Tiles ----
+
+namespace {
+
+void Declare(const std::string& name, Index value, Block* block) {
+  block->push_back({DeclareIndex{name, std::move(value)}});
+}
+
+}  // namespace
+
+UnitContext::Tile UnitContext::OtherTile(const std::string& prefix) {
+  Tile other = tile_;
+  const auto rename = [&](std::string* name) { *name = names_.Unique(prefix + *name); };
+  for (std::string* name :
+       {&other.number, &other.part, &other.first_m, &other.first_n, &other.batch}) {
+    rename(name);
+  }
+  for (std::string& name : other.batches) rename(&name);
+  return other;
+}
+
+void UnitContext::DeclareThread(Block* to) const {
+  using Kind = HardwareIndex::Kind;
+  to->push_back({HardwareIndex{block, Kind::kBlock, 0}});
+  to->push_back({HardwareIndex{thread, Kind::kThread, 0}});
+  Declare(row, Thread() / kUnitRowPieces, to);
+  Declare(piece, Thread() % kUnitRowPieces, to);
+  Declare(place, Row() * depth() + Swizzled(Piece(), Row()) * piece_elements(), to);
+}
+
+void UnitContext::DeclareTile(Index number, Block* to) {
+  const auto take = [&](const std::string& name, int64_t count) {
+    Declare(name, number % count, to);
+    number = number / count;
+  };
+  // Those of a cluster are neighbours.
+  if (plan_.sharers > 1) take(tile_.part, unit().parts);
+  take(tile_.number, plan_.tiles_m * plan_.tiles_n);
+  if (plan_.sharers == 1) take(tile_.part, unit().parts);
+  DeclareFirstPoints(to);
+  Declare(tile_.batch, number, to);
+  SetPoint(Batches(), Batch(), "batch", &tile_.point, to);
+  for (size_t x = 0; x < tile_.batches.size(); ++x) {
+    Index& at = tile_.point[plan_.form.batch[x]];
+    Declare(tile_.batches[x], at, to);
+    at = Index::Variable(tile_.batches[x]);
+  }
+}
+
+// Tiles of `swizzle` rows are run through column by column.
+void UnitContext::DeclareFirstPoints(Block* to) const {
+  int64_t together = std::min<int64_t>(parameters().swizzle, plan_.tiles_m);
+  while (plan_.tiles_m % together != 0) --together;
+  const Index tile = Index::Variable(tile_.number);
+  const int64_t band = together * plan_.tiles_n;
+  Declare(tile_.first_m, (tile / band * together + tile % together) * unit().rows, to);
+  Declare(tile_.first_n, tile % band / together * unit().columns, to);
 }
 
 // Fragments of doubles are read by half of a warp at once: two neighbouring pieces of four rows.
@@ -83,7 +150,7 @@ Index UnitContext::Along(const UnitAxis& axis, const AffineIndex& affine, const 
   return At(affine, point) - Index(affine.constant);
 }
 
-Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, block_point_); }
+Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, tile_.point); }
 
 Statement Unrolled(const std::string& variable, int64_t count, Block body) {
   return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};

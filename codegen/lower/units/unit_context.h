@@ -75,8 +75,10 @@ class UnitContext {
   Index WarpOfN() const { return Thread() / kLanesOfWarp % unit().warps.along_n; }
   Index Lane() const { return Thread() % kLanesOfWarp; }
 
-  // Indices that are declared where a stage begins: of the thread, its row and piece of those, and
-  // where the swizzled piece is in shared memory; of the first points of the block's tile.
+  // Indices that are declared where a stage begins: of the block; of the thread, its row and piece
+  // of those, and where the swizzled piece is in shared memory; of the first points of the block's
+  // tile.
+  Index BlockNumber() const { return Index::Variable(block); }
   Index Thread() const { return Index::Variable(thread); }
   Index Row() const { return Index::Variable(row); }
   Index Piece() const { return Index::Variable(piece); }
@@ -85,8 +87,8 @@ class UnitContext {
   IndexRanges Ranges() const {
     return {{row, {0, rows_at_once() - 1}}, {piece, {0, kUnitRowPieces - 1}}};
   }
-  Index FirstM() const { return Index::Variable(first_m); }
-  Index FirstN() const { return Index::Variable(first_n); }
+  Index FirstM() const { return Index::Variable(tile_.first_m); }
+  Index FirstN() const { return Index::Variable(tile_.first_n); }
 
   // What an index function that depends on single dimensions adds up to along the axis, as one that
   // depends on the composite: its coefficient. nullopt: it is no such function.
@@ -97,21 +99,33 @@ class UnitContext {
   // The rest of it: along batches, and the constant.
   Index OfBlock(const AffineIndex& affine) const;
 
-  // The composite index of the block's batch.
-  Index Batch() const { return Index::Variable(batch); }
+  // The block's part of k, and the composite index of its batch.
+  Index Part() const { return Index::Variable(tile_.part); }
+  Index Batch() const { return Index::Variable(tile_.batch); }
   // The indices of all dimensions at a point; those of reduced ones are 0 at first, and those of
   // batches the block's.
   using Point = std::vector<Index>;
-  const Point& block_point() const { return block_point_; }
-  void set_block_point(Point point) { block_point_ = std::move(point); }
+  const Point& block_point() const { return tile_.point; }
+  // What the indices of a tile are called, and its point.
+  struct Tile {
+    std::string number, part, first_m, first_n, batch;
+    std::vector<std::string> batches;  // its dimensions
+    Point point;
+  };
+  const Tile& tile() const { return tile_; }
+  void set_tile(Tile tile) { tile_ = std::move(tile); }
+  // One whose indices can be declared beside those of the tile: by names that begin so.
+  Tile OtherTile(const std::string& prefix);
+  // Declares the indices of the block and the thread; and those of a tile, by its number among all.
+  void DeclareThread(Block* block) const;
+  void DeclareTile(Index number, Block* block);
   // Sets the indices of the axis' dimensions to those of the composite index, which is declared as
   // `name` if it is needed several times.
   void SetPoint(const UnitAxis& axis, Index composite, const std::string& name, Point* point,
                 Block* block);
 
-  std::string thread = "tid", row = "row", piece = "piece", place = "place";
-  std::string first_m = "first_m", first_n = "first_n", part = "part", sums = "sums";
-  std::string batch = "batch";
+  std::string block = "block_x", thread = "tid", row = "row", piece = "piece", place = "place";
+  std::string sums = "sums";
 
  private:
   const LowLevelExpression& low_level_;
@@ -119,8 +133,10 @@ class UnitContext {
   NameAllocator names_;
   const KernelNames kernel_names_;
   RecordViews views_{names_};
+  void DeclareFirstPoints(Block* block) const;
+
   UnitAxis m_, n_, k_;
-  Point block_point_;
+  Tile tile_;
 };
 
 // A loop from 0 on that is unrolled entirely.

@@ -19,10 +19,10 @@ class UnitProgramBuilder {
         a_(context_, /*is_a=*/true),
         b_(context_, /*is_a=*/false),
         results_(context_) {
-    for (std::string* name :
-         {&block_, &tile_, &stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
+    for (std::string* name : {&stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
     }
+    if (unit().turns > 1) turn_ = context_.names().Unique("turn");
     if (context_.plan().promoted_stages() > 0) totals_ = context_.names().Unique("totals");
   }
 
@@ -67,84 +67,94 @@ class UnitProgramBuilder {
 
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
-    stage.launch = {{plan().blocks(unit()), 1, 1}, {context_.threads(), 1, 1}};
+    stage.launch = {{plan().launched(unit()), 1, 1}, {context_.threads(), 1, 1}};
     stage.cluster = {plan().sharers, 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
     for (const UnitCopies* copies : {&a_, &b_}) {
       copies->DeclareShared(copies == &Larger() ? UnitRoomBytes(unit(), plan()) : 0, &body);
     }
-    DeclareTile(&body);
-    a_.DeclarePointers(FirstStage(), &body);
-    b_.DeclarePointers(FirstStage(), &body);
-    body.push_back(
-        {DeclareArray{context_.sums, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
-    if (!totals_.empty()) DeclareTotals(&body);
-    if (unit().has_warps()) {
-      EmitStagesOfWarps(&body);
+    context_.DeclareThread(&body);
+    if (unit().turns > 1) {
+      EmitTiles(&body);
     } else {
-      EmitStages(&body);
+      EmitTile(&body);
     }
-    if (!totals_.empty()) body.push_back(TakeTotals());
-    results_.Emit(Larger().array(), &body);
     stage.body = std::move(body);
     return stage;
+  }
+
+  // The tile with the number of the block.
+  void EmitTile(Block* block) {
+    context_.DeclareTile(context_.BlockNumber(), block);
+    DeclareCopies(block);
+    DeclareSums(block);
+    if (!totals_.empty()) block->push_back(SetToZero(totals_));
+    if (unit().has_warps()) {
+      EmitStagesOfWarps(block);
+    } else {
+      EmitFirstCopies(block);
+      EmitStages(block);
+    }
+    if (!totals_.empty()) block->push_back(TakeTotals());
+    results_.Emit(Larger().array(), block);
+  }
+
+  // Every so many tiles from the block's number on. In a turn the copies for a tile begin, the
+  // results of the one before are stored, and the tile is multiplied; in one turn more than there
+  // are tiles results are stored only. They are in shared memory where copies of later stages go,
+  // which begin behind the next barrier.
+  void EmitTiles(Block* block) {
+    const Index turn = Index::Variable(turn_);
+    const int64_t tiles = plan().blocks(unit()), blocks = plan().launched(unit());
+    const auto if_exists = [&](Block body) {
+      return When({Less(turn, Index(tiles))}, std::move(body));
+    };
+    DeclareSums(block);
+    Block body;
+    context_.DeclareTile(turn, &body);
+    DeclareCopies(&body);
+    Block first, results, stages;
+    EmitFirstCopies(&first);
+    body.push_back(if_exists(std::move(first)));
+    const UnitContext::Tile here = context_.tile();
+    context_.set_tile(context_.OtherTile("stored_"));
+    context_.DeclareTile(turn - Index(blocks), &results);
+    results_.Emit(Larger().array(), &results);
+    context_.set_tile(here);
+    body.push_back(When({Less(Index(blocks - 1), turn)}, std::move(results)));
+    if (!totals_.empty()) stages.push_back(SetToZero(totals_));
+    EmitStages(&stages);
+    if (!totals_.empty()) stages.push_back(TakeTotals());
+    body.push_back(if_exists(std::move(stages)));
+    block->push_back({For{.variable = turn_,
+                          .begin = context_.BlockNumber(),
+                          .end = Index(tiles + blocks),
+                          .step = blocks,
+                          .whole_steps = false,
+                          .body = ShareBlock(std::move(body)),
+                          .unroll_by = 1}});
+  }
+
+  void DeclareCopies(Block* block) {
+    a_.DeclarePointers(FirstStage(), block);
+    b_.DeclarePointers(FirstStage(), block);
+  }
+
+  void DeclareSums(Block* block) {
+    for (const std::string& array : {context_.sums, totals_}) {
+      if (array.empty()) continue;
+      block->push_back({DeclareArray{array, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
+    }
   }
 
   // The operand whose stages have the most shared memory (UnitRoomBytes).
   const UnitCopies& Larger() const { return unit().rows > unit().columns ? a_ : b_; }
 
-  // ---- Who computes what ----
-
-  void DeclareTile(Block* block) {
-    using Kind = HardwareIndex::Kind;
-    const auto declare = [&](const std::string& name, Index value) {
-      block->push_back({DeclareIndex{name, std::move(value)}});
-    };
-    block->push_back({HardwareIndex{block_, Kind::kBlock, 0}});
-    block->push_back({HardwareIndex{context_.thread, Kind::kThread, 0}});
-    Index rest = Index::Variable(block_);
-    const auto take = [&](const std::string& name, int64_t count) {
-      declare(name, rest % count);
-      rest = rest / count;
-    };
-    // Those of a cluster are neighbours.
-    if (plan().sharers > 1) take(context_.part, unit().parts);
-    take(tile_, plan().tiles_m * plan().tiles_n);
-    if (plan().sharers == 1) take(context_.part, unit().parts);
-    DeclareFirstPoints(declare);
-    declare(context_.batch, rest);
-    UnitContext::Point point = context_.block_point();
-    context_.SetPoint(context_.Batches(), context_.Batch(), "batch", &point, block);
-    for (const int d : plan().form.batch) {
-      const std::string& name = context_.kernel_names().indices[d];
-      declare(name, point[d]);
-      point[d] = Index::Variable(name);
-    }
-    context_.set_block_point(std::move(point));
-    const Index thread = context_.Thread();
-    declare(context_.row, thread / kUnitRowPieces);
-    declare(context_.piece, thread % kUnitRowPieces);
-    declare(context_.place,
-            context_.Row() * context_.depth() +
-                context_.Swizzled(context_.Piece(), context_.Row()) * context_.piece_elements());
-  }
-
-  // Tiles of `swizzle` rows are run through column by column.
-  template <typename Declare>
-  void DeclareFirstPoints(const Declare& declare) {
-    int64_t together = std::min<int64_t>(context_.parameters().swizzle, plan().tiles_m);
-    while (plan().tiles_m % together != 0) --together;
-    const Index tile = Index::Variable(tile_);
-    const int64_t band = together * plan().tiles_n;
-    declare(context_.first_m, (tile / band * together + tile % together) * unit().rows);
-    declare(context_.first_n, tile % band / together * unit().columns);
-  }
-
   // ---- Stages ----
 
   // Number of the part's first one, and how many it has.
-  Index FirstStage() const { return Index::Variable(context_.part) * plan().part_stages; }
+  Index FirstStage() const { return context_.Part() * plan().part_stages; }
   Index StageCount() const {
     const Index most(plan().part_stages);
     if (plan().stages_k % plan().part_stages == 0) return most;
@@ -231,8 +241,8 @@ class UnitProgramBuilder {
     if (plan().is_staged) block->push_back({Barrier{}});
   }
 
+  // Behind the first copies.
   void EmitStages(Block* block) {
-    EmitFirstCopies(block);
     if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
     Block body;
     body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
@@ -258,14 +268,24 @@ class UnitProgramBuilder {
       body->push_back({CommitCopies{}});
       return;
     }
-    body->push_back({Comment{"Begin the copies for a later stage while this one is multiplied."}});
+    body->push_back(
+        {Comment{plan().is_refilled ? "Begin the copies for the next stage in this one's place."
+                                    : "Begin the copies for a later stage while this one is "
+                                      "multiplied."}});
     Append(Copies(Index::Variable(stage_) + Index(stages_ahead()), /*exists=*/false), body);
+  }
+
+  // Behind the multiplications of the stage, once those of all groups are done.
+  void EmitRefill(Block* body) {
+    body->push_back({Barrier{}});
+    EmitLaterCopies(body);
   }
 
   void EmitWhole(Block* body) {
     EmitMultiplications(All(), body);
-    EmitLaterCopies(body);
+    if (!plan().is_refilled) EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
+    if (plan().is_refilled) EmitRefill(body);
     if (totals_.empty()) return;
     body->push_back(
         When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
@@ -282,10 +302,11 @@ class UnitProgramBuilder {
     EmitMultiplications(Half(0), body);
     body->push_back(AddToTotals(totals_, Half(1)));
     EmitMultiplications(Half(1), body);
-    EmitLaterCopies(body);
+    if (!plan().is_refilled) EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{1}});
     body->push_back(AddToTotals(totals_, Half(0)));
     if (!plan().is_behind) body->push_back({WaitForMultiplies{0}});
+    if (plan().is_refilled) EmitRefill(body);
   }
 
   // ---- Promotion (UnitPlan::promoted_stages) ----
@@ -294,11 +315,6 @@ class UnitProgramBuilder {
     const std::string sum = context_.names().Unique("sum");
     const LoopValue zero = MakeLiteral(ScalarValue::Zero(plan().sum));
     return Unrolled(sum, UnitSums(unit()), {{StoreElements{sums, Index::Variable(sum), zero, 1}}});
-  }
-
-  void DeclareTotals(Block* block) {
-    block->push_back({DeclareArray{totals_, plan().sum, UnitSums(unit()), MemorySpace::kPrivate}});
-    block->push_back(SetToZero(totals_));
   }
 
   // The sums since the last time, added to what there was then, in `to`: all, or of one part.
@@ -400,7 +416,8 @@ class UnitProgramBuilder {
   UnitContext context_;
   UnitCopies a_, b_;
   UnitResults results_;
-  std::string block_ = "block_x", tile_ = "tile", stage_ = "stage", ahead_ = "ahead";
+  std::string stage_ = "stage", ahead_ = "ahead";
+  std::string turn_;    // of blocks with several tiles
   std::string totals_;  // array of those of promoted sums; empty: there are none
   std::string slot_ = "slot", next_slot_ = "next_slot", operand_a_ = "a", operand_b_ = "b";
 };

@@ -16,6 +16,13 @@ namespace mdh {
 //          multiplications of stage s begin
 //          copies of stage s + A, if there is one, to where stage s - 2 was; commit
 //          wait until at most the multiplications of stage s are outstanding
+// Of three places at most (UnitPlan::is_refilled) the copies of all begin first, A = stages, and
+// the others once their place has been multiplied:
+//   for s: wait until at most A-1 groups of copies are outstanding; unit fence; barrier
+//          multiplications of stage s begin; wait until they are done; barrier
+//          copies of stage s + A, if there is one; commit
+// Blocks with several tiles (UnitParameters::turns) begin the first copies of one in front of the
+// results of the one before it.
 // Where sums of every stage are promoted, threads add some while the unit multiplies into others:
 // those of one half of a group's tile.
 // Warps have a stage's operands in registers, a step along k after the other, and multiply at once

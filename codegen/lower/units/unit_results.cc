@@ -47,7 +47,7 @@ void UnitResults::CombineInCluster(const std::string& shown, Block* block) {
   const int64_t threads = context_.threads(), sums = UnitSums(context_.unit());
   const int64_t of_tile = tiles_.of_tile(), own = own_of_tile();
   const std::string view = context_.names().Unique("shown"), sum = context_.names().Unique("sum");
-  const Index at = Index::Variable(sum), part = Index::Variable(context_.part);
+  const Index at = Index::Variable(sum), part = context_.Part();
   block->push_back({Comment{
       absl::StrCat("Re-composition: ", context_.plan().sharers, " blocks of a cluster.")}});
   block->push_back({DeclareView{view, sum_type(), /*is_const=*/false, shown}});
@@ -76,7 +76,7 @@ void UnitResults::CombineInCluster(const std::string& shown, Block* block) {
 
 Index UnitResults::FirstN() const {
   if (context_.plan().sharers == 1) return context_.FirstN();
-  return context_.FirstN() + Index::Variable(context_.part) * columns();
+  return context_.FirstN() + context_.Part() * columns();
 }
 
 LoopValue UnitResults::Sum(const Index& number, int lanes) const {
@@ -160,7 +160,7 @@ void UnitResults::Emit(const std::string& room, Block* block) {
   if (leaves_parts()) {
     const int64_t elements = ResultArrayElements(computed());
     return EmitDirect(
-        arrays_[0], Index::Variable(context_.part) * elements,
+        arrays_[0], context_.Part() * elements,
         NeighboursAlong(computed(), arrays_[0].offset, context_.n().dimensions.back(), 2), block);
   }
   if (!FitsSums()) return EmitOneByOne(block);
@@ -226,7 +226,7 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
     const Index row = tiles_.first_row + lane % 16 + Index(tile * tiles_.tile_rows);
     const Index piece = column % 4 * 2 + lane / 16;
-    const Index at = column / 4 * (unit.rows * depth) + row * depth +
+    const Index at = StagedBegin() + column / 4 * (unit.rows * depth) + row * depth +
                      context_.Swizzled(piece, lane) * kStagedPiece;
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
@@ -236,6 +236,11 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
   }
   block->push_back(
       Unrolled(sixteen, tiles_.columns / context_.plan().sharers / 16, std::move(body)));
+}
+
+// Of the first element.
+Index UnitResults::StagedBegin() const {
+  return Index(UnitRoomBegin(context_.unit(), context_.plan()) / kUnitElementBytes);
 }
 
 // Of a staged element behind the first of its 64 columns.
@@ -261,12 +266,12 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
     const Index in_eight = thread_row + Index(at * at_once), row = first + in_eight;
     const Index column = Index::Variable(sixty_four) * depth + thread_column;
     const Index m = context_.FirstM() + row, n = FirstN() + column;
-    const Index place = Index::Variable(sixty_four) * (unit.rows * depth) + first * depth +
-                        StagedPlace(in_eight, thread_column);
+    const Index place = StagedBegin() + Index::Variable(sixty_four) * (unit.rows * depth) +
+                        first * depth + StagedPlace(in_eight, thread_column);
     Block one;
-    const UnitContext::Point point = PointOf(m, n, &one);
+    const Index to = OffsetOf(outputs_[0], m, n, &one);
     one.push_back({StoreElements{
-        outputs_[0].pointer, At(outputs_[0].offset, point),
+        outputs_[0].pointer, to,
         MakeLoad(staging, place, {outputs_[0].type, static_cast<int>(width)}, 1), 1}});
     std::vector<Condition> conditions = Exists(m, n);
     if (unit.rows % (at_once * near) != 0) conditions.push_back(Less(row, Index(unit.rows)));

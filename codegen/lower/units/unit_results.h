@@ -48,6 +48,7 @@ class UnitResults {
   void EmitStaged(const std::string& staging, Block* block);
   void EmitMatrices(const std::string& staging, Block* block);
   void EmitPieces(const std::string& staging, Block* block);
+  Index StagedBegin() const;
   Index StagedPlace(const Index& row, const Index& column) const;
   void EmitDirect(const ResultTarget& target, const Index& base, int width, Block* block);
   void EmitOneByOne(Block* block);

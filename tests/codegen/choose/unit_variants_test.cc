@@ -40,10 +40,20 @@ TEST(UnitVariantsTest, DefaultsFillTheDevice) {
     EXPECT_GT(p.unit.rows, 0);
     return CutForUnit(p.unit, p.combine_blocks, *PlanUnit(e)).blocks(p.unit);
   };
-  EXPECT_EQ(Default(MatMul(4096, 4096, 4096)).unit, (UnitParameters{128, 256, 2, 4, 1}));
+  UnitParameters large{128, 256, 2, 4, 1};
+  large.turns = 4;
+  EXPECT_EQ(Default(MatMul(4096, 4096, 4096)).unit, large) << "512 tiles by 132 multiprocessors";
   EXPECT_GE(blocks(MatMul(1024, 1024, 1024)), 64);
   EXPECT_GE(blocks(MatMul(512, 512, 512)), 32);
   EXPECT_GE(blocks(MatMul(64, 8192, 8192)), 100);
+}
+
+// Calls begin early, unless further stages or blocks of a cluster need the room; of small inputs
+// the lines come before they are waited for.
+TEST(UnitVariantsTest, CallsBeginEarly) {
+  EXPECT_EQ(Default(MatMul(4096, 4096, 4096)).early_launches, EarlyLaunches::kCalls);
+  EXPECT_EQ(Default(MatMul(512, 512, 512)).early_launches, EarlyLaunches::kPrefetches);
+  EXPECT_EQ(Default(MatMul(1023, 777, 513)).early_launches, EarlyLaunches::kStages);
 }
 
 TEST(UnitVariantsTest, OnlyOfTypesAndDevicesWithAUnit) {
@@ -90,8 +100,11 @@ TEST(UnitVariantsTest, WideTilesForFp8) {
         points));
     return DefaultParameters(e, CudaModel(), kDevice, NumericsPolicy::kFp8).unit;
   };
-  EXPECT_EQ(unit_of(4096), (UnitParameters{128, 192, 2, 4, 1}));
-  EXPECT_EQ(unit_of(8192), (UnitParameters{128, 192, 2, 4, 1}));
+  for (const int64_t points : {4096, 8192}) {
+    const UnitParameters unit = unit_of(points);
+    EXPECT_EQ(unit.rows * unit.columns, 128 * 192) << points;
+    EXPECT_EQ(unit.stages, 4) << points;
+  }
 }
 
 TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {
@@ -163,6 +176,7 @@ TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   EXPECT_TRUE(has([](const auto& p) { return p.combine_blocks == CombineBlocks::kCluster; }));
   EXPECT_TRUE(has([](const auto& p) { return p.early_launches == EarlyLaunches::kCalls; }));
   EXPECT_TRUE(has([](const auto& p) { return p.swizzle < 8; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.turns == 3; }));
 }
 
 TEST(UnitMovesTest, NeighboursDiffer) {

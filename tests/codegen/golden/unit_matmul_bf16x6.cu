@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; packs=both; resident=0; swizzle=1; unit=128:128:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   combine=partials; computes=none; early=stages; packs=both; resident=0; swizzle=1; turns=1; unit=128:128:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 16 k 8 | THR i 16 j 32 | DEV k 32 | SHR k 16 | DEV i 2 j 2 |
@@ -216,11 +216,11 @@ mdh_e_1(const float* __restrict__ A, const float* __restrict__ B, float* __restr
   unsigned short* const B_sm = (unsigned short*)(mdh_shared + 65536);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = (block_x >> 5) * 128;
-  const int first_n = (block_x & 31) * 128;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 64 + (piece ^ (row & 7)) * 8;
+  const int first_m = (block_x >> 5) * 128;
+  const int first_n = (block_x & 31) * 128;
   const unsigned short* A_at = &A_packed[first_m * 24576 + row * 24576 + piece * 8];
   const unsigned short* B_at = &B_packed[first_n + piece * 8 + row * 4096];
   float sums[64];

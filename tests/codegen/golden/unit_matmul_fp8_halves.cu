@@ -23,7 +23,7 @@
 //   input A: in SM from DEV.k; layout (k, i); padding=4; width=4; stages=1; mode=registers
 //   input B: in SM from DEV.k; layout (k, j); padding=4; width=4; stages=1; mode=registers
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=1; unit=128:192:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=1; turns=1; unit=128:192:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 32 k 8 | THR i 16 j 64 | DEV k 8 | SHR k 64 i 8 j 2
@@ -129,11 +129,11 @@ mdh_e_0(const unsigned char* __restrict__ A, const unsigned char* __restrict__ B
   unsigned char* const B_sm = (unsigned char*)(mdh_shared + 65536);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = block_x / 22 * 128;
-  const int first_n = block_x % 22 * 192;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 128 + (piece ^ (row & 7)) * 16;
+  const int first_m = block_x / 22 * 128;
+  const int first_n = block_x % 22 * 192;
   const unsigned char* A_at = &A[first_m * 4096 + row * 4096 + piece * 16];
   const unsigned char* B_at = &B[first_n * 4096 + row * 4096 + piece * 16];
   float sums[96];

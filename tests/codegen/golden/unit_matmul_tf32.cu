@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
 //   output C: in RM from DEV.k; across THR.k in SM
-//   combine=partials; computes=none; early=stages; packs=both; resident=0; swizzle=1; unit=64:128:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   combine=partials; computes=none; early=stages; packs=both; resident=0; swizzle=1; turns=1; unit=64:128:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 8 | THR i 8 j 16 k 4 | DEV k 16 | SHR k 16 | DEV i 2 j 2 |
@@ -169,11 +169,11 @@ mdh_e_1(const float* __restrict__ A, const float* __restrict__ B, float* __restr
   float* const B_sm = (float*)(mdh_shared + 32768);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = (block_x >> 3) * 64;
-  const int first_n = (block_x & 7) * 128;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 32 + (piece ^ (row & 7)) * 4;
+  const int first_m = (block_x >> 3) * 64;
+  const int first_n = (block_x & 7) * 128;
   const float* A_at = &A_packed[first_m * 1024 + row * 1024 + piece * 4];
   const float* B_at = &B_packed[first_n * 1024 + row * 1024 + piece * 4];
   float sums[64];

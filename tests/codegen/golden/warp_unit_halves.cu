@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=8; stages=4; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; turns=1; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 32 k 16 | DEV i 2 | THR i 8 j 32 | DEV k 8 | SHR k 32 i 8 j 4
@@ -116,11 +116,11 @@ mdh_e_0(const unsigned short* __restrict__ A, const unsigned short* __restrict__
   unsigned short* const B_sm = (unsigned short*)(mdh_shared + 49152);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = ((block_x >> 8) * 8 + (block_x & 7)) * 128;
-  const int first_n = ((block_x & 255) >> 3) * 128;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 64 + (piece ^ (row & 7)) * 8;
+  const int first_m = ((block_x >> 8) * 8 + (block_x & 7)) * 128;
+  const int first_n = ((block_x & 255) >> 3) * 128;
   const unsigned short* A_at = &A[first_m * 4096 + row * 4096 + piece * 8];
   const unsigned short* B_at = &B[first_n + piece * 8 + row * 4096];
   float sums[128];

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=2; mode=async
 //   input B: in DM
 //   output C: in RM from DEV.k; across THR.k in SM
-//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; turns=1; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
 //
 // Parts, outermost layer first:
 //   BLK i 8 j 16 | THR i 16 j 8 k 2 | DEV k 32 | SHR k 16 | DEV i 4 |
@@ -90,11 +90,11 @@ mdh_e_0(const double* __restrict__ A, const double* __restrict__ B, double* __re
   double* const B_sm = (double*)(mdh_shared + 32768);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = ((block_x >> 6) * 8 + (block_x & 7)) * 64;
-  const int first_n = ((block_x & 63) >> 3) * 128;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 16 + (piece ^ ((row & 3) * 2)) * 2;
+  const int first_m = ((block_x >> 6) * 8 + (block_x & 7)) * 64;
+  const int first_n = ((block_x & 63) >> 3) * 128;
   const double* A_at = &A[first_m * 1024 + row * 1024 + piece * 2];
   const double* B_at = &B[first_n + (row >> 4) * 16 + piece * 2 + (row & 15) * 1024];
   const double* B_at_1 = &B[first_n + ((row + 32) >> 4) * 16 + piece * 2 + (row & 15) * 1024];

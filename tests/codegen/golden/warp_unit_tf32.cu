@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=2; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=2; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:2:3:1:16:8
+//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=1; turns=1; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:2:3:1:16:8
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 8 k 5 | THR i 8 j 16 | DEV k 13 | SHR k 16 | DEV i 2 j 2 |
@@ -106,11 +106,11 @@ mdh_e_0(const float* __restrict__ A, const float* __restrict__ B, float* __restr
   float* const B_sm = (float*)(mdh_shared + 24576);
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
-  const int first_m = (block_x >> 3) * 64;
-  const int first_n = (block_x & 7) * 128;
   const int row = tid >> 3;
   const int piece = tid & 7;
   const int place = row * 32 + (piece ^ (row & 7)) * 4;
+  const int first_m = (block_x >> 3) * 64;
+  const int first_n = (block_x & 7) * 128;
   const float* A_at = &A[first_m * 1024 + row * 1024 + piece * 4];
   const float* B_at = &B[first_n + piece * 4 + row * 1024];
   float sums[64];

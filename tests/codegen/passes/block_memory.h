@@ -18,6 +18,13 @@
 
 namespace mdh {
 
+// What a pointer or a view points to: from one of its elements to the next `elements` of the base.
+struct PointedElements {
+  std::string base;
+  int64_t offset = 0, elements = 1;
+  int64_t At(int64_t at) const { return offset + at * elements; }
+};
+
 class BlockMemory;
 
 // The blocks of a cluster, in the order of their numbers there.
@@ -50,6 +57,13 @@ class BlockMemory {
   int64_t ElementBytes(const std::string& name) {
     const std::lock_guard lock(mutex_);
     return element_bytes_.at(name);
+  }
+  // Of a shared array, that one of a view of it is in; of other memory 1.
+  int64_t ElementsOf(const std::string& name, ScalarType view) {
+    const std::lock_guard lock(mutex_);
+    const auto bytes = element_bytes_.find(name);
+    return bytes == element_bytes_.end() ? 1
+                                         : std::max<int64_t>(1, SizeBytes(view) / bytes->second);
   }
   void Wait() { barrier_.arrive_and_wait(); }
   // Blocks may have met at more barriers than others until then: the epoch of all from here on.

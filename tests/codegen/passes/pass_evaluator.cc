@@ -69,7 +69,7 @@ class ThreadOfStage {
 
   ScalarValue Load(const std::string& name, int64_t at) {
     if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
-      return Load(pointer->second.first, pointer->second.second + at);
+      return Load(pointer->second.base, pointer->second.At(at));
     }
     const auto own = private_.find(name);
     if (own == private_.end()) return memory_.Load(name, at, number_, epoch_);
@@ -82,7 +82,7 @@ class ThreadOfStage {
 
   ScalarValue LoadOfOther(const std::string& name, int64_t at, int64_t block) {
     if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
-      return LoadOfOther(pointer->second.first, pointer->second.second + at, block);
+      return LoadOfOther(pointer->second.base, pointer->second.At(at), block);
     }
     return memory_.LoadOfBlock(block, name, at, number_, epoch_);
   }
@@ -186,16 +186,13 @@ class ThreadOfStage {
   }
   void StoreAt(const std::string& name, int64_t at, const ScalarValue& value) {
     if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
-      return StoreAt(pointer->second.first, pointer->second.second + at, value);
+      return StoreAt(pointer->second.base, pointer->second.At(at), value);
     }
     const auto own = private_.find(name);
-    if (own == private_.end()) {
-      memory_.Store(name, at, value, number_, epoch_);
-    } else if (at < 0 || at >= static_cast<int64_t>(own->second.size())) {
-      ADD_FAILURE() << "there is no " << name << "[" << at << "]";
-    } else {
-      own->second[static_cast<size_t>(at)] = value;
-    }
+    if (own == private_.end()) return memory_.Store(name, at, value, number_, epoch_);
+    const bool exists = at >= 0 && at < static_cast<int64_t>(own->second.size());
+    if (exists) own->second[static_cast<size_t>(at)] = value;
+    EXPECT_TRUE(exists) << "there is no " << name << "[" << at << "]";
   }
   void Run(const AddElements& s) {
     const Lanes value = Evaluate(*s.value);
@@ -207,10 +204,13 @@ class ThreadOfStage {
   }
   void Run(const AwaitStages&) {}
   void Run(const DeclarePointer& s) {
-    pointers_.insert_or_assign(s.name, std::pair(s.base, At(s.offset)));
+    pointers_.insert_or_assign(s.name, PointedElements{s.base, At(s.offset)});
   }
-  void Run(const DeclareView& s) { pointers_.insert_or_assign(s.name, std::pair(s.base, 0)); }
-  void Run(const AdvancePointer& s) { pointers_.at(s.name).second += At(s.by); }
+  void Run(const DeclareView& s) {
+    const int64_t elements = memory_.ElementsOf(s.base, s.type);
+    pointers_.insert_or_assign(s.name, PointedElements{s.base, 0, elements});
+  }
+  void Run(const AdvancePointer& s) { pointers_.at(s.name).offset += At(s.by); }
   void Run(const DeclareArray& s) {
     if (s.space == MemorySpace::kShared) return memory_.Declare(s);
     private_[s.name].assign(static_cast<size_t>(s.elements), std::nullopt);
@@ -443,7 +443,7 @@ class ThreadOfStage {
   std::map<std::string, int64_t> indices_;
   std::map<std::string, Lanes> values_;
   std::map<std::string, bool> flags_;
-  std::map<std::string, std::pair<std::string, int64_t>> pointers_;  // bases and offsets
+  std::map<std::string, PointedElements> pointers_;
   ProgramMemory private_;
   std::map<std::string, std::pair<std::string, MatrixDescriptor>> operands_;
   bool is_fenced_ = false;

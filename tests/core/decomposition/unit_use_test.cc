@@ -37,6 +37,9 @@ TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
   EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=a")->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
             "operands");
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1; turns=2")->text,
+            "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, 2 for a "
+            "block");
 }
 
 TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {

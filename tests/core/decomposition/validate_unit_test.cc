@@ -64,8 +64,16 @@ TEST(ValidateUnitTest, ConstraintsByName) {
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "; packs=b"), "");
   EXPECT_EQ(Error(Halves("I = 65536, J = 64, K = 16384"), "64:64:1:4:1", "; packs=a"),
             "unit: bytes of packed operands: 2147483648 > 1073741824");
-  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"),
-            "packs=a: there are operands of matrix units only where these are used");
+  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; packs=a"), "packs=a: no matrix unit is used");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:1", "; early=prefetches"), "");
+  EXPECT_EQ(Error(Halves("I = 8192, J = 8192, K = 8192"), "128:256:2:4:1", "; early=prefetches"),
+            "early=prefetches: inputs have 268435456 bytes, more than 16777216");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:1", "; turns=16"), "");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:1", "; turns=17"),
+            "unit: turns: a block has 17 of the 16 tiles");
+  EXPECT_EQ(Error(Halves(), "64:64:1:4:2", "; turns=2"),
+            "unit: turns: k is in 2 parts, each of which has a block");
+  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; turns=2"), "turns=2: no matrix unit is used");
   EXPECT_EQ(Error(Halves(), "128:64:2:4:2", "; combine=cluster"), "");
   EXPECT_EQ(Error(Halves(), "128:64:2:4:1", "; combine=cluster"),
             "unit: there is one part, and nothing to combine");
@@ -96,6 +104,27 @@ TEST(ValidateUnitTest, ExpressionsByName) {
                          "B[256,100] else 1: (i,j,k) -> (k,j - 50)")),
             "unit: operand B is not in memory as bf16, and neither packed nor computed");
   EXPECT_THAT(error(MatMul("bf16", "fp32(A) + fp32(B)")), ::testing::StartsWith("unit: "));
+}
+
+// What is copied for the next tile and results of 16 bits are not in one place.
+TEST(UnitPlanTest, RoomForResultsBesideTheNextTile) {
+  const auto bytes = [](int turns, int64_t k, int stages) {
+    const Expression e = *ParseExpression(absl::Substitute(
+        "e<T = bf16 | I = 512, J = 512, K = $0> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+        "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+        "inp_view<T,T>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )\n"
+        "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+        k));
+    UnitParameters unit{128, 256, 2, stages, 1};
+    unit.turns = turns;
+    const UnitPlan plan = CutForUnit(unit, CombineBlocks::kPartials, *PlanUnit(e));
+    EXPECT_EQ(plan.launched(unit), 8 / turns);
+    return UnitSharedBytes(unit, plan);
+  };
+  constexpr int64_t kStage = (128 + 256) * kUnitRowBytes;
+  EXPECT_EQ(bytes(1, 4096, 4), 4 * kStage);
+  EXPECT_EQ(bytes(2, 4096, 4), 4 * kStage) << "two places of stages that are multiplied";
+  EXPECT_EQ(bytes(2, 128, 4), 2 * kStage + 128 * 256 * 2) << "all places are copied to";
 }
 
 std::string WarpError(const Expression& e, const std::string& warps, const std::string& more = "",
@@ -150,6 +179,12 @@ TEST(ValidateUnitTest, WarpsByName) {
 }
 
 // Bytes are contiguous along k, or packed so.
+TEST(ValidateUnitTest, WarpsHaveOneTile) {
+  EXPECT_EQ(WarpError(Halves(), "64:64:2:2:4:1:16:16"), "");
+  EXPECT_EQ(WarpError(Halves(), "64:64:2:2:4:1:16:16", "; turns=2"),
+            "warps: turns: units of warps have a block for each tile");
+}
+
 TEST(ValidateUnitTest, WarpsTakeBytesAlongK) {
   const auto bytes = [](const std::string& b) {
     const auto parsed = ParseExpression(absl::Substitute(
@@ -215,8 +250,7 @@ TEST(ValidateUnitTest, OperandsThatAreComputed) {
             "unit: operand A is not in memory as bf16, and neither packed nor computed");
   EXPECT_EQ(error("; computes=both; packs=b"),
             "unit: operand B is copied from where it is packed, and not computed");
-  EXPECT_EQ(Error(positive, "0:0:1:4:1", "; computes=a"),
-            "computes=a: there are operands of matrix units only where these are used");
+  EXPECT_EQ(Error(positive, "0:0:1:4:1", "; computes=a"), "computes=a: no matrix unit is used");
   EXPECT_EQ(WarpError(positive, "64:128:2:2:3:1:16:16", "; computes=a", 80), "");
   const Expression singles = MatMul("fp32", "A * B");
   EXPECT_EQ(Error(singles, "128:256:2:4:1", "; computes=both; numerics=tf32"), "");
@@ -296,17 +330,22 @@ TEST(UnitPlanTest, StagesHaveAsManyPlacesAsThereAre) {
     return CutForUnit({64, 128, 1, stages, 1}, CombineBlocks::kPartials,
                       *PlanUnit(Halves(absl::StrCat("I = 128, J = 128, K = ", k))));
   };
-  const UnitPlan one = plan(64, 4), all = plan(192, 3), two = plan(192, 2), three = plan(256, 3);
+  const UnitPlan one = plan(64, 4), all = plan(192, 3), two = plan(192, 2), three = plan(256, 3),
+                 four = plan(320, 4);
   EXPECT_EQ(one.places, 1);
   EXPECT_EQ(one.ahead, 1);
   EXPECT_EQ(UnitSharedBytes({64, 128, 1, 4, 1}, one), (64 + 128) * kUnitRowBytes);
   EXPECT_EQ(all.places, 3);
   EXPECT_EQ(all.ahead, 3) << "no place is used twice";
   EXPECT_EQ(two.places, 2);
-  EXPECT_EQ(two.ahead, 1);
+  EXPECT_EQ(two.ahead, 2);
+  EXPECT_TRUE(two.is_refilled);
   EXPECT_FALSE(two.is_behind) << "copies would go to where multiplications read";
-  EXPECT_EQ(three.ahead, 1);
-  EXPECT_TRUE(three.is_behind);
+  EXPECT_EQ(three.ahead, 3);
+  EXPECT_TRUE(three.is_refilled);
+  EXPECT_EQ(four.ahead, 2);
+  EXPECT_TRUE(four.is_behind);
+  EXPECT_FALSE(four.is_refilled);
 }
 
 // Where rows are: packed ones begin where lines do.

@@ -70,6 +70,7 @@ LowLevelExpression Lowered(const Case& c, int capability = 90) {
   p.swizzle = 1;
   p.combine_blocks = c.combine;
   p.resident_blocks = 0;
+  p.early_launches = EarlyLaunches::kStages;
   Result<LowLevelExpression> low_level = Lower(expression, CudaModel(), device, p);
   EXPECT_TRUE(low_level.ok()) << c.name << ": " << low_level.status();
   return *std::move(low_level);

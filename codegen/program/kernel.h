@@ -70,6 +70,6 @@ struct Kernel {
 };
 
 // Version of the generator: part of every cache key; raised whenever generated code changes.
-inline constexpr int kGeneratorVersion = 20;
+inline constexpr int kGeneratorVersion = 21;
 
 }  // namespace mdh

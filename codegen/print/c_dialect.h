@@ -138,8 +138,8 @@ struct CDialect {
   // and their writes are visible, the other lets the next stage be launched. "" where stages never
   // overlap.
   absl::string_view wait_for_stages = "", admit_next_stage = "";
-  // Body of a function that brings the line at `p`, in device memory, to the cache of all blocks. ""
-  // where stages never overlap.
+  // Body of a function that brings the line at `p`, in device memory, to the cache of all blocks.
+  // "" where stages never overlap.
   absl::string_view prefetch = "";
   // Body of a function that gives its argument `p`, a pointer to device memory, of which compilers
   // then no longer know that the kernel does not write there: they may not load from it before the

@@ -48,6 +48,10 @@ const Case kCases[] = {
      {64, 64, 1, 4, 1}},
     {"halves", MatMul("fp16", "fp16", "I = 64, J = 16, K = 64", "i,k", "j,k"), {64, 16, 1, 4, 1}},
     {"parts", MatMul("bf16", "fp32", "I = 64, J = 16, K = 300", "i,k", "j,k"), {64, 16, 1, 3, 3}},
+    // Sums of parts are no numbers of the type of results, sums of all are rounded once.
+    {"parts_of_narrow_results",
+     MatMul("bf16", "bf16", "I = 64, J = 16, K = 1400", "i,k", "j,k"),
+     {64, 16, 1, 3, 3}},
     {"two_places",
      MatMul("bf16", "fp32", "I = 64, J = 32, K = 320", "i,k", "j,k"),
      {64, 32, 1, 2, 1}},

@@ -170,9 +170,10 @@ std::string CPrinter::PrintJoinLanes(const ValueNode& node, const JoinLanes& joi
   if (!dialect_.computes_with_vectors) NotInLanguage(dialect_, "a vector of scalars");
   if (const int distance = LanesBefore(join); distance > 0) {
     const auto& last = std::get<Lane>(join.scalars.back()->form);
-    return absl::StrCat(prelude_.LaterLanesFunction(node.type, distance), "(",
-                        Widened(*join.scalars[0], node.type.lanes, 0), ", ",
-                        PrintValue(*last.vector, 0), ")");
+    // One after the other: functions are defined in the order in which they are asked for.
+    const std::string function = prelude_.LaterLanesFunction(node.type, distance);
+    const std::string before = Widened(*join.scalars[0], node.type.lanes, 0);
+    return absl::StrCat(function, "(", before, ", ", PrintValue(*last.vector, 0), ")");
   }
   std::string lanes;
   for (const LoopValue& scalar : join.scalars) {

@@ -1,6 +1,7 @@
 """The benchmark of tuners: what expressions are to other tuners."""
 
 import json
+import math
 import subprocess
 import sys
 
@@ -21,7 +22,8 @@ from test_sample import drawn  # noqa: E402
 
 class Numpy(Operations):
     functions = {**ARITHMETIC, "MIN": numpy.minimum, "MAX": numpy.maximum, "FMIN": numpy.fmin, "FMAX": numpy.fmax,
-                 "ABS": numpy.abs, "EXP": numpy.exp, "SQRT": numpy.sqrt, "SELECT": numpy.where, "ROUND": numpy.round}
+                 "ABS": numpy.abs, "EXP": numpy.exp, "TANH": numpy.tanh, "ERF": numpy.vectorize(math.erf),
+                 "SQRT": numpy.sqrt, "SELECT": numpy.where, "ROUND": numpy.round}
 
     def constant(self, value, dtype):
         return numpy.asarray(value, dtype)

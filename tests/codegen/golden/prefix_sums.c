@@ -59,7 +59,6 @@ static inline f32x8 load_f32x8(const float* p) { return *(const f32x8_unaligned*
 static inline void store_f32x8(float* p, f32x8 x) { *(f32x8_unaligned*)p = x; }
 static inline f32x4 load_f32x4(const float* p) { return *(const f32x4_unaligned*)p; }
 static inline void store_f32x4(float* p, f32x4 x) { *(f32x4_unaligned*)p = x; }
-static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 later_by_1_f32x8(f32x8 x, f32x8 y) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(x, y, 0, 8, 9, 10, 11, 12, 13, 14);
@@ -67,6 +66,7 @@ static inline f32x8 later_by_1_f32x8(f32x8 x, f32x8 y) {
   return (f32x8){x[0], y[0], y[1], y[2], y[3], y[4], y[5], y[6]};
 #endif
 }
+static inline f32x8 splat_f32x8(float x) { return (f32x8){x, x, x, x, x, x, x, x}; }
 static inline f32x8 later_by_2_f32x8(f32x8 x, f32x8 y) {
 #if defined(__clang__) || __GNUC__ >= 12
   return __builtin_shufflevector(x, y, 0, 1, 8, 9, 10, 11, 12, 13);

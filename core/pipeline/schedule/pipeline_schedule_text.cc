@@ -59,13 +59,12 @@ std::string StepsText(const PipelineDecision& decision, const Form& form) {
       if (positions.back() >= 0) name = form.names.NameAt(positions.back(), *form.partition);
     }
   }
-  std::string text =
-      absl::StrCat(decision.kind == Kind::kAlone ? "alone(" : "together(",
-                   absl::StrJoin(steps, ", ",
-                                 [&](std::string* out, const StepName& name) {
-                                   absl::StrAppend(out, form.names.TextOf(name, form.to_key));
-                                 }),
-                   ")");
+  // Siblings that are one step of the partition have one name.
+  std::vector<std::string> texts;
+  for (const StepName& name : steps) texts.push_back(form.names.TextOf(name, form.to_key));
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+  std::string text = absl::StrCat(decision.kind == Kind::kAlone ? "alone(" : "together(",
+                                  absl::StrJoin(texts, ", "), ")");
   if (decision.kind == Kind::kAlone) return text;
   const bool is_known = !positions.empty() && positions.front() >= 0;
   const std::string group =

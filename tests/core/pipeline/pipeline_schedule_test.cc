@@ -60,6 +60,19 @@ TEST(PipelineSchedule, SiblingsHaveTheLinesOfOneOfThem) {
               HasSubstr("is computed together with s"));
 }
 
+TEST(PipelineSchedule, SiblingsThatAreOneStepAreNamedOnce) {
+  const Pipeline both = *ParsePipeline(R"(both := pipeline(x) -> (s, t) { s = sums(x); t = sums(x) }
+    sums := out_view<fp32>( s: (i,k) -> (i) ) o md_hom<64,64>( f, (++, +) ) o
+      inp_view<fp32>( x: (i,k) -> (i,k) ) where f(x) -> s { s = x })");
+  const Result<PipelineSchedule> schedule =
+      Parse("siblings (s, t)\nalone(s, t)\nstep t:\nL1: tile k=2\n", both);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_THAT(schedule->KeyText(), HasSubstr("alone(1)\n"));
+  const auto again = PipelineSchedule::OfKey(schedule->KeyText(), both, OpenMpSimdRegistersModel());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->KeyText(), schedule->KeyText());
+}
+
 TEST(PipelineSchedule, LinesOfStepsAreOfWhatIsFused) {
   // In the names of the product, with which the activation is one.
   const PipelineSchedule fused = *Parse("edge h -> y = epilogue\nstep y:\nL1: tile k=2\n");

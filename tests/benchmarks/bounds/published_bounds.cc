@@ -138,6 +138,8 @@ Result<std::optional<PublishedResults>> ReadFile(
   } else {
     device = ProcessorOf(results.file, machine.value("cpu", ""));
     peaks = PeaksOf(rows, cases, device);
+    // Where rows have no floors, nothing says what the processor can do.
+    if (peaks.fp32_flops_per_s == 0) return std::optional<PublishedResults>();
   }
   results.device = device.name;
   const DeviceRates rates = RatesOf(device, peaks);

@@ -106,7 +106,8 @@ Result<KernelProgram> BuildProgram(const LowLevelExpression& low_level,
       built.program = Optimize(std::move(built.program),
                                {.lowering = low_level.parameters().lowering,
                                 .unroll = low_level.parameters().unroll,
-                                .private_arrays_in_registers = device.features.private_registers});
+                                .private_arrays_in_registers = device.features.private_registers,
+                                .copy_overlap = low_level.parameters().copy_overlap});
     }
   }
   FillUnreached(expression, names.outputs, sharing, &built.program);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <iterator>
@@ -25,12 +27,13 @@ using Cut = BlockDesign::Cut;
 using Ranked = std::pair<double, size_t>;
 
 constexpr double kNever = 1e300;
-constexpr double kWorthTrying = 2.5;   // times the cost of the best one
-constexpr double kWorthKeeping = 8;    // idem: the best one may turn out to be invalid
-constexpr int kLeastWarpOfModel = 16;  // of devices that the model speaks of
-constexpr int kSizes = 8;              // of blocks that share the candidates
-constexpr int64_t kFewThreads = 128;   // of a block
-constexpr int kMostAlike = 2;          // candidates with the same threads and tiles
+constexpr double kWorthTrying = 2.5;     // times the cost of the best one
+constexpr double kWorthKeeping = 8;      // idem: the best one may turn out to be invalid
+constexpr int kLeastWarpOfModel = 16;    // of devices that the model speaks of
+constexpr int kSizes = 8;                // of blocks that share the candidates
+constexpr int64_t kFewThreads = 128;     // of a block
+constexpr double kReservedBytes = 1024;  // of shared memory, per block
+constexpr int kMostAlike = 2;            // candidates with the same threads and tiles
 
 class Climber {
  public:
@@ -50,7 +53,10 @@ class Climber {
     for (const ClimbStart& start : Starts()) {
       if (left > 0) left -= Climb(start, std::min(options_.evaluations, left));
     }
-    if (options_.evaluations_in_all >= options_.evaluations) FillWaves();
+    if (options_.evaluations_in_all >= options_.evaluations) {
+      FillWaves();
+      FitTiles();
+    }
     return Best();
   }
 
@@ -251,13 +257,14 @@ class Climber {
 
   // ---- Climbing ----
 
-  double CostOf(const BlockDesign& design, double most_threads) {
+  // `times`: of a design that is new, how many times what the model says it costs.
+  double CostOf(const BlockDesign& design, double most_threads, double times = 1) {
     if (ThreadsOf(design) > most_threads) return kNever;
     const auto [number, is_new] = designs_.Insert(design);
     if (!is_new) return costs_[number];
     const BlockCost cost = model_.Estimate(design);
-    costs_.push_back(cost.fits ? cost.total : kNever);
-    if (cost.fits) cheapest_ = std::min(cheapest_, cost.total);
+    costs_.push_back(cost.fits ? cost.total * times : kNever);
+    if (cost.fits) cheapest_ = std::min(cheapest_, costs_.back());
     ++evaluations_;
     return costs_[number];
   }
@@ -326,6 +333,33 @@ class Climber {
     }
   }
 
+  // The same for tiles: of the best designs, as long as the cost of one falls. Measured beside the
+  // others, what the model says of these is too little by so much in the mean.
+  void FitTiles() {
+    constexpr int kMostDesigns = 16;
+    constexpr double kMore = 1.07;
+    std::vector<Ranked> ranked = RankedDesigns();
+    most_evaluations_ = INT_MAX;
+    const int designs = options_.count > 1 ? kMostDesigns : 1;
+    for (int n = 0; n < designs && !ranked.empty(); ++n) {
+      std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
+      std::optional<BlockDesign> best = designs_.At(ranked.back().second);
+      double cost = ranked.back().first;
+      ranked.pop_back();
+      while (best.has_value()) {
+        const BlockDesign from = *std::exchange(best, std::nullopt);
+        moves_.VisitFits(from, [&](const BlockDesign& next) {
+          const double of_next = CostOf(next, device_.blocks.max_threads_per_block, kMore);
+          if (of_next < cost * 0.9999) {
+            cost = of_next;
+            best = next;
+          }
+          return true;
+        });
+      }
+    }
+  }
+
   // ---- Selection ----
 
   // What makes candidates alike.
@@ -344,6 +378,32 @@ class Climber {
     const bool zeroes_first = p.combine_blocks == CombineBlocks::kAtomics;
     if (zeroes_first && HasEarlyLaunches(device_)) p.early_launches = EarlyLaunches::kCalls;
     return p;
+  }
+
+  // Asynchronous copies begin between points. The compiler is told how many blocks are resident
+  // without that, about: it would take a few registers more, and leave room for fewer of them.
+  BlockDesign WithOverlap(BlockDesign design) const {
+    constexpr int64_t kFewestResults = 16, kFewestPoints = 4;  // of a thread between two copies
+    int64_t results = 1, points = 1;
+    for (int d = 0; d < e_.rank(); ++d) {
+      const Cut& cut = design.cuts[d];
+      (IsKept(d) ? results : points) *= cut.vector * cut.strided;
+    }
+    const bool has_points = design.unrolled > 0 && points >= kFewestPoints;
+    if (design.async_stages.empty() || !has_points || results < kFewestResults) return design;
+    const BlockCost before = model_.Estimate(design);
+    design.copy_overlap = CopyOverlap::kCopies;
+    const double threads =
+        RoundUp(static_cast<int64_t>(before.threads), int64_t{device_.blocks.warp_size});
+    const auto registers = RoundUp(static_cast<int64_t>(std::ceil(before.registers)), 8);
+    const double resident = std::floor(
+        std::min(device_.blocks.registers_per_block / (threads * static_cast<double>(registers)),
+                 static_cast<double>(device_.blocks.shared_bytes_per_block) /
+                     (before.shared_bytes + kReservedBytes)));
+    if (resident >= 2 && HasResidentBlocks(device_) && design.resident_blocks == 0) {
+      design.resident_blocks = std::min(static_cast<int>(resident), kMaxResidentBlocks);
+    }
+    return design;
   }
 
   // Costs and numbers of the designs that are worth keeping, as a heap with the best one in front,
@@ -372,24 +432,33 @@ class Climber {
       }
     }
     const size_t before = best.size();
+    double cheapest = kNever;  // of what follows, before its copies overlap
     for (std::vector<Ranked> ranked = RankedDesigns(); !ranked.empty(); ranked.pop_back()) {
       if (static_cast<int>(best.size()) >= options_.count) break;
       std::pop_heap(ranked.begin(), ranked.end(), std::greater<>());
       const double cost = ranked.back().first;
-      if (best.size() > before && cost > kWorthTrying * best[before].cost.total) break;
-      const BlockDesign design = designs_.At(ranked.back().second);
+      if (cost > kWorthTrying * cheapest) break;
+      const BlockDesign plain = designs_.At(ranked.back().second), design = WithOverlap(plain);
+      const BlockCost of_plain = model_.Estimate(plain);
       int& alike = kinds[KindOf(design)];
-      int& of_size = sizes[model_.Estimate(design).threads];
+      int& of_size = sizes[of_plain.threads];
       if (options_.count > 1 && (alike >= kMostAlike || of_size >= most_of_size)) continue;
       TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
       if (!Validate(e_, m_, device_, parameters).ok()) continue;
       if (!texts.insert(ToText(parameters)).second) continue;
       ++alike;
       ++of_size;
+      cheapest = std::min(cheapest, cost);
       BlockDesign chosen = design;
       chosen.early_launches = parameters.early_launches;
-      best.push_back({chosen, model_.Estimate(chosen), std::move(parameters)});
+      BlockCost of_chosen = model_.Estimate(chosen);
+      of_chosen.total *= cost / of_plain.total;
+      best.push_back({chosen, of_chosen, std::move(parameters)});
     }
+    std::stable_sort(best.begin() + static_cast<std::ptrdiff_t>(before), best.end(),
+                     [](const BlockCandidate& a, const BlockCandidate& b) {
+                       return a.cost.total < b.cost.total;
+                     });
     return best;
   }
 

@@ -15,6 +15,7 @@ namespace {
 constexpr double kBurst = 64;          // bytes that memory moves at least
 constexpr double kIssueWidth = 4;      // instructions of a warp per cycle
 constexpr double kStalls = 0.45;       // of a scheduler with one warp, per instruction
+constexpr double kStallsBeside = 0.3;  // idem where copies begin between points
 constexpr double kMemoryBytes = 15.5;  // per cycle and multiprocessor
 constexpr double kLevel2Bytes = 26;    // idem
 constexpr double kMemoryLatency = 1000, kLevel2Latency = 500;  // cycles
@@ -275,6 +276,7 @@ void BlockCostModel::Finish(Shape& s) const {
                                                                 limits_, threads, asked));
   }
   if (!cost.fits) return;
+  cost.registers = std::min(std::max(cost.registers, most_registers), cost.registers + s.addresses);
   const double warps = std::ceil(s.threads / kWarp);
   const double allocated = std::ceil(cost.registers / 8) * 8 * warps * kWarp;
   const double shared = static_cast<double>(limits_.shared_bytes_per_block);
@@ -290,7 +292,8 @@ void BlockCostModel::Finish(Shape& s) const {
   s.at_once = std::min(resident, std::ceil(s.blocks / processors));
   const double busy = std::min(1.0, s.blocks / processors);
   const double per_scheduler = std::max(0.25, s.at_once * warps / kIssueWidth);
-  const double efficiency = 1 / (1 + kStalls / per_scheduler);
+  const bool is_beside = s.design->copy_overlap != CopyOverlap::kNone && s.parts_ahead > 0;
+  const double efficiency = 1 / (1 + (is_beside ? kStallsBeside : kStalls) / per_scheduler);
   cost.issue = s.busiest * warps * s.instructions / (kIssueWidth * efficiency);
   cost.local = s.busiest * warps * s.local_cycles;
   double level2_bytes = s.store_bytes;

@@ -14,6 +14,8 @@ constexpr double kDirectLoad = 3;  // instructions of a load and its address
 constexpr double kPlace = 3;       // of a copy's load and its address, a constant from that before
 constexpr double kPosition = 6;    // of one whose place is found anew
 constexpr double kDivision = 3;    // instructions of a division by a constant, and what is left
+// Registers of an asynchronous copy's source, which are kept from part to part, and of all of them.
+constexpr double kAddress = 2, kMostAddresses = 40;
 // Of a load from a buffer with borders: an address that is no other one's plus a constant, and the
 // selection of what is loaded; and, per dimension that has any, whether the index is inside and the
 // nearest one that is, which neighbours that one thread reads have in common.
@@ -226,6 +228,7 @@ void BlockCostModel::AddCopied(const BufferModel& buffer, const DesignedInput& d
       (std::min(width, std::max(1.0, width * buffer.bytes / 4)) * sectors +
        StoreCycles(buffer, layout, static_cast<int64_t>(width), static_cast<int64_t>(s.threads)));
   s.shared_bytes += layout.elements * buffer.bytes * (is_async ? async_stages : is_split ? 2 : 1);
+  if (is_async) s.addresses = std::min(s.addresses + kAddress * rounds, kMostAddresses);
   const double moved = rounds * width;  // elements of a thread
   const double ahead = is_async ? async_stages - 1 : 1;
   if (is_split) s.parts_ahead = s.parts_ahead == 0 ? ahead : std::min(s.parts_ahead, ahead);

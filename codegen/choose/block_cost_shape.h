@@ -30,6 +30,7 @@ struct BlockCostModel::Shape {
   double instructions = 0;  // of a thread
   double local_cycles = 0;  // of a warp
   double registers = kOtherRegisters, prefetched = 0;
+  double addresses = 0;     // registers that a compiler uses if it has them
   double parts_ahead = 0;   // that are on their way while one is computed; 0: none ever are
   double shared_bytes = 0;  // of a block
   double store_bytes = 0, memory_bytes = 0;  // of the device

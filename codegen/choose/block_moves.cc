@@ -15,8 +15,9 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
-constexpr int64_t kFewWaves = 8;       // more are nearly full, however many parts a reduction has
-constexpr int kUsualNeighbours = 256;  // of a design
+constexpr int64_t kFewWaves = 8;  // more are nearly full, however many parts a reduction has
+constexpr int64_t kNearTiles = 1, kNearPoints = 2;  // of fits: more or fewer
+constexpr int kUsualNeighbours = 256;               // of a design
 
 // Powers of two, and what divides the size.
 std::vector<int64_t> Ladder(int64_t size, int64_t most) {
@@ -34,6 +35,14 @@ bool Step(const std::vector<int64_t>& ladder, int direction, int64_t* value) {
   if (at == (direction < 0 ? ladder.begin() : ladder.end())) return false;
   *value = direction < 0 ? *(at - 1) : *at;
   return true;
+}
+
+constexpr std::pair<int, int> kThirds[] = {{3, 2}, {3, 4}, {4, 3}, {2, 3}};
+
+bool IsThird(int64_t before, int64_t threads) {
+  return std::ranges::any_of(kThirds, [&](const std::pair<int, int>& times) {
+    return threads * times.second == before * times.first;
+  });
 }
 
 // 0: there are no asynchronous copies.
@@ -64,6 +73,7 @@ bool HasEffect(const BlockDesign& design, const Choice& choice) {
   if (choice.key == "combine") {
     return design.combine_blocks != CombineBlocks::kCluster || blocks <= kMaxClusterBlocks;
   }
+  if (choice.key == "overlap") return AsyncStages(design) > 0;
   return choice.key != "early" || design.early_launches != EarlyLaunches::kNone || blocks > 1;
 }
 
@@ -100,6 +110,7 @@ BlockMoves::BlockMoves(const Expression& e, const DeviceDescription& device,
       has_async_copies_(HasAsyncCopies(device)),
       has_thirds_(options.thirds),
       has_full_waves_(options.full_waves),
+      has_fits_(options.fits),
       combination_(StepsOf(ChoiceOf("combine"), e, device)) {
   if (!options.choices) {
     std::erase_if(combination_.values,
@@ -182,7 +193,7 @@ void BlockMoves::ShowShifts(int d, Field down, Walk& walk) const {
 void BlockMoves::ShowThirds(int d, Walk& walk) const {
   int64_t& threads = walk.next.cuts[d].threads;
   const int64_t before = threads;
-  for (const auto& [factor, divisor] : {std::pair{3, 2}, {3, 4}, {4, 3}, {2, 3}}) {
+  for (const auto& [factor, divisor] : kThirds) {
     if (before % divisor != 0) continue;
     threads = before / divisor * factor;
     const int64_t power = threads % 3 == 0 ? threads / 3 : threads;
@@ -192,17 +203,23 @@ void BlockMoves::ShowThirds(int d, Walk& walk) const {
   threads = before;
 }
 
+// Blocks, but for how many there are along d.
+int64_t BlockMoves::BlocksOfOthers(const BlockDesign& design, int d) const {
+  int64_t blocks = 1;
+  for (int n = 0; n < expression_.rank(); ++n) {
+    const Cut& cut = design.cuts[n];
+    const int64_t inside = cut.threads * cut.vector * cut.strided * cut.loops;
+    if (n != d) blocks *= IsKept(n) ? CeilDivide(size(n), inside) : cut.blocks;
+  }
+  return blocks;
+}
+
 // To so many parts of a reduction that the last wave of blocks is fullest, up to half as many again
 // as there are, or two thirds.
 void BlockMoves::ShowFullWaves(int d, Walk& walk) const {
   int64_t& value = walk.next.cuts[d].blocks;
   const int64_t before = value;
-  int64_t others = 1;  // blocks, but for those along d
-  for (int n = 0; n < expression_.rank(); ++n) {
-    const Cut& cut = walk.design.cuts[n];
-    const int64_t inside = cut.threads * cut.vector * cut.strided * cut.loops;
-    if (n != d) others *= IsKept(n) ? CeilDivide(size(n), inside) : cut.blocks;
-  }
+  const int64_t others = BlocksOfOthers(walk.design, d);
   const auto waves = [&](int64_t parts) { return CeilDivide(others * parts, multiprocessors_); };
   if (multiprocessors_ == 0 || others > kFewWaves * multiprocessors_) return;
   // Of the time, in which one multiprocessor at least computes, how much of it all have work.
@@ -224,6 +241,49 @@ void BlockMoves::ShowFullWaves(int d, Walk& walk) const {
   value = before;
 }
 
+void BlockMoves::ShowFits(int d, Walk& walk) const {
+  Cut& cut = walk.next.cuts[d];
+  const Cut before = cut;
+  const int64_t points = before.vector * before.strided;
+  if (before.threads == 1 || before.loops > 1) return;
+  const int64_t tiles = CeilDivide(size(d), before.threads * points);
+  const int64_t others = BlocksOfOthers(walk.design, d);
+  std::vector<int64_t> counts;
+  for (int64_t near = tiles - kNearTiles; near <= tiles + kNearTiles; ++near)
+    counts.push_back(near);
+  for (int64_t waves = 1; waves <= kFewWaves; ++waves) {
+    const int64_t count = waves * multiprocessors_ / others;
+    if (count > 0 && tiles <= 2 * count && count <= 2 * tiles) counts.push_back(count);
+  }
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  // Neighbours as before, with a few more or fewer of what is apart; else other neighbours.
+  const bool is_strided = before.strided > 1;
+  const int64_t usual = is_strided ? before.strided : before.vector;
+  for (int64_t own = std::max<int64_t>(usual - kNearPoints, 1); own <= usual + kNearPoints; ++own) {
+    (is_strided ? cut.strided : cut.vector) = own;
+    int64_t last = 0;  // threads, of which there are fewer the more tiles there are
+    for (const int64_t count : counts) {
+      if (count < 1) continue;
+      cut.threads = CeilDivide(CeilDivide(size(d), count), cut.vector * cut.strided);
+      if (cut.threads == std::exchange(last, cut.threads) || cut == before) continue;
+      const bool is_on_ladders = std::ranges::binary_search(large_[d], cut.threads) &&
+                                 std::ranges::binary_search(small_[d], own);
+      const bool is_third = has_thirds_ && own == usual && IsThird(before.threads, cut.threads);
+      if (cut.threads > 1 && cut.threads <= kMostParts && !is_on_ladders && !is_third) Show(walk);
+    }
+  }
+  cut = before;
+}
+
+void BlockMoves::VisitFits(const BlockDesign& design,
+                           absl::FunctionRef<bool(const BlockDesign&)> visit) const {
+  Walk walk{design, /*first=*/0, visit};
+  for (int d = 0; d < expression_.rank() && !walk.has_ended; ++d) {
+    if (IsKept(d)) ShowFits(d, walk);
+  }
+}
+
 void BlockMoves::ShowSteps(int d, Walk& walk) const {
   for (const Field field : Fields(d)) {
     if (walk.has_ended) return;
@@ -232,6 +292,7 @@ void BlockMoves::ShowSteps(int d, Walk& walk) const {
   }
   if (has_thirds_) ShowThirds(d, walk);
   if (has_full_waves_ && !IsKept(d) && !walk.has_ended) ShowFullWaves(d, walk);
+  if (has_fits_ && IsKept(d) && !walk.has_ended) ShowFits(d, walk);
 }
 
 void BlockMoves::ShowCopies(Walk& walk) const {

@@ -21,6 +21,7 @@ struct BlockMoveOptions {
   bool lane_tiles = false;  // also to tiles of lanes
   bool thirds = false;      // also to threads of three times a power of two
   bool full_waves = false;  // also to so many parts of a reduction that the last wave is full
+  bool fits = false;        // also as VisitFits
 };
 
 class BlockMoves {
@@ -41,6 +42,14 @@ class BlockMoves {
   // neighbours it went through, those left out included.
   size_t VisitNeighbours(const BlockDesign& design, size_t first,
                          absl::FunctionRef<bool(const BlockDesign&)> visit) const;
+
+  // Shows designs whose tiles, along one dimension that is kept, have just as many points as divide
+  // its size among a few tiles less or more, or among as many blocks as fill waves: a thread has
+  // the same number of points or about so many, and there are any number of threads. Of sizes that
+  // are a few tiles, less is behind the end than with the numbers of other neighbours, none of
+  // which are among these.
+  void VisitFits(const BlockDesign& design,
+                 absl::FunctionRef<bool(const BlockDesign&)> visit) const;
 
  private:
   using Field = int64_t BlockDesign::Cut::*;
@@ -64,6 +73,8 @@ class BlockMoves {
   void ShowShifts(int d, Field down, Walk& walk) const;
   void ShowThirds(int d, Walk& walk) const;
   void ShowFullWaves(int d, Walk& walk) const;
+  void ShowFits(int d, Walk& walk) const;
+  int64_t BlocksOfOthers(const BlockDesign& design, int d) const;
   void ShowSteps(int d, Walk& walk) const;
   void ShowCopies(Walk& walk) const;
   void ShowLaneTiles(Walk& walk) const;
@@ -74,7 +85,7 @@ class BlockMoves {
   const int reductions_;
   const int64_t warp_size_, multiprocessors_;
   const bool has_lane_tiles_;
-  const bool has_async_copies_, has_thirds_, has_full_waves_;
+  const bool has_async_copies_, has_thirds_, has_full_waves_, has_fits_;
   Steps combination_;           // how blocks that share a reduction may combine
   std::vector<Steps> choices_;  // others
   std::vector<std::vector<int64_t>> small_, large_, slots_;  // per dimension

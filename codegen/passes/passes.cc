@@ -8,6 +8,7 @@
 #include "codegen/passes/pass_double_buffer.h"
 #include "codegen/passes/pass_hoist_guards.h"
 #include "codegen/passes/pass_hoist_indices.h"
+#include "codegen/passes/pass_overlap_copies.h"
 #include "codegen/passes/pass_simplify.h"
 #include "codegen/passes/pass_unroll.h"
 #include "codegen/passes/pass_vectorize_copies.h"
@@ -56,7 +57,12 @@ constexpr Pass kPasses[] = {
        return Unroll(std::move(p), {.points = options.unroll,
                                     .private_arrays = options.private_arrays_in_registers});
      }},
-    // Index arithmetic moves out of those.
+    // Those that are unrolled have copies among their points.
+    {kLevels,
+     [](LoopProgram p, const PassOptions& options) {
+       return OverlapCopies(std::move(p), options.copy_overlap);
+     }},
+    // Index arithmetic moves out of the others.
     {kLevels, [](LoopProgram p, const PassOptions&) { return HoistIndices(std::move(p)); }},
     // Compilers load again from memory what several operations use, unless they must not.
     {kTiles, [](LoopProgram p, const PassOptions&) { return KeepSharedLoads(std::move(p)); }},

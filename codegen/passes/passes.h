@@ -19,6 +19,7 @@ struct PassOptions {
   bool private_arrays_in_registers = true;
   // Loops whose variable starts with this copy neighbours from aligned places.
   std::string copy_loops = "lane";
+  CopyOverlap copy_overlap = CopyOverlap::kNone;  // of asynchronous copies
   // Most bytes that a thread keeps for double buffering, per loop.
   int64_t prefetch_bytes = 512;
 };

@@ -9,9 +9,9 @@
 #include "core/decomposition/device_compilers.h"
 #include "core/decomposition/dot_plan.h"
 #include "core/decomposition/keyed_form.h"
+#include "core/decomposition/unit_use.h"
 #include "core/decomposition/validate.h"
 #include "core/device/backends.h"
-#include "core/device/matrix_instruction.h"
 #include "core/expression/contraction_form.h"
 
 namespace mdh {
@@ -63,7 +63,7 @@ void SetKeyed(absl::Span<const int64_t> v, TuningParameters* p) {
               static_cast<int>(v[3]), static_cast<int>(v[4])};
 }
 
-// Of groups of threads; setting the default leaves warps as they are, and the other way round.
+// Of groups; setting the default leaves warps as they are, and the other way round.
 ChoiceValue GetUnit(const TuningParameters& p) {
   const UnitParameters u = p.unit.has_warps() ? UnitParameters() : p.unit;
   return {u.rows, u.columns, u.groups, u.stages, u.parts};
@@ -194,22 +194,15 @@ std::string EarlyObstacle(const ChoiceTarget& t, const TuningParameters& p) {
   return absl::StrCat("inputs have ", bytes, " bytes, more than ", kMostPrefetchedBytes);
 }
 
-std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t>) {
-  if (device.features.group_units) return "";
-  return "the device has no matrix units that groups of threads feed from shared memory (CUDA's "
-         "have them at compute capability 9.0)";
+std::string OverlapLack(const DeviceDescription& device, absl::Span<const int64_t>) {
+  return HasAsyncCopies(device) ? "" : "the device does not copy to shared memory asynchronously";
 }
 
-std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
-  if (!device.features.async_copies) {
-    return "the device does not copy to shared memory asynchronously";
-  }
-  for (const MatrixInstruction& row : MatrixInstructions()) {
-    if (row.unit != MatrixUnit::kWarp || row.m != value[6] || row.k != value[7]) continue;
-    if (HasInstruction(row, device)) return "";
-  }
-  return absl::StrCat("the device has no instruction of a warp for m = ", value[6],
-                      " and k = ", value[7], " (CUDA's mma.sync)");
+std::string OverlapObstacle(const ChoiceTarget&, const TuningParameters& p) {
+  if (p.unit.rows > 0) return "matrix units have copies of their own";
+  const auto count =
+      std::ranges::count(p.inputs, CopyMode::kAsynchronous, &InputParameters::copy_mode);
+  return count > 0 || p.tile.empty() ? "" : "no input is copied asynchronously";
 }
 
 std::string SwizzleObstacle(const ChoiceTarget& t, const TuningParameters& p) {
@@ -471,6 +464,13 @@ constexpr Choice kChoices[] = {
                                     .needs_fused_phases = true,
                                     .own_obstacle = SwizzleObstacle,
                                     .steps = kSwizzles}),
+    Number<&BlockChoices::copy_overlap>({.key = "overlap",
+                                         .words = {"none", "copies", "values"},
+                                         .lowerings = kBlocks,
+                                         .needs_fused_phases = true,
+                                         .lack = OverlapLack,
+                                         .own_obstacle = OverlapObstacle,
+                                         .steps = kFirstThree}),
 };
 
 }  // namespace

@@ -242,6 +242,14 @@ enum class Lowering : uint8_t {
   kTiles = 2,
 };
 
+// What runs beside asynchronous copies of a part that is needed later
+// (codegen/passes/pass_overlap_copies.h).
+enum class CopyOverlap : uint8_t {
+  kNone = 1,  // all begin, then the part at hand is computed
+  kCopies,    // they begin between the points of the part at hand
+  kValues,    // and values of the next part are loaded before the last points of this one
+};
+
 // What kernels of blocks of threads have beside how they are cut; designs for them
 // (codegen/choose/block_design.h) have it, too.
 struct BlockChoices {
@@ -256,6 +264,7 @@ struct BlockChoices {
   // swizzling): those that run at the same time are near each other along both axes and have more
   // of what they read in common. As many of them as divide the grid; 1: row by row.
   int swizzle = 1;
+  CopyOverlap copy_overlap = CopyOverlap::kNone;
 
   friend bool operator==(const BlockChoices&, const BlockChoices&) = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/decomposition/constraints.h"
 #include "core/decomposition/unit_plan.h"
 #include "core/device/unit_peaks.h"
 
@@ -60,6 +61,22 @@ std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
     absl::StrAppend(&use.text, "; ", products, " products of parts for one of fp32");
   }
   return use;
+}
+
+std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t> /*value*/) {
+  if (device.features.group_units) return "";
+  return "the device has no matrix units that groups of threads feed from shared memory (CUDA's "
+         "have them at compute capability 9.0)";
+}
+
+std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
+  if (!HasAsyncCopies(device)) return "the device does not copy to shared memory asynchronously";
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    if (row.unit != MatrixUnit::kWarp || row.m != value[6] || row.k != value[7]) continue;
+    if (HasInstruction(row, device)) return "";
+  }
+  return absl::StrCat("the device has no instruction of a warp for m = ", value[6],
+                      " and k = ", value[7], " (CUDA's mma.sync)");
 }
 
 }  // namespace mdh

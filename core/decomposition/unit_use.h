@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/types/span.h"
 #include "core/decomposition/low_level_expression.h"
+#include "core/device/device_description.h"
 #include "core/device/machine_peaks.h"
 #include "core/device/matrix_instruction.h"
 
@@ -24,5 +26,10 @@ struct UnitUse {
 // nullopt: threads compute themselves.
 std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
                                  const DeviceDescription& device, const MachinePeaks& peaks);
+
+// Why no computation can use units by `unit=` or by `warps=` of these values on the device; empty:
+// some can.
+std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t> value);
+std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t> value);
 
 }  // namespace mdh

@@ -84,6 +84,8 @@ std::set<std::string> FeaturesOf(const Expression& separate, const SystemModel& 
   add(p.resident_blocks > 0, "resident blocks");
   add(p.early_launches == EarlyLaunches::kCalls, "early calls");
   add(p.early_launches == EarlyLaunches::kPrefetches, "prefetches");
+  add(p.copy_overlap == CopyOverlap::kCopies, "copies among points");
+  add(p.copy_overlap == CopyOverlap::kValues, "values ahead");
   add(!p.lanes.empty(), "tiles of lanes");
   add(p.swizzle > 1 && shape.Grid()[1] % 2 == 0, "swizzled blocks");
   add(expression.store() != nullptr, "store functions");

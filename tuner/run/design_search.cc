@@ -30,8 +30,9 @@ DesignSearch::DesignSearch(const Expression& expression, const SystemModel& mode
       device_(device),
       schedule_(schedule),
       costs_(expression, device),
-      moves_(expression, device,
-             {.choices = true, .lane_tiles = true, .thirds = true, .full_waves = true}),
+      moves_(
+          expression, device,
+          {.choices = true, .lane_tiles = true, .thirds = true, .full_waves = true, .fits = true}),
       ranked_(RankedDesigns(expression, model, device)),
       steps_(Knowledge(), ranked_, kFirst) {}
 

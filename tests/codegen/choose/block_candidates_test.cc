@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/choose/default_parameters.h"
+#include "core/base/round.h"
 #include "tests/codegen/choose/sample_designs.h"
 #include "tests/source_path.h"
 
@@ -46,6 +47,39 @@ TEST(BlockCandidatesTest, SomeAreWithAsynchronousCopies) {
   EXPECT_GT(with, 0);
   EXPECT_LT(with, 40);
   EXPECT_EQ(count(GpuUnder(DeviceKind::kOpenCl)), 0);
+}
+
+TEST(BlockCandidatesTest, AsynchronousCopiesOverlapWhereThreadsHaveResultsEnough) {
+  const auto first = [](const char* i, const char* j, const char* k) {
+    const Expression matmul = Shipped("matmul.mdh", {{"I", i}, {"J", j}, {"K", k}});
+    return BlockCandidates(matmul, CudaModel(), Gpu(), {}).front().design;
+  };
+  const BlockDesign large = first("2048", "2048", "2048");
+  ASSERT_FALSE(large.async_stages.empty()) << ToString(MatMul(), large);
+  EXPECT_EQ(large.copy_overlap, CopyOverlap::kCopies);
+  // As many blocks as there are without: the compiler leaves registers for them.
+  const BlockDesign blocks = first("2583", "1964", "1025");
+  ASSERT_EQ(blocks.copy_overlap, CopyOverlap::kCopies);
+  EXPECT_GE(blocks.resident_blocks, 2) << ToString(MatMul(), blocks);
+  EXPECT_EQ(first("1", "4096", "4096").copy_overlap, CopyOverlap::kNone);
+}
+
+TEST(BlockCandidatesTest, TilesFitSizesThatArePrime) {
+  const auto least_behind_the_end = [](const char* size) {
+    const Expression matmul = Shipped("matmul.mdh", {{"I", size}, {"J", "4096"}, {"K", "4096"}});
+    int64_t least = INT64_MAX;
+    for (const BlockCandidate& c :
+         BlockCandidates(matmul, CudaModel(), Gpu(), {.count = 40, .evaluations = 3000})) {
+      const BlockDesign::Cut& cut = c.design.cuts[0];
+      const int64_t size_of_tile = cut.threads * cut.vector * cut.strided * cut.loops;
+      const int64_t rows = matmul.dimensions()[0].size;
+      if (size_of_tile < 64) continue;
+      least = std::min(least, RoundUp(rows, size_of_tile) - rows);
+    }
+    return least;
+  };
+  EXPECT_LE(least_behind_the_end("163"), 5);  // 64 rows or more, by powers of two 29
+  EXPECT_LE(least_behind_the_end("331"), 9);  // 53
 }
 
 TEST(BlockCandidatesTest, AreValidDifferentAndOrderedForAllShippedExpressions) {

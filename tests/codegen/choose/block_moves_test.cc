@@ -223,5 +223,61 @@ TEST(BlockMovesTest, SplitReductionsSoThatWavesAreFull) {
   EXPECT_EQ(texts.size(), all.size());
 }
 
+TEST(BlockMovesTest, TilesThatFitASize) {
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "165"}, {"J", "880"}, {"K", "547"}});
+  BlockDesign design = Tiled();
+  design.cuts[0] = {.threads = 16, .vector = 8};  // two tiles of 128 rows
+  BlockDesign two = design, seven = design, one = design, apart = design;
+  two.cuts[0] = {.threads = 12, .vector = 7};    // of 84
+  seven.cuts[0] = {.threads = 24, .vector = 7};  // one of 168
+  one.cuts[0] = {.threads = 17, .vector = 10};
+  apart.cuts[0] = {.threads = 16, .vector = 4, .strided = 2};
+  BlockDesign more = apart;
+  more.cuts[0] = {.threads = 14, .vector = 4, .strided = 3};  // one of 168
+  const BlockMoves moves(matmul, Gpu(), {.thirds = true, .full_waves = true, .fits = true});
+  EXPECT_THAT(moves.Neighbours(design), AllOf(Contains(two), Contains(seven), Contains(one)));
+  EXPECT_THAT(moves.Neighbours(apart), Contains(more));
+  EXPECT_THAT(BlockMoves(matmul, Gpu(), {.thirds = true}).Neighbours(design), Not(Contains(two)));
+  std::vector<BlockDesign> fits;
+  moves.VisitFits(design, [&](const BlockDesign& next) {
+    fits.push_back(next);
+    return true;
+  });
+  EXPECT_THAT(fits, Contains(two));
+  for (const BlockDesign& from : {design, apart, two}) {
+    const std::vector<BlockDesign> all = moves.Neighbours(from);
+    std::set<std::string> texts;
+    for (const BlockDesign& next : all) texts.insert(ToString(matmul, next));
+    EXPECT_EQ(texts.size(), all.size());
+    EXPECT_FALSE(texts.contains(ToString(matmul, from)));
+  }
+}
+
+TEST(BlockMovesTest, TilesThatFillWaves) {
+  // 5249 rows among 132 multiprocessors: 40 of each.
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "5249"}, {"J", "253"}, {"K", "1811"}});
+  BlockDesign design = Tiled();
+  design.cuts[0] = {.threads = 8, .vector = 4};
+  design.cuts[1] = {.threads = 32, .vector = 4, .strided = 2};
+  BlockDesign wave = design;
+  wave.cuts[0].threads = 10;
+  EXPECT_THAT(BlockMoves(matmul, Gpu(), {.fits = true}).Neighbours(design), Contains(wave));
+}
+
+TEST(BlockMovesTest, CopiesOverlapWhereSomeAreAsynchronous) {
+  const Expression matmul = MatMul();
+  const BlockMoves moves(matmul, Gpu(), {.choices = true});
+  BlockDesign design = Tiled(), copies = Tiled();
+  copies.copy_overlap = CopyOverlap::kCopies;
+  EXPECT_THAT(moves.Neighbours(design), Not(Contains(copies)));
+  design.copies.assign(2, Copy::kChunk);
+  design.async_stages = {3, 3};
+  copies = design;
+  copies.copy_overlap = CopyOverlap::kCopies;
+  BlockDesign values = design;
+  values.copy_overlap = CopyOverlap::kValues;
+  EXPECT_THAT(moves.Neighbours(design), AllOf(Contains(copies), Contains(values)));
+}
+
 }  // namespace
 }  // namespace mdh::block_moves_test

@@ -1,0 +1,490 @@
+#include "codegen/passes/pass_overlap_copies.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/passes/copy_ahead.h"
+#include "codegen/passes/iterations.h"
+#include "codegen/program/loop_program_walk.h"
+#include "codegen/program/scalar_code.h"
+
+namespace mdh {
+namespace {
+
+// Times at which some copies begin: wherever loads come before them, compilers for some devices put
+// instructions that do nothing between.
+constexpr int64_t kMostPieces = 4;
+
+// A loop of the form that the pass looks for, taken apart.
+struct PipelinedLoop {
+  DeclareIndex place = {"", Index(0)};  // of the part at hand
+  WaitForCopies wait = {0};
+  std::vector<Condition> if_exists;  // the part that is copied; empty: it always does
+  std::vector<Block> copies;         // in order; each one or a few of a thread's
+  std::set<std::string> arrays;      // that they go to
+  Block passive;                     // in front of the loop over k
+  For points = {"", Index(0), Index(0), 1, false, nullptr};  // the loop over k
+};
+
+template <typename Form>
+const Form* As(const Statement& statement) {
+  return std::get_if<Form>(&statement.form);
+}
+
+// Copies as pieces that can begin at different times: iterations of unrolled loops.
+std::vector<Block> Pieces(const Block& copies) {
+  std::vector<Block> pieces;
+  Block indices;  // that all behind them may use
+  for (const Statement& statement : copies) {
+    const For* loop = As<For>(statement);
+    if (IsPassive(statement)) {
+      indices.push_back(statement);
+    } else if (loop != nullptr && loop->unroll) {
+      for (int64_t n = 0; n < *KnownIterations(*loop); ++n) {
+        Block piece = indices;
+        Append(AtPart(*loop->body, loop->variable, loop->begin + Index(n * loop->step)), &piece);
+        pieces.push_back(std::move(piece));
+      }
+    } else {
+      Block piece = indices;
+      piece.push_back(statement);
+      pieces.push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+std::optional<PipelinedLoop> TakeApart(const For& loop) {
+  if (loop.unroll) return std::nullopt;
+  PipelinedLoop parts;
+  Block copies;
+  enum { kPlace, kWait, kBarrier, kCopies, kPoints, kEnd } at = kPlace;
+  for (const Statement& statement : *loop.body) {
+    if (As<Comment>(statement) != nullptr && at != kPoints) continue;
+    if (at == kPlace && As<DeclareIndex>(statement) != nullptr) {
+      parts.place = *As<DeclareIndex>(statement);
+      at = kWait;
+    } else if (at == kWait && As<WaitForCopies>(statement) != nullptr) {
+      parts.wait = *As<WaitForCopies>(statement);
+      at = kBarrier;
+    } else if (at == kBarrier && As<Barrier>(statement) != nullptr) {
+      at = kCopies;
+    } else if (at == kCopies) {
+      if (As<CommitCopies>(statement) != nullptr) {
+        at = kPoints;
+      } else {
+        copies.push_back(statement);
+      }
+    } else if (at == kPoints && IsPassive(statement)) {
+      parts.passive.push_back(statement);
+    } else if (at == kPoints && As<For>(statement) != nullptr && As<For>(statement)->unroll) {
+      parts.points = *As<For>(statement);
+      at = kEnd;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (at != kEnd || *KnownIterations(parts.points) < 2) return std::nullopt;
+  const If* branch = copies.size() == 1 ? As<If>(copies[0]) : nullptr;
+  if (branch != nullptr && branch->else_block == nullptr) {
+    parts.if_exists = branch->all_of;
+    copies = Block(*branch->then_block);
+  }
+  parts.copies = Pieces(copies);
+  Visit(copies, {.statement = [&](const Statement& statement) {
+          if (const auto* copy = As<AsyncCopy>(statement)) parts.arrays.insert(copy->target);
+        }});
+  return parts;
+}
+
+// What the loop over k reads of the arrays, in registers.
+class KeptValues : public Rewriter {
+ public:
+  KeptValues(const PipelinedLoop& loop, NameAllocator& names) : loop_(loop), names_(names) {}
+
+  // The points of one k, which read registers; nullopt if they cannot.
+  std::optional<Block> Points() {
+    CollectDeclaredNames(*loop_.points.body, declared_);
+    CollectDeclaredNames(loop_.passive, declared_);
+    Block points = RewriteBlock(*loop_.points.body);
+    if (has_failed_ || values_.empty() || elements_ > kMostKeptValues) return std::nullopt;
+    return points;
+  }
+
+  // Registers for the values of the k at hand, and of the next one.
+  Block Declare() const {
+    Block block;
+    for (const Value& value : values_) {
+      for (const std::string& name : {value.name, value.next}) {
+        block.push_back({DeclareArray{name, value.type, value.elements, MemorySpace::kPrivate}});
+      }
+    }
+    return block;
+  }
+
+  // Loads values by `place_of`, where the loop over k has those of an iteration, into those at hand
+  // or the next ones.
+  Block Load(bool is_next, const std::function<Index(const Index& offset)>& place_of) const {
+    Block block;
+    for (const Value& value : values_) {
+      const LoopValue load =
+          MakeLoad(value.array, place_of(value.offset), {value.type}, /*stride=*/1);
+      block.push_back(InLoops(
+          value, {StoreElements{is_next ? value.next : value.name, value.at, load, /*stride=*/1}}));
+    }
+    return block;
+  }
+
+  // The next ones become those at hand.
+  Block Advance() const {
+    Block block;
+    for (const Value& value : values_) {
+      const LoopValue load = MakeLoad(value.next, value.at, {value.type}, /*stride=*/1);
+      block.push_back(InLoops(value, {StoreElements{value.name, value.at, load, /*stride=*/1}}));
+    }
+    return block;
+  }
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override {
+    const For* loop = As<For>(statement);
+    const bool is_constant = loop == nullptr || loop->unroll;
+    if (loop != nullptr && is_constant) loops_.push_back(*loop);
+    const bool is_plain = is_constant && As<If>(statement) == nullptr &&
+                          As<IfAny>(statement) == nullptr && As<ShareLoop>(statement) == nullptr;
+    around_ += is_plain ? 0 : 1;
+    Rewriter::RewriteStatement(statement, out);
+    around_ -= is_plain ? 0 : 1;
+    if (loop != nullptr && is_constant) loops_.pop_back();
+  }
+
+  LoopValue RewriteValue(const LoopValue& value) override {
+    const auto* load = std::get_if<LoadElements>(&value->form);
+    if (load == nullptr || !loop_.arrays.contains(load->pointer)) {
+      return Rewriter::RewriteValue(value);
+    }
+    if (around_ > 0 || value->type.lanes > 1) {
+      has_failed_ = true;
+      return value;
+    }
+    const Value& kept = KeptFor(*load, value->type.scalar);
+    return MakeLoad(kept.name, kept.at, value->type, /*stride=*/1);
+  }
+
+ private:
+  struct Value {
+    std::string array;
+    Index offset;
+    ScalarType type;
+    std::vector<For> loops;  // that tell its elements apart, without bodies
+    Index at;                // among the registers
+    int64_t elements;
+    std::string name, next;
+  };
+
+  const Value& KeptFor(const LoadElements& load, ScalarType type) {
+    for (const Value& value : values_) {
+      if (value.array == load.pointer && value.offset == load.offset) return value;
+    }
+    Value value{load.pointer, load.offset, type, {}, Index(0), 1, "", ""};
+    std::set<std::string> own;
+    for (size_t n = loops_.size(); n-- > 0;) {
+      const For& loop = loops_[n];
+      if (!load.offset.Uses(loop.variable)) continue;
+      own.insert(loop.variable);
+      value.at =
+          (Index::Variable(loop.variable) - loop.begin) / loop.step * value.elements + value.at;
+      value.elements *= *KnownIterations(loop);
+      value.loops.insert(value.loops.begin(), loop);
+    }
+    load.offset.VisitVariables([&](const std::string& name) {
+      has_failed_ |= declared_.contains(name) && !own.contains(name);
+    });
+    value.name = names_.Unique(load.pointer + "_value");
+    value.next = names_.Unique(load.pointer + "_next");
+    elements_ += value.elements;
+    values_.push_back(std::move(value));
+    return values_.back();
+  }
+
+  Statement InLoops(const Value& value, Statement statement) const {
+    for (size_t n = value.loops.size(); n-- > 0;) {
+      For loop = value.loops[n];
+      loop.body = ShareBlock({std::move(statement)});
+      statement = {std::move(loop)};
+    }
+    return {WithOwnNames({std::move(statement)}, names_)[0]};
+  }
+
+  const PipelinedLoop& loop_;
+  NameAllocator& names_;
+  std::vector<For> loops_;  // around, unrolled
+  int around_ = 0;          // other statements that have blocks
+  std::set<std::string> declared_;
+  std::vector<Value> values_;
+  int64_t elements_ = 0;
+  bool has_failed_ = false;
+};
+
+// The copies of the pieces without branches around them, and with little to compute between points:
+// sources are pointers that move on once per part, and places in arrays are found once per part.
+class CopyStreams : public Rewriter {
+ public:
+  CopyStreams(const For& loop, const PipelinedLoop& parts, NameAllocator& names)
+      : loop_(loop), parts_(parts), names_(names) {
+    for (const Block& given : parts.copies) {
+      const Block piece = WithOwnNames(given, names);
+      CollectDeclaredNames(piece, own_);
+      pieces_.push_back(RewriteBlock(piece));
+    }
+  }
+
+  const std::vector<Block>& pieces() const { return pieces_; }
+
+  // In front of the loop.
+  Block Before() const {
+    Block block;
+    for (const Source& source : sources_) {
+      if (!source.step) continue;
+      block.push_back(Declare(source, source.first.Replace(loop_.variable, loop_.begin)));
+    }
+    return block;
+  }
+  // Where an iteration begins, and where it ends.
+  Block Begin() const {
+    Block block;
+    for (const Source& source : sources_) {
+      if (!source.step) block.push_back(Declare(source, source.first));
+    }
+    for (const Target& target : targets_) {
+      block.push_back({DeclareIndex{target.name, target.first}});
+    }
+    return block;
+  }
+  Block End() const {
+    Block block;
+    for (const Source& source : sources_) {
+      if (source.step) block.push_back({AdvancePointer{source.name, Index(*source.step)}});
+    }
+    return block;
+  }
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override {
+    const auto* given = As<AsyncCopy>(statement);
+    if (given == nullptr) return Rewriter::RewriteStatement(statement, out);
+    AsyncCopy copy = *given;
+    // Zeros go where nothing is read of a part that does not exist.
+    copy.all_of.insert(copy.all_of.begin(), parts_.if_exists.begin(), parts_.if_exists.end());
+    if (IsOfPart(copy.from)) Find(copy);
+    if (IsOfPart(copy.to)) copy.to = PlaceOf(copy);
+    out.push_back({std::move(copy)});
+  }
+
+ private:
+  struct Source {  // a pointer
+    std::string buffer;
+    LoopValueType type;  // of what is copied at once
+    Index first;
+    std::optional<int64_t> step;  // from one iteration to the next; nullopt: it is found anew
+    std::string name;
+  };
+  struct Target {
+    std::string array;
+    Index first;
+    std::string name;
+  };
+
+  bool IsOfPart(const Index& index) const {
+    bool is = true;
+    index.VisitVariables([&](const std::string& name) { is &= !own_.contains(name); });
+    return is;
+  }
+
+  void Find(AsyncCopy& copy) {
+    for (const Source& source : sources_) {
+      if (source.buffer != copy.source || source.type != copy.type) continue;
+      const std::optional<int64_t> further = ConstantDifference(copy.from, source.first);
+      if (!further) continue;
+      copy.source = source.name;
+      copy.from = Index(*further);
+      return;
+    }
+    const Index next =
+        copy.from.Replace(loop_.variable, Index::Variable(loop_.variable) + Index(loop_.step));
+    sources_.push_back({copy.source, copy.type, copy.from, ConstantDifference(next, copy.from),
+                        names_.Unique(copy.source + "_next")});
+    copy.source = sources_.back().name;
+    copy.from = Index(0);
+  }
+
+  Index PlaceOf(const AsyncCopy& copy) {
+    for (const Target& target : targets_) {
+      if (target.array != copy.target) continue;
+      const std::optional<int64_t> further = ConstantDifference(copy.to, target.first);
+      if (further) return Index::Variable(target.name) + Index(*further);
+    }
+    targets_.push_back({copy.target, copy.to, names_.Unique(copy.target + "_place")});
+    return Index::Variable(targets_.back().name);
+  }
+
+  static Statement Declare(const Source& source, const Index& first) {
+    const int bytes = SizeBytes(source.type.scalar) * source.type.lanes;
+    return {DeclarePointer{source.name, source.type.scalar, /*is_const=*/true, source.buffer, first,
+                           bytes}};
+  }
+
+  const For& loop_;
+  const PipelinedLoop& parts_;
+  NameAllocator& names_;
+  std::set<std::string> own_;  // names that a piece declares
+  std::vector<Source> sources_;
+  std::vector<Target> targets_;
+  std::vector<Block> pieces_;
+};
+
+class Overlapper : public Rewriter {
+ public:
+  Overlapper(const Block& body, CopyOverlap overlap) : overlap_(overlap) {
+    ReserveNamesIn(body, names_);
+  }
+
+ protected:
+  void RewriteStatement(const Statement& statement, Block& out) override {
+    Rewriter::RewriteStatement(statement, out);
+    const For* loop = As<For>(out.back());
+    std::optional<PipelinedLoop> parts = loop == nullptr ? std::nullopt : TakeApart(*loop);
+    if (!parts.has_value()) return;
+    const For around = *loop;
+    out.pop_back();
+    const CopyStreams streams(around, *parts, names_);
+    Append(streams.Before(), &out);
+    KeptValues values(*parts, names_);
+    std::optional<Block> points;
+    if (overlap_ == CopyOverlap::kValues) points = values.Points();
+    Append(points ? WithValues(around, *parts, streams, values, *points)
+                  : WithCopies(around, *parts, streams),
+           &out);
+    // Of parts that do not exist.
+    if (!parts->if_exists.empty()) out.push_back({WaitForCopies{0}});
+  }
+
+ private:
+  // The iterations of the loop over k but the last one, with the copies among them: `points` has
+  // the body of an iteration.
+  static Block Spread(const PipelinedLoop& parts, const CopyStreams& streams, const Block& points) {
+    const int64_t iterations = *KnownIterations(parts.points) - 1;
+    const auto copies = static_cast<int64_t>(parts.copies.size());
+    const int64_t pieces = std::max<int64_t>(1, std::min({iterations, copies, kMostPieces}));
+    Block out = {{Comment{"Copies of a later part begin between these points."}}};
+    for (int64_t n = 0; n < pieces; ++n) {
+      const auto share = [&](int64_t of) {
+        return std::pair(of * n / pieces, of * (n + 1) / pieces);
+      };
+      const auto [first, last] = share(iterations);
+      For some = parts.points;
+      some.begin = parts.points.begin + Index(first * some.step);
+      some.end = parts.points.begin + Index(last * some.step);
+      some.body = ShareBlock(points);
+      out.push_back({std::move(some)});
+      const auto [begin, end] = share(copies);
+      for (int64_t c = begin; c < end; ++c) Append(streams.pieces()[c], &out);
+    }
+    return out;
+  }
+
+  // The last iteration.
+  static Statement LastPoints(const PipelinedLoop& parts, const Block& points) {
+    For last = parts.points;
+    last.begin = last.begin + Index((*KnownIterations(last) - 1) * last.step);
+    last.end = last.begin + Index(last.step);
+    last.body = ShareBlock(points);
+    return {std::move(last)};
+  }
+
+  static Block WithCopies(const For& loop, const PipelinedLoop& parts, const CopyStreams& streams) {
+    Block body = {{parts.place}, {parts.wait}, {Barrier{}}};
+    Append(streams.Begin(), &body);
+    Append(parts.passive, &body);
+    Append(Spread(parts, streams, *parts.points.body), &body);
+    body.push_back(LastPoints(parts, *parts.points.body));
+    body.push_back({CommitCopies{}});
+    Append(streams.End(), &body);
+    return {With(loop, std::move(body))};
+  }
+
+  static Block WithValues(const For& loop, const PipelinedLoop& parts, const CopyStreams& streams,
+                          const KeptValues& values, const Block& points) {
+    const std::string& k = parts.points.variable;
+    // Where iteration `k` of the part has values, whose number among the parts is `part`.
+    const auto at = [&](const Index& part, const Index& iteration) {
+      const Index place = parts.place.value.Replace(loop.variable, part);
+      return [&loop, &parts, &k, part, iteration, place](const Index& offset) {
+        return offset.Replace([&](const std::string& name) -> std::optional<Index> {
+          if (name == k) return iteration;
+          if (name == parts.place.name) return place;
+          if (name == loop.variable) return part;
+          return std::nullopt;
+        });
+      };
+    };
+    const auto next_iteration = [&](const Index& offset) {
+      return offset.Replace(k, Index::Variable(k) + Index(parts.points.step));
+    };
+    const Index v = Index::Variable(loop.variable);
+    const int64_t reach = loop.whole_steps ? loop.step : 1;  // of an iteration, that is to exist
+    Block out = values.Declare();
+    out.push_back({parts.wait});
+    out.push_back({Barrier{}});
+    Block first = values.Load(/*is_next=*/false, at(loop.begin, parts.points.begin));
+    if (!KnownIterations(loop).has_value()) {
+      first = {When({Less(loop.begin + Index(reach - 1), loop.end)}, std::move(first))};
+    }
+    Append(std::move(first), &out);
+    Block inner = values.Load(/*is_next=*/true, next_iteration);
+    Append(points, &inner);
+    Append(values.Advance(), &inner);
+    Block body = {{parts.place}};
+    Append(streams.Begin(), &body);
+    Append(parts.passive, &body);
+    Append(Spread(parts, streams, inner), &body);
+    body.push_back({CommitCopies{}});
+    body.push_back({parts.wait});
+    body.push_back({Barrier{}});
+    body.push_back(
+        {Comment{"The first values of the next part, before the last points of this one."}});
+    // Behind the last part, it once more.
+    const Index next = Min(v + Index(loop.step), loop.end - Index(reach));
+    Append(values.Load(/*is_next=*/true, at(next, parts.points.begin)), &body);
+    body.push_back(LastPoints(parts, points));
+    Append(values.Advance(), &body);
+    Append(streams.End(), &body);
+    out.push_back(With(loop, std::move(body)));
+    return out;
+  }
+
+  static Statement With(For loop, Block body) {
+    loop.body = ShareBlock(std::move(body));
+    return {std::move(loop)};
+  }
+
+  const CopyOverlap overlap_;
+  NameAllocator names_;
+};
+
+}  // namespace
+
+LoopProgram OverlapCopies(LoopProgram program, CopyOverlap overlap) {
+  if (overlap == CopyOverlap::kNone) return program;
+  for (Stage& stage : program.stages) {
+    stage.body = Overlapper(stage.body, overlap).RewriteBlock(stage.body);
+  }
+  return program;
+}
+
+}  // namespace mdh

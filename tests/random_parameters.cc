@@ -240,7 +240,7 @@ void ParameterWalk::ChooseCode() {
   if (m_.memory == MemoryKind::kExplicit && OneIn(2)) {
     TrySome(6, [&](TuningParameters& p) { SwizzleBlocks(p); });
   }
-  if (HasAsyncCopies(device_) && OneIn(2)) {
+  if (HasAsyncCopies(device_) && !OneIn(4)) {
     Try([&](TuningParameters& p) {
       p.copy_overlap = OneIn(3) ? CopyOverlap::kCopies : CopyOverlap::kValues;
       p.unroll = 300;  // else loops that copies could be among are few

@@ -24,6 +24,7 @@
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/lower/levels/nest_plan.h"
+#include "codegen/print/c_unit_parts.h"
 #include "codegen/program/kernel.h"
 #include "codegen/program/loop_program_text.h"
 #include "codegen/said_pipeline.h"
@@ -161,6 +162,9 @@ std::string DescribeLaunches(const Kernel& kernel) {
                     ", block ", block[0], " x ", block[1], " x ", block[2], ", ",
                     launch.dynamic_shared_bytes, " bytes of dynamic shared memory",
                     launch.starts_early ? ", may start early\n" : "\n");
+    for (const TensorMap& map : launch.tensor_maps) {
+      absl::StrAppend(&text, "  ", DescribeTensorMap(map), "\n");
+    }
   }
   absl::StrAppend(&text, "scratch: ", kernel.scratch_bytes, " bytes\n");
   for (const KernelArgument& a : kernel.arguments) {

@@ -11,8 +11,8 @@ from setuptools.command.build_py import build_py
 HERE = pathlib.Path(__file__).resolve().parent
 PROTO = HERE.parent.parent / "proto"
 # What a client needs; the other files are internal to the daemon.
-FILES = ("candidate", "device", "expression", "kernel", "program", "record", "restriction", "study",
-         "tuning")
+FILES = ("candidate", "device", "expression", "kernel", "launch", "program", "record", "restriction",
+         "study", "tuning")
 
 
 def protoc():

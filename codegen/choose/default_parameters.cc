@@ -11,7 +11,6 @@
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/choose/unit_variants.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/device_compilers.h"
 #include "core/expression/one_point.h"
 
 namespace mdh {

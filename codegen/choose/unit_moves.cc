@@ -119,13 +119,23 @@ class UnitWalk {
     }
   }
 
-  // Each operand as it is, packed, or computed.
+  // Each operand as it is, packed, or computed; and copied by threads, or by the engine.
   void ShowOperands() {
+    for (int tensors = 0; tensors < 4 && !p_.unit.has_warps(); ++tensors) {
+      UnitParameters unit = p_.unit;
+      unit.tensors = static_cast<UnitOperands>(tensors);
+      unit.has_producer &= unit.tensors == UnitOperands::kBoth;
+      Show(unit);
+      unit.has_producer = !p_.unit.has_producer;
+      if (unit.tensors == UnitOperands::kBoth) Show(unit);
+    }
     for (int packed = 0; packed < 4; ++packed) {
       for (int computed = 0; computed < 4; ++computed) {
         UnitParameters unit = p_.unit;
         unit.packed = static_cast<UnitOperands>(packed);
         unit.computed = static_cast<UnitOperands>(computed);
+        unit.tensors = static_cast<UnitOperands>(static_cast<int>(unit.tensors) & ~computed);
+        unit.has_producer &= computed == 0;
         if ((packed & computed) == 0) Show(unit);
       }
     }
@@ -142,6 +152,9 @@ class UnitWalk {
         if (value == here || (choice.is_number() && !is_near)) continue;
         neighbours_.push_back(p_);
         choice.set_of_blocks(value, &neighbours_.back());
+        // All threads of a cluster meet.
+        const bool is_cluster = neighbours_.back().combine_blocks == CombineBlocks::kCluster;
+        if (is_cluster) neighbours_.back().unit.has_producer = false;
       }
     }
   }

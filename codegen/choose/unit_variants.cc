@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <utility>
 
 #include "codegen/choose/warp_unit_variants.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/unit_tensor.h"
 
 namespace mdh {
 namespace {
@@ -50,7 +52,8 @@ constexpr std::array<UnitShape, 23> kShapes = {
 // Of shapes whose cycles differ by less, the first one.
 constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
-constexpr int kMostResident = 3;  // blocks of a multiprocessor for which stages are fewer
+constexpr size_t kWithTensors = 9;  // variants, of which the engine copies two in three
+constexpr int kMostResident = 3;    // blocks of a multiprocessor for which stages are fewer
 constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 
 // Blocks that a multiprocessor has at a time.
@@ -61,8 +64,7 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
                             (UnitSharedBytes(unit, plan) + kReservedSharedBytes);
   const int64_t registers = RoundUp(UnitRegisters(unit, plan) + kRegistersBesideSums, kGranularity);
-  const int64_t by_registers =
-      limits.registers_per_block / (registers * kUnitThreads * unit.groups);
+  const int64_t by_registers = limits.registers_per_block / (registers * unit.launched_threads());
   return std::max<int64_t>(1, std::min(by_memory, by_registers));
 }
 
@@ -99,12 +101,14 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const double adding = promoted > 0 ? rows * columns / kThreadInstructions / promoted : 0;
   // What does not exist is not read.
   const auto read = [&](int own, int64_t points, const UnitOperandPlan& operand) {
-    return static_cast<double>(std::min<int64_t>(own, points) * operand.row_lines);
+    // Lines of neighbouring rows are asked for at once by the engine.
+    const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
+    return static_cast<double>(std::min<int64_t>(own, points)) * lines;
   };
   const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
   const double bytes = points * kUnitRowBytes / kStageBytes;
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
-    if (operand.is_computed) return 0.0;
+    if (operand.is_computed || operand.is_tensor) return 0.0;
     return own * depth / operand.width *
            (operand.width == 1 ? kSingleInstructions : kCopyInstructions);
   };
@@ -115,7 +119,9 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
                           kComputedInstructions / kThreadInstructions;
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
-  const double busy = std::max({multiply, bytes, instructions}) + computed + adding;
+  // A group that need not meet the others adds while these multiply.
+  const double apart = unit.has_producer && unit.groups > 1 ? 0 : adding;
+  const double busy = std::max({multiply, bytes, instructions, adding}) + computed + apart;
   // Copies that wait for multiplications are no further ahead than one stage is long.
   const double ahead = plan.is_refilled ? 1 : static_cast<double>(plan.ahead);
   const double waited = std::max(busy, (kStageLatency + bytes) / ahead);
@@ -139,6 +145,7 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
 
 struct OperandsOfUnit {
   UnitOperands packed, computed;
+  bool is_produced = false;  // a warp has the engine copy both
 };
 
 // Ways to get operands to groups: those that are not in memory as these take them are packed, or
@@ -157,11 +164,16 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
     const OperandsOfUnit way{static_cast<UnitOperands>(packed),
                              static_cast<UnitOperands>(computed)};
     const bool is_known = std::ranges::any_of(ways, [&](const OperandsOfUnit& other) {
-      return other.packed == way.packed && other.computed == way.computed;
+      return other.packed == way.packed && other.computed == way.computed && !other.is_produced;
     });
     if (!is_known) ways.push_back(way);
   };
   if (made == 0) add(0, 0);
+  // Of rows that lie across lines the engine makes more than packing does, if not as much as of
+  // whole lines; and where sums are added up in registers, groups that need not meet do.
+  if (made == 0 && (unaligned != 0 || plan.promoted_stages() == 1)) {
+    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true});
+  }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
   for (const int computed : {made, made & 1, made & 2}) {
@@ -236,7 +248,8 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   std::vector<std::pair<double, TuningParameters>> ranked;
   // Whether it fits at all.
   const auto add = [&] {
-    const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty();
+    const bool fits = CutForUnit(variant.unit, device, variant, &*plan).empty() &&
+                      TensorObstacle(expression, variant.unit, *plan).empty();
     if (!fits) return false;
     const double cycles = UnitCycles(*plan, variant, device);
     variant.early_launches = EarlyOf(expression, variant.unit);
@@ -255,6 +268,10 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
         for (const OperandsOfUnit& of : operands) {
           variant.unit.packed = of.packed;
           variant.unit.computed = of.computed;
+          variant.unit.tensors = of.is_produced ? UnitOperands::kBoth : UnitOperands::kNone;
+          variant.unit.has_producer = of.is_produced;
+          // Groups count the stages in time that others do not hide.
+          if (of.is_produced && !std::has_single_bit(static_cast<unsigned>(stages))) continue;
           for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {
             variant.combine_blocks = combine;
             if (!add()) continue;
@@ -274,8 +291,17 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
   std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [cycles, ranked_variant] : ranked) {
     if (variants.size() >= most) break;
-    if (Validate(expression, model, device, ranked_variant).ok()) {
-      variants.push_back(std::move(ranked_variant));
+    if (!Validate(expression, model, device, ranked_variant).ok()) continue;
+    variants.push_back(ranked_variant);
+    // Of whole lines these copies are no faster by any rule, but may be by measurement.
+    if (ranked_variant.unit.tensors != UnitOperands::kNone) continue;
+    ranked_variant.unit.tensors = UnitOperands::kBoth;
+    for (const bool has_producer : {true, false}) {
+      ranked_variant.unit.has_producer = has_producer;
+      if (variants.size() < std::min(most, kWithTensors) &&
+          Validate(expression, model, device, ranked_variant).ok()) {
+        variants.push_back(ranked_variant);
+      }
     }
   }
   return variants;

@@ -159,7 +159,8 @@ class BlockUnitPrinter {
   absl::string_view InputRestrict(size_t number) const;
   absl::string_view OutputRestrict(size_t number) const;
   absl::string_view ScratchRestrict(size_t number) const;
-  std::string PrintParameters(size_t number) const;
+  std::string PrintParameters(size_t number);
+  std::vector<TensorMap> TensorMaps(const Stage& stage) const;
   std::string PrintHeader(const Kernel& kernel) const;
   absl::string_view index_type() const {
     return options_.wide_indices ? dialect_.wide_index : dialect_.narrow_index;
@@ -197,7 +198,7 @@ absl::string_view BlockUnitPrinter::OutputRestrict(size_t number) const {
   return program_.stages[number].exchanges ? "" : dialect_.parameter_restrict;
 }
 
-std::string BlockUnitPrinter::PrintParameters(size_t number) const {
+std::string BlockUnitPrinter::PrintParameters(size_t number) {
   std::set<std::string> only_read;
   if (StartsEarly(number)) only_read = OnlyReadNames(program_.stages[number]);
   std::string text = ArgumentDeclarations(options_.arguments, options_.entry, dialect_,
@@ -206,7 +207,39 @@ std::string BlockUnitPrinter::PrintParameters(size_t number) const {
     absl::StrAppend(&text, ", ", CPointer(dialect_, AddressSpace::kGlobal, false, "char"),
                     ScratchRestrict(number), " scratch");
   }
+  for (const Statement& statement : program_.stages[number].body) {
+    const auto* map = std::get_if<DeclareTensorMap>(&statement.form);
+    if (map == nullptr) continue;
+    absl::StrAppend(&text, ", const __grid_constant__ ", prelude_.TensorMapType(), " ", map->name);
+  }
   return text;
+}
+
+// Arguments are inputs, outputs and, if there is any, scratch memory.
+std::vector<TensorMap> BlockUnitPrinter::TensorMaps(const Stage& stage) const {
+  std::vector<TensorMap> maps;
+  for (const Statement& statement : stage.body) {
+    const auto* declared = std::get_if<DeclareTensorMap>(&statement.form);
+    if (declared == nullptr) continue;
+    const int64_t bytes = SizeBytes(declared->type);
+    TensorMap map = {.argument = static_cast<int>(options_.arguments.size()),
+                     .offset_bytes = declared->offset * bytes,
+                     .element_bytes = static_cast<int>(bytes),
+                     .extents = declared->extents,
+                     .strides_bytes = {},
+                     .box = declared->box};
+    for (size_t d = 1; d < declared->strides.size(); ++d) {
+      map.strides_bytes.push_back(declared->strides[d] * bytes);
+    }
+    for (size_t n = 0; n < options_.arguments.size(); ++n) {
+      if (options_.arguments[n].name == declared->base) map.argument = static_cast<int>(n);
+    }
+    for (size_t n = 0; n < program_.scratch.size(); ++n) {
+      if (program_.scratch[n].name == declared->base) map.offset_bytes += scratch_.offsets[n];
+    }
+    maps.push_back(std::move(map));
+  }
+  return maps;
 }
 
 // `thread` and `threads`, if the code asks for them.
@@ -309,17 +342,17 @@ std::string BlockUnitPrinter::PrintStage(size_t number, Kernel& kernel) {
   CPrinter printer(prelude_, options_.wide_indices);
   if (is_dynamic) printer.PlaceSharedArrays(shared.offsets);
   const std::string body = printer.Print(stage.body, 1);
+  const std::string parameters = PrintParameters(number);
   const std::string pointers =
       ScratchPointers(program_, scratch_, dialect_, ScratchRestrict(number), WithoutComments(body));
-  kernel.launches.push_back(
-      {StageName(number), stage.launch, is_dynamic ? shared.bytes : 0, StartsEarly(number)});
+  kernel.launches.push_back({StageName(number), stage.launch, is_dynamic ? shared.bytes : 0,
+                             StartsEarly(number), TensorMaps(stage)});
   int resident_blocks = stage.resident_blocks;
   if (resident_blocks == 0 && dialect_.has_resident_blocks() && IsAlone(stage, shared.bytes)) {
     resident_blocks = 1;
   }
   return absl::StrCat("// ", stage.comment, "\n", KernelQualifier(stage, resident_blocks, dialect_),
-                      StageName(number), "(", PrintParameters(number), ") {\n",
-                      PrintOverlap(number, pointers),
+                      StageName(number), "(", parameters, ") {\n", PrintOverlap(number, pointers),
                       is_dynamic ? DynamicSharedArray(shared.alignment) : "",
                       PrintNumbers(stage, WithoutComments(pointers + body)), pointers, body, "}\n");
 }
@@ -343,6 +376,15 @@ std::string BlockUnitPrinter::PrintHeader(const Kernel& kernel) const {
       absl::StrAppend(&text, ", ", launch.dynamic_shared_bytes, " bytes of dynamic shared memory");
     }
     absl::StrAppend(&text, launch.starts_early ? ", may start early" : "", "\n");
+    for (const TensorMap& map : launch.tensor_maps)
+      absl::StrAppend(&text, "    ", DescribeTensorMap(map), "\n");
+  }
+  if (prelude_.copies_tensors()) {
+    absl::StrAppend(&text,
+                    "\nTensor maps are what cuTensorMapEncodeTiled makes of unsigned "
+                    "integers, without interleaving and\nwith zeros out of bounds. Who "
+                    "passes them compiles with ",
+                    kTensorMapsOption, ".\n");
   }
   const bool has_early = std::ranges::any_of(kernel.launches, &KernelLaunch::starts_early);
   if (has_early) {

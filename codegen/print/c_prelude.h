@@ -121,6 +121,15 @@ class CPrelude {
                                     bool b_is_across);
   std::string StoreMatricesFunction(ScalarType type);
   bool uses_units() const { return uses_units_; }
+  // The same for tensor copies: the type of maps; (barriers, count, arrivals); (barrier[, bytes]),
+  // of a thread, or without bytes of a group; (barrier, parity); (to, map, barrier, coordinates...)
+  // of an array of so many dimensions.
+  std::string TensorMapType();
+  bool copies_tensors() const { return defined_.contains("mdh_tensor_map"); }
+  std::string StartBarriersFunction();
+  std::string ArriveAtBarrierFunction(bool is_of_group);
+  std::string AwaitBarrierFunction();
+  std::string TensorCopyFunction(size_t dimensions);
   // (registers, pointer): LoadMatrices. (sums): AwaitSums. (sums, a, b) of the
   // instruction, all in registers; and the least compute capability that has all instructions that
   // were asked for, 0 without any.

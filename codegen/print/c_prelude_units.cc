@@ -49,8 +49,9 @@ PtxOperands OperandsOf(absl::string_view array, absl::string_view constraint, in
 std::string CPrelude::UnitInstructionFunction(const std::string& instruction) {
   uses_units_ = true;
   const std::string name = absl::StrCat(
-      "mdh_", absl::StrReplaceAll(instruction,
-                                  {{".sync.aligned", ""}, {"::", "_"}, {".", "_"}, {" ", "_"}}));
+      "mdh_",
+      absl::StrReplaceAll(
+          instruction, {{".sync.aligned", ""}, {"::", "_"}, {".", "_"}, {", ", "_"}, {" ", "_"}}));
   Define(name, absl::Substitute("$0void $1() { asm volatile(\"$2;\" ::: \"memory\"); }\n", kInlined,
                                 name, instruction));
   return name;

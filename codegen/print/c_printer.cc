@@ -306,6 +306,7 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           },
           [&](const Barrier& s) {
             if (!dialect_.has_blocks()) NotInLanguage(dialect_, "barriers");
+            if (s.threads > 0) return line(PrintMeeting(s));
             line(s.of_device_memory ? dialect_.device_barrier : dialect_.barrier, ";\n");
           },
           [&](const ClusterBarrier&) {
@@ -380,6 +381,12 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             line(UnitFunction(absl::StrCat("wgmma.wait_group.sync.aligned ", s.bundles)));
           },
           [&](const UnitFence&) { line(UnitFunction("fence.proxy.async.shared::cta")); },
+          // An argument of the kernel function.
+          [](const DeclareTensorMap&) {},
+          [&](const StartBarriers& s) { line(PrintStartBarriers(s)); },
+          [&](const ArriveAtBarrier& s) { line(PrintArrive(s)); },
+          [&](const AwaitBarrier& s) { line(PrintAwaitBarrier(s)); },
+          [&](const TensorCopy& s) { line(PrintTensorCopy(s)); },
           [&](const StoreMatrices& s) { line(PrintStoreMatrices(s)); },
           [&](const LoadMatrices& s) { line(PrintLoadMatrices(s)); },
           [&](const RoundToTf32& s) { line(PrintRoundToTf32(s)); },

@@ -63,6 +63,11 @@ class CPrinter {
   // c_printer_units.cc
   std::string PrintOperand(const DeclareOperand& statement);
   std::string PrintMultiply(const GroupMultiply& statement);
+  std::string PrintMeeting(const Barrier& statement);
+  std::string PrintStartBarriers(const StartBarriers& statement);
+  std::string PrintArrive(const ArriveAtBarrier& statement);
+  std::string PrintAwaitBarrier(const AwaitBarrier& statement);
+  std::string PrintTensorCopy(const TensorCopy& statement);
   std::string PrintStoreMatrices(const StoreMatrices& statement);
   std::string PrintLoadMatrices(const LoadMatrices& statement);
   std::string PrintRoundToTf32(const RoundToTf32& statement);

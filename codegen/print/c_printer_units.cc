@@ -28,6 +28,39 @@ std::string CPrinter::PrintMultiply(const GroupMultiply& s) {
                       operand(s.b), ", ", PrintIndex(s.keeps), ");\n");
 }
 
+std::string CPrinter::PrintMeeting(const Barrier& s) {
+  return UnitFunction(absl::StrCat("bar.sync 1, ", s.threads));
+}
+
+std::string CPrinter::PrintStartBarriers(const StartBarriers& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "tensor copies");
+  return absl::StrCat(prelude_.StartBarriersFunction(), "(", s.array, ", ", s.count, ", ",
+                      s.arrivals, ");\n");
+}
+
+std::string CPrinter::PrintArrive(const ArriveAtBarrier& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "tensor copies");
+  return absl::StrCat(prelude_.ArriveAtBarrierFunction(s.is_of_group()), "(",
+                      Address(s.array, s.number),
+                      s.is_of_group() ? "" : absl::StrCat(", ", s.bytes), ");\n");
+}
+
+std::string CPrinter::PrintAwaitBarrier(const AwaitBarrier& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "tensor copies");
+  return absl::StrCat(prelude_.AwaitBarrierFunction(), "(", Address(s.array, s.number), ", ",
+                      PrintIndex(s.parity), ");\n");
+}
+
+std::string CPrinter::PrintTensorCopy(const TensorCopy& s) {
+  if (!dialect_.has_group_units()) NotInLanguage(dialect_, "tensor copies");
+  std::string arguments =
+      absl::StrCat(Address(s.array, s.to), ", &", s.map, ", ", Address(s.barriers, s.barrier));
+  for (const Index& coordinate : s.coordinates) {
+    absl::StrAppend(&arguments, ", ", PrintIndex(coordinate));
+  }
+  return absl::StrCat(prelude_.TensorCopyFunction(s.coordinates.size()), "(", arguments, ");\n");
+}
+
 std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {
   if (!dialect_.has_group_units()) NotInLanguage(dialect_, "matrix units of groups");
   std::string arguments = Address(s.array, s.offset);

@@ -114,6 +114,15 @@ std::string DescribeArguments(const std::vector<KernelArgument>& arguments,
   return text;
 }
 
+std::string DescribeTensorMap(const TensorMap& map) {
+  return absl::StrCat(
+      "behind its pointers a tensor map: argument ", map.argument + 1, " + ", map.offset_bytes,
+      " bytes, elements of ", map.element_bytes,
+      map.element_bytes == 1 ? " byte: " : " bytes: ", absl::StrJoin(map.extents, " x "),
+      ", strides of (", absl::StrJoin(map.strides_bytes, ", "), ") bytes, box ",
+      absl::StrJoin(map.box, " x "), ", swizzle of ", map.swizzle_bytes, " bytes");
+}
+
 std::string ArgumentType(const KernelArgument& argument, const std::string& entry,
                          const CDialect& dialect) {
   if (!argument.type.is_record()) return CType(argument.type.scalar(), dialect);

@@ -37,6 +37,9 @@ std::string DescribeArguments(const std::vector<KernelArgument>& arguments,
                               const std::string& entry, const CDialect& dialect,
                               int alignment_bytes);
 
+// For people: one line without its end.
+std::string DescribeTensorMap(const TensorMap& map);
+
 // "float", or the struct "struct <entry>_<name>".
 std::string ArgumentType(const KernelArgument& argument, const std::string& entry,
                          const CDialect& dialect);

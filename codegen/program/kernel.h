@@ -23,6 +23,22 @@ struct KernelArgument {
   std::vector<int64_t> strides = {};
 };
 
+// What a function takes behind its pointers, by value: a map of an array for the tensor copy engine
+// (CUDA's CUtensorMap), which whoever launches it encodes with cuTensorMapEncodeTiled: of unsigned
+// integers of `element_bytes`, no interleaving, elements out of bounds are zero, all element
+// strides are 1.
+struct TensorMap {
+  int argument;          // where it begins: number of a pointer among the function's arguments
+  int64_t offset_bytes;  // and so many bytes behind, a multiple of 16
+  int element_bytes;
+  std::vector<int64_t> extents;        // elements of each dimension, the contiguous one first
+  std::vector<int64_t> strides_bytes;  // of all dimensions but the first
+  std::vector<int64_t> box;            // elements of each dimension that a copy brings
+  int swizzle_bytes = 128;
+
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
 // How one stage of a kernel is launched.
 struct KernelLaunch {
   std::string function;
@@ -35,7 +51,11 @@ struct KernelLaunch {
   // waits itself for all launches before it. Launching it as usual is right, too. The first launch
   // of a call is of this kind with EarlyLaunches::kCalls only.
   bool starts_early = false;
+  // In the order of the arguments. Source with such functions is compiled with kTensorMapsOption by
+  // those who pass them.
+  std::vector<TensorMap> tensor_maps = {};
 };
+inline constexpr char kTensorMapsOption[] = "-DMDH_TENSOR_MAPS";
 
 // Generated C for OpenMP. The translation unit defines three functions with C linkage:
 //   int64_t <entry>_scratch_bytes(int threads);
@@ -52,8 +72,9 @@ struct KernelLaunch {
 //
 // Kernels in other languages define one kernel function per stage (`launches`), called
 // <entry>_<stage>; each takes the inputs, the outputs, and, if scratch_bytes > 0, a pointer to
-// scratch memory (in OpenCL: a buffer of chars) as its last argument. All pointers are aligned to
-// 16 bytes. The stages are launched one after the other, in one stream or in-order queue.
+// scratch memory (in OpenCL: a buffer of chars) as its last argument, but for tensor maps of CUDA
+// (KernelLaunch). All pointers are aligned to 16 bytes. The stages are launched one after the
+// other, in one stream or in-order queue.
 struct Kernel {
   std::string entry;  // C identifier, starts with "mdh_"
   Language language = Language::kOpenMpC;

@@ -11,8 +11,8 @@
 // Who runs a stage: on CPUs `threads` threads, each with its number `thread`; on targets with
 // blocks of threads all threads of all blocks (Stage::launch), of which the threads of a block
 // share memory and meet at barriers. Both see ShareLoop; HardwareIndex, shared memory, Barrier,
-// shuffles, AddElements, CombineElement and tables of keys exist on targets with blocks only,
-// AddElements, AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and unit_statements.h on some.
+// shuffles, CombineElement and tables of keys exist on targets with blocks only, AddElements,
+// AsyncCopy, DeclareLast, ClusterBarrier, LoadOfBlock and unit_statements.h on some of them.
 //
 // fp16 and the like (IsStorageOnly) exist in memory only: values of these types are loaded and
 // stored, and converted from and to fp32; nothing else is computed with them.
@@ -279,18 +279,17 @@ struct DeclareArray {
   MemorySpace space;
   int alignment_bytes = 16;  // other values in shared memory only
 };
-// `name` is the block's number in the grid, or the thread's in the block, along axis 0..2 (x, y,
-// z).
+// `name` is the block's number in the grid, or the thread's in the block, along axis 0..2: x, y, z.
 struct HardwareIndex {
   enum class Kind : uint8_t { kBlock, kThread };
   std::string name;
   Kind kind;
   int axis;
 };
-// Waits for all threads of the block, and for what they wrote to shared memory, or to device
-// memory, too.
+// Waits for threads of the block, and for what they wrote to shared memory, or device memory, too.
 struct Barrier {
   bool of_device_memory = false;
+  int threads = 0;  // the first so many, of whole warps; 0: all
 };
 // As Barrier, for all blocks of the cluster; before the first one, other blocks may not have begun,
 // and after the last one they may have ended.
@@ -417,7 +416,8 @@ struct Statement {
                DeclareArray, HardwareIndex, Barrier, ClusterBarrier, DeclareLast, AwaitStages, For,
                ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
-               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, StoreMatrices,
+               GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, DeclareTensorMap,
+               StartBarriers, ArriveAtBarrier, AwaitBarrier, TensorCopy, StoreMatrices,
                LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply>
       form;
 };

@@ -278,6 +278,30 @@ class TextPrinter {
     Line(depth, "wait for multiplies but ", s.bundles);
   }
   void Print(const UnitFence&, int depth) { Line(depth, "unit fence"); }
+  void Print(const DeclareTensorMap& s, int depth) {
+    Line(depth, "tensor ", s.name, " = ", s.base, " + ", s.offset, " of ", Name(s.type), ": ",
+         absl::StrJoin(s.extents, " x "), " at ", absl::StrJoin(s.strides, ", "), ", boxes of ",
+         absl::StrJoin(s.box, " x "));
+  }
+  void Print(const StartBarriers& s, int depth) {
+    Line(depth, "start ", s.count, " barriers ", s.array, " of ", s.arrivals,
+         s.arrivals == 1 ? " arrival" : " arrivals");
+  }
+  void Print(const ArriveAtBarrier& s, int depth) {
+    Line(depth, s.is_of_group() ? "group arrives at " : "arrive at ", s.array, "[",
+         s.number.ToString(), "]",
+         s.is_of_group() ? "" : absl::StrCat(", which waits for ", s.bytes, " bytes"));
+  }
+  void Print(const AwaitBarrier& s, int depth) {
+    Line(depth, "await phase ", s.parity.ToString(), " of ", s.array, "[", s.number.ToString(),
+         "]");
+  }
+  void Print(const TensorCopy& s, int depth) {
+    Line(depth, s.array, "[", s.to.ToString(), "] = copy of ", s.map, "(",
+         absl::StrJoin(s.coordinates, ", ",
+                       [](std::string* out, const Index& index) { *out += index.ToString(); }),
+         "), ", s.barriers, "[", s.barrier.ToString(), "]");
+  }
   void Print(const StoreMatrices& s, int depth) {
     Line(depth, s.array, "[", s.offset.ToString(), "] = matrices of ", Name(s.type), " ",
          absl::StrJoin(s.values, ", ", AppendText));

@@ -78,6 +78,16 @@ class Parts {
   void operator()(Is<CommitMultiplies> auto&) const {}
   void operator()(Is<WaitForMultiplies> auto&) const {}
   void operator()(Is<UnitFence> auto&) const {}
+  void operator()(Is<DeclareTensorMap> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }
+  void operator()(Is<StartBarriers> auto& s) const { v_.Used(s.array); }
+  void operator()(Is<ArriveAtBarrier> auto& s) const { v_.Used(s.array), v_.At(s.number); }
+  void operator()(Is<AwaitBarrier> auto& s) const {
+    v_.Used(s.array), v_.At(s.number), v_.At(s.parity);
+  }
+  void operator()(Is<TensorCopy> auto& s) const {
+    v_.Used(s.map), v_.Used(s.array), v_.At(s.to), v_.Used(s.barriers), v_.At(s.barrier);
+    for (auto& coordinate : s.coordinates) v_.At(coordinate);
+  }
   void operator()(Is<DeclareOperand> auto& s) const {
     v_.At(s.offset), v_.Used(s.array), v_.Declared(s.name);
   }
@@ -192,6 +202,7 @@ const std::string* DeclaredName(const Statement& statement) {
                                [](const FindKey& s) -> Name { return &s.name; },
                                [](const DeclareFlag& s) -> Name { return &s.name; },
                                [](const DeclareOperand& s) -> Name { return &s.name; },
+                               [](const DeclareTensorMap& s) -> Name { return &s.name; },
                                [](const auto&) -> Name { return nullptr; }},
                     statement.form);
 }

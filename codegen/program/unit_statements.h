@@ -70,6 +70,56 @@ struct WaitForMultiplies {
 // once others have met this one at a barrier.
 struct UnitFence {};
 
+// An array of up to five dimensions as the tensor copy engine sees it: `name` describes it to the
+// engine, and is an argument of the kernel function beside its pointers (TensorMap in
+// codegen/program/kernel.h). Its first element is at `offset` of a buffer or of scratch memory, a
+// multiple of 16 bytes. A copy brings `box` elements along each dimension. Declared where the stage
+// begins.
+struct DeclareTensorMap {
+  std::string name;
+  std::string base;
+  int64_t offset;
+  ScalarType type;
+  std::vector<int64_t> extents;  // the contiguous dimension first
+  std::vector<int64_t> strides;  // in elements, 1 first: the others are multiples of 16 bytes
+  std::vector<int64_t> box;      // 128 bytes along the first one
+};
+// `count` barriers in a shared array of int64, for copies: phases of each end when it has been
+// arrived at so many times, and all bytes that it shall wait for have come. By one thread, before
+// others use them behind a barrier of the block.
+struct StartBarriers {
+  std::string array;
+  int64_t count;
+  int64_t arrivals;
+};
+// Arrives at a barrier, whose phase shall also wait for so many bytes; or, without any, all threads
+// of a group together, as one: multiplications that they have waited for are done.
+struct ArriveAtBarrier {
+  std::string array;
+  Index number;
+  int64_t bytes;
+  bool is_of_group() const { return bytes == 0; }
+};
+// Waits until the phase of the barrier with that parity has ended, the first one's being 0: what
+// was copied in it is there for the thread and for the unit.
+struct AwaitBarrier {
+  std::string array;
+  Index number;
+  Index parity;
+};
+// A copy by the engine that runs beside what the thread does next, until the phase of the barrier
+// ends: the box whose first point has these coordinates to shared memory from element `to` on, as
+// an operand's rows (above), a row for each point along the dimensions but the first one. Points
+// outside of the array become 0. Its bytes are those of the box.
+struct TensorCopy {
+  std::string map;
+  std::vector<Index> coordinates;
+  std::string array;
+  Index to;
+  std::string barriers;
+  Index barrier;
+};
+
 // Four matrices of 8 x 8 elements to a shared array, by all threads of a warp. Values 2 i and 2 i +
 // 1 of a thread are of matrix i: row lane / 4, columns 2 * (lane % 4) and the next one. Row r of
 // matrix i goes to `offset` of the thread with lane 8 i + r, at a multiple of 16 bytes.

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/device_compilers.h"
 #include "core/decomposition/dot_plan.h"
 #include "core/decomposition/keyed_form.h"
 #include "core/decomposition/unit_use.h"
@@ -112,7 +111,6 @@ std::string OfUnitObstacle(const ChoiceTarget&, const TuningParameters& p) {
 }
 
 bool UsesUnit(const Expression& expression, const TuningParameters& p);
-
 template <auto kMember>
 constexpr Choice OfUnit(Choice row) {
   row.get = GetOfUnit<kMember>;
@@ -121,10 +119,10 @@ constexpr Choice OfUnit(Choice row) {
   row.needs_fused_phases = true;
   row.may_differ = UsesUnit;
   row.own_obstacle = OfUnitObstacle;
+  row.first_word = 0;
   return row;
 }
 constexpr std::array<absl::string_view, 4> kOperandSets = {"none", "a", "b", "both"};
-
 ChoiceValue GetLanes(const TuningParameters& p) { return {p.lanes.begin(), p.lanes.end()}; }
 void SetLanes(absl::Span<const int64_t> v, TuningParameters* p) {
   p->lanes.assign(v.begin(), v.end());
@@ -438,9 +436,11 @@ constexpr Choice kChoices[] = {
      .may_differ = IsContraction,
      .lack = WarpsLack,
      .own_obstacle = UnitObstacle},
-    OfUnit<&UnitParameters::packed>({.key = "packs", .words = kOperandSets, .first_word = 0}),
-    OfUnit<&UnitParameters::computed>({.key = "computes", .words = kOperandSets, .first_word = 0}),
+    OfUnit<&UnitParameters::packed>({.key = "packs", .words = kOperandSets}),
+    OfUnit<&UnitParameters::computed>({.key = "computes", .words = kOperandSets}),
     OfUnit<&UnitParameters::turns>({.key = "turns", .low = 1, .high = kMostUnitTurns}),
+    OfUnit<&UnitParameters::tensors>({.key = "tensor", .words = kOperandSets}),
+    OfUnit<&UnitParameters::has_producer>({.key = "producer", .words = {"none", "warp"}}),
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none", "prefetches"},
                                            .lowerings = kBlocks,

@@ -219,15 +219,25 @@ struct UnitParameters {
   // Tiles that a block computes one after the other (persistent blocks): it begins the copies for
   // the next one before it stores the results of one.
   int turns = 1;
+  // Operands whose stages the tensor copy engine brings (core/decomposition/unit_tensor.h): a
+  // thread begins a copy of the whole stage, where others copy a piece each.
+  UnitOperands tensors = UnitOperands::kNone;
+  // A further warp begins the copies, of both operands by the engine, as places become free:
+  // groups need not meet at every stage, and the next tile's come while results are stored.
+  bool has_producer = false;
 
   bool has_warps() const { return !(warps == UnitWarps()); }
+  // That multiply; and of the block.
   int threads() const { return has_warps() ? 32 * warps.along_m * warps.along_n : 128 * groups; }
+  int launched_threads() const { return threads() + (has_producer ? 32 : 0); }
 
   friend bool operator==(const UnitParameters&, const UnitParameters&) = default;
 };
 
 // kNvcc: of kernels in CUDA C++, where it is better than NVRTC; no value of a parameter.
 enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
+// Those of C that the device's description names, gcc first; gcc if it names none.
+std::vector<Compiler> CompilersOf(const DeviceDescription& device);
 
 inline constexpr int kMostUnitTurns = 256;
 inline constexpr int kMaxPrefetch = 64;  // iterations

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/unit_tensor.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/expression/store_factor.h"
@@ -108,7 +109,7 @@ int ResultWidth(const Expression& e, int d) {
 
 constexpr int kMostUnitWarps = 32;
 constexpr int64_t kMostUnitRegisters = 200;   // of a thread's sums: some are for all else
-constexpr int64_t kRegistersBesideSums = 40;  // idem
+constexpr int64_t kRegistersBesideSums = 40;  // idem; fewer where threads copy nothing
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
 constexpr int64_t kRegisterBytes = 4;
 
@@ -246,16 +247,9 @@ std::string TurnsObstacle(const UnitParameters& u, const UnitPlan& plan) {
 }
 
 std::string UnitCombinationObstacle(const UnitParameters& u, CombineBlocks combine) {
-  switch (combine) {
-    case CombineBlocks::kPartials:
-      return "";
-    case CombineBlocks::kCluster:
-      return UnitClusterObstacle(u);
-    case CombineBlocks::kAtomics:
-    case CombineBlocks::kLastBlock:
-      return "parts of matrix units combine as partials or in a cluster";
-  }
-  return "";
+  if (combine == CombineBlocks::kPartials) return "";
+  if (combine == CombineBlocks::kCluster) return UnitClusterObstacle(u);
+  return "parts of matrix units combine as partials or in a cluster";
 }
 
 // Whether one value of fp32 per point becomes an element of 16 bits.
@@ -288,11 +282,20 @@ int64_t PackedRow(int64_t points, const UnitPlan& plan) {
   return row;
 }
 
+constexpr int64_t kBarrierBytes = 8;  // of one that threads wait at for copies to a place
+// Results that have room beside all places are some columns of a tile after the others.
+int StagedColumns(const UnitParameters& unit) {
+  constexpr int kMostStagedBytes = 32 << 10;
+  if (!unit.has_producer || unit.turns == 1) return unit.columns;
+  const int of_sixty_four = static_cast<int>(kUnitRowBytes) * unit.rows;
+  return std::min(unit.columns, 64 * std::max(1, kMostStagedBytes / of_sixty_four));
+}
+
 constexpr int kFewPlaces = 3;  // of stages
 
 // Groups need no place twice, or may still multiply the stage before where the next copies go to:
 // then these wait, or there is another place. Of few places all are copied to ahead, unless
-// threads would compute what they write there while the unit waits.
+// threads would compute what they write there while the unit waits. A producer waits by itself.
 void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   plan->places = unit.stages;
   plan->ahead = unit.stages - 1;
@@ -300,10 +303,13 @@ void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   if (unit.has_warps()) return;
   plan->places = std::min<int64_t>(unit.stages, plan->part_stages);
   const bool is_once = plan->places == plan->part_stages;
+  const bool is_free = is_once || unit.has_producer;
   plan->is_refilled =
-      !is_once && unit.stages <= kFewPlaces && !plan->a.is_computed && !plan->b.is_computed;
-  plan->is_behind = is_once || (unit.stages > 2 && !plan->is_refilled);
-  plan->ahead = is_once || plan->is_refilled ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
+      !is_free && unit.stages <= kFewPlaces && !plan->a.is_computed && !plan->b.is_computed;
+  plan->is_behind = is_free || (unit.stages > 2 && !plan->is_refilled);
+  plan->ahead = is_free || plan->is_refilled ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
+  // Groups wait for every stage whose sums they add up, each by itself.
+  if (unit.has_producer && plan->promoted_stages() == 1) plan->is_behind = false;
 }
 
 }  // namespace
@@ -331,7 +337,7 @@ int64_t UnitStageBytes(const UnitParameters& unit) {
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
   const int64_t operand = plan.places * std::max(unit.rows, unit.columns) * kUnitRowBytes;
   const int64_t results =
-      plan.is_staged ? RoundUp(unit.columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
+      plan.is_staged ? RoundUp(plan.staged_columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
   const int64_t sums =
       plan.sharers > 1 ? int64_t{unit.rows} * unit.columns * SizeBytes(plan.sum) : 0;
   return std::max({operand, UnitRoomBegin(unit, plan) + results, sums});
@@ -339,12 +345,15 @@ int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
 
 int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan) {
   if (unit.turns == 1 || !plan.is_staged) return 0;
-  return plan.ahead * std::max(unit.rows, unit.columns) * kUnitRowBytes;
+  const int64_t places = unit.has_producer ? plan.places : plan.ahead;
+  return places * std::max(unit.rows, unit.columns) * kUnitRowBytes;
 }
 
 int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
   return plan.places * std::min(unit.rows, unit.columns) * kUnitRowBytes +
-         UnitRoomBytes(unit, plan);
+         UnitRoomBytes(unit, plan) +
+         RoundUp(plan.places * kBarrierBytes, kUnitPieceBytes) *
+             (plan.has_tensors() ? unit.has_producer ? 2 : 1 : 0);
 }
 
 int64_t UnitSums(const UnitParameters& unit) {
@@ -426,15 +435,16 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   if (std::string why = AcrossObstacle(unit, *plan); !why.empty()) return why;
   if (std::string why = TurnsObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
-  const int64_t registers = RegistersPerThread(limits, unit.threads(), resident_blocks) -
-                            (unit.has_warps() ? kRegistersOfWarps : kRegistersBesideSums);
+  const int64_t registers =
+      RegistersPerThread(limits, unit.launched_threads(), resident_blocks) -
+      (unit.has_warps() || unit.has_producer ? kRegistersOfWarps : kRegistersBesideSums);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit, *plan) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
         limits.shared_bytes_per_block / std::max(1, resident_blocks)},
        {unit.has_warps() ? "registers of sums and operands" : "sums of a thread",
         UnitRegisters(unit, *plan), std::min(kMostUnitRegisters, registers)},
-       {"threads of a block", unit.threads(), limits.max_threads_per_block},
+       {"threads of a block", unit.launched_threads(), limits.max_threads_per_block},
        {"blocks of the grid", plan->blocks(unit), limits.max_grid[0]},
        {"bytes of packed operands",
         plan->element_bytes() * (plan->packed_elements(true) + plan->packed_elements(false)),
@@ -444,6 +454,7 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
 UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan plan) {
   const auto cut = [&](UnitOperandPlan operand, UnitOperands which, int64_t own) {
     operand.is_computed = Has(unit.computed, which);
+    operand.is_tensor = Has(unit.tensors, which);
     if (!operand.is_computed && !Has(unit.packed, which)) return operand;
     // Groups take rows of tf32 along k.
     const bool is_tf32 = plan.is_converted() && !plan.has_parts();
@@ -468,6 +479,7 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.sharers = combine == CombineBlocks::kCluster ? unit.parts : 1;
   plan.leaves_parts = unit.parts > plan.sharers;
   plan.is_staged = !plan.leaves_parts && IsStaged(plan.computed) && HasStaging(unit, plan);
+  plan.staged_columns = StagedColumns(unit);
   plan.result_width = plan.leaves_parts ? 1 : ResultWidth(plan.computed, plan.form.n.back());
   return plan;
 }
@@ -481,7 +493,8 @@ std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) 
   if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
   Result<UnitPlan> plan = PlanUnit(target.expression, p.numerics);
   if (!plan.ok()) return std::string(plan.status().message());
-  return CutForUnit(p.unit, target.device, p, &*plan);
+  std::string why = CutForUnit(p.unit, target.device, p, &*plan);
+  return why.empty() ? TensorObstacle(target.expression, p.unit, *plan) : why;
 }
 
 }  // namespace mdh

@@ -55,6 +55,7 @@ struct UnitOperandPlan {
   int64_t loaded_bytes = 0;  // for an element of it, of all parameters
   // Threads compute its elements and write them to shared memory, in rows as above.
   bool is_computed = false;
+  bool is_tensor = false;  // the tensor copy engine copies it (UnitParameters::tensors)
   // It is copied to scratch memory first: rows along that way, one behind the other so many
   // elements on, which have no more lines of a cache than they need. 0: it is not.
   int64_t packed_row = 0;
@@ -86,8 +87,12 @@ struct UnitPlan {
   int64_t sharers = 1;
   bool leaves_parts = false;  // sums of parts are in scratch memory, for a stage that adds them up
   bool is_staged = false;     // results go through shared memory, as elements of 16 bits
+  int staged_columns = 0;     // so many at once
   int result_width = 1;       // neighbours along n that are stored at once
 
+  // Whether threads copy an operand, or compute it.
+  bool has_copying_threads() const { return !a.is_tensor || !b.is_tensor; }
+  bool has_tensors() const { return a.is_tensor || b.is_tensor; }
   int64_t element_bytes() const { return SizeBytes(element); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
   int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements

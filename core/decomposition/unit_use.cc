@@ -31,6 +31,8 @@ std::string TileText(const TuningParameters& p) {
                                   WorkersText(unit), ", ", unit.stages, " stages");
   if (unit.packed != UnitOperands::kNone) absl::StrAppend(&text, ", packed operands");
   if (unit.computed != UnitOperands::kNone) absl::StrAppend(&text, ", computed operands");
+  if (unit.tensors != UnitOperands::kNone)
+    absl::StrAppend(&text, unit.has_producer ? ", tensor copies by a warp" : ", tensor copies");
   if (unit.turns > 1) absl::StrAppend(&text, ", ", unit.turns, " for a block");
   if (unit.parts > 1) {
     absl::StrAppend(&text, "; k in ", unit.parts, " parts, which ",

@@ -12,6 +12,7 @@
 #include "server/records/kernel_key.h"
 #include "server/records/resource_names.h"
 #include "tuner/measure/results/plausibility.h"
+#include "tuner/measure/results/runner_messages.h"
 
 namespace mdh {
 namespace {
@@ -27,6 +28,7 @@ void AddLaunches(const Kernel& kernel, v1::Kernel& proto) {
     to->mutable_block()->Add(launch.geometry.block.begin(), launch.geometry.block.end());
     to->set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
     to->set_starts_early(launch.starts_early);
+    for (const TensorMap& map : launch.tensor_maps) *to->add_tensor_maps() = ToMessage(map);
   }
   proto.set_scratch_bytes(kernel.scratch_bytes);
 }

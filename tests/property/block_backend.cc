@@ -14,6 +14,7 @@
 #include "tests/device/kernel_run.h"
 #include "tests/nvidia_under_opencl.h"
 #include "tuner/device/cuda/cuda_driver.h"
+#include "tuner/device/cuda/cuda_program.h"
 #include "tuner/device/opencl/opencl_driver.h"
 
 namespace mdh {
@@ -194,9 +195,7 @@ Status JudgedBackend::Judge(const std::vector<JudgedOutput>& outputs, const Kern
   if (options_.backend == Backend::kNvrtc) {
     for (const int architecture : kArchitectures) {
       if (architecture < LeastCapability(kernel)) continue;
-      MDH_RETURN_IF_ERROR(
-          nvrtc_->Compile(kernel.source, kernel.entry + ".cu", architecture, kernel.compile_options)
-              .status());
+      MDH_RETURN_IF_ERROR(CompileToCubin(*nvrtc_, architecture, kernel).status());
     }
     return absl::OkStatus();
   }

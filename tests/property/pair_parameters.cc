@@ -39,9 +39,12 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.ahead == plan.part_stages, "all stages at once");
   add(!p.unit.has_warps() && !plan.is_behind, "stages one after the other");
   add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
+  add(p.unit.has_producer, "a warp that copies");
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
     add(operand->is_across, "rows across k");
     add(operand->packed_row > 0, "packed");
+    add(operand->is_tensor, "tensor copies");
+    add(operand->is_tensor && operand->packed_row > 0, "tensor copies of what is packed");
     add(operand->is_computed, "computed");
     add(operand->is_made && operand->packed_row > 0, "packed of what is computed");
     add(true, absl::StrCat("copies of ", operand->width));

@@ -394,6 +394,7 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair) {
   add(has_launches && pair.kernel->scratch_bytes < temporary_bytes, "temporaries share memory");
   for (const KernelLaunch& launch : pair.kernel->launches) {
     add(launch.starts_early, "early launches");
+    add(!launch.tensor_maps.empty(), "tensor maps");
   }
   add(pair.kernel->compiler == Compiler::kClang, "clang");
   return features;

@@ -5,6 +5,7 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/program/scalar_code.h"
 #include "core/decomposition/unit_plan.h"
+#include "core/decomposition/unit_tensor.h"
 #include "tests/random_contraction.h"
 
 namespace mdh {
@@ -39,6 +40,23 @@ void MakeOperands(const UnitPlan& plan, Rng& rng, UnitParameters* unit) {
     unit->packed = UnitOperands::kBoth;
     unit->computed = UnitOperands::kNone;
   }
+}
+
+// Half of the time those that may be.
+void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
+                 TuningParameters* p) {
+  if (p->unit.has_warps() || Below(rng, 2) == 0) return;
+  for (const UnitOperands operand : {UnitOperands::kA, UnitOperands::kB}) {
+    UnitParameters unit = p->unit;
+    unit.tensors = operand;
+    if (!TensorObstacle(expression, unit, CutForUnit(unit, p->combine_blocks, plan)).empty()) {
+      continue;
+    }
+    const int both = static_cast<int>(p->unit.tensors) | static_cast<int>(operand);
+    if (Below(rng, 4) > 0) p->unit.tensors = static_cast<UnitOperands>(both);
+  }
+  p->unit.has_producer = p->unit.tensors == UnitOperands::kBoth && Below(rng, 2) == 0 &&
+                         p->combine_blocks == CombineBlocks::kPartials;
 }
 
 UnitParameters RandomGroups(Rng& rng) {
@@ -109,6 +127,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
       MakeOperands(*plan, rng, &p.unit);
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
+      MakeTensors(expression, *plan, rng, &p);
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

@@ -133,6 +133,12 @@ class FakeDriver:
                            starts_early))
 
 
+    def encode_tensor_map(self, tensor, pointer, encoded):
+        assert ctypes.addressof(encoded) % 64 == 0 and ctypes.sizeof(encoded) == 128
+        self.calls.append(("encode", tensor.argument, pointer))
+        encoded[0] = pointer + tensor.offset_bytes
+
+
 class Array:
     """What torch and cupy have."""
 
@@ -283,6 +289,75 @@ def test_a_launch_that_fails_leaves_the_launcher_usable(write):
     driver.fails = False
     launch([3 << 20, 4 << 20, 4096], 5)
     assert driver.calls[-1][6] == [3 << 20, 4 << 20, 4096]
+
+
+MAPS = [{"argument": 2, "offset_bytes": 32, "element_bytes": 2, "extents": [64, 100, 3],
+         "strides_bytes": [256, 25600], "box": [64, 128, 1], "swizzle_bytes": 128},
+        {"argument": 0, "offset_bytes": 0, "element_bytes": 1, "extents": [128, 8],
+         "strides_bytes": [128], "box": [128, 8], "swizzle_bytes": 128}]
+
+
+def launches_with_maps():
+    fill, add = information()["launches"]
+    return [fill, {**add, "tensor_maps": MAPS}]
+
+
+def test_tensor_maps_are_launched_behind_the_pointers(write):
+    class Driver(FakeDriver):
+        def launch(self, function, grid, block, shared_bytes, stream, values, *, starts_early=False):
+            words = [ctypes.c_uint64.from_address(v).value for v in values]
+            self.calls.append(("launch", function, words))
+
+    driver, compiler = Driver(), FakeCompiler()
+    kernel = mdh.CudaKernel(mdh.read_kernel(write(launches=launches_with_maps())), driver=driver,
+                            nvrtc=compiler)
+    assert kernel.kernel.launches[1].tensor_maps[0] == mdh.TensorMap(
+        2, 32, 2, (64, 100, 3), (256, 25600), (64, 128, 1))
+    assert compiler.call[3] == ("--std=c++17", "-DMDH_TENSOR_MAPS")
+    launch = kernel.prepare(1 << 20, 2 << 20, scratch=8192)
+    launch()
+    launch()
+    assert driver.calls[3:] == [
+        ("encode", 2, 8192), ("encode", 0, 1 << 20),
+        *[("launch", 11, [1 << 20, 2 << 20, 8192]),
+          ("launch", 12, [1 << 20, 2 << 20, 8192, 8192 + 32, 1 << 20])] * 2]
+    del driver.calls[:]
+    launcher = kernel.launcher()  # encodes what has moved
+    launcher([1 << 20, 2 << 20, 8192], 5)
+    launcher([3 << 20, 2 << 20, 8192], 5)
+    assert [call for call in driver.calls if call[0] == "encode"] == [
+        ("encode", 2, 8192), ("encode", 0, 1 << 20), ("encode", 0, 3 << 20)]
+    assert driver.calls[-1] == ("launch", 12, [3 << 20, 2 << 20, 8192, 8192 + 32, 3 << 20])
+
+
+def test_tensor_maps_are_what_the_driver_encodes():
+    class Library(FakeLibrary):
+        def __getattr__(self, name):
+            if name != "cuTensorMapEncodeTiled":
+                return super().__getattr__(name)
+            return self.encode
+
+        def encode(self, encoded, kind, rank, first, extents, strides, box, ones, *modes):
+            self.seen = (kind, rank, first.value, list(extents), list(strides), list(box),
+                         list(ones), modes)
+            return super().__getattr__("cuTensorMapEncodeTiled")()
+
+    tensor = mdh.TensorMap(0, 32, 2, (64, 100, 3), (256, 25600), (64, 128, 1))
+    library, encoded = Library(), (ctypes.c_uint64 * 16)()
+    mdh.CudaDriver(library).encode_tensor_map(tensor, 4096, encoded)
+    assert library.seen == (1, 3, 4128, [64, 100, 3], [256, 25600, 0], [64, 128, 1], [1, 1, 1],
+                            (0, 3, 2, 0))
+    with pytest.raises(mdh.CudaError, match="cuTensorMapEncodeTiled: CUDA_ERROR"):
+        mdh.CudaDriver(Library("cuTensorMapEncodeTiled")).encode_tensor_map(tensor, 8, encoded)
+
+    class Older(FakeLibrary):
+        def __getattr__(self, name):
+            if name == "cuTensorMapEncodeTiled":
+                raise AttributeError(name)
+            return super().__getattr__(name)
+
+    with pytest.raises(mdh.FailedPreconditionError, match="drivers of CUDA 12 and later"):
+        mdh.CudaDriver(Older()).encode_tensor_map(tensor, 4096, encoded)
 
 
 def test_a_kernel_without_scratch_memory(write):

@@ -50,6 +50,16 @@ Json ArgumentJson(const v1::KernelArgument& argument) {
   return json;
 }
 
+Json TensorMapJson(const v1::TensorMap& map) {
+  return {{"argument", map.argument()},
+          {"offset_bytes", map.offset_bytes()},
+          {"element_bytes", map.element_bytes()},
+          {"extents", JsonList(map.extents())},
+          {"strides_bytes", JsonList(map.strides_bytes())},
+          {"box", JsonList(map.box())},
+          {"swizzle_bytes", map.swizzle_bytes()}};
+}
+
 bool HasLaunches(const v1::Kernel& kernel) { return kernel.launches_size() > 0; }
 
 // What is called, and what it needs.
@@ -69,6 +79,9 @@ Json EntryJson(const v1::Kernel& kernel) {
                         {"block", JsonList(launch.block())},
                         {"dynamic_shared_bytes", launch.dynamic_shared_bytes()},
                         {"starts_early", launch.starts_early()}});
+    for (const v1::TensorMap& map : launch.tensor_maps()) {
+      launches.back()["tensor_maps"].push_back(TensorMapJson(map));
+    }
   }
   return {
       {"entry", kernel.entry()},

@@ -41,7 +41,7 @@ from .functions import (
     abs as abs, atan2, cbrt, ceil, copysign, cos, erf, exp, exp2, expm1, floor, fmod, log, log1p, log2,
     logical_not, pow as pow, round as round, rsqrt, sin, sqrt, tanh, trunc,
 )
-from .kernels.kernel_file import KernelArgument, KernelFile, KernelLaunch, read_kernel
+from .kernels.kernel_file import KernelArgument, KernelFile, KernelLaunch, TensorMap, read_kernel
 from .kernels.nvrtc import Nvrtc
 from .operators import (
     CC, PS, PW, CombineOperator, add, and_, bit_and, bit_or, bit_xor, cc, combine_operator, fmax,
@@ -82,7 +82,7 @@ __all__ = [
     "pw_custom_func", "read_kernel", "Record", "ResourceExhaustedError", "rsqrt", "Scalar",
     "scalar_function", "scalar_max", "scalar_min", "scalar_mul", "scalar_plus", "scalar_times",
     "ScalarType", "Schedule", "Security", "select", "sin", "SourceLocation", "sqrt", "store", "Table", "table",
-    "tanh", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
+    "tanh", "TensorMap", "TextExpression", "trunc", "TunedKernel", "uint16", "uint32", "uint64", "uint8",
     "UnauthenticatedError", "UnavailableError", "UnimplementedError", "where",
 ]
 

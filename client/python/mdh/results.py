@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Optional, Tuple, Union
 
 from .errors import MdhError, SourceLocation, from_code, wrong
-from .kernels.kernel_file import KernelArgument, KernelLaunch
+from .kernels.kernel_file import KernelArgument, KernelLaunch, TensorMap
 from .schedule import Schedule
 from .shown import Facts, Shown, scaled, time_text
 from .v1 import expression_pb2, kernel_pb2, record_pb2, tuning_pb2
@@ -284,7 +284,11 @@ class Kernel(Shown):
             for a in proto.arguments)
         launches = tuple(
             KernelLaunch(launch.function, tuple(launch.grid), tuple(launch.block),
-                         launch.dynamic_shared_bytes, launch.starts_early)
+                         launch.dynamic_shared_bytes, launch.starts_early,
+                         tuple(TensorMap(m.argument, m.offset_bytes, m.element_bytes,
+                                         tuple(m.extents), tuple(m.strides_bytes), tuple(m.box),
+                                         m.swizzle_bytes)
+                               for m in launch.tensor_maps))
             for launch in proto.launches)
         return Kernel(proto.name, proto.entry, proto.language, proto.source, proto.header,
                       arguments, proto.compiler, tuple(proto.compile_options), proto.threads,

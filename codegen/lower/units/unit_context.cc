@@ -152,6 +152,16 @@ Index UnitContext::Along(const UnitAxis& axis, const AffineIndex& affine, const 
 
 Index UnitContext::OfBlock(const AffineIndex& affine) const { return At(affine, tile_.point); }
 
+Statement Rolled(const std::string& variable, Index end, Block body) {
+  return {For{.variable = variable,
+              .begin = Index(0),
+              .end = std::move(end),
+              .step = 1,
+              .whole_steps = false,
+              .body = ShareBlock(std::move(body)),
+              .unroll_by = 1}};
+}
+
 Statement Unrolled(const std::string& variable, int64_t count, Block body) {
   return {For{variable, Index(0), Index(count), 1, false, ShareBlock(std::move(body)), true}};
 }

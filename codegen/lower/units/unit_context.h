@@ -75,6 +75,11 @@ class UnitContext {
   Index WarpOfN() const { return Thread() / kLanesOfWarp % unit().warps.along_n; }
   Index Lane() const { return Thread() % kLanesOfWarp; }
 
+  // Where those threads meet that multiply and store: all, or all but a warp.
+  Statement Meeting() const {
+    return {Barrier{.threads = unit().has_producer ? static_cast<int>(threads()) : 0}};
+  }
+
   // Indices that are declared where a stage begins: of the block; of the thread, its row and piece
   // of those, and where the swizzled piece is in shared memory; of the first points of the block's
   // tile.
@@ -139,7 +144,8 @@ class UnitContext {
   Tile tile_;
 };
 
-// A loop from 0 on that is unrolled entirely.
+// A loop from 0 on that stays one; and one that is unrolled entirely.
+Statement Rolled(const std::string& variable, Index end, Block body);
 Statement Unrolled(const std::string& variable, int64_t count, Block body);
 
 // The index function at a point.

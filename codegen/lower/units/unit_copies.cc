@@ -24,8 +24,12 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       offset_(Split(context.expression(), buffer_.Linearized(access_.access))),
       step_(StepAlongK()),
       values_(context, is_a),
+      tensor_(plan_.is_tensor
+                  ? *TensorOfUnit(context.expression(), context.plan(), is_a, axis_.step)
+                  : UnitTensor()),
       input_(context.kernel_names().inputs[access_.buffer]),
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
+      map_(context.names().Unique(input_ + "_map")),
       array_(context.names().Unique(input_ + "_sm")),
       row_(context.row),
       in_row_(context.piece),
@@ -36,6 +40,19 @@ void UnitCopies::DeclareShared(int64_t bytes, Block* block) const {
                                     CeilDivide(bytes, context_.element_bytes()));
   block->push_back({DeclareArray{array_, context_.element(), elements, MemorySpace::kShared,
                                  kOperandAlignment}});
+}
+
+void UnitCopies::DeclareFor(const std::string& name, const Index& slot, const Index& from,
+                            Block* block) const {
+  constexpr int64_t kEightRows = 8 * kOperandRowBytes, kUnused = 16;
+  const int64_t leading = is_across() ? depth() * kOperandRowBytes : kUnused;
+  block->push_back(
+      {DeclareOperand{name, array_, slot * stage_elements() + from, leading, kEightRows}});
+}
+
+int64_t UnitCopies::StepBytes(int64_t step) const {
+  const int64_t elements = kMultipliedBytes / context_.element_bytes();
+  return step * (is_across() ? elements * kOperandRowBytes : kMultipliedBytes);
 }
 
 // Its point along m or n, and along k. Neither need exist.
@@ -80,7 +97,38 @@ void UnitCopies::TakeRowsBy(Block* block) {
       place_, row * context_.depth() + context_.Swizzled(piece, row) * context_.piece_elements()}});
 }
 
+void UnitCopies::DeclareMap(Block* block) const {
+  DeclareTensorMap map{map_, source_, tensor_.offset, context_.element(), {}, {}, {}};
+  for (const TensorDimension& dimension : tensor_.dimensions) {
+    const bool is_along = dimension.along != TensorDimension::Along::kBatch && dimension.inner == 1;
+    map.extents.push_back(dimension.points);
+    map.strides.push_back(dimension.stride);
+    map.box.push_back(map.box.empty() ? tensor_.row : is_along ? tensor_.rows : 1);
+  }
+  block->push_back({std::move(map)});
+}
+
+// Copies one behind the other, each from further points along m or n.
+void UnitCopies::EmitTensor(const Index& stage, const Index& slot, const std::string& barriers,
+                            Block* block) const {
+  const int64_t points = plan_.is_across ? tensor_.row : tensor_.rows;
+  for (int64_t own = 0; own < axis_.step; own += points) {
+    const Index to = slot * stage_elements() + Index(own * context_.depth());
+    TensorCopy copy{map_, {}, array_, to, barriers, slot};
+    for (const TensorDimension& dimension : tensor_.dimensions) {
+      using Along = TensorDimension::Along;
+      const Index composite = dimension.along == Along::kK     ? stage * context_.depth()
+                              : dimension.along == Along::kOwn ? first_ + Index(own)
+                                                               : context_.Batch();
+      const Index at = composite / dimension.inner;
+      copy.coordinates.push_back(dimension.is_outermost ? at : at % dimension.points);
+    }
+    block->push_back({std::move(copy)});
+  }
+}
+
 void UnitCopies::DeclarePointers(const Index& first, Block* block) {
+  if (is_tensor()) return;
   if (is_computed()) {
     TakeRowsBy(block);
     for (int64_t row = 0; row < axis_.step; row += context_.rows_at_once()) {
@@ -197,6 +245,7 @@ void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) cons
 }
 
 void UnitCopies::Emit(const Index& stage, const Index& slot, Block* block) {
+  if (is_tensor()) return;
   if (is_computed()) return Write(stage, slot, block);
   for (const Piece& piece : pieces_) {
     const Index to = slot * stage_elements() + context_.Place() +

@@ -8,6 +8,7 @@
 
 #include "codegen/lower/units/unit_context.h"
 #include "codegen/lower/units/unit_values.h"
+#include "core/decomposition/unit_tensor.h"
 
 namespace mdh {
 
@@ -19,6 +20,11 @@ class UnitCopies {
   const std::string& array() const { return array_; }
   bool is_across() const { return plan_.is_across; }
   int64_t depth() const { return context_.depth(); }
+  // Declares the operand `name` of multiplications by what is in a place, from so many elements on;
+  // and from one of its multiplications to the next along k: in rows, or as many rows.
+  void DeclareFor(const std::string& name, const Index& slot, const Index& from,
+                  Block* block) const;
+  int64_t StepBytes(int64_t step) const;
   int64_t stage_elements() const { return axis_.step * context_.depth(); }
   // So many bytes at least, if its stages have fewer.
   void DeclareShared(int64_t bytes, Block* block) const;
@@ -27,6 +33,13 @@ class UnitCopies {
   bool is_packed() const { return plan_.packed_row > 0; }
   // Whether threads compute what they write to shared memory (UnitOperandPlan::is_computed).
   bool is_computed() const { return plan_.is_computed; }
+  // Whether the tensor copy engine copies it: declares what that knows of it, and begins the copies
+  // of a stage by the calling thread, for all, which wait at the barrier for them.
+  bool is_tensor() const { return plan_.is_tensor; }
+  int64_t stage_bytes() const { return stage_elements() * context_.element_bytes(); }
+  void DeclareMap(Block* block) const;
+  void EmitTensor(const Index& stage, const Index& slot, const std::string& barriers,
+                  Block* block) const;
   int64_t EmitPacking(LoopProgram* program, Block* block);
   // Declares, once the block's tile is known, where each piece that the thread copies is in memory:
   // pointers to what of it does not depend on k. Stages are copied in order, from number `first`
@@ -97,8 +110,10 @@ class UnitCopies {
   // From one element along k to the next; nullopt: it depends on where that is.
   const std::optional<int64_t> step_;
   const UnitValues values_;
+  const UnitTensor tensor_;  // where the engine copies it
   const std::string input_;
   const std::string source_;  // the input, or scratch memory
+  const std::string map_;     // of tensor_
   const std::string array_;
   // Indices of the thread's first row, of its piece of that, and of where that is in shared memory.
   std::string row_, in_row_, place_;

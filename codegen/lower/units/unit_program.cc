@@ -1,10 +1,12 @@
 #include "codegen/lower/units/unit_program.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/zero_results.h"
+#include "codegen/lower/units/unit_arrivals.h"
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
 #include "codegen/lower/units/warp_unit.h"
@@ -18,6 +20,7 @@ class UnitProgramBuilder {
       : context_(low_level, std::move(plan)),
         a_(context_, /*is_a=*/true),
         b_(context_, /*is_a=*/false),
+        arrivals_(context_, a_, b_),
         results_(context_) {
     for (std::string* name : {&stage_, &ahead_, &slot_, &next_slot_, &operand_a_, &operand_b_}) {
       *name = context_.names().Unique(*name);
@@ -45,8 +48,11 @@ class UnitProgramBuilder {
   };
   int64_t group_tiles() const { return unit().rows / kUnitRows / unit().groups; }
   Part All() const { return {0, group_tiles(), 0, unit().columns}; }
-  // Halves of the tiles or, of an odd number of these, of the columns.
-  bool HasHalves() const { return group_tiles() % 2 == 0 || unit().columns % 32 == 0; }
+  // Halves of the tiles or, of an odd number of these, of the columns; groups that need not meet
+  // have something to multiply for while others add up.
+  bool HasHalves() const {
+    return !unit().has_producer && (group_tiles() % 2 == 0 || unit().columns % 32 == 0);
+  }
   Part Half(int64_t number) const {
     const int64_t tiles = group_tiles(), columns = unit().columns;
     if (tiles % 2 == 0) return {number * tiles / 2, tiles / 2, 0, columns};
@@ -67,7 +73,7 @@ class UnitProgramBuilder {
 
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
-    stage.launch = {{plan().launched(unit()), 1, 1}, {context_.threads(), 1, 1}};
+    stage.launch = {{plan().launched(unit()), 1, 1}, {unit().launched_threads(), 1, 1}};
     stage.cluster = {plan().sharers, 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
@@ -75,7 +81,10 @@ class UnitProgramBuilder {
       copies->DeclareShared(copies == &Larger() ? UnitRoomBytes(unit(), plan()) : 0, &body);
     }
     context_.DeclareThread(&body);
-    if (unit().turns > 1) {
+    arrivals_.Declare(&body);
+    if (unit().has_producer) {
+      EmitRoles(&body);
+    } else if (unit().turns > 1) {
       EmitTiles(&body);
     } else {
       EmitTile(&body);
@@ -122,18 +131,70 @@ class UnitProgramBuilder {
     context_.DeclareTile(turn - Index(blocks), &results);
     results_.Emit(Larger().array(), &results);
     context_.set_tile(here);
+    // The engine copies to where threads had these.
+    if (plan().has_tensors()) results.push_back({UnitFence{}});
     body.push_back(When({Less(Index(blocks - 1), turn)}, std::move(results)));
-    if (!totals_.empty()) stages.push_back(SetToZero(totals_));
-    EmitStages(&stages);
-    if (!totals_.empty()) stages.push_back(TakeTotals());
+    EmitSums(&stages);
     body.push_back(if_exists(std::move(stages)));
-    block->push_back({For{.variable = turn_,
-                          .begin = context_.BlockNumber(),
-                          .end = Index(tiles + blocks),
-                          .step = blocks,
-                          .whole_steps = false,
-                          .body = ShareBlock(std::move(body)),
-                          .unroll_by = 1}});
+    block->push_back(OverTurns(tiles + blocks, std::move(body)));
+  }
+
+  // A warp of its own begins copies as places become free, of the next tile, too, while groups
+  // store results, which are where no stage is if there is a next tile.
+  void EmitRoles(Block* block) {
+    const Index stage = Index::Variable(stage_), slot = Index::Variable(slot_);
+    Block produce, multiply;
+    OverTiles(
+        [&](Block* tile) {
+          Block copies = {{DeclareIndex{slot_, stage % plan().places}}};
+          arrivals_.AwaitRelease(stage, slot, Turn(), &copies);
+          arrivals_.EmitCopies(FirstStage() + stage, slot, &copies);
+          tile->push_back(Rolled(stage_, StageCount(), std::move(copies)));
+        },
+        &produce);
+    // Groups have names of their own for the same.
+    context_.set_tile(context_.OtherTile("own_"));
+    for (std::string* name : {&stage_, &slot_}) *name = context_.names().Unique(*name);
+    if (!turn_.empty()) turn_ = context_.names().Unique(turn_);
+    DeclareSums(&multiply);
+    OverTiles(
+        [&](Block* tile) {
+          EmitSums(tile);
+          results_.Emit(Larger().array(), tile);
+        },
+        &multiply);
+    const Index thread = context_.Thread(), producer(context_.threads());
+    produce = {When({Equal(thread, producer)}, std::move(produce))};
+    If roles{{Less(thread, producer)}, ShareBlock(std::move(multiply)), ShareBlock(produce)};
+    block->push_back({std::move(roles)});
+  }
+
+  // Every so many tiles from the block's number on, or the one with that number.
+  void OverTiles(const std::function<void(Block* tile)>& emit, Block* block) {
+    if (unit().turns == 1) {
+      context_.DeclareTile(context_.BlockNumber(), block);
+      return emit(block);
+    }
+    Block tile;
+    context_.DeclareTile(Index::Variable(turn_), &tile);
+    emit(&tile);
+    block->push_back(OverTurns(plan().blocks(unit()), std::move(tile)));
+  }
+  Statement OverTurns(int64_t end, Block body) const {
+    return {For{.variable = turn_,
+                .begin = context_.BlockNumber(),
+                .end = Index(end),
+                .step = plan().launched(unit()),
+                .whole_steps = false,
+                .body = ShareBlock(std::move(body)),
+                .unroll_by = 1}};
+  }
+
+  // All stages of a tile behind its first copies.
+  void EmitSums(Block* block) {
+    if (!totals_.empty()) block->push_back(SetToZero(totals_));
+    EmitStages(block);
+    if (!totals_.empty()) block->push_back(TakeTotals());
   }
 
   void DeclareCopies(Block* block) {
@@ -176,23 +237,32 @@ class UnitProgramBuilder {
     const Index slot = stage % plan().places;
     a_.Emit(FirstStage() + stage, slot, &copies);
     b_.Emit(FirstStage() + stage, slot, &copies);
+    if (plan().has_tensors()) {
+      Block tensors;
+      arrivals_.EmitCopies(FirstStage() + stage, slot, &tensors);
+      copies.push_back(When({IsZero(context_.Thread())}, std::move(tensors)));
+    }
     Block loads;
     Load(stage + Index(1), &loads);
     if (!loads.empty())
       copies.push_back(When({Less(stage + Index(1), StageCount())}, std::move(loads)));
     if (!exists) copies = {When({Less(stage, StageCount())}, std::move(copies))};
-    copies.push_back({CommitCopies{}});
+    if (plan().has_copying_threads()) copies.push_back({CommitCopies{}});
     return copies;
   }
 
-  static Statement Rolled(const std::string& variable, Index end, Block body) {
-    return {For{.variable = variable,
-                .begin = Index(0),
-                .end = std::move(end),
-                .step = 1,
-                .whole_steps = false,
-                .body = ShareBlock(std::move(body)),
-                .unroll_by = 1}};
+  // Until the stage is in its place.
+  void AwaitStage(Block* block) const {
+    if (plan().has_copying_threads()) {
+      block->push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
+      block->push_back({UnitFence{}});
+    }
+    if (!plan().has_tensors()) return;
+    arrivals_.AwaitCopies(Index::Variable(stage_), Index::Variable(slot_), Turn(), block);
+  }
+  // The number of the tile among the block's.
+  Index Turn() const {
+    return unit().turns == 1 ? Index(0) : Index::Variable(turn_) / plan().launched(unit());
   }
 
   void EmitFirstCopies(Block* block) {
@@ -200,8 +270,8 @@ class UnitProgramBuilder {
     block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead,
                                            ahead == 1 ? " stage." : " stages.")}});
     Load(Index(0), block);
-    block->push_back(
-        Rolled(ahead_, Index(ahead), Copies(Index::Variable(ahead_), AlwaysHas(ahead))));
+    Block copies = Copies(Index::Variable(ahead_), AlwaysHas(ahead));
+    block->push_back(Rolled(ahead_, Index(ahead), std::move(copies)));
   }
 
   // The copies of a later stage go to where the stage before was, whose fragments all threads had
@@ -246,9 +316,8 @@ class UnitProgramBuilder {
     if (AddsByHalves()) block->push_back(SetToZero(context_.sums));
     Block body;
     body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
-    body.push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
-    body.push_back({UnitFence{}});
-    body.push_back({Barrier{}});
+    AwaitStage(&body);
+    if (!unit().has_producer) body.push_back({Barrier{}});
     DeclareOperands(&body);
     if (AddsByHalves()) {
       EmitHalves(&body);
@@ -258,12 +327,25 @@ class UnitProgramBuilder {
     block->push_back(Rolled(stage_, StageCount(), std::move(body)));
     block->push_back({WaitForMultiplies{0}});
     if (AddsByHalves()) block->push_back(AddToTotals(totals_, Half(1)));
-    block->push_back({WaitForCopies{0}});
-    block->push_back({Barrier{}});
+    if (plan().has_copying_threads()) block->push_back({WaitForCopies{0}});
+    if (unit().has_producer && plan().is_behind) {
+      arrivals_.EmitRelease((StageCount() - Index(1)) % plan().places, block);
+    }
+    block->push_back(context_.Meeting());
+  }
+
+  // What has been multiplied for certain: this stage, or the one before it.
+  void Release(Block* body) const {
+    if (!plan().is_behind) return arrivals_.EmitRelease(Index::Variable(slot_), body);
+    Block before;
+    arrivals_.EmitRelease((Index::Variable(stage_) - Index(1)) % plan().places, &before);
+    body->push_back(When({Less(Index(0), Index::Variable(stage_))}, std::move(before)));
   }
 
   void EmitLaterCopies(Block* body) {
+    if (unit().has_producer) return;
     if (stages_ahead() == plan().part_stages) {
+      if (!plan().has_copying_threads()) return;
       body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
       body->push_back({CommitCopies{}});
       return;
@@ -286,6 +368,7 @@ class UnitProgramBuilder {
     if (!plan().is_refilled) EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (plan().is_refilled) EmitRefill(body);
+    if (unit().has_producer) Release(body);
     if (totals_.empty()) return;
     body->push_back(
         When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));
@@ -371,10 +454,8 @@ class UnitProgramBuilder {
   void DeclareOperands(Block* block) const {
     const Index slot = Index::Variable(slot_);
     const Index group = context_.Thread() / kUnitThreads;
-    DeclareOperandOf(a_, operand_a_,
-                     slot * a_.stage_elements() + group * (group_tiles() * kUnitRows * a_.depth()),
-                     block);
-    DeclareOperandOf(b_, operand_b_, slot * b_.stage_elements(), block);
+    a_.DeclareFor(operand_a_, slot, group * (group_tiles() * kUnitRows * a_.depth()), block);
+    b_.DeclareFor(operand_b_, slot, Index(0), block);
   }
 
   // Columns are rows of B along k where they are not all.
@@ -389,32 +470,17 @@ class UnitProgramBuilder {
             static_cast<int>(part.columns),
             context_.sums,
             FirstSum(part) + n * unit().columns / 2,
-            {operand_a_, tile * kUnitRows * kOperandRowBytes + StepBytes(a_, step), a_.is_across()},
-            {operand_b_, part.first_column * kOperandRowBytes + StepBytes(b_, step),
-             b_.is_across()},
+            {operand_a_, tile * kUnitRows * kOperandRowBytes + a_.StepBytes(step), a_.is_across()},
+            {operand_b_, part.first_column * kOperandRowBytes + b_.StepBytes(step), b_.is_across()},
             step == 0 ? KeepsSums() : Index(1)}});
       }
     }
     block->push_back({CommitMultiplies{}});
   }
 
-  static void DeclareOperandOf(const UnitCopies& copies, const std::string& name, Index offset,
-                               Block* block) {
-    constexpr int64_t kEightRows = 8 * kOperandRowBytes;
-    const int64_t leading =
-        copies.is_across() ? copies.depth() * kOperandRowBytes : 16;  // or unused
-    block->push_back(
-        {DeclareOperand{name, copies.array(), std::move(offset), leading, kEightRows}});
-  }
-
-  // From one multiplication to the next along k: in rows, or as many rows.
-  int64_t StepBytes(const UnitCopies& copies, int64_t step) const {
-    const int64_t elements = kMultipliedBytes / context_.element_bytes();
-    return step * (copies.is_across() ? elements * kOperandRowBytes : kMultipliedBytes);
-  }
-
   UnitContext context_;
   UnitCopies a_, b_;
+  UnitArrivals arrivals_;
   UnitResults results_;
   std::string stage_ = "stage", ahead_ = "ahead";
   std::string turn_;    // of blocks with several tiles

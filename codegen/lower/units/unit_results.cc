@@ -230,12 +230,17 @@ void UnitResults::EmitStaged(const std::string& staging, Block* block) {
     staged = context_.names().Unique("staged");
     block->push_back({DeclareView{staged, outputs_[0].type, /*is_const=*/false, staging}});
   }
-  EmitMatrices(staged, block);
-  block->push_back({Barrier{}});
-  EmitPieces(staged, block);
+  const int64_t at_once = std::min<int64_t>(columns(), context_.plan().staged_columns);
+  for (int64_t first = 0; first < columns(); first += at_once) {
+    const StagedColumns some{first, std::min(at_once, columns() - first)};
+    if (first > 0) block->push_back(context_.Meeting());
+    EmitMatrices(staged, some, block);
+    block->push_back(context_.Meeting());
+    EmitPieces(staged, some, block);
+  }
 }
 
-void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
+void UnitResults::EmitMatrices(const std::string& staging, StagedColumns some, Block* block) {
   const UnitParameters& unit = context_.unit();
   const int64_t depth = kUnitDepth;
   const std::string sixteen = context_.names().Unique("sixteen");
@@ -250,12 +255,13 @@ void UnitResults::EmitMatrices(const std::string& staging, Block* block) {
                      context_.Swizzled(piece, lane) * kStagedPiece;
     StoreMatrices store{staging, at, outputs_[0].type, {}};
     for (int64_t n = 0; n < 8; ++n) {
-      store.values.push_back(Sum(own * 8 + Index(tile * own_of_tile() + n)));
+      store.values.push_back(Sum(own * 8 + Index(tile * own_of_tile() + some.first / 2 + n)));
     }
     body.push_back({std::move(store)});
   }
-  block->push_back(
-      Unrolled(sixteen, tiles_.columns / context_.plan().sharers / 16, std::move(body)));
+  // Of warps, columns are those of one.
+  const int64_t count = unit.has_warps() ? tiles_.columns : some.count;
+  block->push_back(Unrolled(sixteen, count / 16, std::move(body)));
 }
 
 // Of the first element.
@@ -270,7 +276,7 @@ Index UnitResults::StagedPlace(const Index& row, const Index& column) const {
 }
 
 // Neighbouring threads store neighbours, as many each as memory is aligned to.
-void UnitResults::EmitPieces(const std::string& staging, Block* block) {
+void UnitResults::EmitPieces(const std::string& staging, StagedColumns some, Block* block) {
   const UnitParameters& unit = context_.unit();
   const int64_t depth = kUnitDepth, width = context_.plan().result_width;
   const int64_t of_row = depth / width, at_once = context_.threads() / of_row;
@@ -285,7 +291,7 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
     const Index first = Index::Variable(rows) * (at_once * near);
     const Index in_eight = thread_row + Index(at * at_once), row = first + in_eight;
     const Index column = Index::Variable(sixty_four) * depth + thread_column;
-    const Index m = context_.FirstM() + row, n = FirstN() + column;
+    const Index m = context_.FirstM() + row, n = FirstN() + Index(some.first) + column;
     const Index place = StagedBegin() + Index::Variable(sixty_four) * (unit.rows * depth) +
                         first * depth + StagedPlace(in_eight, thread_column);
     Block one;
@@ -295,11 +301,11 @@ void UnitResults::EmitPieces(const std::string& staging, Block* block) {
         MakeLoad(staging, place, {outputs_[0].type, static_cast<int>(width)}, 1), 1}});
     std::vector<Condition> conditions = Exists(m, n);
     if (unit.rows % (at_once * near) != 0) conditions.push_back(Less(row, Index(unit.rows)));
-    if (columns() % depth != 0) conditions.push_back(Less(column, Index(columns())));
+    if (some.count % depth != 0) conditions.push_back(Less(column, Index(some.count)));
     body.push_back(When(std::move(conditions), std::move(one)));
   }
   block->push_back(
-      Unrolled(sixty_four, CeilDivide(columns(), depth),
+      Unrolled(sixty_four, CeilDivide(some.count, depth),
                {Unrolled(rows, CeilDivide(unit.rows, at_once * near), std::move(body))}));
 }
 

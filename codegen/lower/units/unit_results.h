@@ -46,8 +46,12 @@ class UnitResults {
   void CombineInCluster(const std::string& shown, Block* block);
   void ApplyStore(Block* block);
   void EmitStaged(const std::string& staging, Block* block);
-  void EmitMatrices(const std::string& staging, Block* block);
-  void EmitPieces(const std::string& staging, Block* block);
+  // Of the block's columns, those that are in shared memory at a time.
+  struct StagedColumns {
+    int64_t first, count;
+  };
+  void EmitMatrices(const std::string& staging, StagedColumns some, Block* block);
+  void EmitPieces(const std::string& staging, StagedColumns some, Block* block);
   Index StagedBegin() const;
   Index StagedPlace(const Index& row, const Index& column) const;
   void EmitDirect(const ResultTarget& target, const Index& base, int width, Block* block);

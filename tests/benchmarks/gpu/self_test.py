@@ -62,6 +62,10 @@ class CheckingDriver:
     def free(self, pointer: int) -> None:
         pass
 
+    def encode_tensor_map(self, tensor: Any, pointer: int, encoded: Any) -> None:
+        if (pointer + tensor.offset_bytes) % 16 != 0:
+            raise ValueError(f"a tensor map of what is at {pointer}")
+
     def launch(self, function: int, grid: Sequence[int], block: Sequence[int],
                dynamic_shared_bytes: int, stream: int, values: Any, *,
                starts_early: bool = False) -> None:

@@ -44,6 +44,7 @@ class NvrtcCompileTest : public ::testing::Test {
     const bool has_units = absl::StrContains(source, "wgmma");
     std::vector<std::string> options = options_;
     if (has_units) options.push_back("--gpu-architecture=sm_90a");
+    if (absl::StrContains(source, "mdh_tensor_map")) options.push_back(kTensorMapsOption);
     for (const int architecture : {80, 90}) {
       const bool needs_90 = has_units || absl::StrContains(source, "__cluster_dims__") ||
                             absl::StrContains(source, "m16n8k4.row.col.f64");
@@ -164,17 +165,27 @@ TEST_F(NvrtcCompileTest, AsynchronousCopiesAreWaitedFor) {
 // Sums stay in registers: the assembler has nothing to say of functions that make it wait for
 // multiplications, and nothing is spilled.
 TEST_F(NvrtcCompileTest, MatrixUnitsKeepSumsInRegisters) {
-  for (const char* name :
-       {"unit_matmul.cu", "unit_matmul_bf16x6.cu", "unit_matmul_fp8_halves.cu"}) {
+  for (const char* name : {"unit_matmul.cu", "unit_matmul_bf16x6.cu", "unit_matmul_fp8_halves.cu",
+                           "unit_matmul_tensors.cu", "unit_matmul_producer.cu"}) {
     std::ifstream in(SourcePath("tests/codegen/golden/") + name);
     std::stringstream source;
     source << in.rdbuf();
-    const auto report = nvrtc_->CompileWithReport(source.str(), name, 90,
-                                                  {"--std=c++17", "--gpu-architecture=sm_90a"});
+    const auto report = nvrtc_->CompileWithReport(
+        source.str(), name, 90, {"--std=c++17", "--gpu-architecture=sm_90a", kTensorMapsOption});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores")) << name;
     EXPECT_THAT(report->log, Not(HasSubstr("Potential Performance Loss"))) << name;
   }
+}
+
+// Who does not know of tensor maps would pass too few arguments.
+TEST_F(NvrtcCompileTest, TensorMapsMustBePassed) {
+  std::ifstream in(SourcePath("tests/codegen/golden/unit_matmul_tensors.cu"));
+  std::stringstream source;
+  source << in.rdbuf();
+  EXPECT_THAT(ErrorMessage(nvrtc_->Compile(source.str(), "k.cu", 90,
+                                           {"--std=c++17", "--gpu-architecture=sm_90a"})),
+              HasSubstr("launches pass tensor maps: compile with -DMDH_TENSOR_MAPS"));
 }
 
 // Nothing but multiplications: all of them are there, nothing waits, and nothing is spilled.

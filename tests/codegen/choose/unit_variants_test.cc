@@ -156,13 +156,18 @@ TEST(UnitVariantsTest, OfferWhatMayHelp) {
   EXPECT_TRUE(has(MatMul(1023, 513, 777), is_packed));
   EXPECT_FALSE(has(MatMul(1024, 512, 768), is_packed));
   EXPECT_TRUE(has(MatMul(512, 512, 4096), is_cluster));
+  const auto has_tensors = [](const TuningParameters& p) {
+    return p.unit.tensors == UnitOperands::kBoth;
+  };
+  EXPECT_TRUE(has(MatMul(1024, 512, 768), has_tensors));
+  EXPECT_EQ(Default(MatMul(1024, 512, 768)).unit.tensors, UnitOperands::kNone);
 }
 
 // From one configuration to any other, one change at a time.
 TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   const Expression e = MatMul(1000, 1000, 1000);
   std::vector<TuningParameters> seen = {Default(e)};
-  for (size_t n = 0; n < seen.size() && seen.size() < 300; ++n) {
+  for (size_t n = 0; n < seen.size() && seen.size() < 900; ++n) {
     for (TuningParameters& next : UnitMoves(TuningParameters(seen[n]))) {
       const bool is_new = std::find(seen.begin(), seen.end(), next) == seen.end();
       if (is_new && Validate(e, CudaModel(), kDevice, next).ok()) seen.push_back(std::move(next));
@@ -177,6 +182,7 @@ TEST(UnitMovesTest, ReachOtherTilesPartsAndChoices) {
   EXPECT_TRUE(has([](const auto& p) { return p.early_launches == EarlyLaunches::kCalls; }));
   EXPECT_TRUE(has([](const auto& p) { return p.swizzle < 8; }));
   EXPECT_TRUE(has([](const auto& p) { return p.unit.turns == 3; }));
+  EXPECT_TRUE(has([](const auto& p) { return p.unit.tensors == UnitOperands::kA; }));
 }
 
 TEST(UnitMovesTest, NeighboursDiffer) {

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=8; stages=4; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; packs=none; resident=0; swizzle=8; turns=1; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
+//   combine=partials; computes=none; early=stages; packs=none; producer=none; resident=0; swizzle=8; tensor=none; turns=1; unit=0:0:1:4:1; unroll=1024; warps=128:128:2:2:3:1:16:16
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 32 k 16 | DEV i 2 | THR i 8 j 32 | DEV k 8 | SHR k 32 i 8 j 4

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -66,6 +68,16 @@ class BlockMemory {
                                          : std::max<int64_t>(1, SizeBytes(view) / bytes->second);
   }
   void Wait() { barrier_.arrive_and_wait(); }
+  // Of the first so many threads alone.
+  void WaitFor(int64_t threads, int64_t thread) {
+    EXPECT_TRUE(thread < threads && threads % kWarp == 0) << thread << " of " << threads;
+    std::barrier<>* some = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      some = &some_.try_emplace(threads, static_cast<std::ptrdiff_t>(threads)).first->second;
+    }
+    some->arrive_and_wait();
+  }
   // Blocks may have met at more barriers than others until then: the epoch of all from here on.
   int64_t WaitForCluster(int64_t epoch) {
     int64_t latest = cluster_.epoch;
@@ -186,6 +198,65 @@ class BlockMemory {
     if (Marks* marks = Find(name, at).marks; marks != nullptr) marks->is_on_its_way = false;
     Write(name, at, value, thread, epoch);
   }
+  // ---- Tensor copies: barriers of shared arrays, in whose phases they arrive as late as they may
+  struct OneCopy {
+    std::string name;
+    int64_t at;
+    ScalarValue value;
+  };
+  void StartBarriers(const std::string& array, int64_t count, int64_t arrivals) {
+    const std::lock_guard lock(mutex_);
+    auto& barriers = copy_barriers_[array];
+    EXPECT_TRUE(barriers.empty()) << array << " is started twice";
+    barriers.assign(static_cast<size_t>(count), CopyBarrier{arrivals, arrivals});
+  }
+  // `threads` arrive as one: the last of them counts.
+  void Arrive(const std::string& array, int64_t number, int64_t bytes, int64_t threads) {
+    const std::lock_guard lock(mutex_);
+    CopyBarrier* barrier = FindBarrier(array, number);
+    if (barrier == nullptr) return;
+    barrier->is_of_groups = threads > 1;
+    barrier->bytes += bytes;
+    if (++barrier->threads % threads != 0) return;
+    EXPECT_GT(barrier->missing, 0) << array << "[" << number << "] has all arrivals of its phase";
+    --barrier->missing;
+    has_arrived_.notify_all();
+  }
+  void AddCopies(const std::string& array, int64_t number, std::vector<OneCopy> copies,
+                 int64_t element_bytes) {
+    const std::lock_guard lock(mutex_);
+    CopyBarrier* barrier = FindBarrier(array, number);
+    if (barrier == nullptr) return;
+    barrier->bytes -= std::ssize(copies) * element_bytes;
+    for (OneCopy& copy : copies) barrier->copies.push_back(std::move(copy));
+    has_arrived_.notify_all();
+  }
+  // Whether groups of threads arrive there, rather than copies.
+  bool AwaitPhase(const std::string& array, int64_t number, int64_t parity) {
+    std::unique_lock lock(mutex_);
+    CopyBarrier* barrier = FindBarrier(array, number);
+    if (barrier == nullptr) return false;
+    while (barrier->phase % 2 == parity) {
+      if (barrier->missing == 0 && barrier->bytes == 0) {
+        EndPhase(barrier);
+        has_arrived_.notify_all();
+      } else if (has_arrived_.wait_for(lock, std::chrono::seconds(60)) == std::cv_status::timeout) {
+        ADD_FAILURE() << "nobody ends phase " << barrier->phase << " of " << array << "[" << number
+                      << "]";
+        break;
+      }
+    }
+    return barrier->is_of_groups;
+  }
+  // Whether nothing is on its way at the end of the block.
+  void ExpectNoCopies() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [array, barriers] : copy_barriers_) {
+      for (const CopyBarrier& barrier : barriers) {
+        EXPECT_TRUE(barrier.copies.empty()) << "nobody waits at " << array << " for copies";
+      }
+    }
+  }
   // Additions come into effect when the block has ended, in the order of its threads.
   void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
     const std::lock_guard lock(mutex_);
@@ -205,6 +276,33 @@ class BlockMemory {
   }
 
  private:
+  struct CopyBarrier {
+    int64_t arrivals;     // of a phase
+    int64_t missing;      // of this one
+    int64_t bytes = 0;    // that it waits for
+    int64_t threads = 0;  // that have come
+    bool is_of_groups = false;
+    int64_t phase = 0;
+    std::vector<OneCopy> copies = {};
+  };
+  CopyBarrier* FindBarrier(const std::string& array, int64_t number) {
+    const auto found = copy_barriers_.find(array);
+    const bool exists =
+        found != copy_barriers_.end() && number >= 0 && number < std::ssize(found->second);
+    EXPECT_TRUE(exists) << "there is no barrier " << array << "[" << number << "]";
+    return exists ? &found->second[static_cast<size_t>(number)] : nullptr;
+  }
+  void EndPhase(CopyBarrier* barrier) {
+    for (const OneCopy& copy : barrier->copies) {
+      const auto [element, marks] = Find(copy.name, copy.at);
+      if (element == nullptr) continue;
+      *element = copy.value;
+      *marks = {};
+    }
+    barrier->copies.clear();
+    barrier->missing = barrier->arrivals;
+    ++barrier->phase;
+  }
   // Who accesses an element between two barriers.
   struct Access {
     int64_t epoch = -1;
@@ -273,8 +371,11 @@ class BlockMemory {
   };
   std::deque<Warp> warps_;
   std::map<int64_t, std::vector<Marks*>> written_by_;
+  std::map<std::string, std::vector<CopyBarrier>> copy_barriers_;
+  std::condition_variable has_arrived_;
   std::mutex mutex_;
   std::barrier<> barrier_;
+  std::map<int64_t, std::barrier<>> some_;
 };
 
 }  // namespace mdh

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/loop_program.h"
 #include "core/scalar/scalar_value.h"
 #include "tests/core/device/operand_tile.h"
 
@@ -78,6 +79,22 @@ bool AddTo(const Bundles& bundles, const std::string& sums, size_t r) {
     }
   }
   return false;
+}
+
+// Lanes of vectors of which groups have halves.
+inline std::vector<ScalarValue> LanesOfHalves(const GroupHalves& v,
+                                              const std::vector<ScalarValue>& first,
+                                              const std::vector<ScalarValue>& second) {
+  const auto group = static_cast<size_t>(v.group), part = static_cast<size_t>(v.part);
+  std::vector<ScalarValue> result;
+  for (size_t begin = 0; begin < first.size(); begin += part) {
+    for (const auto* vector : {&first, &second}) {
+      for (size_t l = begin; l < begin + part && l < vector->size(); ++l) {
+        if ((l % group >= group / 2) == v.is_upper) result.push_back((*vector)[l]);
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace mdh

@@ -9,7 +9,9 @@
 
 #include "core/base/status.h"
 #include "tests/codegen/passes/block_memory.h"
+#include "tests/codegen/passes/index_value.h"
 #include "tests/codegen/passes/packed_registers.h"
+#include "tests/codegen/passes/tensor_boxes.h"
 #include "tests/core/device/fragment_layouts.h"
 
 namespace mdh {
@@ -47,16 +49,7 @@ class ThreadOfStage {
  private:
   using Lanes = std::vector<ScalarValue>;
 
-  int64_t At(const Index& index) const {
-    return index
-        .Replace([&](const std::string& name) -> std::optional<Index> {
-          const auto found = indices_.find(name);
-          if (found != indices_.end()) return Index(found->second);
-          ADD_FAILURE() << "no variable " << name;
-          return Index(0);
-        })
-        .constant();
-  }
+  int64_t At(const Index& index) const { return ValueOf(index, indices_); }
   bool Holds(const std::vector<Condition>& conditions) const {
     for (const Condition& c : conditions) {
       if (c.kind == Condition::Kind::kLess && At(c.a) >= At(c.b)) return false;
@@ -130,7 +123,10 @@ class ThreadOfStage {
             },
             [&](const Splat& v) { result.assign(lanes, Evaluate(*v.scalar)[0]); },
             [&](const Lane& v) { result = {Evaluate(*v.vector)[static_cast<size_t>(v.lane)]}; },
-            [&](const GroupHalves& v) { result = Halves(v); },
+            [&](const GroupHalves& v) {
+              result = LanesOfHalves(v, Evaluate(*v.first),
+                                     v.second == nullptr ? Lanes() : Evaluate(*v.second));
+            },
             [&](const JoinLanes& v) {
               for (const LoopValue& scalar : v.scalars) result.push_back(Evaluate(*scalar)[0]);
             },
@@ -142,21 +138,6 @@ class ThreadOfStage {
             },
             [&](const auto&) { ADD_FAILURE() << "no test uses this form of value"; }},
         node.form);
-    return result;
-  }
-
-  Lanes Halves(const GroupHalves& v) {
-    const auto group = static_cast<size_t>(v.group), part = static_cast<size_t>(v.part);
-    const Lanes first = Evaluate(*v.first);
-    const Lanes second = v.second == nullptr ? Lanes() : Evaluate(*v.second);
-    Lanes result;
-    for (size_t begin = 0; begin < first.size(); begin += part) {
-      for (const Lanes* vector : {&first, &second}) {
-        for (size_t l = begin; l < begin + part && l < vector->size(); ++l) {
-          if ((l % group >= group / 2) == v.is_upper) result.push_back((*vector)[l]);
-        }
-      }
-    }
     return result;
   }
 
@@ -219,8 +200,8 @@ class ThreadOfStage {
     indices_[s.name] =
         (s.kind == HardwareIndex::Kind::kBlock ? block_ : thread_)[static_cast<size_t>(s.axis)];
   }
-  void Run(const Barrier&) {
-    memory_.Wait();
+  void Run(const Barrier& s) {
+    s.threads > 0 ? memory_.WaitFor(s.threads, number_) : memory_.Wait();
     ++epoch_;
   }
   void Run(const ClusterBarrier&) { epoch_ = memory_.WaitForCluster(epoch_); }
@@ -290,6 +271,27 @@ class ThreadOfStage {
   }
   void Run(const GroupFence&) { is_fenced_ = true; }
   void Run(const UnitFence&) { memory_.FenceUnit(number_); }
+  void Run(const DeclareTensorMap& s) { ExpectEncodable(s), maps_[s.name] = s; }
+  void Run(const StartBarriers& s) { memory_.StartBarriers(s.array, s.count, s.arrivals); }
+  void Run(const ArriveAtBarrier& s) {
+    memory_.Arrive(s.array, At(s.number), s.bytes, s.is_of_group() ? kGroupThreads : 1);
+  }
+  // What groups have read before they arrive may be copied to from here on, an epoch of no group.
+  void Run(const AwaitBarrier& s) {
+    if (memory_.AwaitPhase(s.array, At(s.number), At(s.parity))) epoch_ += 1'000'000;
+  }
+  void Run(const TensorCopy& s) {
+    const DeclareTensorMap& map = maps_.at(s.map);
+    std::vector<int64_t> first;
+    for (const Index& coordinate : s.coordinates) first.push_back(At(coordinate));
+    std::vector<BlockMemory::OneCopy> copies;
+    ForBox(map, first, At(s.to), [&](std::optional<int64_t> from, int64_t to) {
+      copies.push_back(
+          {s.array, to, from.has_value() ? Load(map.base, *from) : ScalarValue::Zero(map.type)});
+      memory_.BeginCopy(s.array, to, number_, epoch_);
+    });
+    memory_.AddCopies(s.barriers, At(s.barrier), std::move(copies), SizeBytes(map.type));
+  }
   void Run(const GroupMultiply& s) {
     EXPECT_TRUE(is_fenced_) << "no fence in front of multiplications";
     const auto count = static_cast<size_t>(s.columns / 2), first = static_cast<size_t>(s.first);
@@ -429,11 +431,7 @@ class ThreadOfStage {
   void Run(const Form&) {
     ADD_FAILURE() << "no test uses this form of statement";
   }
-  struct OneCopy {
-    std::string name;
-    int64_t at;
-    ScalarValue value;
-  };
+  using OneCopy = BlockMemory::OneCopy;
   using Copies = std::vector<OneCopy>;
 
   BlockMemory& memory_;
@@ -446,6 +444,7 @@ class ThreadOfStage {
   std::map<std::string, PointedElements> pointers_;
   ProgramMemory private_;
   std::map<std::string, std::pair<std::string, MatrixDescriptor>> operands_;
+  std::map<std::string, DeclareTensorMap> maps_;
   bool is_fenced_ = false;
   ProgramMemory in_flight_;  // sums that the unit has
   std::vector<Multiplication> open_bundle_;
@@ -491,7 +490,7 @@ ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory, bool may
         }
       }
       for (std::thread& thread : threads) thread.join();
-      for (BlockMemory& own : memories) own.End();
+      for (BlockMemory& own : memories) own.ExpectNoCopies(), own.End();
     }
   }
   return memory;

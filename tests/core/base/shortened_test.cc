@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/decomposition/device_compilers.h"
+#include "core/decomposition/tuning_parameters.h"
 
 namespace mdh::shortened_test {
 namespace {

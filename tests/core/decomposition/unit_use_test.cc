@@ -40,6 +40,12 @@ TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
   EXPECT_EQ(UseOf("; unit=64:64:1:3:1; turns=2")->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, 2 for a "
             "block");
+  EXPECT_EQ(
+      UseOf("; unit=64:64:1:3:1; tensor=both")->text,
+      "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, tensor copies");
+  EXPECT_EQ(UseOf("; unit=64:64:1:3:1; tensor=both; producer=warp")->text,
+            "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, tensor copies "
+            "by a warp");
 }
 
 TEST(UnitUseTest, ProductsOfPartsShareWhatTheUnitDoes) {

@@ -40,6 +40,71 @@ std::string Error(const Expression& e, const std::string& unit, const std::strin
   return message.rfind(prefix, 0) == 0 ? message.substr(prefix.size()) : message;
 }
 
+// What the tensor copy engine does not copy.
+TEST(ValidateUnitTest, TensorCopies) {
+  const auto error = [](const Expression& e, const std::string& more,
+                        const std::string& unit = "128:64:1:4:1") { return Error(e, unit, more); };
+  for (const char* which : {"; tensor=a", "; tensor=b", "; tensor=both"}) {
+    EXPECT_EQ(error(Halves(), which), "");
+  }
+  EXPECT_EQ(error(Halves(), "; tensor=both; packs=b"), "");
+  EXPECT_EQ(error(Halves(), "; tensor=both; computes=a"),
+            "unit: tensor: operand A is computed by threads");
+  EXPECT_EQ(error(Halves(), "; tensor=both; computes=b; turns=2"),
+            "unit: tensor: operand B is computed by threads");
+  EXPECT_EQ(error(Halves(), "; tensor=both", "0:0:1:4:1"), "tensor=both: no matrix unit is used");
+  EXPECT_EQ(error(Halves(), "; tensor=both; producer=warp"), "");
+  EXPECT_EQ(error(Halves(), "; tensor=b; producer=warp"),
+            "unit: producer: threads that multiply copy operands, too");
+  EXPECT_EQ(error(Halves(), "; tensor=both; producer=warp; combine=cluster", "128:64:1:4:2"),
+            "unit: producer: blocks of a cluster meet with all of their threads");
+  EXPECT_EQ(error(Halves("I = 256, J = 256, K = 100"), "; tensor=a"),
+            "unit: tensor: operand A has rows 200 bytes from each other, no multiple of 16");
+  EXPECT_EQ(error(Halves("I = 256, J = 250, K = 128"), "; tensor=b"),
+            "unit: tensor: operand B has rows 500 bytes from each other, no multiple of 16");
+  EXPECT_EQ(error(Halves("I = 250, J = 250, K = 100"), "; tensor=both; packs=both"), "");
+  const auto product = [](const std::string& a, const std::string& types = "T,T") {
+    return *ParseExpression(absl::Substitute(
+        "e<T = bf16 | I = 40, J = 16, P = 4, K = 64> := out_view<fp32>( C: (i,j,p,k) -> (i,j) ) o\n"
+        "md_hom<I,J,P,K>( f, (++, ++, +, +) ) o\n"
+        "inp_view<$1>( A$0, B: (i,j,p,k) -> (j,p,k) )\n"
+        "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+        a, types));
+  };
+  EXPECT_EQ(error(product(": (i,j,p,k) -> (p,i,k)"), "; tensor=both"), "");
+  EXPECT_EQ(error(product("[4,40,80]: (i,j,p,k) -> (p,i,k + 4)"), "; tensor=a"),
+            "unit: tensor: operand A begins 8 bytes behind its buffer's first element, no multiple "
+            "of 16");
+  EXPECT_EQ(error(product("[4,40,80]: (i,j,p,k) -> (p,i,k + 8)"), "; tensor=a"), "");
+  EXPECT_EQ(error(product("[4,40,64] else 0: (i,j,p,k) -> (p,i,k + 8)"), "; tensor=a"),
+            "unit: tensor: operand A is of a buffer with a boundary, inside of which are no zeros");
+  EXPECT_EQ(error(product(": (i,j,p,k) -> (p,i,k)", "fp8e4m3,T"), "; tensor=a; computes=a"),
+            "unit: tensor: operand A is computed by threads");
+  EXPECT_EQ(error(product("[4,40,130]: (i,j,p,k) -> (p,i,2*k)"), "; tensor=a"),
+            "unit: tensor: operand A is contiguous neither along k nor along m");
+  // Rows of 24 points of k are no whole stages.
+  const Expression rows = *ParseExpression(
+      "e<T = bf16 | I = 40, J = 16, P = 4, K = 24> := out_view<fp32>( C: (i,j,p,k) -> (i,j) ) o\n"
+      "md_hom<I,J,P,K>( f, (++, ++, +, +) ) o\n"
+      "inp_view<T,T>( A: (i,j,p,k) -> (p,i,k), B: (i,j,p,k) -> (j,p,k) )\n"
+      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
+  EXPECT_EQ(error(rows, "; tensor=b"), "");
+  EXPECT_EQ(error(rows, "; tensor=a"),
+            "unit: tensor: operand A has 24 points in a row of rows along k, no multiple of the 64 "
+            "of a tile");
+  const Expression many = *ParseExpression(
+      "e<T = fp16 | B = 2, H = 2, G = 2, I = 2, P = 64, J = 16, K = 72> :=\n"
+      "out_view<fp32>( C: (b,h,g,i,p,j,k) -> (b,h,g,i,p,j) ) o\n"
+      "md_hom<B,H,G,I,P,J,K>( f, (++, ++, ++, ++, ++, ++, +) ) o\n"
+      "inp_view<T,T>( A: (b,h,g,i,p,j,k) -> (i,b,p,h,k,g), B: (b,h,g,i,p,j,k) -> (b,h,g,j,k) )\n"
+      "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n");
+  EXPECT_EQ(error(many, "; tensor=a", "64:16:1:4:1"),
+            "unit: tensor: operand A is an array of 6 dimensions, and tensor copies are of at most "
+            "5");
+  EXPECT_EQ(Error(Halves(), "0:0:1:4:1", "; warps=32:64:2:1:4:1:16:16; tensor=both"),
+            "warps: tensor: operands of units of warps are copied by threads");
+}
+
 TEST(ValidateUnitTest, ConstraintsByName) {
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1"), "");
   EXPECT_EQ(Error(Halves(), "128:256:2:4:1", "", 80),
@@ -298,6 +363,16 @@ TEST(ValidateUnitTest, TextReadsBack) {
   const Result<TuningParameters> p = ParseTuningParameters(text);
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(p->unit, (UnitParameters{128, 256, 2, 4, 1}));
+  const Result<TuningParameters> copied =
+      ParseTuningParameters(text + "; tensor=both; producer=warp");
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_EQ(copied->unit, (UnitParameters{.rows = 128,
+                                          .columns = 256,
+                                          .groups = 2,
+                                          .tensors = UnitOperands::kBoth,
+                                          .has_producer = true}));
+  EXPECT_EQ(*ParseTuningParameters(ToText(*copied)), *copied);
+  EXPECT_EQ(*ParseTuningParameters(text + "; tensor=none; producer=none"), *p);
   EXPECT_EQ(*ParseTuningParameters(ToText(*p)), *p);
   EXPECT_EQ(ParseTuningParameters(text + ":1").status().message(),
             "tuning parameters: unit '128:256:2:4:1:1' is not ROWS:COLUMNS:GROUPS:STAGES:PARTS");

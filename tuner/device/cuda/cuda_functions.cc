@@ -30,6 +30,7 @@ Status LoadCudaFunctions(const SharedLibrary& library, CudaFunctions* f) {
   MDH_RETURN_IF_ERROR(library.Load("cuMemcpyDtoH_v2", &f->MemcpyDtoH));
   MDH_RETURN_IF_ERROR(library.Load("cuLaunchKernel", &f->LaunchKernel));
   library.LoadIfPresent("cuLaunchKernelEx", &f->LaunchKernelEx);
+  library.LoadIfPresent("cuTensorMapEncodeTiled", &f->TensorMapEncodeTiled);
   MDH_RETURN_IF_ERROR(library.Load("cuEventCreate", &f->EventCreate));
   MDH_RETURN_IF_ERROR(library.Load("cuEventDestroy_v2", &f->EventDestroy));
   MDH_RETURN_IF_ERROR(library.Load("cuEventRecord", &f->EventRecord));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/base/status.h"
 #include "tuner/device/shared_library.h"
@@ -65,6 +66,9 @@ struct CudaFunctions {
                       void*, void**, void**);
   // Of CUDA 11.8 and later; nullptr where the driver is older.
   int (*LaunchKernelEx)(const cuda::LaunchConfig*, void*, void**, void**);
+  // cuTensorMapEncodeTiled of CUDA 12.0 and later; nullptr where the driver is older.
+  int (*TensorMapEncodeTiled)(void*, int, unsigned, CudaPointer, const uint64_t*, const uint64_t*,
+                              const uint32_t*, const uint32_t*, int, int, int, int);
   int (*EventCreate)(void**, unsigned);
   int (*EventDestroy)(void*);
   int (*EventRecord)(void*, void*);

@@ -1,6 +1,9 @@
 #include "tuner/device/cuda/cuda_launcher.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "tuner/device/cuda/tensor_maps.h"
 
 namespace mdh {
 namespace {
@@ -16,8 +19,25 @@ CudaLauncher::CudaLauncher(const CudaFunctions& functions, int capability)
       overlaps_stages_(functions.LaunchKernelEx != nullptr &&
                        capability >= kFirstWithDependentLaunch) {}
 
-Status CudaLauncher::Launch(void* function, const KernelLaunch& launch, void** values,
+Status CudaLauncher::Launch(void* function, const KernelLaunch& launch, absl::Span<void*> values,
                             void* stream) const {
+  if (launch.tensor_maps.empty()) return Start(function, launch, values.data(), stream);
+  std::vector<EncodedTensorMap> maps(launch.tensor_maps.size());
+  std::vector<void*> all(values.begin(), values.end());
+  for (size_t n = 0; n < maps.size(); ++n) {
+    const TensorMap& map = launch.tensor_maps[n];
+    if (map.argument < 0 || map.argument >= std::ssize(values)) {
+      return InvalidArgument(launch.function, " has no argument ", map.argument + 1);
+    }
+    const auto* pointer = static_cast<const CudaPointer*>(values[map.argument]);
+    MDH_RETURN_IF_ERROR(EncodeTensorMap(functions_, map, *pointer, &maps[n]));
+    all.push_back(&maps[n]);
+  }
+  return Start(function, launch, all.data(), stream);
+}
+
+Status CudaLauncher::Start(void* function, const KernelLaunch& launch, void** values,
+                           void* stream) const {
   const auto& grid = launch.geometry.grid;
   const auto& block = launch.geometry.block;
   const unsigned shared_bytes = Extent(launch.dynamic_shared_bytes);

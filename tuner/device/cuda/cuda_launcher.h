@@ -1,6 +1,7 @@
 // Launching the stages of a kernel on a CUDA device, so that they overlap where they can.
 #pragma once
 
+#include "absl/types/span.h"
 #include "codegen/program/kernel.h"
 #include "core/base/status.h"
 #include "tuner/device/cuda/cuda_functions.h"
@@ -17,11 +18,14 @@ class CudaLauncher {
   CudaLauncher(const CudaFunctions& functions, int capability);
 
   // Does not wait for the end. `stream`: nullptr for the default stream. `function` is the handle
-  // of the launch's function, `values` point to its arguments. Errors: as CheckCuda, naming call
-  // and function.
-  Status Launch(void* function, const KernelLaunch& launch, void** values, void* stream) const;
+  // of the launch's function, `values` point to its pointers; tensor maps of these are encoded
+  // here, behind them. Errors: as CheckCuda, naming call and function; as EncodeTensorMap.
+  Status Launch(void* function, const KernelLaunch& launch, absl::Span<void*> values,
+                void* stream) const;
 
  private:
+  Status Start(void* function, const KernelLaunch& launch, void** values, void* stream) const;
+
   const CudaFunctions& functions_;
   bool overlaps_stages_;
 };

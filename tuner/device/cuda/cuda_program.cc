@@ -81,7 +81,7 @@ class CudaProgram final : public DeviceProgram {
     for (CudaPointer& pointer : pointers) values.push_back(&pointer);
     for (size_t n = 0; n < launches_.size(); ++n) {
       MDH_RETURN_IF_ERROR(
-          launcher_.Launch(handles_[n], launches_[n], values.data(), stream_.handle()));
+          launcher_.Launch(handles_[n], launches_[n], absl::MakeSpan(values), stream_.handle()));
     }
     return absl::OkStatus();
   }
@@ -154,13 +154,20 @@ Status CheckLanguage(const Kernel& kernel) {
   return InvalidArgument("a CUDA device cannot compile ", Name(kernel.language));
 }
 
+// CudaLauncher passes tensor maps.
+std::vector<std::string> OptionsWithMaps(const Kernel& kernel) {
+  std::vector<std::string> options = kernel.compile_options;
+  options.emplace_back(kTensorMapsOption);
+  return options;
+}
+
 }  // namespace
 
 Result<Cubin> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& kernel) {
   MDH_RETURN_IF_ERROR(CheckLanguage(kernel));
   MDH_ASSIGN_OR_RETURN(Nvrtc::Report report,
                        nvrtc.CompileWithReport(kernel.source, kernel.entry + ".cu", capability,
-                                               kernel.compile_options));
+                                               OptionsWithMaps(kernel)));
   Cubin cubin = {std::move(report.cubin), {}};
   // A report in a new form is none: the kernel is not to blame for it.
   Result<std::vector<FunctionResources>> functions = ParseCompilerReport(report.log);
@@ -171,7 +178,7 @@ Result<Cubin> CompileToCubin(const Nvrtc& nvrtc, int capability, const Kernel& k
 Result<std::string> CompileToCubin(const Nvcc& nvcc, int capability, const Kernel& kernel,
                                    const std::string& directory) {
   MDH_RETURN_IF_ERROR(CheckLanguage(kernel));
-  return nvcc.Compile(kernel.source, kernel.entry + ".cu", capability, kernel.compile_options,
+  return nvcc.Compile(kernel.source, kernel.entry + ".cu", capability, OptionsWithMaps(kernel),
                       directory);
 }
 

@@ -19,6 +19,28 @@ std::array<int64_t, 3> Get(const Field& field, int64_t missing) {
 
 }  // namespace
 
+v1::TensorMap ToMessage(const TensorMap& map) {
+  v1::TensorMap message;
+  message.set_argument(map.argument);
+  message.set_offset_bytes(map.offset_bytes);
+  message.set_element_bytes(map.element_bytes);
+  message.mutable_extents()->Add(map.extents.begin(), map.extents.end());
+  message.mutable_strides_bytes()->Add(map.strides_bytes.begin(), map.strides_bytes.end());
+  message.mutable_box()->Add(map.box.begin(), map.box.end());
+  message.set_swizzle_bytes(map.swizzle_bytes);
+  return message;
+}
+
+TensorMap FromMessage(const v1::TensorMap& message) {
+  return {.argument = message.argument(),
+          .offset_bytes = message.offset_bytes(),
+          .element_bytes = message.element_bytes(),
+          .extents = {message.extents().begin(), message.extents().end()},
+          .strides_bytes = {message.strides_bytes().begin(), message.strides_bytes().end()},
+          .box = {message.box().begin(), message.box().end()},
+          .swizzle_bytes = message.swizzle_bytes()};
+}
+
 v1::RunnerKernel ToMessage(const Kernel& kernel) {
   v1::RunnerKernel message;
   message.set_entry(kernel.entry);
@@ -34,6 +56,7 @@ v1::RunnerKernel ToMessage(const Kernel& kernel) {
     Set(launch.geometry.block, l.mutable_block());
     l.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
     l.set_starts_early(launch.starts_early);
+    for (const TensorMap& map : launch.tensor_maps) *l.add_tensor_maps() = ToMessage(map);
   }
   message.set_scratch_bytes(kernel.scratch_bytes);
   message.set_stages(kernel.stages);
@@ -54,6 +77,9 @@ Kernel FromMessage(const v1::RunnerKernel& message) {
                                {Get(l.grid(), 1), Get(l.block(), 1)},
                                l.dynamic_shared_bytes(),
                                l.starts_early()});
+    for (const v1::TensorMap& map : l.tensor_maps()) {
+      kernel.launches.back().tensor_maps.push_back(FromMessage(map));
+    }
   }
   kernel.stages = message.stages();
   kernel.scratch_bytes = message.scratch_bytes();

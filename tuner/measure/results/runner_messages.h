@@ -11,6 +11,7 @@
 
 namespace mdh {
 
+v1::TensorMap ToMessage(const TensorMap& map);
 v1::RunnerKernel ToMessage(const Kernel& kernel);
 v1::RunnerMeasureOptions ToMessage(const MeasureOptions& options);
 v1::RunnerMeasured ToMessage(int64_t number, const Measurement& measurement);
@@ -18,6 +19,7 @@ v1::MachinePeaks ToMessage(const MachinePeaks& peaks);
 v1::FunctionResources ToMessage(const FunctionResources& function);
 
 // What was given to ToMessage; of kernels what is needed to compile and launch them.
+TensorMap FromMessage(const v1::TensorMap& message);
 Kernel FromMessage(const v1::RunnerKernel& message);
 MeasureOptions FromMessage(const v1::RunnerMeasureOptions& message);
 Measurement FromMessage(const v1::RunnerMeasured& message);

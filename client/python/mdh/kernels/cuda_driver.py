@@ -7,11 +7,16 @@ import ctypes
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
 from ..errors import FailedPreconditionError, MdhError
+from .kernel_file import TensorMap
 
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # CUdevice_attribute
 _SHARED_BYTES, _LOCAL_BYTES, _REGISTERS, _DYNAMIC_SHARED_BYTES = 1, 3, 4, 8  # CUfunction_attribute
 _DEVICE_ORDINAL = 9  # CUpointer_attribute
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6  # CUlaunchAttributeID
+# CUtensorMapDataType of elements by their bytes, CUtensorMapSwizzle, CUtensorMapL2promotion
+_UNSIGNED = {1: 0, 2: 1, 4: 2, 8: 4}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_PROMOTED_TO_128_BYTES = 2
 # The first version of the driver that can also capture such launches into graphs.
 _FIRST_WITH_EARLY_LAUNCHES = 12030
 
@@ -158,6 +163,20 @@ class CudaDriver:
 
     def free(self, pointer: int) -> None:
         self._call("cuMemFree_v2", ctypes.c_uint64(pointer))
+
+    def encode_tensor_map(self, tensor: TensorMap, pointer: int, encoded: Any) -> None:
+        """Writes what the driver makes of it to `encoded`, 128 bytes at a multiple of 64: of the array
+        behind `pointer`, which its argument points to, at a multiple of ALIGNMENT_BYTES."""
+        if not hasattr(self._library, "cuTensorMapEncodeTiled"):
+            raise FailedPreconditionError(
+                "the kernel needs tensor maps, which drivers of CUDA 12 and later encode")
+        rank = len(tensor.extents)
+        self._call("cuTensorMapEncodeTiled", ctypes.byref(encoded), _UNSIGNED[tensor.element_bytes],
+                   rank, ctypes.c_uint64(pointer + tensor.offset_bytes),
+                   (ctypes.c_uint64 * rank)(*tensor.extents),
+                   (ctypes.c_uint64 * rank)(*tensor.strides_bytes),
+                   (ctypes.c_uint32 * rank)(*tensor.box), (ctypes.c_uint32 * rank)(*[1] * rank),
+                   0, _SWIZZLES[tensor.swizzle_bytes], _PROMOTED_TO_128_BYTES, 0)
 
     def launch(self, function: int, grid: Sequence[int], block: Sequence[int],
                dynamic_shared_bytes: int, stream: int, values: Any, *,

@@ -18,7 +18,7 @@ from typing import Any, Callable, List, Optional, Protocol, Sequence, Tuple
 from ..arguments import ArgumentCheck
 from .cuda_driver import CudaDriver
 from ..errors import ArgumentValueError, ExpressionError, here, wrong
-from .kernel_file import CUDA_CXX, KernelArgument, KernelLaunch, SourceKernel
+from .kernel_file import CUDA_CXX, KernelArgument, KernelLaunch, SourceKernel, TensorMap
 from .nvrtc import Nvrtc
 
 ALIGNMENT_BYTES = 16  # what the generated code expects of all pointers
@@ -68,7 +68,7 @@ class CudaKernel:
         capability = self._driver.capability()
         image = (Nvrtc() if nvrtc is None else nvrtc).compile(
             kernel.source, name=kernel.entry + ".cu", capability=capability,
-            options=kernel.compile_options)
+            options=(*kernel.compile_options, *_options_for(kernel.launches)))
         self._module = self._driver.load_module(image)
         self._functions = [self._function(launch) for launch in kernel.launches]
         self._launches = [replace(launch, starts_early=launch.starts_early
@@ -165,6 +165,34 @@ class CudaKernel:
         return self._scratch
 
 
+def _options_for(launches: Sequence[KernelLaunch]) -> Sequence[str]:
+    """Source whose launches pass tensor maps does not compile for those who pass none."""
+    return ["-DMDH_TENSOR_MAPS"] if any(launch.tensor_maps for launch in launches) else []
+
+
+class _TensorMaps:
+    """The maps of a launch, encoded for its pointers."""
+
+    _BYTES, _ALIGNMENT = 128, 64
+
+    def __init__(self, driver: CudaDriver, maps: Sequence[TensorMap]):
+        self._driver = driver
+        self._maps = maps
+        self._room = ctypes.create_string_buffer(self._BYTES * len(maps) + self._ALIGNMENT)
+        first = -ctypes.addressof(self._room) % self._ALIGNMENT
+        self._encoded = [(ctypes.c_uint64 * 16).from_buffer(self._room, first + self._BYTES * number)
+                         for number in range(len(maps))]
+        self._known = [-1] * len(maps)  # pointers that they are encoded for
+        self.addresses = [ctypes.addressof(encoded) for encoded in self._encoded]
+
+    def move(self, pointers: Sequence[int]) -> None:
+        for number, tensor in enumerate(self._maps):
+            pointer = pointers[tensor.argument]
+            if pointer != self._known[number]:
+                self._driver.encode_tensor_map(tensor, pointer, self._encoded[number])
+                self._known[number] = pointer
+
+
 class PreparedLaunch:
     """Launches with fixed arguments. Made by CudaKernel.prepare; lives no longer than it."""
 
@@ -172,24 +200,37 @@ class PreparedLaunch:
                  pointers: Sequence[int], owners: Sequence[Any]):
         self._driver = driver
         self._owners = owners  # keeps the memory that arrays lend
-        self._stages = [(function, _three(launch.grid), _three(launch.block),
-                         launch.dynamic_shared_bytes, launch.starts_early)
-                        for function, launch in stages]
         self._pointers = (ctypes.c_uint64 * len(pointers))(*pointers)
         first, each = ctypes.addressof(self._pointers), ctypes.sizeof(ctypes.c_uint64)
-        self._values = (ctypes.c_void_p * len(pointers))(
-            *[first + each * number for number in range(len(pointers))])
+        values = [first + each * number for number in range(len(pointers))]
+        self._maps: List[_TensorMaps] = []
+        self._stages = [(function, _three(launch.grid), _three(launch.block),
+                         launch.dynamic_shared_bytes, launch.starts_early,
+                         self._values_of(driver, launch, values))
+                        for function, launch in stages]
+        if any(pointers):  # else they are still to come
+            self.move(pointers)
+
+    def _values_of(self, driver: CudaDriver, launch: KernelLaunch, values: List[int]) -> Any:
+        """Addresses of the launch's arguments."""
+        if launch.tensor_maps:
+            self._maps.append(_TensorMaps(driver, launch.tensor_maps))
+            values = values + self._maps[-1].addresses
+        return (ctypes.c_void_p * len(values))(*values)
 
     def __call__(self, stream: Any = None) -> None:
         """Launches all stages, without waiting for their end."""
         handle = _stream_handle(stream)
-        for function, grid, block, shared_bytes, starts_early in self._stages:
-            self._driver.launch(function, grid, block, shared_bytes, handle, self._values,
+        for function, grid, block, shared_bytes, starts_early, values in self._stages:
+            self._driver.launch(function, grid, block, shared_bytes, handle, values,
                                 starts_early=starts_early)
 
     def move(self, pointers: Sequence[int]) -> None:
-        """The next launches are on other memory, which is not checked: as many pointers as before."""
+        """The next launches are on other memory, which is not checked: as many pointers as before.
+        Errors: CudaError of a tensor map's pointer that is not aligned."""
         self._pointers[:] = pointers
+        for maps in self._maps:
+            maps.move(pointers)
 
 
 class PointerLauncher:

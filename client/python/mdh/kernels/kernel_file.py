@@ -49,6 +49,19 @@ class SourceKernel(Protocol):
 
 
 @dataclass(frozen=True)
+class TensorMap:
+    """A map of an array for the tensor copy engine (CUtensorMap), which launches pass by value."""
+
+    argument: int  # number of the pointer to the array among inputs, outputs and scratch memory
+    offset_bytes: int  # of the first element behind it
+    element_bytes: int
+    extents: Tuple[int, ...]  # elements of each dimension, the contiguous one first
+    strides_bytes: Tuple[int, ...]  # of all dimensions but the first
+    box: Tuple[int, ...]  # elements of each dimension that a copy brings
+    swizzle_bytes: int = 128
+
+
+@dataclass(frozen=True)
 class KernelLaunch:
     """How one function of a kernel of blocks of threads is launched."""
 
@@ -59,6 +72,7 @@ class KernelLaunch:
     # CUDA: may be launched while those before it run, with programmatic stream serialization: it
     # waits for them itself
     starts_early: bool = False
+    tensor_maps: Tuple[TensorMap, ...] = ()  # CUDA: behind the pointers
 
 
 @dataclass(frozen=True)
@@ -101,10 +115,17 @@ def _kernel(information: Dict[str, Any], source: str) -> KernelFile:
         compile_options=tuple(information["compile_options"]),
         launches=tuple(
             KernelLaunch(launch["function"], tuple(launch["grid"]), tuple(launch["block"]),
-                         launch["dynamic_shared_bytes"], launch.get("starts_early", False))
+                         launch["dynamic_shared_bytes"], launch.get("starts_early", False),
+                         tuple(map(_tensor_map, launch.get("tensor_maps", ()))))
             for launch in information["launches"]),
         scratch_bytes=information["scratch"]["bytes"],
         information=information)
+
+
+def _tensor_map(tensor: Dict[str, Any]) -> TensorMap:
+    return TensorMap(tensor["argument"], tensor["offset_bytes"], tensor["element_bytes"],
+                     tuple(tensor["extents"]), tuple(tensor["strides_bytes"]),
+                     tuple(tensor["box"]), tensor["swizzle_bytes"])
 
 
 def _argument(argument: Dict[str, Any]) -> KernelArgument:

@@ -53,6 +53,20 @@ TEST(LaunchInformation, OfCudaHasLaunchesAndACommandForNvcc) {
             R"("dynamic_shared_bytes":65536,"starts_early":true})");
 }
 
+TEST(LaunchInformation, TensorMapsAreThoseOfTheirLaunch) {
+  v1::GetKernelResponse response = WithLaunches("CUDA C++");
+  v1::TensorMap& map = *response.mutable_kernel()->mutable_launches(0)->add_tensor_maps();
+  map.set_argument(1);
+  map.set_element_bytes(2);
+  for (const int64_t extent : {100, 50}) map.add_extents(extent);
+  map.add_strides_bytes(208);
+  for (const int64_t along : {64, 128}) map.add_box(along);
+  map.set_swizzle_bytes(128);
+  EXPECT_EQ(LaunchInformation("mine", response)["launches"][0]["tensor_maps"].dump(),
+            R"([{"argument":1,"offset_bytes":0,"element_bytes":2,"extents":[100,50],)"
+            R"("strides_bytes":[208],"box":[64,128],"swizzle_bytes":128}])");
+}
+
 TEST(LaunchInformation, OfHipHasLaunchesAndACommandForHipcc) {
   v1::GetKernelResponse response = WithLaunches("HIP C++");
   response.mutable_kernel()->clear_compile_options();

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,31 +94,43 @@ inline UnitParameters Computing(UnitOperands computed, UnitParameters unit) {
   return unit;
 }
 
+// What a program is executed on: elements of its inputs, room for outputs and scratch memory.
+struct UnitMemory {
+  std::vector<KernelArgument> arguments;
+  ProgramMemory memory;
+  std::vector<BufferBytes> inputs;  // the same for the interpreter
+};
+using InputFunction = std::function<ScalarValue(ScalarType type, int64_t n)>;
+inline UnitMemory MemoryOf(const LowLevelExpression& low_level, const LoopProgram& program,
+                           const InputFunction& element) {
+  NameAllocator names;
+  UnitMemory made{ArgumentsOf(low_level.given(), NamesOf(low_level.expression(), names)), {}, {}};
+  for (const KernelArgument& argument : made.arguments) {
+    auto& elements = made.memory[argument.name];
+    elements.resize(static_cast<size_t>(argument.elements));
+    if (argument.is_output) continue;
+    const ScalarType type = argument.type.scalar();
+    BufferBytes bytes(static_cast<size_t>(argument.elements * SizeBytes(type)));
+    for (int64_t n = 0; n < argument.elements; ++n) {
+      const ScalarValue value = element(type, n);
+      elements[static_cast<size_t>(n)] = value;
+      value.Store(bytes.data() + n * SizeBytes(type));
+    }
+    made.inputs.push_back(std::move(bytes));
+  }
+  for (const ScratchBuffer& buffer : program.scratch) {
+    made.memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
+  }
+  return made;
+}
+
 inline void ExpectWhatTheInterpreterComputes(const Case& c) {
   const LowLevelExpression low_level = Lowered(c);
   const Expression& e = low_level.expression();
   const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   const LoopProgram program = Optimize(*lowered, {.unroll = low_level.parameters().unroll});
-  NameAllocator names;
-  ProgramMemory memory;
-  std::vector<BufferBytes> inputs;
-  const std::vector<KernelArgument> arguments = ArgumentsOf(low_level.given(), NamesOf(e, names));
-  for (const KernelArgument& argument : arguments) {
-    auto& elements = memory[argument.name];
-    elements.resize(static_cast<size_t>(argument.elements));
-    if (argument.is_output) continue;
-    const ScalarType type = argument.type.scalar();
-    BufferBytes bytes(static_cast<size_t>(argument.elements * SizeBytes(type)));
-    for (int64_t n = 0; n < argument.elements; ++n) {
-      elements[static_cast<size_t>(n)] = InputElement(type, n);
-      InputElement(type, n).Store(bytes.data() + n * SizeBytes(type));
-    }
-    inputs.push_back(std::move(bytes));
-  }
-  for (const ScratchBuffer& buffer : program.scratch) {
-    memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
-  }
+  const auto [arguments, memory, inputs] = MemoryOf(low_level, program, InputElement);
   // Warps load fragments behind the last stage, which nobody uses.
   const ProgramMemory result = Execute(program, memory, /*may_read_unwritten=*/c.unit.has_warps());
   const Result<std::vector<BufferBytes>> expected = Interpret(e, inputs);

@@ -17,7 +17,7 @@
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "tests/codegen/golden_file.h"
-#include "tests/codegen/passes/pass_evaluator.h"
+#include "tests/codegen/lower/units/unit_case.h"
 #include "tests/sanitized.h"
 
 namespace mdh::unit_products_test {
@@ -86,15 +86,6 @@ UnitParameters Warps(int rows, int columns, UnitWarps warps, int stages = 3, int
           .warps = warps};
 }
 
-BufferBytes BytesOf(const std::vector<double>& values, ScalarType type) {
-  BufferBytes bytes(values.size() * static_cast<size_t>(SizeBytes(type)));
-  for (size_t n = 0; n < values.size(); ++n) {
-    ScalarValue::Real(type, values[n])
-        .Store(bytes.data() + n * static_cast<size_t>(SizeBytes(type)));
-  }
-  return bytes;
-}
-
 class UnitProducts : public ::testing::TestWithParam<Case> {};
 
 // Values are between 1/2 and 1, of either sign, so that sums of their products are below K.
@@ -107,24 +98,11 @@ TEST_P(UnitProducts, AreAsCloseAsThePolicySays) {
   const LoopProgram program = Optimize(*lowered, {.unroll = low_level.parameters().unroll});
   std::mt19937 rng(7);
   std::uniform_real_distribution<float> magnitude(0.5F, 1.0F);
-  NameAllocator names;
-  ProgramMemory memory;
-  std::vector<BufferBytes> inputs;
-  const std::vector<KernelArgument> arguments = ArgumentsOf(low_level.given(), NamesOf(e, names));
-  for (const KernelArgument& argument : arguments) {
-    auto& elements = memory[argument.name];
-    elements.resize(static_cast<size_t>(argument.elements));
-    if (argument.is_output) continue;
-    std::vector<double> values;
-    for (auto& element : elements) {
-      values.push_back(rng() % 2 == 0 ? magnitude(rng) : -magnitude(rng));
-      element = ScalarValue::Real(ScalarType::kFloat32, values.back());
-    }
-    inputs.push_back(BytesOf(values, ScalarType::kFloat32));
-  }
-  for (const ScratchBuffer& buffer : program.scratch) {
-    memory[buffer.name].resize(static_cast<size_t>(buffer.elements));
-  }
+  const auto [arguments, memory, inputs] =
+      unit_program_test::MemoryOf(low_level, program, [&](ScalarType type, int64_t) {
+        const bool is_positive = rng() % 2 == 0;
+        return ScalarValue::Real(type, is_positive ? magnitude(rng) : -magnitude(rng));
+      });
   const ProgramMemory result =
       Execute(program, memory, /*may_read_unwritten=*/GetParam().unit.has_warps());
   const Result<std::vector<BufferBytes>> expected = Interpret(e, inputs);

@@ -300,6 +300,7 @@ TEST(RunnerMessages, LaunchesOfKernelsAreReadBack) {
   kernel.language = Language::kCudaCxx;
   kernel.launches = {{"k_0", {{4, 3, 2}, {32, 8, 1}}, 65536},
                      {"k_1", {{1, 1, 1}, {64, 1, 1}}, 0, /*starts_early=*/true}};
+  kernel.launches[1].tensor_maps = {{2, 16, 1, {100, 3}, {112}, {128, 64}}};
   const Kernel read = FromMessage(ToMessage(kernel));
   EXPECT_EQ(read.language, Language::kCudaCxx);
   ASSERT_EQ(read.launches.size(), 2u);
@@ -308,6 +309,7 @@ TEST(RunnerMessages, LaunchesOfKernelsAreReadBack) {
     EXPECT_EQ(read.launches[n].geometry, kernel.launches[n].geometry);
     EXPECT_EQ(read.launches[n].dynamic_shared_bytes, kernel.launches[n].dynamic_shared_bytes);
     EXPECT_EQ(read.launches[n].starts_early, kernel.launches[n].starts_early);
+    EXPECT_EQ(read.launches[n].tensor_maps, kernel.launches[n].tensor_maps);
   }
   EXPECT_EQ(read.stages, 2);
 }

@@ -148,6 +148,17 @@ std::string DescribeRows(const JointGroup& group) {
                       kKept[static_cast<int>(group.rows->keep)], ".\n");
 }
 
+// "Plane after plane: columns of 4 places a thread, 2 blocks resident."
+std::string DescribePlanes(const JointGroup& group) {
+  if (!group.planes) return "";
+  std::string text =
+      absl::StrCat("Plane after plane: columns of ", group.planes->column, " places a thread");
+  if (group.planes->resident > 0) {
+    absl::StrAppend(&text, ", ", group.planes->resident, " blocks resident");
+  }
+  return absl::StrCat(text, ".\n");
+}
+
 // "Steps 1 to 3 run together on parts of 8 x 2 points, of which there are 64." And, streamed, "The
 // first 2 of them run on chunks of 32 points, of which each of 4 splits has 8."
 std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
@@ -155,7 +166,7 @@ std::string DescribeGroup(const Pipeline& pipeline, const JointSteps& joint) {
   std::string text = absl::StrCat("\nSteps ", group.first + 1, " to ", group.last + 1,
                                   " run together on parts of ", absl::StrJoin(group.part, " x "),
                                   " points, of which there are ", PartsOf(pipeline, group), ".\n");
-  absl::StrAppend(&text, DescribeRows(group));
+  absl::StrAppend(&text, DescribeRows(group), DescribePlanes(group));
   if (!group.is_streamed()) return text;
   const int64_t chunks = StreamedExtent(pipeline, group) / group.chunk / group.splits;
   absl::StrAppend(&text, "The first ", joint.body, " of them run on chunks of ", group.chunk,

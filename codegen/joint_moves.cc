@@ -6,6 +6,7 @@
 
 #include "codegen/choose/part_design.h"
 #include "codegen/joint_parameters.h"
+#include "codegen/plane_layouts.h"
 #include "core/device/backends.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
@@ -54,6 +55,11 @@ class JointMover {
       const int64_t threads = has_blocks_ ? ThreadsOf(*computed, computed->groups[g]) : 1;
       if (group.rows) {
         MoveRows(g);
+        continue;
+      }
+      if (group.planes) {
+        for (const JointGroup& next : WithOtherPlanes(group)) AddSteps(g, next, {});
+        for (const JointGroup& next : Others(group)) AddSteps(g, next, {});
         continue;
       }
       for (const JointGroup& next : Others(group)) Add(g, next, threads);

@@ -13,7 +13,8 @@ namespace mdh {
 
 // Parameters of the partition that one change of `from` leads to, all different: the part of a
 // group along one dimension, its chunk or its splits to the next divisor up or down; threads of a
-// row, rows of a block, neighbours of a thread or where a row is kept; twice or half as many
+// row, rows of a block, neighbours of a thread or where a row is kept; columns of planes, or how
+// many blocks are resident; twice or half as many
 // threads of a block, other threads of a row of aligned steps; another design of one step on its
 // part. Where a change is about the whole group, its steps have then what rules say
 // (ParametersOfSteps); all other steps stay as they are. There may be no code for some of them.

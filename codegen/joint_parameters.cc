@@ -13,6 +13,7 @@
 #include "codegen/choose/stream_shape.h"
 #include "codegen/choose/tiles/tile_choice.h"
 #include "codegen/generate_pipeline.h"
+#include "codegen/plane_layouts.h"
 #include "codegen/row_layouts.h"
 #include "core/decomposition/tuning_parameters.h"
 #include "core/device/backends.h"
@@ -35,6 +36,7 @@ constexpr double kPartsInFirstCache = 6;
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
 constexpr size_t kOthersThanStreamed = 2;  // candidates, at least
+constexpr size_t kMostPlanes = 4;          // layouts of planes, of whole chains and of halves
 constexpr int64_t kAlignedThreads[] = {128, 256, 64, 32};
 constexpr int64_t kBlockThreads[] = {256, 512, 128, 1024, 64, 32, 8, 1};
 
@@ -310,6 +312,20 @@ bool InRows(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
   return has_new;
 }
 
+// Those that are chains of stencils, with parts and planes number n; false: no group has so many.
+bool InPlanes(const Pipeline& pipeline, const DeviceDescription& device, size_t n,
+              std::vector<JointGroup>* groups) {
+  bool has_new = false;
+  for (JointGroup& group : *groups) {
+    if (group.rows || !HasHalo(pipeline, group)) continue;
+    const std::vector<JointGroup> planes = PlaneGroups(pipeline, group, device);
+    if (planes.empty()) continue;
+    has_new |= n < planes.size();
+    group = planes[std::min(n, planes.size() - 1)];
+  }
+  return has_new;
+}
+
 }  // namespace
 
 Result<std::vector<TuningParameters>> ParametersOfSteps(
@@ -361,6 +377,7 @@ std::vector<JointGroup> DefaultJointGroups(const Pipeline& pipeline,
                                            NumericsPolicy numerics) {
   std::vector<JointGroup> groups = UsualGroups(pipeline, device, Reassociates(numerics));
   InRows(pipeline, device, 0, &groups);
+  InPlanes(pipeline, device, 0, &groups);
   return groups;
 }
 
@@ -437,7 +454,15 @@ std::vector<PipelineParameters> JointCandidates(const Partition& partition,
       if (steps.ok()) add(groups, *std::move(steps));
     }
   }
-  if (const std::vector<JointGroup> halved = Halved(pipeline, usual, device); !halved.empty()) {
+  const std::vector<JointGroup> halved = Halved(pipeline, usual, device);
+  for (size_t n = 0; n < kMostPlanes; ++n) {
+    for (std::vector<JointGroup> planes : {usual, halved}) {
+      if (!InPlanes(pipeline, device, n, &planes)) continue;
+      auto steps = ParametersOfSteps(pipeline, planes, model, device, numerics, {});
+      if (steps.ok()) add(planes, *std::move(steps));
+    }
+  }
+  if (!halved.empty()) {
     for (const int64_t threads :
          has_blocks ? std::vector<int64_t>{256, 512, 1024} : std::vector<int64_t>{1}) {
       auto steps = ParametersOfSteps(pipeline, halved, model, device, numerics, {threads});

@@ -26,6 +26,9 @@ constexpr double kCacheFactor = 2;
 // And while a launch begins and ends, or threads of a CPU wait for each other.
 constexpr double kBytesOfLaunch = 8e6, kBytesOfBarrier = 2e5;
 
+// Work of chains of stencils on blocks with halos, as many times as without.
+constexpr double kMostWorkRepeated = 1.75;
+
 double OperationsPerByte(const DeviceDescription& device) {
   return BackendOf(device.kind).has_blocks ? kOperationsPerByteOfBlocks
                                            : PlanOptions().operations_per_byte;
@@ -102,7 +105,10 @@ std::vector<JointGroup> GroupsThatPay(const Pipeline& pipeline, const DeviceDesc
                                       NumericsPolicy numerics) {
   std::vector<JointGroup> groups = DefaultJointGroups(pipeline, device, numerics);
   if (!BackendOf(device.kind).has_blocks) return groups;
-  std::erase_if(groups, [&](const JointGroup& group) { return HasHalo(pipeline, group); });
+  std::erase_if(groups, [&](const JointGroup& group) {
+    const double repeated = WorkRepeated(pipeline, group) / (group.last - group.first + 1);
+    return HasHalo(pipeline, group) && (!group.planes || repeated > kMostWorkRepeated);
+  });
   return groups;
 }
 

@@ -12,9 +12,9 @@
 namespace mdh {
 namespace {
 
-bool IsInRows(absl::Span<const JointGroup> groups, int step) {
+bool IsInNest(absl::Span<const JointGroup> groups, int step) {
   return std::ranges::any_of(groups, [&](const JointGroup& group) {
-    return group.rows && step >= group.first && step <= group.last;
+    return group.has_own_nest() && step >= group.first && step <= group.last;
   });
 }
 
@@ -83,7 +83,7 @@ std::optional<PipelineParameters> CompleteParameters(const PipelineSchedule& sch
   if (!steps.ok() || !rules.ok()) return std::nullopt;
   PipelineParameters said = {partition.edges, groups, *std::move(rules)};
   for (size_t s = 0; s < steps->size(); ++s) {
-    if (IsInRows(groups, static_cast<int>(s))) continue;
+    if (IsInNest(groups, static_cast<int>(s))) continue;
     const Expression& e = (*steps)[s].expression();
     std::optional<TuningParameters> step =
         CompleteParameters((*steps)[s], device, PolicyFor(e, numerics));

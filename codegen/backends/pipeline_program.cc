@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/backends/joint_stage.h"
 #include "codegen/backends/next_part.h"
+#include "codegen/backends/planes/plane_stage.h"
 #include "codegen/backends/row_stage.h"
 #include "codegen/backends/stage_names.h"
 #include "codegen/lower/finish/fill_unreached.h"
@@ -75,7 +76,7 @@ class PipelineJoiner {
     std::vector<KernelProgram> parts;
     for (size_t s = 0; s < steps_.size(); ++s) {
       const JointGroup* const group = GroupOf(static_cast<int>(s));
-      if (group != nullptr && group->rows) {
+      if (group != nullptr && group->has_own_nest()) {
         NameScratchAndFunctions({});
         parts.emplace_back();
         continue;
@@ -91,8 +92,9 @@ class PipelineJoiner {
       if (const JointSteps* joint = GroupAt(s); joint == nullptr) {
         Append(std::move(parts[s]), s);
       } else {
-        MDH_RETURN_IF_ERROR(joint->group.rows ? AppendRows(*joint, device)
-                                              : AppendGroup(*joint, absl::MakeSpan(parts), device));
+        MDH_RETURN_IF_ERROR(joint->group.has_own_nest()
+                                ? AppendOwnNest(*joint, device)
+                                : AppendGroup(*joint, absl::MakeSpan(parts), device));
         s = joint->group.last;
       }
     }
@@ -259,8 +261,8 @@ class PipelineJoiner {
     return AppendStage(group, first, BuildJointStage(std::move(all), device, &names_, &shared_));
   }
 
-  // Of steps in rows there are no programs.
-  Status AppendRows(const JointSteps& joint, const DeviceDescription& device) {
+  // Of steps in rows or in planes there are no programs.
+  Status AppendOwnNest(const JointSteps& joint, const DeviceDescription& device) {
     const JointGroup& group = joint.group;
     const JointPart& part = joint.part;
     const int first = static_cast<int>(program().stages.size());
@@ -279,7 +281,12 @@ class PipelineJoiner {
       }
       FillOutputs(part.steps[s - group.first], s);
     }
-    return AppendStage(group, first, BuildRowStage(pipeline_, group, buffers_, device, shared_));
+    if (group.rows) {
+      return AppendStage(group, first, BuildRowStage(pipeline_, group, buffers_, device, shared_));
+    }
+    Result<Stage> planes = BuildPlaneStage(pipeline_, group, buffers_, device, shared_);
+    if (!planes.ok()) return AppendStage(group, first, planes.status());
+    return AppendStage(group, first, JointStage{*std::move(planes), {}});
   }
 
   // `built`: of the steps of the group, whose other stages are there from number `first` on.

@@ -85,6 +85,23 @@ TEST_F(JointMovesTest, RowsChangeOneNumberOrWhereTheyAreKept) {
                             with([](RowLayout& l) { l.keep = RowLayout::Keep::kNothing; })}));
 }
 
+TEST_F(JointMovesTest, PlanesChangePartsColumnsOrBlocks) {
+  const auto moves =
+      MovesOf(Shipped("jacobi3d_4.mdh"), {}, CudaModel(), *DescribeCudaArchitecture(90));
+  ASSERT_THAT(from_.groups, SizeIs(1));
+  ASSERT_TRUE(from_.groups[0].planes);
+  std::set<int64_t> columns, blocks, parts;
+  for (const PipelineParameters& moved : moves) {
+    ASSERT_TRUE(moved.groups[0].planes);
+    columns.insert(moved.groups[0].planes->column);
+    blocks.insert(moved.groups[0].planes->resident);
+    parts.insert(moved.groups[0].part[0]);
+  }
+  EXPECT_GT(columns.size(), 3U);
+  EXPECT_GT(blocks.size(), 1U);
+  EXPECT_THAT(parts, SizeIs(3));
+}
+
 TEST_F(JointMovesTest, StreamedGroupsChangeChunksThreadsAndLanes) {
   const Bindings sizes = {{"B", "4"}, {"H", "16"}, {"I", "1024"}, {"J", "1024"}, {"E", "64"}};
   const auto moves =

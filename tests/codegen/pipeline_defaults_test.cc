@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
 #include "core/pipeline/plan/joint_groups.h"
@@ -167,6 +168,19 @@ TEST(PipelineDefaults, ChainsOfStencilsRunTogetherOnCpusAlone) {
   cpu.compiler = "gcc";
   EXPECT_THAT(DefaultsOf(kBlurs, {}, OpenMpSimdRegistersModel(), cpu).parameters.groups, SizeIs(1));
   EXPECT_THAT(DefaultsOf(kBlurs, {}, CudaModel(), Gpu()).parameters.groups, IsEmpty());
+}
+
+// Blocks compute chains plane after plane, where these have two dimensions or more.
+TEST(PipelineDefaults, ChainsOfPlanesRunTogetherOnGpus) {
+  const std::string planes =
+      absl::StrReplaceAll(kBlurs, {{"| N = 4194304", "| N = 2048"},
+                                   {"md_hom<I>( f, (++) )", "md_hom<I,I>( f, (++, ++) )"},
+                                   {"(i) -> (i)", "(i,j) -> (i,j)"},
+                                   {"(i) -> (i + 1)", "(i,j) -> (i + 1, j + 2)"},
+                                   {"(i) -> (i + 2)", "(i,j) -> (i + 2, j + 1)"}});
+  const PipelineParameters chosen = DefaultsOf(planes, {}, CudaModel(), Gpu()).parameters;
+  ASSERT_THAT(chosen.groups, SizeIs(1));
+  EXPECT_TRUE(chosen.groups[0].planes);
 }
 
 TEST(PipelineDefaults, OneStepIsItsDefault) {

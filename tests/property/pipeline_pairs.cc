@@ -11,12 +11,14 @@
 #include "codegen/choose/default_parameters.h"
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
+#include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/touched_elements.h"
 #include "core/pipeline/plan/computed_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/joint_halo.h"
 #include "core/pipeline/plan/plan.h"
+#include "core/pipeline/plan/plane_groups.h"
 #include "core/pipeline/plan/row_groups.h"
 #include "core/text/pipeline_printer.h"
 #include "tests/core/pipeline/interpreted_pipeline.h"
@@ -221,6 +223,14 @@ bool FindAlignedGroup(Rng& rng, PipelinePair* pair) {
   return false;
 }
 
+bool HasCode(const PipelinePair& pair, const JointGroup& group) {
+  const std::vector<JointGroup> only = {group};
+  const auto parameters = DefaultParameters(pair.partition, only, pair.model, pair.device);
+  return parameters.ok() && PipelineProgramOf(pair.partition, pair.model, pair.device, *parameters,
+                                              ProgramForm::kOptimized, only)
+                                .ok();
+}
+
 // Most groups whose parts can be rows are computed so.
 void ChooseRows(Rng& rng, PipelinePair* pair) {
   if (pair->model.memory != MemoryKind::kExplicit) return;
@@ -232,14 +242,24 @@ void ChooseRows(Rng& rng, PipelinePair* pair) {
     if (!shape.ok() || Below(rng, 4) == 0) continue;
     for (int n = 0; n < kTries && !group.rows; ++n) {
       rows.rows = RandomRowLayout(rng, shape->length, pair->device);
-      const std::vector<JointGroup> only = {rows};
-      const auto parameters = DefaultParameters(pair->partition, only, pair->model, pair->device);
-      const bool has_code =
-          parameters.ok() && PipelineProgramOf(pair->partition, pair->model, pair->device,
-                                               *parameters, ProgramForm::kOptimized, only)
-                                 .ok();
-      if (has_code) group = rows;
+      if (HasCode(*pair, rows)) group = rows;
     }
+  }
+}
+
+// Most chains of stencils are computed plane after plane.
+void ChoosePlanes(Rng& rng, PipelinePair* pair) {
+  if (pair->model.memory != MemoryKind::kExplicit) return;
+  constexpr int64_t kMostPlaces = 7, kMostBlocks = 2;
+  for (JointGroup& group : pair->groups) {
+    if (group.rows || group.is_streamed()) continue;
+    const Result<PlaneShape> shape = PlaneShapeOf(pair->partition, group);
+    if (!shape.ok() || Below(rng, 4) == 0) continue;
+    const int64_t rows = shape->places.size() == 3 ? shape->places[1] : 1;
+    JointGroup planes = group;
+    planes.planes = {.column = 1 + Below(rng, std::min(rows, kMostPlaces))};
+    if (HasResidentBlocks(pair->device)) planes.planes->resident = Below(rng, kMostBlocks + 1);
+    if (HasCode(*pair, planes)) group = planes;
   }
 }
 
@@ -264,6 +284,7 @@ Result<std::optional<PipelinePair>> RandomPipelinePair(const JudgedBackend& back
                     .inputs = {}};
   if (Below(rng, 4) != 0) pair.groups = RandomJointGroups(rng, pair.partition);
   ChooseRows(rng, &pair);
+  ChoosePlanes(rng, &pair);
   pair.is_aligned = HasScaledSums(seed) && FindAlignedGroup(rng, &pair);
   MDH_ASSIGN_OR_RETURN(pair.computed, ComputedExpressions(pair.partition, pair.groups));
   if (!pair.is_aligned) {
@@ -292,8 +313,9 @@ std::string Reproduction(const PipelinePair& pair) {
   for (const TuningParameters& p : pair.parameters) absl::StrAppend(&text, ToText(p), "\n");
   for (const JointGroup& group : pair.groups) {
     absl::StrAppend(&text, "steps ", group.first + 1, " to ", group.last + 1, " on parts of ",
-                    absl::StrJoin(group.part, " x "), group.rows ? " in rows" : "", ", chunks of ",
-                    group.chunk, ", ", group.splits, " splits\n");
+                    absl::StrJoin(group.part, " x "), group.rows ? " in rows" : "",
+                    group.planes ? absl::StrCat(" in columns of ", group.planes->column) : "",
+                    ", chunks of ", group.chunk, ", ", group.splits, " splits\n");
   }
   return absl::StrCat(text, pair.device.Fingerprint(), "\n",
                       pair.kernel.ok() ? pair.kernel->source : "");
@@ -327,6 +349,8 @@ std::set<std::string> FeaturesOf(const PipelinePair& pair, const JointGroup& gro
     add(group.rows->threads > 1, "rows of several threads");
     add(group.rows->vector > 1, "rows by vectors");
   }
+  add(group.planes.has_value(), absl::StrCat("planes of ", group.part.size() - 1, " dimensions"));
+  add(group.planes && group.planes->column > 1, "planes by columns of threads");
   add(group.last - group.first >= 2, "joint groups of three steps or more");
   add(group.last - group.first + 1 < std::ssize(pair.partition.steps()),
       "joint groups and other steps");

@@ -26,6 +26,16 @@ struct RowLayout {
   friend bool operator==(const RowLayout&, const RowLayout&) = default;
 };
 
+// How a block of threads computes parts of chains of stencils plane after plane
+// (core/pipeline/plan/plane_groups.h): its threads lie over a plane, read it once, and keep in
+// registers, and show each other in shared memory, as many planes of every step as others need.
+struct PlaneLayout {
+  int64_t column = 1;    // neighbouring places of a thread along the last but one dimension
+  int64_t resident = 0;  // blocks that a multiprocessor shall have room for; 0: as compilers like
+
+  friend bool operator==(const PlaneLayout&, const PlaneLayout&) = default;
+};
+
 // Adjacent steps of a partition that run together: all of them on one part of the dimensions that
 // they have in common, with halos where steps read at offsets, then on the next part. Parts are
 // computed in parallel (blocks of a GPU,
@@ -38,6 +48,8 @@ struct JointGroup {
   std::vector<int64_t> part;
   // Targets with blocks: parts of one point each are rows (core/pipeline/plan/row_groups.h).
   std::optional<RowLayout> rows = std::nullopt;
+  // The same: parts are computed plane after plane; not together with rows.
+  std::optional<PlaneLayout> planes = std::nullopt;
 
   // A streamed dimension: of every part the steps run on one chunk of it after the other, and what
   // they reduce along it is carried from chunk to chunk; scaled_sums.h says which sums can be. So
@@ -48,6 +60,8 @@ struct JointGroup {
   int64_t splits = 1;  // of the streamed dimension, which run in parallel and are then combined
 
   bool is_streamed() const { return !streamed.empty(); }
+  // One nest for all steps, which have no decompositions of their own.
+  bool has_own_nest() const { return rows.has_value() || planes.has_value(); }
 
   friend bool operator==(const JointGroup&, const JointGroup&) = default;
 };

@@ -24,6 +24,7 @@ class StreamChecker : public StreamedGroup {
   Status Check() const {
     MDH_RETURN_IF_ERROR(Sizes());
     if (group_.rows) return Obstacle("a joint group in rows streams along them anyway");
+    if (group_.planes) return Obstacle("planes of a joint group follow each other anyway");
     if (HasHalo(pipeline_, group_)) {
       return Obstacle("steps of a streamed group read what others of it write at other points");
     }

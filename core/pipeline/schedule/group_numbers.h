@@ -9,12 +9,13 @@
 namespace mdh {
 
 struct GroupNumber {
-  enum class Of : uint8_t { kStreamed, kRows };
+  enum class Of : uint8_t { kStreamed, kRows, kPlanes };
 
   std::string_view name;
   Of of;  // which groups have it
   int64_t (*get)(const JointGroup& group);
   void (*set)(JointGroup& group, int64_t value);
+  bool may_be_none = false;  // 0, as 'none'
 };
 
 inline constexpr GroupNumber kGroupNumbers[] = {
@@ -25,15 +26,22 @@ inline constexpr GroupNumber kGroupNumbers[] = {
     {"threads", GroupNumber::Of::kRows, [](const JointGroup& g) { return g.rows->threads; },
      [](JointGroup& g, int64_t value) { g.rows->threads = value; }},
     {"rows", GroupNumber::Of::kRows, [](const JointGroup& g) { return g.rows ? g.rows->rows : 0; },
-     [](JointGroup& g, int64_t value) { g.rows->rows = value; }},
+     [](JointGroup& g, int64_t value) { g.rows->rows = value; }, /*may_be_none=*/true},
     {"vector", GroupNumber::Of::kRows, [](const JointGroup& g) { return g.rows->vector; },
      [](JointGroup& g, int64_t value) { g.rows->vector = value; }},
     {"keep", GroupNumber::Of::kRows,
      [](const JointGroup& g) { return static_cast<int64_t>(g.rows->keep); },
-     [](JointGroup& g, int64_t value) { g.rows->keep = static_cast<RowLayout::Keep>(value); }}};
+     [](JointGroup& g, int64_t value) { g.rows->keep = static_cast<RowLayout::Keep>(value); }},
+    {"column", GroupNumber::Of::kPlanes,
+     [](const JointGroup& g) { return g.planes ? g.planes->column : 0; },
+     [](JointGroup& g, int64_t value) { g.planes->column = value; }, /*may_be_none=*/true},
+    {"resident", GroupNumber::Of::kPlanes, [](const JointGroup& g) { return g.planes->resident; },
+     [](JointGroup& g, int64_t value) { g.planes->resident = value; }, /*may_be_none=*/true}};
 
 inline constexpr int kGroupRows = 3;  // the row of "rows": 0, "none", of parts that are none
 inline constexpr int kGroupKeep = 5;  // that of "keep"
+// That of "column": 0, "none", of parts that are not computed plane after plane.
+inline constexpr int kGroupColumn = 6;
 
 // Names of RowLayout::Keep, by number.
 inline constexpr std::string_view kKeepNames[] = {"registers", "shared", "nothing"};
@@ -41,8 +49,16 @@ inline constexpr std::string_view kKeepNames[] = {"registers", "shared", "nothin
 // Whether the group has that number.
 inline bool HasNumber(const JointGroup& group, int row) {
   if (row == kGroupRows) return true;
-  return kGroupNumbers[row].of == GroupNumber::Of::kRows ? group.rows.has_value()
-                                                         : group.is_streamed();
+  if (row == kGroupColumn) return !group.rows && !group.is_streamed();
+  switch (kGroupNumbers[row].of) {
+    case GroupNumber::Of::kStreamed:
+      return group.is_streamed();
+    case GroupNumber::Of::kRows:
+      return group.rows.has_value();
+    case GroupNumber::Of::kPlanes:
+      return group.planes.has_value();
+  }
+  return false;
 }
 
 }  // namespace mdh

@@ -29,6 +29,12 @@ std::string RowsText(const std::optional<RowLayout>& rows) {
   return text;
 }
 
+// " planes 4,2": places of a thread's column, blocks of a multiprocessor.
+std::string PlanesText(const std::optional<PlaneLayout>& planes) {
+  if (!planes) return "";
+  return absl::StrCat(" planes ", planes->column, ",", planes->resident);
+}
+
 std::string GroupText(const JointGroup& group) {
   const auto row = [](std::string* out, const std::vector<int>& numbers) {
     absl::StrAppend(out, absl::StrJoin(numbers, ","));
@@ -36,7 +42,7 @@ std::string GroupText(const JointGroup& group) {
   std::string text = absl::StrCat("group ", group.first + 1, " ", group.last + 1, " part ",
                                   absl::StrJoin(group.part, ","), " dimensions ",
                                   absl::StrJoin(group.dimensions, "|", row));
-  absl::StrAppend(&text, RowsText(group.rows));
+  absl::StrAppend(&text, RowsText(group.rows), PlanesText(group.planes));
   if (!group.is_streamed()) return text;
   const auto dimension = [](std::string* out, int d) {
     absl::StrAppend(out, d < 0 ? "-" : absl::StrCat(d));
@@ -95,17 +101,29 @@ std::optional<RowLayout> ParseRows(absl::string_view layout, absl::string_view k
   return std::nullopt;
 }
 
+std::optional<PlaneLayout> ParsePlanes(absl::string_view layout) {
+  std::vector<int64_t> numbers;
+  if (!ParseNumbers(layout, numbers) || numbers.size() != 2) return std::nullopt;
+  return PlaneLayout{numbers[0], numbers[1]};
+}
+
 Status ParseJointGroup(absl::string_view text, PipelineParameters& parameters) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   JointGroup group;
   const auto is_read = [&] {
     const bool is_streamed = words.size() == 12, has_rows = words.size() == 9;
-    if (words.size() != 6 && !is_streamed && !has_rows) return false;
+    const bool has_planes = words.size() == 8;
+    if (words.size() != 6 && !is_streamed && !has_rows && !has_planes) return false;
     if (words[2] != "part" || words[4] != "dimensions") return false;
     if (has_rows) {
       if (words[6] != "rows") return false;
       group.rows = ParseRows(words[7], words[8]);
       if (!group.rows) return false;
+    }
+    if (has_planes) {
+      if (words[6] != "planes") return false;
+      group.planes = ParsePlanes(words[7]);
+      if (!group.planes) return false;
     }
     if (is_streamed) {
       if (words[6] != "streamed" || words[8] != "chunk" || words[10] != "splits") return false;
@@ -125,7 +143,8 @@ Status ParseJointGroup(absl::string_view text, PipelineParameters& parameters) {
   if (!is_read()) {
     return InvalidArgument(
         "expected 'group STEP STEP part N,... dimensions N,...|... [rows THREADS,ROWS,VECTOR "
-        "registers|shared|nothing] [streamed N|-,... chunk N splits N]', found 'group ",
+        "registers|shared|nothing] [planes COLUMN,RESIDENT] [streamed N|-,... chunk N splits N]', "
+        "found 'group ",
         text, "'");
   }
   parameters.groups.push_back(std::move(group));

@@ -46,9 +46,9 @@ namespace {
 constexpr size_t kMaxBytes = size_t{1} << 20;
 constexpr int kMostKeyReadings = 4;
 
-bool IsRows(absl::Span<const JointGroup> groups, int step) {
+bool HasOwnNest(absl::Span<const JointGroup> groups, int step) {
   return std::ranges::any_of(groups, [&](const JointGroup& group) {
-    return group.rows && step >= group.first && step <= group.last;
+    return group.has_own_nest() && step >= group.first && step <= group.last;
   });
 }
 
@@ -174,7 +174,7 @@ std::string PipelineSchedule::TextOf(const Pipeline& pipeline, const Partition& 
   std::vector<Schedule> steps;
   for (size_t s = 0; s < computed->size(); ++s) {
     const Schedule of_step = Schedule::Of(parameters.steps[s], (*computed)[s], model);
-    const bool is_said = !IsRows(parameters.groups, static_cast<int>(s));
+    const bool is_said = !HasOwnNest(parameters.groups, static_cast<int>(s));
     steps.push_back(is_said ? of_step : of_step.With({}));
   }
   return PipelineScheduleText({decisions, partition.pipeline, steps, false}, names, false);
@@ -298,9 +298,10 @@ Result<std::vector<Schedule>> PipelineSchedule::OfSteps(const Pipeline& partitio
       return InvalidArgument(place,
                              " is no step of its own, but computed where it is read or written");
     }
-    if (IsRows(groups, at) && !section.lines.empty()) {
-      return InvalidArgument(place,
-                             " is computed in rows, which have no decomposition of their own");
+    if (HasOwnNest(groups, at) && !section.lines.empty()) {
+      return InvalidArgument(place, " is computed in ",
+                             GroupOf(groups, at)->rows ? "rows" : "planes",
+                             ", which have no decomposition of their own");
     }
     if (const StepSection* other = std::exchange(said[at], &section);
         other != nullptr && other->name != section.name) {

@@ -251,11 +251,13 @@ class PipelineScheduleParser {
       return absl::OkStatus();
     }
     return cursor_.Unexpected(
-        "'by', 'part', 'streamed', 'chunk', 'splits', 'threads', 'rows', 'vector' or 'keep'");
+        "'by', 'part', 'streamed', 'chunk', 'splits', 'threads', 'rows', 'vector', 'keep', "
+        "'column' "
+        "or 'resident'");
   }
 
   Result<ChoiceValue> NumberOf(int row) {
-    if (row == kGroupRows && cursor_.Accept("none")) return ChoiceValue{0};
+    if (kGroupNumbers[row].may_be_none && cursor_.Accept("none")) return ChoiceValue{0};
     if (row != kGroupKeep) return Positive();
     for (size_t k = 0; k < std::size(kKeepNames); ++k) {
       if (cursor_.Accept({kKeepNames[k].data(), kKeepNames[k].size()})) {

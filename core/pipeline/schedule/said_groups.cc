@@ -69,7 +69,7 @@ Result<std::vector<int>> SaidStream(const SaidGroup& said, int first, const Pipe
 
 std::string ValueText(int row, int64_t value) {
   if (row == kGroupKeep) return std::string(kKeepNames[value]);
-  return row == kGroupRows && value == 0 ? kNone : absl::StrCat(value);
+  return kGroupNumbers[row].may_be_none && value == 0 ? kNone : absl::StrCat(value);
 }
 
 std::string ChoiceText(int row, const ValueSet& values) {
@@ -106,10 +106,12 @@ std::vector<int64_t> NamedValues(const SaidGroup& said, int row) {
   return named;
 }
 
-bool SaysRows(const SaidGroup& said) {
-  return std::ranges::any_of(said.numbers, [](const auto& number) {
-    return kGroupNumbers[number.first].of == GroupNumber::Of::kRows &&
-           !(number.first == kGroupRows && number.second.Contains(0));
+// Whether it says something of rows, or of planes, and that there are some: `none` is the number
+// that says that there are not.
+bool Says(const SaidGroup& said, GroupNumber::Of of, int none) {
+  return std::ranges::any_of(said.numbers, [&](const auto& number) {
+    return kGroupNumbers[number.first].of == of &&
+           !(number.first == none && number.second.Contains(0));
   });
 }
 
@@ -198,11 +200,16 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
     const Expression& step = StepOf(pipeline, first + static_cast<int>(n));
     if (d >= 0) group.chunk = step.dimensions()[d].size;
   }
-  if (SaysRows(said)) {
+  if (Says(said, GroupNumber::Of::kRows, kGroupRows)) {
     if (!group.rows) group.rows = RowLayout();
     group.part.assign(group.part.size(), 1);
+    group.planes = std::nullopt;
+  } else if (Says(said, GroupNumber::Of::kPlanes, kGroupColumn)) {
+    if (!group.planes) group.planes = PlaneLayout();
+    group.rows = std::nullopt;
   }
   if (NamedValues(said, kGroupRows) == std::vector<int64_t>{0}) group.rows = std::nullopt;
+  if (NamedValues(said, kGroupColumn) == std::vector<int64_t>{0}) group.planes = std::nullopt;
   std::vector<JointGroup> groups = {std::move(group)};
   for (const auto& [name, values] : said.part) {
     const int d = DimensionNamed(StepOf(pipeline, last), name, is_key);
@@ -219,9 +226,10 @@ Result<std::vector<JointGroup>> GroupsWith(const SaidGroup& said, int first, int
   }
   for (int row = 0; row < std::ssize(kGroupNumbers); ++row) {
     if (row == kGroupRows && !groups[0].rows) continue;
+    if (row == kGroupColumn && !groups[0].planes) continue;
     std::vector<int64_t> named = NamedValues(said, row);
     if (!HasNumber(groups[0], row)) continue;
-    if (row == kGroupRows) std::erase(named, 0);
+    if (row == kGroupRows || row == kGroupColumn) std::erase(named, 0);
     Multiply(groups, named, most, kGroupNumbers[row].set);
   }
   Status refusal;

@@ -76,6 +76,14 @@ TEST(PipelineParametersTextTest, RowsAreNamed) {
   EXPECT_EQ(ParseRowLayout("256,2 shared"), std::nullopt);
 }
 
+TEST(PipelineParametersTextTest, PlanesAreNamed) {
+  PipelineParameters parameters = Sample();
+  parameters.groups[0].planes = PlaneLayout{.column = 4, .resident = 2};
+  const std::string text = ToText(parameters);
+  EXPECT_THAT(text, HasSubstr(" dimensions 0,1|1,0 planes 4,2\n"));
+  EXPECT_EQ(*ParsePipelineParameters(text), parameters);
+}
+
 TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
   const std::string step = absl::StrCat("step ", ToText(Sample().steps[1]), "\n");
   ASSERT_TRUE(ParsePipelineParameters(step).ok());
@@ -94,6 +102,8 @@ TEST(PipelineParametersTextTest, ErrorsNameTheLine) {
       {"group 1 2 part 4 dimensions 0,1|0\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0|0 rows 1,2 shared\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0|0 rows 1,2,4 cache\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 planes 4\n", "line 1: expected 'group"},
+      {"group 1 2 part 4 dimensions 0|0 plane 4,2\n", "line 1: expected 'group"},
       {"group 1 2 parts 4 dimensions 0|0\n", "line 1: expected 'group"},
       {"group 1 2 part 4 dimensions 0|0 streamed 1,1 chunk 0 splits 1\n",
        "line 1: expected 'group"},

@@ -20,8 +20,7 @@ using Codes = std::vector<std::vector<int64_t>>;
 
 // Any time below the bound is a violation, and others only make calls longer: the least of a few is
 // enough.
-constexpr MeasureOptions kQuick = {.compile_limit_ns = 10'000'000'000,
-                                   .run_limit_ns = 300'000'000,
+constexpr MeasureOptions kQuick = {.run_limit_ns = 300'000'000,
                                    .min_repeats = 3,
                                    .target_time_ns = 1'000'000,
                                    .max_time_ns = 10'000'000,
@@ -189,6 +188,7 @@ Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
 Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions& options) {
   for (size_t n = 0; n < drawn.size(); ++n) {
     MeasureOptions own = options;
+    own.compile_limit_ns = options_.compile_seconds * 1'000'000'000;
     if (options.may_share_unit) {
       own.best_so_far_ns =
           std::max<int64_t>(1, std::llround(kFar * bound_->OfOne(drawn[n]->configuration)));

@@ -110,9 +110,12 @@ Status ExpressionCheck::Run(const std::function<bool()>& is_over) {
 }
 
 std::string ExpressionCheck::Summary() const {
-  return absl::StrFormat("%s, %.3g points: %d of %d measured, bound / time %.3g at most", name_,
-                         static_cast<double>(expression_->points()), report_.measured,
-                         report_.configurations, nearest_.share);
+  std::string text =
+      absl::StrFormat("%s, %.3g points: %d of %d measured, bound / time %.3g at most", name_,
+                      static_cast<double>(expression_->points()), report_.measured,
+                      report_.configurations, nearest_.share);
+  for (const auto& [why, count] : unmeasured_) absl::StrAppend(&text, " (", count, " ", why, ")");
+  return text;
 }
 
 // As many as are asked for, or fewer of an expression whose kernels take long.
@@ -213,7 +216,10 @@ void ExpressionCheck::Judge(const Drawn& one) {
     Fail(configuration, one.measurement.reason);
   }
   const std::optional<double> time_ns = FastestCall(one.measurement);
-  if (time_ns.has_value()) {
+  if (!time_ns.has_value()) {
+    ++unmeasured_[absl::StrCat(std::string(Name(one.measurement.outcome)), ": ",
+                               one.measurement.reason)];
+  } else {
     ++report_.measured;
     const double share = bound_->OfOne(configuration) / *time_ns;
     report_.shares.push_back(share);

@@ -26,6 +26,8 @@ constexpr MeasureOptions kQuick = {.run_limit_ns = 300'000'000,
                                    .max_time_ns = 10'000'000,
                                    .slow_factor = 1,
                                    .may_share_unit = true};
+// Of PoCL, which links a kernel, and compiles what its binary has not, as it is called first.
+constexpr int64_t kLinkedRunLimit = 5'000'000'000;
 // What takes so many times its bound is not called often, and what others disturb may take longer.
 constexpr double kFar = 4;
 // Alone, of what is nearer to its bound.
@@ -191,6 +193,10 @@ Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
 Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions& options) {
   for (size_t n = 0; n < drawn.size(); ++n) {
     MeasureOptions own = options;
+    const DeviceDescription& device = runner_.device();
+    if (RunsOnHost(device) && device.kind == DeviceKind::kOpenCl) {
+      own.run_limit_ns = std::max(own.run_limit_ns, kLinkedRunLimit);
+    }
     own.compile_limit_ns = options_.compile_seconds * 1'000'000'000;
     if (options.may_share_unit) {
       own.best_so_far_ns =

@@ -2,7 +2,7 @@
 //   search_benchmark --tables FOLDER [--json FILE] [--cases PATTERN] [--bounds GHZ]
 // Every search goes on until it has a cost within 5 % of the table's best; the default technique is
 // compared with random search, without replacement. With --bounds searches know what no kernel is
-// faster than on a processor of at most so many GHz.
+// faster than on a processor of at most so many GHz, and what the generator expects of each.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -75,6 +75,8 @@ Result<TableFigures> Run(const std::vector<RecordedCosts>& tables, const std::st
     if (ghz.empty()) break;
     MDH_ASSIGN_OR_RETURN(comparison.bounds.emplace_back(),
                          BoundOfTable(SourcePath(), table, clock_ghz * 1e9));
+    MDH_ASSIGN_OR_RETURN(comparison.estimates.emplace_back(),
+                         EstimateOfTable(SourcePath(), table, clock_ghz * 1e9));
   }
   comparison.techniques = SearchTechniqueNames();
   comparison.only_to_target = true;

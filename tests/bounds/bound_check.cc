@@ -67,8 +67,10 @@ class BoundChecker {
       options.work_directory = absl::StrCat(options_.work_directory, "/", n);
       MDH_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, Runner::Start(options));
       if (n == 0) {
-        MDH_ASSIGN_OR_RETURN(peaks_, runner->Peaks());
-        options.peaks = peaks_;
+        if (options_.has_peaks) {
+          MDH_ASSIGN_OR_RETURN(peaks_, runner->Peaks());
+          options.peaks = peaks_;
+        }
         wanted = Wanted(runner->device());
         const absl::MutexLock lock(&mutex_);
         report_.device = runner->device().name;

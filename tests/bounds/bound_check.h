@@ -23,6 +23,10 @@ struct BoundCheckOptions {
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
   int64_t expression_seconds = 0;  // no more is drawn of one after so many; 0: no limit
+  int64_t compile_seconds = 10;    // of a kernel at most; what takes longer is not measured
+  // Whether rates know what the device reaches, which takes a while to measure; else they are those
+  // of its description alone.
+  bool has_peaks = true;
   int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
   // Expressions under way at the same time; 0: one on hosts, where they would disturb each other,
   // and on other devices up to four. What takes less than four times its bound is measured again,

@@ -21,7 +21,8 @@ constexpr char kIntroduction[] =
     "Random configurations of random sizes of the shipped expressions, each measured and compared "
     "with its [bound](../../../deploy/docs/bounds.md)\nand those of every prefix of five orders of "
     "decisions, by `bound_campaign --page`. A violation is a bound above the fastest call, in two\n"
-    "measurements; a drop is a bound that falls along a decision.\n\n";
+    "measurements; a drop is a bound that falls along a decision. "
+    "Others on a machine make calls\nlonger: they can hide a violation, and make none.\n\n";
 constexpr char kHead[] =
     "| device | seed | points at most | commit | generator | version of bounds | measured | "
     "expressions | prefixes | violations | drops | bound / time, median | at most |\n"

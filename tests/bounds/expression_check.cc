@@ -20,13 +20,14 @@ using Codes = std::vector<std::vector<int64_t>>;
 
 // Any time below the bound is a violation, and others only make calls longer: the least of a few is
 // enough.
-constexpr MeasureOptions kQuick = {.compile_limit_ns = 10'000'000'000,
-                                   .run_limit_ns = 300'000'000,
+constexpr MeasureOptions kQuick = {.run_limit_ns = 300'000'000,
                                    .min_repeats = 3,
                                    .target_time_ns = 1'000'000,
                                    .max_time_ns = 10'000'000,
                                    .slow_factor = 1,
                                    .may_share_unit = true};
+// Of PoCL, which links a kernel, and compiles what its binary has not, as it is called first.
+constexpr int64_t kLinkedRunLimit = 5'000'000'000;
 // What takes so many times its bound is not called often, and what others disturb may take longer.
 constexpr double kFar = 4;
 // Alone, of what is nearer to its bound.
@@ -111,9 +112,12 @@ Status ExpressionCheck::Run(const std::function<bool()>& is_over) {
 }
 
 std::string ExpressionCheck::Summary() const {
-  return absl::StrFormat("%s, %.3g points: %d of %d measured, bound / time %.3g at most", name_,
-                         static_cast<double>(expression_->points()), report_.measured,
-                         report_.configurations, nearest_.share);
+  std::string text =
+      absl::StrFormat("%s, %.3g points: %d of %d measured, bound / time %.3g at most", name_,
+                      static_cast<double>(expression_->points()), report_.measured,
+                      report_.configurations, nearest_.share);
+  for (const auto& [why, count] : unmeasured_) absl::StrAppend(&text, " (", count, " ", why, ")");
+  return text;
 }
 
 // As many as are asked for, or fewer of an expression whose kernels take long.
@@ -189,6 +193,11 @@ Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
 Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions& options) {
   for (size_t n = 0; n < drawn.size(); ++n) {
     MeasureOptions own = options;
+    const DeviceDescription& device = runner_.device();
+    if (RunsOnHost(device) && device.kind == DeviceKind::kOpenCl) {
+      own.run_limit_ns = std::max(own.run_limit_ns, kLinkedRunLimit);
+    }
+    own.compile_limit_ns = options_.compile_seconds * 1'000'000'000;
     if (options.may_share_unit) {
       own.best_so_far_ns =
           std::max<int64_t>(1, std::llround(kFar * bound_->OfOne(drawn[n]->configuration)));
@@ -213,7 +222,10 @@ void ExpressionCheck::Judge(const Drawn& one) {
     Fail(configuration, one.measurement.reason);
   }
   const std::optional<double> time_ns = FastestCall(one.measurement);
-  if (time_ns.has_value()) {
+  if (!time_ns.has_value()) {
+    ++unmeasured_[absl::StrCat(std::string(Name(one.measurement.outcome)), ": ",
+                               one.measurement.reason)];
+  } else {
     ++report_.measured;
     const double share = bound_->OfOne(configuration) / *time_ns;
     report_.shares.push_back(share);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ class ExpressionCheck {
 
   // What came of it so far; shares in the order of measurements.
   const BoundCheckReport& report() const { return report_; }
-  // "matmul (number 3), 1e+06 points: 90 of 100 measured, bound / time 0.4 at most"
+  // "matmul (number 3), 1e+06 points: 90 of 100 measured, bound / time 0.4 at most (10 timeout: it
+  // was compiled for 3 s)"
   std::string Summary() const;
 
  private:
@@ -71,6 +73,7 @@ class ExpressionCheck {
     Configuration configuration;  // empty: none was right
     double share = 0;             // bound / time
   } nearest_;
+  std::map<std::string, int> unmeasured_;  // by why: how many
   BoundCheckReport report_;
 };
 

@@ -114,6 +114,9 @@ Result<MdhSpace> MdhSpace::Create(Expression expression, SystemModel model,
 const FusedDimensions& MdhSpace::fused() const { return kind_->problem().fused; }
 
 const Expression& MdhSpace::divided() const { return kind_->problem().expression; }
+const SystemModel& MdhSpace::model() const { return kind_->problem().model; }
+const DeviceDescription& MdhSpace::device() const { return kind_->problem().device; }
+NumericsPolicy MdhSpace::numerics() const { return kind_->problem().numerics; }
 
 DesignRanges MdhSpace::RangesOf(OpenCodes open) const { return kind_->RangesOf(open); }
 

@@ -57,6 +57,9 @@ class MdhSpace {
   const FusedDimensions& fused() const;
   // The expression whose dimensions are fused.
   const Expression& divided() const;
+  const SystemModel& model() const;
+  const DeviceDescription& device() const;
+  NumericsPolicy numerics() const;
   const SearchSpace& space() const { return space_; }
   // The decomposition that a configuration of space() stands for. Valid for Lower.
   TuningParameters Decode(absl::Span<const int64_t> configuration) const;

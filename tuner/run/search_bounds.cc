@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tuner/decompositions/mdh_bound.h"
+#include "tuner/decompositions/mdh_estimate.h"
 
 namespace mdh {
 
@@ -17,6 +18,7 @@ bool IsWithinGap(const Expression& expression, const TuningOptions& options, int
 
 void SetBounds(const MdhSpace& space, const Expression& expression, const TuningOptions& options,
                int64_t best_ns, SearchOptions& search) {
+  search.estimate = MdhEstimateOf(space);
   if (!options.bounds.has_value()) return;
   auto bound = std::make_shared<const MdhBound>(space, expression, *options.bounds);
   search.gap = options.gap;

@@ -14,8 +14,8 @@ namespace mdh {
 // options. Never without one.
 bool IsWithinGap(const Expression& expression, const TuningOptions& options, int64_t best_ns);
 
-// Bound, gap, and what was reached before the search (0: nothing). No bound if that is less than
-// any kernel can take.
+// What cost models expect; bound, gap, and what was reached before the search (0: nothing). No
+// bound if that is less than any kernel can take.
 void SetBounds(const MdhSpace& space, const Expression& expression, const TuningOptions& options,
                int64_t best_ns, SearchOptions& search);
 

@@ -121,7 +121,7 @@ struct Search::State {
 };
 
 void Search::State::InitializeTechnique(std::shared_ptr<const CostBound> bound) {
-  technique->SetBound({std::move(bound), options.gap, options.incumbent});
+  technique->SetBound({std::move(bound), options.gap, options.incumbent, options.estimate});
   technique->Initialize(space, options.seed);
 }
 
@@ -211,7 +211,7 @@ void Search::State::DeliverUpTo(int64_t number) {
     // What was rejected may be drawn again.
     if (was_on && !cut.is_on()) {
       untried = Untried(space, options.seed);
-      technique->SetBound({});
+      technique->SetBound({.estimate = options.estimate});
     }
     if (!trial.is_technique) technique->Inform(trial.configuration, trial.cost);
     AnswerCalls();

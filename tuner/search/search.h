@@ -11,6 +11,7 @@
 #include "tuner/search/cut.h"
 #include "tuner/search/techniques/search_technique.h"
 #include "tuner/space/cost_bound.h"
+#include "tuner/space/cost_estimate.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -31,6 +32,8 @@ struct SearchOptions {
   std::shared_ptr<const CostBound> bound = nullptr;
   double gap = 0;
   std::optional<double> incumbent = std::nullopt;  // a cost that is known from elsewhere
+  // What costs may be, for models of costs to begin with. Nothing is left out because of it.
+  std::shared_ptr<const CostEstimate> estimate = nullptr;
 };
 
 struct Proposal {

@@ -29,6 +29,9 @@ Status CheckOptions(const std::vector<RecordedCosts>& tables, const ComparisonOp
   if (!options.bounds.empty() && options.bounds.size() != tables.size()) {
     return InvalidArgument(options.bounds.size(), " bounds of ", tables.size(), " tables");
   }
+  if (!options.estimates.empty() && options.estimates.size() != tables.size()) {
+    return InvalidArgument(options.estimates.size(), " estimates of ", tables.size(), " tables");
+  }
   for (const std::string& technique : options.techniques) {
     MDH_RETURN_IF_ERROR(SearchTechniqueNamed(technique).status());
   }
@@ -95,13 +98,14 @@ Result<std::vector<TechniqueResult>> CompareTechniques(const std::vector<Recorde
   const auto work = [&] {
     for (size_t job = next++; job < pairs * seeds; job = next++) {
       const size_t pair = job / seeds;
-      const RecordedCosts& table = tables[pair / options.techniques.size()];
+      const size_t t = pair / options.techniques.size();
+      const RecordedCosts& table = tables[t];
       const SearchOptions search = {
           .technique = options.techniques[pair % options.techniques.size()],
           .seed = job % seeds + 1,
           .lookahead = options.lookahead,
-          .bound =
-              options.bounds.empty() ? nullptr : options.bounds[pair / options.techniques.size()]};
+          .bound = options.bounds.empty() ? nullptr : options.bounds[t],
+          .estimate = options.estimates.empty() ? nullptr : options.estimates[t]};
       traces[pair][job % seeds] =
           *Replay(table, search, options.evaluations,
                   options.only_to_target ? TargetCost(table) : *table.best());

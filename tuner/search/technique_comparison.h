@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "tuner/search/recorded_costs.h"
 #include "tuner/space/cost_bound.h"
+#include "tuner/space/cost_estimate.h"
 
 namespace mdh {
 
@@ -23,6 +24,8 @@ struct ComparisonOptions {
   bool only_to_target = false;
   // By table, what its configurations cannot cost less than; none: searches know no bounds.
   std::vector<std::shared_ptr<const CostBound>> bounds = {};
+  // By table, what they may cost; none: nothing is expected.
+  std::vector<std::shared_ptr<const CostEstimate>> estimates = {};
   int threads = 1;  // the result does not depend on it
 };
 
@@ -64,7 +67,7 @@ class TechniqueResult {
 
 // Tables in the order given, for each all techniques. Errors: NotFound for an unknown technique;
 // InvalidArgument for options that are not positive, a table without any cost, or other tables than
-// bounds.
+// bounds or estimates.
 Result<std::vector<TechniqueResult>> CompareTechniques(const std::vector<RecordedCosts>& tables,
                                                        const ComparisonOptions& options);
 

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "codegen/choose/default_parameters.h"
@@ -12,6 +13,7 @@
 #include "tests/benchmarks/benchmark_case.h"
 #include "tests/benchmarks/recorded_tables.h"
 #include "tuner/decompositions/mdh_bound.h"
+#include "tuner/decompositions/mdh_estimate.h"
 
 namespace mdh {
 namespace {
@@ -155,6 +157,13 @@ class RowBounds : public CostBound {
     return bound_.Of(whole);
   }
 
+  // The configuration that a row is; what is not in the space is taken for what is nearest to it.
+  Configuration WholeOf(const Configuration& row) const {
+    const Configuration whole = With(usual_, row, numbers_);
+    return space_.space().Contains(whole) ? whole : space_.space().Nearest(whole);
+  }
+  const MdhSpace& space() const { return space_; }
+
   struct Row {
     double bound_ns;
     bool is_pinned;
@@ -224,6 +233,36 @@ Result<std::shared_ptr<const CostBound>> BoundOfTable(const std::string& source_
                                                       const RecordedCosts& table, double clock_hz) {
   MDH_ASSIGN_OR_RETURN(RowBounds bounds, RowBounds::Of(source_path, table, clock_hz));
   return std::make_shared<const RowBounds>(std::move(bounds));
+}
+
+namespace {
+
+// By row, made once.
+class RowEstimates : public CostEstimate {
+ public:
+  RowEstimates(const RecordedCosts& table, const RowBounds& bounds) {
+    const std::shared_ptr<const CostEstimate> estimate = MdhEstimateOf(bounds.space());
+    table.space().Enumerate([&](const Configuration& row) {
+      estimates_[row] = estimate->Of(bounds.WholeOf(row));
+      return true;
+    });
+  }
+
+  double Of(absl::Span<const int64_t> row) const override {
+    return estimates_.at(Configuration(row.begin(), row.end()));
+  }
+
+ private:
+  absl::flat_hash_map<Configuration, double> estimates_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const CostEstimate>> EstimateOfTable(const std::string& source_path,
+                                                            const RecordedCosts& table,
+                                                            double clock_hz) {
+  MDH_ASSIGN_OR_RETURN(const RowBounds bounds, RowBounds::Of(source_path, table, clock_hz));
+  return std::make_shared<const RowEstimates>(table, bounds);
 }
 
 std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables) {

@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "tuner/search/recorded_costs.h"
 #include "tuner/space/cost_bound.h"
+#include "tuner/space/cost_estimate.h"
 
 namespace mdh {
 
@@ -35,6 +36,11 @@ Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source
 // that it has not may be anything. Errors: as above.
 Result<std::shared_ptr<const CostBound>> BoundOfTable(const std::string& source_path,
                                                       const RecordedCosts& table, double clock_hz);
+
+// What rows of such a table may cost by the cost models of the generator. Errors: as above.
+Result<std::shared_ptr<const CostEstimate>> EstimateOfTable(const std::string& source_path,
+                                                            const RecordedCosts& table,
+                                                            double clock_hz);
 
 // A table in Markdown, with the geometric mean of the shares that are left.
 std::string RecordedBoundsPage(const std::vector<RecordedBounds>& tables);

@@ -48,6 +48,7 @@ TEST(BoundCheck, EndsWhenItsTimeIsOver) {
   options.points = 20'000;
   options.each = 2;
   options.seconds = 1;
+  options.has_peaks = false;
   const auto report =
       CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
   ASSERT_TRUE(report.ok()) << report.status();

@@ -1,10 +1,13 @@
-// Searches with a bound: what they leave out, what they prove, and what they do if it is wrong.
+// Searches with a bound: what they leave out, what they prove, and what they do if it is wrong. And
+// with an estimate.
 #include "tuner/search/cut.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <set>
 
 #include "tests/tuner/search/recorded_spaces.h"
@@ -145,11 +148,56 @@ TEST(CutTest, ModelsBeginWithBounds) {
   EXPECT_LT(evaluations(0.2), evaluations(0) * 0.9);
 }
 
+// Of the least cost by a power, so that only their order is right; or of the opposite order.
+class ValleyEstimate : public CostEstimate {
+ public:
+  explicit ValleyEstimate(double power) : power_(power) {}
+
+  double Of(absl::Span<const int64_t> configuration) const override {
+    return std::pow(ValleyCost(Configuration(configuration.begin(), configuration.end())), power_);
+  }
+
+ private:
+  double power_;
+};
+
+int64_t EvaluationsToBest(const std::string& technique,
+                          std::shared_ptr<const CostEstimate> estimate) {
+  int64_t sum = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Finished run =
+        RunOf({.technique = technique, .seed = seed, .estimate = estimate}, /*devices=*/1);
+    EXPECT_EQ(run.trace.size(), 90u);
+    sum += std::find(run.costs.begin(), run.costs.end(), 100) - run.costs.begin() + 1;
+  }
+  return sum;
+}
+
+TEST(CutTest, ModelsBeginWithEstimates) {
+  for (const char* name : {"bayesian", "auc_bandit"}) {
+    SCOPED_TRACE(name);
+    const int64_t without = EvaluationsToBest(name, nullptr);
+    EXPECT_LT(EvaluationsToBest(name, std::make_shared<ValleyEstimate>(2)), without / 2);
+    // Who is told the opposite of what is so learns what is so.
+    EXPECT_LT(EvaluationsToBest(name, std::make_shared<ValleyEstimate>(-1)), 20 * 90 / 2);
+  }
+}
+
+// A bound that turns out to be wrong says nothing of the estimate.
+TEST(CutTest, EstimatesOutliveBounds) {
+  SearchOptions options = With("bayesian", 2);
+  options.estimate = std::make_shared<ValleyEstimate>(1);
+  const Finished run = RunOf(options, 1);
+  EXPECT_TRUE(run.cut.is_contradicted);
+  EXPECT_EQ(run.trace.size(), 90u);
+}
+
 TEST(CutTest, TracesDoNotDependOnDevices) {
   for (const std::string& technique : SearchTechniqueNames()) {
     SCOPED_TRACE(technique);
     SearchOptions options = With(technique, 0.8);
     options.lookahead = 4;
+    options.estimate = std::make_shared<ValleyEstimate>(1);
     const Finished expected = RunOf(options, 1);
     for (const int devices : {2, 3, 4}) EXPECT_EQ(RunOf(options, devices).trace, expected.trace);
   }

@@ -97,6 +97,7 @@ TEST(TechniqueComparisonTest, Errors) {
   EXPECT_THAT(error({.lookahead = -1}), HasSubstr("lookahead must be"));
   EXPECT_THAT(error({.threads = 0}), HasSubstr("threads must be"));
   EXPECT_THAT(error({.bounds = {nullptr, nullptr}}), HasSubstr("2 bounds of 1 tables"));
+  EXPECT_THAT(error({.estimates = {nullptr, nullptr}}), HasSubstr("2 estimates of 1 tables"));
   const SearchSpace space = SpaceOf({{"A", *Range::Interval(1, 2)}});
   const std::vector<RecordedCosts> failed = {
       *RecordedCosts::Create("f", space, {{{1}, std::nullopt}, {{2}, std::nullopt}})};

@@ -12,6 +12,9 @@ namespace mdh {
 namespace {
 
 constexpr size_t kWindow = 500;  // results that count
+// Before so many proposals nobody has credit that means anything: the model alone, which learns
+// most from few results, and knows what is expected of them.
+constexpr size_t kOfModel = 50;
 constexpr double kExploration = 0.02;
 
 class AucBandit final : public Portfolio {
@@ -40,8 +43,11 @@ class AucBandit final : public Portfolio {
   // By credit and the bonus of those that were used little; what is being evaluated counts as use
   // without success.
   std::vector<size_t> Order() override {
-    std::vector<double> scores(size());
+    std::vector<size_t> order(size());
+    std::iota(order.begin(), order.end(), size_t{0});
     const size_t total = std::accumulate(pending_.begin(), pending_.end(), window_.size());
+    if (total < kOfModel) return order;
+    std::vector<double> scores(size());
     for (size_t member = 0; member < size(); ++member) {
       size_t uses = pending_[member];
       double credit = 0;
@@ -60,8 +66,6 @@ class AucBandit final : public Portfolio {
       scores[member] = 2 * credit / (n * (n + 1)) +
                        kExploration * std::sqrt(2 * std::log2(static_cast<double>(total)) / n);
     }
-    std::vector<size_t> order(size());
-    std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order,
                              [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
     return order;

@@ -1,6 +1,6 @@
 // Bayesian optimisation: a model of the costs known so far says which configuration is likely to
 // improve most (expected improvement, Jones et al. 1998). Costs are modelled by their logarithm,
-// and what bounds say of them is where the model begins.
+// and what bounds and estimates say of them is where the model begins.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -29,9 +29,11 @@ constexpr double kTailQuantile = 0.3, kTailScale = 0.35;
 // Of the logarithm of costs: less is no improvement to look for. Else what is known to be good has
 // its surroundings tried for the last percent before other good places are.
 constexpr double kWorthwhile = 0.05;
-// Of the logarithm of a bound, how much the cost is expected to have; and below which share of the
-// best cost bounds do not differ, or are not known.
-constexpr double kOfBound = 0.5, kLeastBound = 1e-3;
+// Of the logarithm of a bound, how much the cost is expected to have: alone, and where there is an
+// estimate, of whose logarithm it has so much; and below which share of the best cost bounds do not
+// differ, or are not known.
+constexpr double kOfBound = 0.5, kOfBoundBeside = 0.25, kOfEstimate = 0.5, kLeastBound = 1e-3;
+constexpr size_t kPicked = 200;    // of which the first ones are those that are expected to be best
 constexpr int kClimbs = 3;         // to better neighbours of the best candidate
 constexpr int kFirstAscents = 25;  // of the model's likelihood
 constexpr int kAscents = 4;
@@ -56,7 +58,7 @@ class Bayesian final : public SearchTechnique {
   std::optional<Configuration> Next() override {
     std::optional<Configuration> next;
     if (history_.valid() > 0 && history_.results().size() >= kBeforeModel) next = MostPromising();
-    if (!next) next = Draw();
+    if (!next) next = history_.results().size() < kBeforeModel ? DrawFirst() : Draw();
     history_.Expect(*next);
     expected_.push_back(*next);
     return next;
@@ -92,6 +94,18 @@ class Bayesian final : public SearchTechnique {
     return drawn;
   }
 
+  // Before there is a model: of many that were not tried the one of which most is expected.
+  Configuration DrawFirst() {
+    Configuration first = Draw();
+    if (bound_.estimate == nullptr) return first;
+    for (size_t n = 0; n < kPicked; ++n) {
+      Configuration other = space_->Sample(rng_);
+      if (history_.Contains(other) || IsCut(other)) continue;
+      if (history_.Contains(first) || Prior(other) < Prior(first)) first = std::move(other);
+    }
+    return first;
+  }
+
   // Failed configurations count as bad as the worst.
   static double ValueOf(const Cost& cost, double worst) {
     return cost ? std::log(std::max(*cost, 1e-300)) : worst;
@@ -110,8 +124,12 @@ class Bayesian final : public SearchTechnique {
 
   // What is expected of a configuration before anything is measured, up to a constant.
   double Prior(const Configuration& configuration) const {
-    if (bound_.bound == nullptr) return 0;
-    return kOfBound * std::log(std::max(bound_.bound->OfOne(configuration), least_bound_));
+    const bool is_estimated = bound_.estimate != nullptr;
+    double prior = 0;
+    if (is_estimated) prior += kOfEstimate * std::log(bound_.estimate->Of(configuration));
+    if (bound_.bound == nullptr) return prior;
+    const double bound = std::max(bound_.bound->OfOne(configuration), least_bound_);
+    return prior + (is_estimated ? kOfBoundBeside : kOfBound) * std::log(std::max(bound, 1e-300));
   }
 
   // Positions of the results that the model looks at.

@@ -9,6 +9,7 @@
 
 #include "core/base/status.h"
 #include "tuner/space/cost_bound.h"
+#include "tuner/space/cost_estimate.h"
 #include "tuner/space/search_space.h"
 
 namespace mdh {
@@ -18,9 +19,10 @@ using Cost = std::optional<double>;
 
 // What is known of costs without an evaluation.
 struct SearchBound {
-  std::shared_ptr<const CostBound> bound = nullptr;  // nullptr: nothing
-  double gap = 0;                                    // SearchOptions::gap
-  Cost incumbent = std::nullopt;                     // a cost that is known from elsewhere
+  std::shared_ptr<const CostBound> bound = nullptr;        // nullptr: nothing
+  double gap = 0;                                          // SearchOptions::gap
+  Cost incumbent = std::nullopt;                           // a cost that is known from elsewhere
+  std::shared_ptr<const CostEstimate> estimate = nullptr;  // nullptr: nothing is expected
 };
 
 // Not thread-safe. Everything random comes from the seed: same seed and same sequence of calls,
@@ -29,7 +31,7 @@ struct SearchBound {
 class SearchTechnique {
  public:
   virtual ~SearchTechnique() = default;
-  // Before Initialize, and again, without a bound, if that turns out to be wrong: then everything
+  // Before Initialize, and again, without the bound, if that turns out to be wrong: then everything
   // is worth a trial. Techniques need not know it.
   virtual void SetBound(SearchBound /*bound*/) {}
   virtual void Initialize(const SearchSpace& space, uint64_t seed) = 0;

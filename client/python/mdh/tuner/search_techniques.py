@@ -101,7 +101,7 @@ class RoundRobin(SearchTechnique):
 
 
 class AUCBandit(SearchTechnique):
-    """The other techniques, the more often the better they were lately. The default."""
+    """A model of costs at first, then several techniques, the more often the better they were lately. The default."""
 
     name = "auc_bandit"
 

@@ -1,0 +1,57 @@
+#include "codegen/choose/tiles/tile_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/round.h"
+#include "core/decomposition/constraints.h"
+#include "core/decomposition/dot_plan.h"
+
+namespace mdh {
+
+TileEstimate::TileEstimate(const Expression& expression, const SystemModel& model,
+                           const DeviceDescription& device, NumericsPolicy numerics)
+    : e_(expression),
+      model_(model),
+      device_(device),
+      innermost_(InnermostMemoryLayer(model)),
+      cost_(expression, device, numerics) {}
+
+double TileEstimate::Cycles(const TuningParameters& p) const {
+  return std::max(1.0, cost_.Cycles(ChoiceOf(p)) * BusiestShare(p));
+}
+
+// The register tile, and how inputs are read in it.
+TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
+  TileChoice choice;
+  choice.tile = p.tile[innermost_];
+  const int layer = model_.LayerWith(LayerRole::kLanes);
+  for (int d = 0; layer > 0 && d < e_.rank(); ++d) {
+    if (p.tile[layer - 1][d] == 1) continue;
+    choice.vector_dimension = d;
+    choice.lanes = p.tile[layer - 1][d];
+  }
+  choice.independent_accumulators = p.independent_accumulators;
+  choice.accumulates_in_output = p.accumulate_in == AccumulateIn::kOutput;
+  for (const InputParameters& input : p.inputs) {
+    choice.packed.push_back(input.stage_layer != InputParameters::kInPlace);
+  }
+  choice.dot = p.dot;
+  if (const std::optional<DotPlan> plan = DotOf(e_, p)) choice.group = plan->group;
+  return choice;
+}
+
+// Of all points, what the core has that has most.
+double TileEstimate::BusiestShare(const TuningParameters& p) const {
+  double parts = 1;
+  for (int d = 0; d < e_.rank(); ++d) {
+    parts *= static_cast<double>(CeilDivide(e_.dimensions()[d].size, p.tile[0][d]));
+  }
+  const int threads = p.threads == TuningParameters::kAllThreads
+                          ? device_.cores
+                          : std::min(p.threads, device_.cores);
+  const auto cores = static_cast<double>(std::max(1, threads));
+  return std::ceil(parts / cores) / parts;
+}
+
+}  // namespace mdh

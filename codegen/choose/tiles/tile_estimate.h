@@ -1,0 +1,33 @@
+// What the throughput model of CPUs expects of a whole configuration.
+#pragma once
+
+#include "codegen/choose/tiles/tile_cost.h"
+#include "core/decomposition/tuning_parameters.h"
+#include "core/device/system_model.h"
+
+namespace mdh {
+
+// Refers to its arguments. Estimates are for comparisons of configurations of one expression.
+class TileEstimate {
+ public:
+  // `expression`: whose dimensions are fused as those of the parameters.
+  TileEstimate(const Expression& expression, const SystemModel& model,
+               const DeviceDescription& device, NumericsPolicy numerics);
+
+  // Of the core that takes longest, by its register tiles, which they must have
+  // (Lowering::kTiles), and by how points are divided among cores; of caches it knows what TileCost
+  // does. At least 1.
+  double Cycles(const TuningParameters& parameters) const;
+
+ private:
+  TileChoice ChoiceOf(const TuningParameters& parameters) const;
+  double BusiestShare(const TuningParameters& parameters) const;
+
+  const Expression& e_;
+  const SystemModel& model_;
+  const DeviceDescription& device_;
+  int innermost_;
+  TileCost cost_;
+};
+
+}  // namespace mdh

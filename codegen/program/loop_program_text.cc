@@ -213,7 +213,8 @@ class TextPrinter {
          " along ", s.axis);
   }
   void Print(const Barrier& s, int depth) {
-    Line(depth, s.of_device_memory ? "barrier of device memory" : "barrier");
+    Line(depth, s.of_device_memory ? "barrier of device memory" : "barrier",
+         s.threads > 0 ? absl::StrCat(" of ", s.threads, " threads") : "");
   }
   void Print(const ClusterBarrier&, int depth) { Line(depth, "cluster barrier"); }
   void Print(const DeclareLast& s, int depth) {

@@ -42,10 +42,10 @@ void MakeOperands(const UnitPlan& plan, Rng& rng, UnitParameters* unit) {
   }
 }
 
-// Half of the time those that may be.
+// Most of those that may be: few are, but for what is packed.
 void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
                  TuningParameters* p) {
-  if (p->unit.has_warps() || Below(rng, 2) == 0) return;
+  if (p->unit.has_warps() || Below(rng, 8) == 0) return;
   for (const UnitOperands operand : {UnitOperands::kA, UnitOperands::kB}) {
     UnitParameters unit = p->unit;
     unit.tensors = operand;
@@ -53,7 +53,7 @@ void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
       continue;
     }
     const int both = static_cast<int>(p->unit.tensors) | static_cast<int>(operand);
-    if (Below(rng, 4) > 0) p->unit.tensors = static_cast<UnitOperands>(both);
+    if (Below(rng, 8) > 0) p->unit.tensors = static_cast<UnitOperands>(both);
   }
   p->unit.has_producer = p->unit.tensors == UnitOperands::kBoth && Below(rng, 2) == 0 &&
                          p->combine_blocks == CombineBlocks::kPartials;

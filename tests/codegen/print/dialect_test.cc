@@ -382,6 +382,11 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
                  "a loop program for OpenCL C has asynchronous copies");
     EXPECT_DEATH(print(GnuC(), statement), "a loop program for OpenMP C has asynchronous copies");
   }
+  for (const Statement& statement :
+       {Statement{StartBarriers{"s", 2, 1}}, Statement{ArriveAtBarrier{"s", 0, 64}},
+        Statement{AwaitBarrier{"s", 0, 1}}, Statement{TensorCopy{"m", {0, 0}, "s", 0, "s", 0}}}) {
+    EXPECT_DEATH(print(OpenClC(), statement), "a loop program for OpenCL C has tensor copies");
+  }
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleUp(v, 1, 2)}}),
                "a loop program for OpenCL C has values of other threads");
   EXPECT_DEATH(print(CudaCxx(), {Assign{"v", MakeSplat(v, 4)}}), "has a splat");

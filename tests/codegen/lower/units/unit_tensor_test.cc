@@ -203,6 +203,21 @@ TEST(UnitTensorSource, MatrixProductWithAProducer) {
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128 + 128 * 256 + 64);
 }
 
+// As the loop program behind its passes: tiles of batches, two places, both roles.
+TEST(UnitTensorSource, RolesAsText) {
+  const LowLevelExpression low_level =
+      Lowered({"golden",
+               "e<T = bf16 | B = 3, I = 70, J = 24, K = 200> := out_view<T>( C: (b,i,j,k) -> "
+               "(b,i,j) ) o\n"
+               "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+               "inp_view<T,T>( A: (b,i,j,k) -> (i,b,k), B: (b,i,j,k) -> (b,j,k) )\n"
+               "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+               Producing({64, 32, 1, 2, 1}, 3)});
+  const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  ExpectGoldenFile("unit_producer.txt", ToText(Optimize(*lowered, {.unroll = 64})));
+}
+
 // Of scratch memory, by the stage behind the one that packs.
 TEST(UnitTensorSource, OfPackedOperands) {
   const LowLevelExpression low_level =

@@ -111,6 +111,8 @@ TEST(PlaneStage, ConstraintsAreNamed) {
   EXPECT_THAT(std::string(KernelOf(large, long_columns).status().message()),
               HasSubstr("plane_registers"));
   EXPECT_THAT(refusal({16, 16, 64}, {.column = 4, .resident = 33}), HasSubstr("plane_resident"));
+  EXPECT_THAT(refusal({16, 8, 64}, {.column = 1, .resident = 6}),
+              HasSubstr("plane_resident (registers of a thread)"));
   EXPECT_THAT(refusal({16, 64, 64}, {.column = 8, .resident = 2}), HasSubstr("plane_shared_bytes"));
   const Pipeline rows = *ParsePipeline(kSoftMax);
   JointGroup group = JointGroups(rows).at(0);

@@ -99,7 +99,8 @@ class PlaneLister {
     const double registers = kFewerRegisters * (kOtherRegisters + kept);
     if (limits.registers_per_thread > 0 && registers > limits.registers_per_thread) return false;
     blocks_ = kMaxThreads / RoundUp(threads, std::max(limits.warp_size, 1));
-    blocks_ = std::min(blocks_, limits.shared_bytes_per_block / std::max<int64_t>(shared, 1));
+    blocks_ = std::min(blocks_, (limits.shared_bytes_per_block + kReservedSharedBytes) /
+                                    (shared + kReservedSharedBytes));
     if (limits.registers_per_block > 0) {
       // Warps come by fours, registers by eights.
       const int64_t warps = RoundUp(threads, 4 * std::max(limits.warp_size, 1));

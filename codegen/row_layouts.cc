@@ -22,7 +22,7 @@ constexpr int64_t kManyRegisterBytes = 200;
 // A row has at least so many neighbours, whose vectors are a line of a cache.
 constexpr int64_t kNeighbours = 8;
 // Bytes of shared memory that results of rows are exchanged in, at most.
-constexpr int64_t kExchangeBytes = 2048;
+constexpr int64_t kBytesExchanged = 2048;
 
 class LayoutLister {
  public:
@@ -73,7 +73,7 @@ class LayoutLister {
     if (of_thread <= kRegisterBytes) AddNew(layout);
     if (of_thread <= kManyRegisterBytes) return;
     layout.keep = RowLayout::Keep::kShared;
-    if (of_block + kExchangeBytes <= limits_.shared_bytes_per_block) AddNew(layout);
+    if (of_block + kBytesExchanged <= limits_.shared_bytes_per_block) AddNew(layout);
     layout.keep = RowLayout::Keep::kNothing;
     AddNew(layout);
   }

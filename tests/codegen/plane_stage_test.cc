@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@
 #include "codegen/generate_pipeline.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/plane_layouts.h"
+#include "codegen/said_pipeline.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/schedule/pipeline_parameters_text.h"
+#include "core/pipeline/schedule/pipeline_schedule.h"
 #include "core/text/pipeline_parser.h"
 #include "tests/codegen/golden_file.h"
 #include "tests/core/pipeline/row_pipelines.h"
@@ -111,12 +114,29 @@ TEST(PlaneStage, ConstraintsAreNamed) {
   EXPECT_THAT(std::string(KernelOf(large, long_columns).status().message()),
               HasSubstr("plane_registers"));
   EXPECT_THAT(refusal({16, 16, 64}, {.column = 4, .resident = 33}), HasSubstr("plane_resident"));
+  EXPECT_THAT(refusal({16, 8, 64}, {.column = 1, .resident = 6}),
+              HasSubstr("plane_resident (registers of a thread)"));
   EXPECT_THAT(refusal({16, 64, 64}, {.column = 8, .resident = 2}), HasSubstr("plane_shared_bytes"));
   const Pipeline rows = *ParsePipeline(kSoftMax);
   JointGroup group = JointGroups(rows).at(0);
   group.planes = PlaneLayout();
   EXPECT_THAT(std::string(KernelOf(rows, group).status().message()),
               HasSubstr("planes have one or two dimensions"));
+}
+
+TEST(PlaneStage, SchedulesSayColumnsAndBlocks) {
+  const Pipeline pipeline = *ParsePipeline(kStars);
+  const auto said = [&](const std::string& clauses) {
+    const auto schedule = PipelineSchedule::Parse(
+        "together(1, 2): part i=16, j=8, k=32; " + clauses, pipeline, CudaModel());
+    EXPECT_TRUE(schedule.ok()) << schedule.status();
+    const auto parameters = SaidOrRules(*schedule, Gpu());
+    EXPECT_TRUE(parameters.ok()) << parameters.status();
+    return parameters->groups.at(0).planes;
+  };
+  EXPECT_EQ(said("column=4; resident=2"), (PlaneLayout{.column = 4, .resident = 2}));
+  EXPECT_EQ(said("column=2; resident=none"), (PlaneLayout{.column = 2, .resident = 0}));
+  EXPECT_EQ(said("column=none"), std::nullopt);
 }
 
 // Of what a thread of OpenCL can have nobody says how many blocks there are.

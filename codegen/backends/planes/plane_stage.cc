@@ -112,11 +112,24 @@ class PlaneStageBuilder {
     if (const int64_t parts = PartsOf(pipeline_, group_); parts > device_.blocks.max_grid[0]) {
       return InvalidParameters("plane_grid (blocks): ", parts, " > ", device_.blocks.max_grid[0]);
     }
+    return CheckResidency();
+  }
+
+  // Blocks have room on a multiprocessor, as many as there shall be.
+  Status CheckResidency() const {
+    const BlockLimits& limits = device_.blocks;
+    const int64_t blocks = std::max<int64_t>(layout_.resident, 1);
     const int64_t bytes = SharedBytesOf(pipeline_, group_, shape_, layout_);
-    if (bytes * std::max<int64_t>(resident, 1) > device_.blocks.shared_bytes_per_block) {
+    if (blocks * (bytes + kReservedSharedBytes) >
+        limits.shared_bytes_per_block + kReservedSharedBytes) {
       return InvalidParameters("plane_shared_bytes (shared memory of blocks): ", bytes, " x ",
-                               std::max<int64_t>(resident, 1), " > ",
-                               device_.blocks.shared_bytes_per_block);
+                               blocks, " > ", limits.shared_bytes_per_block);
+    }
+    const int64_t registers =
+        RegistersPerThread(limits, ThreadsOf(shape_, layout_), static_cast<int>(layout_.resident));
+    if (layout_.resident > 0 && registers < kFewestRegisters) {
+      return InvalidParameters("plane_resident (registers of a thread): ", registers, " < ",
+                               kFewestRegisters);
     }
     return absl::OkStatus();
   }

@@ -39,7 +39,7 @@ class SlotCombiner {
                     {shares_.items, shares_.shares, 1}};
     Block block;
     DeclareExchanges(&stage.body);
-    DeclareItem(&block);
+    DeclareItem(&stage.body);
     const Values totals = SumShare(&block);
     CombineShares(totals, &block);
     Block store;
@@ -52,7 +52,13 @@ class SlotCombiner {
     std::vector<Condition> conditions;
     if (shares_.shares > 1) conditions.push_back(IsZero(Index::Variable(share_)));
     if (elements_ % shares_.items != 0) conditions.push_back(Less(Item(), Index(elements_)));
-    block.push_back(When(conditions, std::move(store)));
+    if (StoresInPlace() && !conditions.empty()) {
+      // No thread reads what another one stores: those beyond the last result do nothing.
+      for (Statement& statement : store) block.push_back(std::move(statement));
+      block = {When(conditions, std::move(block))};
+    } else {
+      block.push_back(When(conditions, std::move(store)));
+    }
     for (Statement& statement : block) stage.body.push_back(std::move(statement));
     return stage;
   }
@@ -70,6 +76,10 @@ class SlotCombiner {
     if (shares_.shares == 1) return;
     tuples_.Declare(exchanges_, shares_.items * shares_.shares, MemorySpace::kShared, block);
   }
+
+  // Totals that stages behind this one sum up are where those of the first slot were. Threads that
+  // share a result meet at barriers, between reading and storing.
+  bool StoresInPlace() const { return expression_.has_prefix_sum() && shares_.shares == 1; }
 
   // Threads beyond the last result read it, too, and store nothing.
   void DeclareItem(Block* block) const {

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (i, k); padding=4; width=4; stages=1; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=1; mode=registers
 //   output C: in RM from DEV.k; across THR.k in SM
-//   combine=partials; early=calls; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=128; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=calls; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=128; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 2 j 4 | THR i 8 j 8 k 2 | DEV k 32 | SHR k 8 i 4 j 4

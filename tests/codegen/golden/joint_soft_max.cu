@@ -42,7 +42,7 @@
 //   SHR: tile j=1
 //   input x: in RM from SHR.j
 //   output m: in RM from SHR.j; across THR.j in SM
-//   combine=partials; early=stages; resident=0; swizzle=1; unroll=4
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unroll=4
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
@@ -79,7 +79,7 @@
 //   input x: in RM from SHR.j
 //   input m: in DM
 //   output s: in RM from SHR.j; across THR.j in SM
-//   combine=partials; early=stages; resident=0; swizzle=1; unroll=4
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unroll=4
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4
@@ -118,7 +118,7 @@
 //   input m: in DM
 //   input s: in DM
 //   output y: in RM from SHR.j
-//   early=stages; resident=0; swizzle=1; unroll=4
+//   early=stages; overlap=none; resident=0; swizzle=1; unroll=4
 //
 // Parts, outermost layer first:
 //   THR j 256 | SHR j 4

@@ -23,7 +23,7 @@
 //   input b: in DM
 //   input w: in DM
 //   output y: in DM
-//   combine=partials; early=stages; keyed=32:1:4:1:1; resident=0; swizzle=1; unroll=64
+//   combine=partials; early=stages; keyed=32:1:4:1:1; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   DEV i 6 e 100 k 20

@@ -21,7 +21,7 @@
 //   input elements: in GM
 //   input bins: in GM
 //   output largest: in GM
-//   combine=partials; early=stages; keyed=32:2:1:4:1; resident=0; swizzle=1; unroll=64
+//   combine=partials; early=stages; keyed=32:2:1:4:1; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   GLB e 1000 b 100

@@ -21,7 +21,7 @@
 //   input elements: in DM
 //   input bins: in DM
 //   output largest: in DM
-//   combine=partials; early=stages; keyed=32:2:1:4:1; resident=0; swizzle=1; unroll=64
+//   combine=partials; early=stages; keyed=32:2:1:4:1; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   DEV e 1000 b 100

@@ -21,7 +21,7 @@
 //   input elements: in GM
 //   input bins: in GM
 //   output counts: in GM
-//   combine=partials; early=stages; keyed=64:1:4:1:2; resident=0; swizzle=1; unroll=64
+//   combine=partials; early=stages; keyed=64:1:4:1:2; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   GLB e 1000 b 50

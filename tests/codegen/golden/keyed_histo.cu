@@ -21,7 +21,7 @@
 //   input elements: in DM
 //   input bins: in DM
 //   output counts: in DM
-//   combine=partials; early=stages; keyed=64:1:4:1:2; resident=0; swizzle=1; unroll=64
+//   combine=partials; early=stages; keyed=64:1:4:1:2; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   DEV e 1000 b 50

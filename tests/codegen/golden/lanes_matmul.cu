@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=3; mode=async
 //   output C: in RM from DEV.k
-//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=32; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=32; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 4 j 4 | THR i 16 j 8 | DEV k 13 | SHR k 16 | DEV j 2 | SHR i 4 j 4

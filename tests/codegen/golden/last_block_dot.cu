@@ -22,7 +22,7 @@
 //   input x: in DM
 //   input y: in DM
 //   output s: in RM from SHR.k; across BLK.k in DM; across THR.k in SM
-//   combine=last_block; early=stages; resident=0; swizzle=1; unroll=64
+//   combine=last_block; early=stages; overlap=none; resident=0; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   BLK k 64 | THR k 128 | SHR k 8

@@ -36,7 +36,7 @@
 //   input A: in DM
 //   input B: in DM
 //   output C: in RM from DEV.i; across THR.k in SM
-//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=4; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 3 | THR j 32 k 32 | DEV i 2 | SHR i 2
@@ -76,7 +76,7 @@
 //   input x: in DM
 //   input b: in DM
 //   output y: in DM
-//   early=stages; resident=0; swizzle=1; unroll=1
+//   early=stages; overlap=none; resident=0; swizzle=1; unroll=1
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 6 | THR i 2 j 16

@@ -23,7 +23,7 @@
 //   input A: in DM
 //   input B: in DM
 //   output C: in RM from DEV.k; across BLK.k in DM; across THR.k in SM
-//   combine=atomics; early=stages; resident=3; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
+//   combine=atomics; early=stages; overlap=none; resident=3; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK j 8 k 16 | THR j 32 k 4 | DEV k 4 | SHR k 8 | REG i 16 j 4

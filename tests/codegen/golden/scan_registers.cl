@@ -19,7 +19,7 @@
 //   WI: tile i=1; lanes i=64
 //   input x: in GM
 //   output y: in GM
-//   early=stages; resident=0; scan=256:4:4; swizzle=1; unroll=64
+//   early=stages; overlap=none; resident=0; scan=256:4:4; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   WG i 1563 | WI i 64

@@ -19,7 +19,7 @@
 //   THR: tile i=1; lanes i=64
 //   input x: in DM
 //   output y: in DM
-//   early=stages; resident=0; scan=256:4:4; swizzle=1; unroll=64
+//   early=stages; overlap=none; resident=0; scan=256:4:4; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   BLK i 1563 | THR i 64

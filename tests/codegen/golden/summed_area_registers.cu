@@ -20,7 +20,7 @@
 //   SHR: tile k=whole
 //   input x: in DM
 //   output y: in DM
-//   combine=partials; early=stages; resident=0; scan=64:2:2; swizzle=1; unroll=64
+//   combine=partials; early=stages; overlap=none; resident=0; scan=64:2:2; swizzle=1; unroll=64
 //
 // Parts, outermost layer first:
 //   BLK i 100 j 2 | THR j 32 | REG k 3

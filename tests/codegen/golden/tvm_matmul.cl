@@ -23,7 +23,7 @@
 //   input A: in LM from LCL.k; layout (i, k); padding=0; width=1; stages=1; mode=registers
 //   input B: in LM from LCL.k; layout (k, j); padding=0; width=1; stages=1; mode=registers
 //   output C: in PM from GLB.k
-//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   WG j 125 | WI i 16 | GLB k 16 | LCL k 128 | PRV j 8

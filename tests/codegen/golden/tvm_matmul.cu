@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (i, k); padding=0; width=1; stages=1; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=1; stages=1; mode=registers
 //   output C: in RM from DEV.k
-//   combine=partials; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
+//   combine=partials; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=64; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 2 j 50 | THR i 4 j 20 | DEV k 8 | SHR k 128 | REG k 2 | DEV i 2

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (i, k); padding=0; width=4; stages=1; mode=registers
 //   input B: in RM from SHR.k
 //   output C: in RM from SHR.k; across BLK.k in DM; across THR.k in SM
-//   combine=atomics; early=stages; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   combine=atomics; early=stages; overlap=none; resident=0; swizzle=1; unit=0:0:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK j 8 k 32 | THR j 32 k 4 | SHR k 16 | DEV i 16 | SHR j 4

@@ -15,9 +15,10 @@ using Cut = BlockDesign::Cut;
 constexpr int64_t kMostNeighbours = 16;  // of a thread along one dimension
 constexpr int64_t kMostParts = 1024;
 constexpr int64_t kMostDivisor = 128;
-constexpr int64_t kFewWaves = 8;  // more are nearly full, however many parts a reduction has
-constexpr int64_t kNearTiles = 1, kNearPoints = 2;  // of fits: more or fewer
-constexpr int kUsualNeighbours = 256;               // of a design
+constexpr int64_t kFewWaves = 8;        // more are nearly full, however many parts a reduction has
+constexpr int64_t kNearPoints = 2;      // of fits: more or fewer
+constexpr double kWorthFitting = 0.98;  // of the points of the busiest multiprocessor before
+constexpr int kUsualNeighbours = 256;   // of a design
 
 // Powers of two, and what divides the size.
 std::vector<int64_t> Ladder(int64_t size, int64_t most) {
@@ -241,36 +242,45 @@ void BlockMoves::ShowFullWaves(int d, Walk& walk) const {
   value = before;
 }
 
+// Points along d that the busiest multiprocessor computes if tiles of so many points are that many,
+// beside each of `others` blocks; what is behind the end of the dimension among them.
+double BlockMoves::BusiestPoints(int64_t tiles, int64_t points, int64_t others) const {
+  const int64_t blocks = tiles * others, processors = std::max<int64_t>(multiprocessors_, 1);
+  const double busiest = blocks > kFewWaves * processors
+                             ? static_cast<double>(blocks) / static_cast<double>(processors)
+                             : static_cast<double>(CeilDivide(blocks, processors));
+  return busiest * static_cast<double>(points);
+}
+
 void BlockMoves::ShowFits(int d, Walk& walk) const {
   Cut& cut = walk.next.cuts[d];
   const Cut before = cut;
-  const int64_t points = before.vector * before.strided;
   if (before.threads == 1 || before.loops > 1) return;
-  const int64_t tiles = CeilDivide(size(d), before.threads * points);
-  const int64_t others = BlocksOfOthers(walk.design, d);
-  std::vector<int64_t> counts;
-  for (int64_t near = tiles - kNearTiles; near <= tiles + kNearTiles; ++near)
-    counts.push_back(near);
+  const int64_t inside = before.threads * before.vector * before.strided;
+  const int64_t tiles = CeilDivide(size(d), inside), others = BlocksOfOthers(walk.design, d);
+  const double most = kWorthFitting * BusiestPoints(tiles, inside, others);
+  std::vector<int64_t> counts = {tiles - 1, tiles, tiles + 1};
   for (int64_t waves = 1; waves <= kFewWaves; ++waves) {
     const int64_t count = waves * multiprocessors_ / others;
-    if (count > 0 && tiles <= 2 * count && count <= 2 * tiles) counts.push_back(count);
+    if (tiles <= 2 * count && count <= 2 * tiles) counts.push_back(count);
   }
   std::ranges::sort(counts);
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   // Neighbours as before, with a few more or fewer of what is apart; else other neighbours.
-  const bool is_strided = before.strided > 1;
-  const int64_t usual = is_strided ? before.strided : before.vector;
-  for (int64_t own = std::max<int64_t>(usual - kNearPoints, 1); own <= usual + kNearPoints; ++own) {
-    (is_strided ? cut.strided : cut.vector) = own;
+  int64_t& own = before.strided > 1 ? cut.strided : cut.vector;
+  const int64_t usual = own;
+  for (own = std::max<int64_t>(usual - kNearPoints, 1); own <= usual + kNearPoints; ++own) {
+    const int64_t points = cut.vector * cut.strided;
     int64_t last = 0;  // threads, of which there are fewer the more tiles there are
     for (const int64_t count : counts) {
       if (count < 1) continue;
-      cut.threads = CeilDivide(CeilDivide(size(d), count), cut.vector * cut.strided);
-      if (cut.threads == std::exchange(last, cut.threads) || cut == before) continue;
+      cut.threads = CeilDivide(CeilDivide(size(d), count), points);
+      if (cut.threads == std::exchange(last, cut.threads)) continue;
+      const int64_t fitted = cut.threads * points;
       const bool is_on_ladders = std::ranges::binary_search(large_[d], cut.threads) &&
                                  std::ranges::binary_search(small_[d], own);
       const bool is_third = has_thirds_ && own == usual && IsThird(before.threads, cut.threads);
-      if (cut.threads > 1 && cut.threads <= kMostParts && !is_on_ladders && !is_third) Show(walk);
+      const bool is_new = !is_on_ladders && !is_third && cut.threads > 1;
+      if (is_new && BusiestPoints(CeilDivide(size(d), fitted), fitted, others) <= most) Show(walk);
     }
   }
   cut = before;

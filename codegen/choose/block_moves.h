@@ -45,9 +45,9 @@ class BlockMoves {
 
   // Shows designs whose tiles, along one dimension that is kept, have just as many points as divide
   // its size among a few tiles less or more, or among as many blocks as fill waves: a thread has
-  // the same number of points or about so many, and there are any number of threads. Of sizes that
-  // are a few tiles, less is behind the end than with the numbers of other neighbours, none of
-  // which are among these.
+  // the same number of points or about so many, and there are any number of threads. Only those of
+  // which the busiest multiprocessor has fewer points, those behind the end included, and none that
+  // other changes lead to.
   void VisitFits(const BlockDesign& design,
                  absl::FunctionRef<bool(const BlockDesign&)> visit) const;
 
@@ -74,6 +74,7 @@ class BlockMoves {
   void ShowThirds(int d, Walk& walk) const;
   void ShowFullWaves(int d, Walk& walk) const;
   void ShowFits(int d, Walk& walk) const;
+  double BusiestPoints(int64_t tiles, int64_t points, int64_t others) const;
   int64_t BlocksOfOthers(const BlockDesign& design, int d) const;
   void ShowSteps(int d, Walk& walk) const;
   void ShowCopies(Walk& walk) const;

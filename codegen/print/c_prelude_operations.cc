@@ -141,6 +141,12 @@ std::string IntMinMax(ScalarOp op, absl::string_view c, absl::string_view hide_o
                           function);
 }
 
+// Integers of which ptxas 13.0 may find another minimum or maximum than that which is computed.
+bool HidesExtremes(ScalarType type, const CDialect& dialect) {
+  return IsInteger(type) && !dialect.hide_origin.empty() &&
+         (SizeBytes(type) < 4 || type == ScalarType::kInt32);
+}
+
 // Body of the scalar function for `op`.
 std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const CDialect& dialect) {
   const std::string c = CType(type, dialect);
@@ -159,13 +165,15 @@ std::string ScalarBody(ScalarOp op, ScalarType type, ScalarType operand, const C
   switch (op) {
     case ScalarOp::kMin:
     case ScalarOp::kMax:
-      if (dialect.has_blocks() &&
-          (SizeBytes(type) < 4 || (type == ScalarType::kInt32 && !dialect.hide_origin.empty()))) {
+      if (dialect.has_blocks() && (SizeBytes(type) < 4 || HidesExtremes(type, dialect))) {
         return IntMinMax(op, c, dialect.hide_origin);
       }
       return op == ScalarOp::kMin ? "return a < b ? a : b;" : "return a > b ? a : b;";
     case ScalarOp::kSelect:
-      return "return m ? a : b;";
+      // What is selected by comparing it is a minimum or a maximum, too, as compilers see it.
+      if (!HidesExtremes(type, dialect)) return "return m ? a : b;";
+      return absl::Substitute("int x = a;\n  $0\n  return m ? ($1)x : b;",
+                              absl::Substitute(dialect.hide_origin, "x"), c);
     case ScalarOp::kRsqrt:
       return absl::StrCat("return 1 / ", MathFunction(ScalarOp::kSqrt, type, dialect), "(a);");
     case ScalarOp::kRem:

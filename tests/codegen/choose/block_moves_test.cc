@@ -224,7 +224,7 @@ TEST(BlockMovesTest, SplitReductionsSoThatWavesAreFull) {
 }
 
 TEST(BlockMovesTest, TilesThatFitASize) {
-  const Expression matmul = Shipped("matmul.mdh", {{"I", "165"}, {"J", "880"}, {"K", "547"}});
+  const Expression matmul = Shipped("matmul.mdh", {{"I", "165"}, {"J", "88000"}, {"K", "547"}});
   BlockDesign design = Tiled();
   design.cuts[0] = {.threads = 16, .vector = 8};  // two tiles of 128 rows
   BlockDesign two = design, seven = design, one = design, apart = design;
@@ -238,6 +238,10 @@ TEST(BlockMovesTest, TilesThatFitASize) {
   EXPECT_THAT(moves.Neighbours(design), AllOf(Contains(two), Contains(seven), Contains(one)));
   EXPECT_THAT(moves.Neighbours(apart), Contains(more));
   EXPECT_THAT(BlockMoves(matmul, Gpu(), {.thirds = true}).Neighbours(design), Not(Contains(two)));
+  // One tile instead of two leaves a multiprocessor of few blocks more to do.
+  const Expression few = Shipped("matmul.mdh", {{"I", "165"}, {"J", "880"}, {"K", "547"}});
+  EXPECT_THAT(BlockMoves(few, Gpu(), {.fits = true}).Neighbours(design),
+              AllOf(Contains(two), Not(Contains(seven))));
   std::vector<BlockDesign> fits;
   moves.VisitFits(design, [&](const BlockDesign& next) {
     fits.push_back(next);

@@ -9,7 +9,10 @@ static __device__ inline unsigned int mdh_to_u32_b8(unsigned char a) { return (u
 static __device__ inline unsigned long long mdh_to_u64_b8(unsigned char a) { return (unsigned long long)a; }
 static __device__ inline float mdh_to_f32_b8(unsigned char a) { return (float)a; }
 static __device__ inline double mdh_to_f64_b8(unsigned char a) { return (double)a; }
-static __device__ inline signed char mdh_select_i8(unsigned char m, signed char a, signed char b) { return m ? a : b; }
+static __device__ inline signed char mdh_select_i8(unsigned char m, signed char a, signed char b) {
+int x = a;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  return m ? (signed char)x : b;}
 static __device__ inline signed char mdh_abs_i8(signed char a) { return (signed char)(a < 0 ? -a : a); }
 static __device__ inline signed char mdh_div_i8(signed char a, signed char b) {
 int wide = a;
@@ -39,7 +42,10 @@ static __device__ inline unsigned int mdh_to_u32_i8(signed char a) { return (uns
 static __device__ inline unsigned long long mdh_to_u64_i8(signed char a) { return (unsigned long long)a; }
 static __device__ inline float mdh_to_f32_i8(signed char a) { return (float)a; }
 static __device__ inline double mdh_to_f64_i8(signed char a) { return (double)a; }
-static __device__ inline short mdh_select_i16(unsigned char m, short a, short b) { return m ? a : b; }
+static __device__ inline short mdh_select_i16(unsigned char m, short a, short b) {
+int x = a;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  return m ? (short)x : b;}
 static __device__ inline short mdh_abs_i16(short a) { return (short)(a < 0 ? -a : a); }
 static __device__ inline short mdh_div_i16(short a, short b) {
 int wide = a;
@@ -69,7 +75,10 @@ static __device__ inline unsigned int mdh_to_u32_i16(short a) { return (unsigned
 static __device__ inline unsigned long long mdh_to_u64_i16(short a) { return (unsigned long long)a; }
 static __device__ inline float mdh_to_f32_i16(short a) { return (float)a; }
 static __device__ inline double mdh_to_f64_i16(short a) { return (double)a; }
-static __device__ inline int mdh_select_i32(unsigned char m, int a, int b) { return m ? a : b; }
+static __device__ inline int mdh_select_i32(unsigned char m, int a, int b) {
+int x = a;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  return m ? (int)x : b;}
 static __device__ inline int mdh_neg_i32(int a) { return (int)(0 - (unsigned int)a); }
 static __device__ inline int mdh_abs_i32(int a) { return (int)(a < 0 ? 0 - (unsigned int)a : (unsigned int)a); }
 static __device__ inline int mdh_add_i32(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
@@ -117,7 +126,10 @@ static __device__ inline unsigned int mdh_to_u32_i64(long long a) { return (unsi
 static __device__ inline unsigned long long mdh_to_u64_i64(long long a) { return (unsigned long long)a; }
 static __device__ inline float mdh_to_f32_i64(long long a) { return (float)a; }
 static __device__ inline double mdh_to_f64_i64(long long a) { return (double)a; }
-static __device__ inline unsigned char mdh_select_u8(unsigned char m, unsigned char a, unsigned char b) { return m ? a : b; }
+static __device__ inline unsigned char mdh_select_u8(unsigned char m, unsigned char a, unsigned char b) {
+int x = a;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  return m ? (unsigned char)x : b;}
 static __device__ inline unsigned char mdh_abs_u8(unsigned char a) { return a; }
 static __device__ inline unsigned char mdh_div_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a / b); }
 static __device__ inline unsigned char mdh_rem_u8(unsigned char a, unsigned char b) { return b == 0 ? 0 : (unsigned char)(a % b); }
@@ -141,7 +153,10 @@ static __device__ inline unsigned int mdh_to_u32_u8(unsigned char a) { return (u
 static __device__ inline unsigned long long mdh_to_u64_u8(unsigned char a) { return (unsigned long long)a; }
 static __device__ inline float mdh_to_f32_u8(unsigned char a) { return (float)a; }
 static __device__ inline double mdh_to_f64_u8(unsigned char a) { return (double)a; }
-static __device__ inline unsigned short mdh_select_u16(unsigned char m, unsigned short a, unsigned short b) { return m ? a : b; }
+static __device__ inline unsigned short mdh_select_u16(unsigned char m, unsigned short a, unsigned short b) {
+int x = a;
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+  return m ? (unsigned short)x : b;}
 static __device__ inline unsigned short mdh_abs_u16(unsigned short a) { return a; }
 static __device__ inline unsigned short mdh_mul_u16(unsigned short a, unsigned short b) { return (unsigned short)((unsigned int)a * (unsigned int)b); }
 static __device__ inline unsigned short mdh_div_u16(unsigned short a, unsigned short b) { return b == 0 ? 0 : (unsigned short)(a / b); }

@@ -112,6 +112,11 @@ class KeptValues : public Rewriter {
     CollectDeclaredNames(*loop_.points.body, declared_);
     CollectDeclaredNames(loop_.passive, declared_);
     Block points = RewriteBlock(*loop_.points.body);
+    // Whoever reads an array where it is, could do so when the next copies are on their way.
+    std::set<std::string> used;
+    CollectUsedNames(points, used);
+    has_failed_ |= std::ranges::any_of(
+        loop_.arrays, [&](const std::string& array) { return used.contains(array); });
     if (has_failed_ || values_.empty() || elements_ > kMostKeptValues) return std::nullopt;
     return points;
   }
@@ -185,12 +190,18 @@ class KeptValues : public Rewriter {
     Index at;                // among the registers
     int64_t elements;
     std::string name, next;
+
+    // Loops one behind the other may have the same variable, and different bounds.
+    bool IsSame(const Value& other) const {
+      const auto are_alike = [](const For& a, const For& b) {
+        return a.variable == b.variable && a.begin == b.begin && a.end == b.end && a.step == b.step;
+      };
+      return array == other.array && offset == other.offset &&
+             std::ranges::equal(loops, other.loops, are_alike);
+    }
   };
 
   const Value& KeptFor(const LoadElements& load, ScalarType type) {
-    for (const Value& value : values_) {
-      if (value.array == load.pointer && value.offset == load.offset) return value;
-    }
     Value value{load.pointer, load.offset, type, {}, Index(0), 1, "", ""};
     std::set<std::string> own;
     for (size_t n = loops_.size(); n-- > 0;) {
@@ -201,6 +212,9 @@ class KeptValues : public Rewriter {
           (Index::Variable(loop.variable) - loop.begin) / loop.step * value.elements + value.at;
       value.elements *= *KnownIterations(loop);
       value.loops.insert(value.loops.begin(), loop);
+    }
+    for (const Value& other : values_) {
+      if (value.IsSame(other)) return other;
     }
     load.offset.VisitVariables([&](const std::string& name) {
       has_failed_ |= declared_.contains(name) && !own.contains(name);

@@ -125,6 +125,18 @@ TEST(OverlapCopiesTest, ValuesThatPointsHaveInCommonAreLoadedOnce) {
   EXPECT_EQ(Count(text, "private int32 "), 2) << text;  // at hand, and next
 }
 
+TEST(OverlapCopiesTest, LoopsBehindEachOtherMayHaveTheSameVariable) {
+  const auto sum = [](int64_t begin, int64_t end) {
+    return Statement{For{"m", Index(begin), Index(end), 1, false,
+                         Body({Set("C", t, Sum(Element("C", t), Element("A_shr", l * 4 + m)))}),
+                         /*unroll=*/true}};
+  };
+  const LoopProgram before = Pipelined({UnrolledLoop("l", 6, {sum(0, 1), sum(1, 4)})});
+  const LoopProgram after = OverlapCopies(before, CopyOverlap::kValues);
+  EXPECT_EQ(Count(ToText(after), "private int32 "), 4) << ToText(after);
+  ExpectSameResults(before, after, Memory());
+}
+
 void ExpectUnchanged(const LoopProgram& before) {
   for (const CopyOverlap overlap : {CopyOverlap::kCopies, CopyOverlap::kValues}) {
     EXPECT_EQ(ToText(OverlapCopies(before, overlap)), ToText(before));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "codegen/program/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/error_message.h"
@@ -102,8 +103,9 @@ TEST_F(JoinGoldenUnits, CompileAsC) {
 TEST_F(JoinGoldenUnits, CompileAsCuda) {
   const Result<Nvrtc> nvrtc = Nvrtc::Load(Nvrtc::ToolkitFolders(""));
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
-  const auto compiled = nvrtc->Compile(JoinUnits(Units(".cu")), "joined.cu", 90,
-                                       {"--std=c++17", "--fmad=false"}, Nvrtc::Output::kPtx);
+  const auto compiled =
+      nvrtc->Compile(JoinUnits(Units(".cu")), "joined.cu", 90,
+                     {"--std=c++17", "--fmad=false", kTensorMapsOption}, Nvrtc::Output::kPtx);
   EXPECT_EQ(ErrorMessage(compiled), "no error");
 }
 

@@ -1,7 +1,6 @@
 #include "codegen/passes/pass_overlap_copies.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +9,8 @@
 
 #include "codegen/passes/copy_ahead.h"
 #include "codegen/passes/iterations.h"
+#include "codegen/passes/kept_values.h"
+#include "codegen/passes/pipelined_loop.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
 
@@ -19,231 +20,6 @@ namespace {
 // Times at which some copies begin: wherever loads come before them, compilers for some devices put
 // instructions that do nothing between.
 constexpr int64_t kMostPieces = 4;
-
-// A loop of the form that the pass looks for, taken apart.
-struct PipelinedLoop {
-  DeclareIndex place = {"", Index(0)};  // of the part at hand
-  WaitForCopies wait = {0};
-  std::vector<Condition> if_exists;  // the part that is copied; empty: it always does
-  std::vector<Block> copies;         // in order; each one or a few of a thread's
-  std::set<std::string> arrays;      // that they go to
-  Block passive;                     // in front of the loop over k
-  For points = {"", Index(0), Index(0), 1, false, nullptr};  // the loop over k
-};
-
-template <typename Form>
-const Form* As(const Statement& statement) {
-  return std::get_if<Form>(&statement.form);
-}
-
-// Copies as pieces that can begin at different times: iterations of unrolled loops.
-std::vector<Block> Pieces(const Block& copies) {
-  std::vector<Block> pieces;
-  Block indices;  // that all behind them may use
-  for (const Statement& statement : copies) {
-    const For* loop = As<For>(statement);
-    if (IsPassive(statement)) {
-      indices.push_back(statement);
-    } else if (loop != nullptr && loop->unroll) {
-      for (int64_t n = 0; n < *KnownIterations(*loop); ++n) {
-        Block piece = indices;
-        Append(AtPart(*loop->body, loop->variable, loop->begin + Index(n * loop->step)), &piece);
-        pieces.push_back(std::move(piece));
-      }
-    } else {
-      Block piece = indices;
-      piece.push_back(statement);
-      pieces.push_back(std::move(piece));
-    }
-  }
-  return pieces;
-}
-
-std::optional<PipelinedLoop> TakeApart(const For& loop) {
-  if (loop.unroll) return std::nullopt;
-  PipelinedLoop parts;
-  Block copies;
-  enum { kPlace, kWait, kBarrier, kCopies, kPoints, kEnd } at = kPlace;
-  for (const Statement& statement : *loop.body) {
-    if (As<Comment>(statement) != nullptr && at != kPoints) continue;
-    if (at == kPlace && As<DeclareIndex>(statement) != nullptr) {
-      parts.place = *As<DeclareIndex>(statement);
-      at = kWait;
-    } else if (at == kWait && As<WaitForCopies>(statement) != nullptr) {
-      parts.wait = *As<WaitForCopies>(statement);
-      at = kBarrier;
-    } else if (at == kBarrier && As<Barrier>(statement) != nullptr) {
-      at = kCopies;
-    } else if (at == kCopies) {
-      if (As<CommitCopies>(statement) != nullptr) {
-        at = kPoints;
-      } else {
-        copies.push_back(statement);
-      }
-    } else if (at == kPoints && IsPassive(statement)) {
-      parts.passive.push_back(statement);
-    } else if (at == kPoints && As<For>(statement) != nullptr && As<For>(statement)->unroll) {
-      parts.points = *As<For>(statement);
-      at = kEnd;
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (at != kEnd || *KnownIterations(parts.points) < 2) return std::nullopt;
-  const If* branch = copies.size() == 1 ? As<If>(copies[0]) : nullptr;
-  if (branch != nullptr && branch->else_block == nullptr) {
-    parts.if_exists = branch->all_of;
-    copies = Block(*branch->then_block);
-  }
-  parts.copies = Pieces(copies);
-  Visit(copies, {.statement = [&](const Statement& statement) {
-          if (const auto* copy = As<AsyncCopy>(statement)) parts.arrays.insert(copy->target);
-        }});
-  return parts;
-}
-
-// What the loop over k reads of the arrays, in registers.
-class KeptValues : public Rewriter {
- public:
-  KeptValues(const PipelinedLoop& loop, NameAllocator& names) : loop_(loop), names_(names) {}
-
-  // The points of one k, which read registers; nullopt if they cannot.
-  std::optional<Block> Points() {
-    CollectDeclaredNames(*loop_.points.body, declared_);
-    CollectDeclaredNames(loop_.passive, declared_);
-    Block points = RewriteBlock(*loop_.points.body);
-    // Whoever reads an array where it is, could do so when the next copies are on their way.
-    std::set<std::string> used;
-    CollectUsedNames(points, used);
-    has_failed_ |= std::ranges::any_of(
-        loop_.arrays, [&](const std::string& array) { return used.contains(array); });
-    if (has_failed_ || values_.empty() || elements_ > kMostKeptValues) return std::nullopt;
-    return points;
-  }
-
-  // Registers for the values of the k at hand, and of the next one.
-  Block Declare() const {
-    Block block;
-    for (const Value& value : values_) {
-      for (const std::string& name : {value.name, value.next}) {
-        block.push_back({DeclareArray{name, value.type, value.elements, MemorySpace::kPrivate}});
-      }
-    }
-    return block;
-  }
-
-  // Loads values by `place_of`, where the loop over k has those of an iteration, into those at hand
-  // or the next ones.
-  Block Load(bool is_next, const std::function<Index(const Index& offset)>& place_of) const {
-    Block block;
-    for (const Value& value : values_) {
-      const LoopValue load =
-          MakeLoad(value.array, place_of(value.offset), {value.type}, /*stride=*/1);
-      block.push_back(InLoops(
-          value, {StoreElements{is_next ? value.next : value.name, value.at, load, /*stride=*/1}}));
-    }
-    return block;
-  }
-
-  // The next ones become those at hand.
-  Block Advance() const {
-    Block block;
-    for (const Value& value : values_) {
-      const LoopValue load = MakeLoad(value.next, value.at, {value.type}, /*stride=*/1);
-      block.push_back(InLoops(value, {StoreElements{value.name, value.at, load, /*stride=*/1}}));
-    }
-    return block;
-  }
-
- protected:
-  void RewriteStatement(const Statement& statement, Block& out) override {
-    const For* loop = As<For>(statement);
-    const bool is_constant = loop == nullptr || loop->unroll;
-    if (loop != nullptr && is_constant) loops_.push_back(*loop);
-    const bool is_plain = is_constant && As<If>(statement) == nullptr &&
-                          As<IfAny>(statement) == nullptr && As<ShareLoop>(statement) == nullptr;
-    around_ += is_plain ? 0 : 1;
-    Rewriter::RewriteStatement(statement, out);
-    around_ -= is_plain ? 0 : 1;
-    if (loop != nullptr && is_constant) loops_.pop_back();
-  }
-
-  LoopValue RewriteValue(const LoopValue& value) override {
-    const auto* load = std::get_if<LoadElements>(&value->form);
-    if (load == nullptr || !loop_.arrays.contains(load->pointer)) {
-      return Rewriter::RewriteValue(value);
-    }
-    if (around_ > 0 || value->type.lanes > 1) {
-      has_failed_ = true;
-      return value;
-    }
-    const Value& kept = KeptFor(*load, value->type.scalar);
-    return MakeLoad(kept.name, kept.at, value->type, /*stride=*/1);
-  }
-
- private:
-  struct Value {
-    std::string array;
-    Index offset;
-    ScalarType type;
-    std::vector<For> loops;  // that tell its elements apart, without bodies
-    Index at;                // among the registers
-    int64_t elements;
-    std::string name, next;
-
-    // Loops one behind the other may have the same variable, and different bounds.
-    bool IsSame(const Value& other) const {
-      const auto are_alike = [](const For& a, const For& b) {
-        return a.variable == b.variable && a.begin == b.begin && a.end == b.end && a.step == b.step;
-      };
-      return array == other.array && offset == other.offset &&
-             std::ranges::equal(loops, other.loops, are_alike);
-    }
-  };
-
-  const Value& KeptFor(const LoadElements& load, ScalarType type) {
-    Value value{load.pointer, load.offset, type, {}, Index(0), 1, "", ""};
-    std::set<std::string> own;
-    for (size_t n = loops_.size(); n-- > 0;) {
-      const For& loop = loops_[n];
-      if (!load.offset.Uses(loop.variable)) continue;
-      own.insert(loop.variable);
-      value.at =
-          (Index::Variable(loop.variable) - loop.begin) / loop.step * value.elements + value.at;
-      value.elements *= *KnownIterations(loop);
-      value.loops.insert(value.loops.begin(), loop);
-    }
-    for (const Value& other : values_) {
-      if (value.IsSame(other)) return other;
-    }
-    load.offset.VisitVariables([&](const std::string& name) {
-      has_failed_ |= declared_.contains(name) && !own.contains(name);
-    });
-    value.name = names_.Unique(load.pointer + "_value");
-    value.next = names_.Unique(load.pointer + "_next");
-    elements_ += value.elements;
-    values_.push_back(std::move(value));
-    return values_.back();
-  }
-
-  Statement InLoops(const Value& value, Statement statement) const {
-    for (size_t n = value.loops.size(); n-- > 0;) {
-      For loop = value.loops[n];
-      loop.body = ShareBlock({std::move(statement)});
-      statement = {std::move(loop)};
-    }
-    return {WithOwnNames({std::move(statement)}, names_)[0]};
-  }
-
-  const PipelinedLoop& loop_;
-  NameAllocator& names_;
-  std::vector<For> loops_;  // around, unrolled
-  int around_ = 0;          // other statements that have blocks
-  std::set<std::string> declared_;
-  std::vector<Value> values_;
-  int64_t elements_ = 0;
-  bool has_failed_ = false;
-};
 
 // The copies of the pieces without branches around them, and with little to compute between points:
 // sources are pointers that move on once per part, and places in arrays are found once per part.
@@ -290,7 +66,7 @@ class CopyStreams : public Rewriter {
 
  protected:
   void RewriteStatement(const Statement& statement, Block& out) override {
-    const auto* given = As<AsyncCopy>(statement);
+    const auto* given = StatementAs<AsyncCopy>(statement);
     if (given == nullptr) return Rewriter::RewriteStatement(statement, out);
     AsyncCopy copy = *given;
     // Zeros go where nothing is read of a part that does not exist.
@@ -371,7 +147,7 @@ class Overlapper : public Rewriter {
  protected:
   void RewriteStatement(const Statement& statement, Block& out) override {
     Rewriter::RewriteStatement(statement, out);
-    const For* loop = As<For>(out.back());
+    const For* loop = StatementAs<For>(out.back());
     std::optional<PipelinedLoop> parts = loop == nullptr ? std::nullopt : TakeApart(*loop);
     if (!parts.has_value()) return;
     const For around = *loop;
@@ -380,7 +156,7 @@ class Overlapper : public Rewriter {
     Append(streams.Before(), &out);
     KeptValues values(*parts, names_);
     std::optional<Block> points;
-    if (overlap_ == CopyOverlap::kValues) points = values.Points();
+    if (overlap_ == CopyOverlap::kValues) points = values.Points(kMostKeptValues);
     Append(points ? WithValues(around, *parts, streams, values, *points)
                   : WithCopies(around, *parts, streams),
            &out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/lower/units/unit_benchmark.h"
 #include "codegen/print/c_block_unit.h"
@@ -13,6 +14,7 @@ namespace {
 constexpr int64_t kKernelThreads = 256;
 constexpr int64_t kKernelSteps = 4096;  // of every chain
 constexpr int64_t kChains = 8;
+constexpr int64_t kWidestVector = 64;  // bytes, of hosts
 
 // What languages call differently.
 constexpr char kCudaWords[] = R"(#define KERNEL extern "C" __global__ void
@@ -59,8 +61,9 @@ constexpr char kEquality[] =
 }
 )";
 
-// $0 type, $1 steps, $2 vector type, $3 lanes to sum up. Factors come from memory that holds NaN
-// or anything: they are made finite, but the compiler does not know them.
+// $0 type, of hosts a vector, $1 steps, $2 outputs, $3 whether a sum is what it never is, $4 a
+// number of it. Factors come from memory that holds NaN or anything: they are made finite, but the
+// compiler does not know them.
 constexpr char kArithmeticKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
   const $0 factor = ($0)(scratch[0] == 1 ? 0.5 : 0.999), addend = ($0)(scratch[1] == 1 ? 2 : 0.001);
   $0 c0 = ($0)THREAD, c1 = c0 + 1, c2 = c0 + 2, c3 = c0 + 3;
@@ -76,7 +79,7 @@ constexpr char kArithmeticKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLO
     c7 = FMA(c7, factor, addend);
   }
   const $0 sum = c0 + c1 + c2 + c3 + c4 + c5 + c6 + c7;
-  if (sum == ($0)12345 || THREAD < $2) out[THREAD % $2] = (float)sum;
+  if ($3 || THREAD < $2) out[THREAD % $2] = (float)$4;
 }
 )";
 
@@ -94,6 +97,27 @@ constexpr char kRead[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* sc
 constexpr char kCopyKernel[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
   GLOBAL quad* data = (GLOBAL quad*)scratch;
   for (size_t i = THREAD; i < $0; i += THREADS) data[$0 + i] = data[i];
+  if (THREAD < $1) out[THREAD] = 1;
+}
+)";
+
+// The same on hosts, whose threads run one after another: each has a part of the memory to itself.
+// $0 steps of a thread, of 256 bytes and of twice 64, $1 outputs.
+constexpr char kHostRead[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+  GLOBAL const float16* part = (GLOBAL const float16*)scratch + THREAD * 4 * $0;
+  float16 sums[4] = {0, 0, 0, 0};
+  for (size_t i = 0; i < $0; ++i) {
+    for (int n = 0; n < 4; ++n) sums[n] += part[4 * i + n];
+  }
+  const float16 all = sums[0] + sums[1] + sums[2] + sums[3];
+  const float8 halves = all.lo + all.hi;
+  const float sum = dot(halves.lo, halves.hi);
+  if (sum == 12345.0f || THREAD < $1) out[THREAD % $1] = sum;
+}
+)";
+constexpr char kHostCopy[] = R"(KERNEL mdh_peak_0(GLOBAL float* out, GLOBAL char* scratch) {
+  GLOBAL float16* part = (GLOBAL float16*)scratch + THREAD * 2 * $0;
+  for (size_t i = 0; i < $0; ++i) part[$0 + i] = part[i];
   if (THREAD < $1) out[THREAD] = 1;
 }
 )";
@@ -135,6 +159,27 @@ PeakKernel MakePeak(const DeviceDescription& device, const std::string& body, in
   return peak;
 }
 
+// A microbenchmark of memory: what threads of GPUs do together, and a thread of a host by itself,
+// in steps of so many bytes.
+struct MemoryKernel {
+  const char* together;
+  int64_t step;
+  const char* alone;
+  int64_t alone_step;
+};
+constexpr MemoryKernel kReads = {kRead, 16, kHostRead, 256};
+constexpr MemoryKernel kCopies = {kCopyKernel, 32, kHostCopy, 128};
+
+PeakKernel MemoryPeak(const DeviceDescription& device, const MemoryKernel& kernel, int64_t bytes) {
+  const int64_t threads = IsGpu(device) ? 1 : Blocks(device) * Threads(device);
+  const int64_t step = IsGpu(device) ? kernel.step : kernel.alone_step;
+  const int64_t steps = std::max<int64_t>(1, bytes / threads / step);
+  bytes = steps * step * threads;
+  const char* const body = IsGpu(device) ? kernel.together : kernel.alone;
+  return MakePeak(device, absl::Substitute(body, steps, kPeakOutputs), bytes,
+                  static_cast<double>(bytes));
+}
+
 }  // namespace
 
 Kernel CanaryKernel(DeviceKind kind) {
@@ -150,11 +195,19 @@ Kernel EqualityKernel(const DeviceDescription& device) {
 }
 
 PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type) {
-  const bool is_double = type == ScalarType::kFloat64;
-  std::string body = absl::Substitute(kArithmeticKernel, is_double ? "double" : "float",
-                                      kKernelSteps, kPeakOutputs);
+  const std::string scalar = type == ScalarType::kFloat64 ? "double" : "float";
+  // Compilers for hosts do not make vectors of threads that have loops.
+  const int64_t lanes = IsGpu(device) ? 1 : kWidestVector / SizeBytes(type);
+  const std::string name = lanes == 1 ? scalar : absl::StrCat(scalar, lanes);
+  const std::string is_it = absl::Substitute("sum == ($0)12345", name);
+  const std::string body =
+      lanes == 1
+          ? absl::Substitute(kArithmeticKernel, name, kKernelSteps, kPeakOutputs, is_it, "sum")
+          : absl::Substitute(kArithmeticKernel, name, kKernelSteps, kPeakOutputs,
+                             absl::StrCat("any(", is_it, ")"), "sum.s0");
   const double threads = static_cast<double>(Blocks(device) * Threads(device));
-  return MakePeak(device, body, 64, 2.0 * kKernelSteps * kChains * threads);
+  return MakePeak(device, body, 64,
+                  2.0 * kKernelSteps * kChains * static_cast<double>(lanes) * threads);
 }
 
 PeakKernel UnitPeakKernel(const DeviceDescription& device, const MatrixInstruction& instruction) {
@@ -166,13 +219,11 @@ PeakKernel UnitPeakKernel(const DeviceDescription& device, const MatrixInstructi
 }
 
 PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes) {
-  return MakePeak(device, absl::Substitute(kRead, bytes / 16, kPeakOutputs), bytes,
-                  static_cast<double>(bytes));
+  return MemoryPeak(device, kReads, bytes);
 }
 
 PeakKernel CopyPeakKernel(const DeviceDescription& device, int64_t bytes) {
-  return MakePeak(device, absl::Substitute(kCopyKernel, bytes / 32, kPeakOutputs), bytes,
-                  static_cast<double>(bytes));
+  return MemoryPeak(device, kCopies, bytes);
 }
 
 PeakKernel EmptyKernel(const DeviceDescription& device) {

@@ -30,7 +30,7 @@ struct PeakKernel {
 PeakKernel ArithmeticPeakKernel(const DeviceDescription& device, ScalarType type);
 // Multiplications of a matrix unit, of operands that are there.
 PeakKernel UnitPeakKernel(const DeviceDescription& device, const MatrixInstruction& instruction);
-// Reads `bytes` of scratch memory; or copies half of them to the other half, counting both.
+// Reads about `bytes` of scratch memory; or copies half of them to the other half, counting both.
 PeakKernel ReadPeakKernel(const DeviceDescription& device, int64_t bytes);
 PeakKernel CopyPeakKernel(const DeviceDescription& device, int64_t bytes);
 // Does nothing, with one block of one thread.

@@ -97,22 +97,11 @@ class Machine {
     combine_ = accumulation == Accumulation::kWide ? combine.Widened() : combine;
   }
 
-  // f at one point, in the types that are combined.
-  std::vector<ScalarValue> Apply(const std::vector<int64_t>& point) {
-    arguments_.clear();
-    for (int p = 0; p < static_cast<int>(expression_.function().parameters().size()); ++p) {
-      arguments_.push_back(Argument(p, point));
-    }
-    std::vector<ScalarValue> results = Call(expression_.function());
-    if (combines_) Convert(combine_->results(), &results);
-    return results;
-  }
-
-  std::vector<ScalarValue> Combine(const std::vector<ScalarValue>& left,
-                                   const std::vector<ScalarValue>& right) {
-    arguments_ = left;
+  // left = left combined with right.
+  void Combine(const std::vector<ScalarValue>& right, std::vector<ScalarValue>& left) {
+    arguments_.assign(left.begin(), left.end());
     arguments_.insert(arguments_.end(), right.begin(), right.end());
-    return Call(*combine_);
+    Call(*combine_, left);
   }
 
   // f combined over the box in `dimensions`, at `point` in the other ones; of no point, the
@@ -128,7 +117,7 @@ class Machine {
     while (box.last[cut] < end) {
       box.first[cut] += part;
       box.last[cut] = std::min(end, box.last[cut] + part);
-      total = Combine(total, FoldPart(dimensions, box, point));
+      Combine(FoldPart(dimensions, box, point), total);
     }
     return total;
   }
@@ -140,12 +129,26 @@ class Machine {
   }
 
  private:
+  // Of all that is done at every point nothing allocates memory.
   std::vector<ScalarValue> FoldPart(const Odometer& dimensions, const PointBox& box,
                                     std::vector<int64_t>* point) {
     dimensions.Reset(box, point);
-    std::vector<ScalarValue> total = Apply(*point);
-    while (dimensions.Advance(box, point)) total = Combine(total, Apply(*point));
+    std::vector<ScalarValue> total;
+    Apply(*point, total);
+    while (dimensions.Advance(box, point)) {
+      Apply(*point, next_);
+      Combine(next_, total);
+    }
     return total;
+  }
+  // f at one point, in the types that are combined.
+  void Apply(const std::vector<int64_t>& point, std::vector<ScalarValue>& results) {
+    arguments_.clear();
+    for (int p = 0; p < static_cast<int>(expression_.function().parameters().size()); ++p) {
+      arguments_.push_back(Argument(p, point));
+    }
+    Call(expression_.function(), results);
+    if (combines_) Convert(combine_->results(), &results);
   }
   // The reduced dimension that a fixed tree cuts, -1 if there is none.
   int CutReduction() const {
@@ -169,11 +172,13 @@ class Machine {
     return Read(buffer, inputs_[ref.buffer], ref.field, element);
   }
 
-  std::vector<ScalarValue> Call(const ScalarFunction& function) {
+  // The function of arguments_.
+  void Call(const ScalarFunction& function, std::vector<ScalarValue>& results) {
     function.EvaluateInto(arguments_, &values_);
-    std::vector<ScalarValue> results;
-    for (int instruction : function.result_instructions()) results.push_back(values_[instruction]);
-    return results;
+    results.clear();
+    for (const int instruction : function.result_instructions()) {
+      results.push_back(values_[instruction]);
+    }
   }
 
   const Expression& expression_;
@@ -182,8 +187,7 @@ class Machine {
   const bool combines_;
   std::vector<AffineIndex> linear_;  // element offsets of accesses without a boundary
   std::optional<ScalarFunction> combine_;
-  std::vector<ScalarValue> arguments_;  // kept to save allocations
-  std::vector<ScalarValue> values_;
+  std::vector<ScalarValue> arguments_, values_, next_;  // kept to save allocations
 };
 
 // Results at all points of the prefix sums' dimensions, for one point of the concatenated ones.
@@ -225,13 +229,19 @@ class PrefixSums {
     const auto along = [&](size_t n) { return static_cast<int64_t>(n) / stride % size; };
     for (size_t n = 0; n < results_.size(); ++n) {
       if (along(n) % part == 0) continue;
-      results_[n] = machine_.Combine(results_[n - stride], results_[n]);
+      CombineWith(n - stride, n);
     }
     for (size_t n = 0; n < results_.size(); ++n) {
       if (along(n) < part) continue;
       const int64_t back = along(n) % part + 1;  // to the last point of the part before
-      results_[n] = machine_.Combine(results_[n - back * stride], results_[n]);
+      CombineWith(n - back * stride, n);
     }
+  }
+
+  void CombineWith(size_t before, size_t n) {
+    std::vector<ScalarValue> sum = results_[before];
+    machine_.Combine(results_[n], sum);
+    results_[n] = std::move(sum);
   }
 
   const Expression& expression_;

@@ -224,6 +224,7 @@ Result<ScalarFunction> ScalarFunction::Create(std::string name, std::vector<Type
 void ScalarFunction::EvaluateInto(absl::Span<const ScalarValue> arguments,
                                   std::vector<ScalarValue>* values) const {
   values->clear();
+  values->reserve(instructions_.size());
   for (const ScalarInstruction& instruction : instructions_) {
     if (instruction.op == ScalarOp::kParameter) {
       values->push_back(arguments[instruction.parameter]);

@@ -67,7 +67,10 @@ Result<std::vector<int>> SaidStream(const SaidGroup& said, int first, const Pipe
   return streamed;
 }
 
+constexpr int kNoRow = -1;  // of values that are no GroupNumber
+
 std::string ValueText(int row, int64_t value) {
+  if (row == kNoRow) return absl::StrCat(value);
   if (row == kGroupKeep) return std::string(kKeepNames[value]);
   return kGroupNumbers[row].may_be_none && value == 0 ? kNone : absl::StrCat(value);
 }
@@ -85,8 +88,6 @@ std::string ChoiceText(int row, const ValueSet& values) {
   if (values.spans().size() > 1) text = absl::StrCat("{", text, "}");
   return values.is_negated() ? absl::StrCat("!", text) : text;
 }
-
-constexpr int kNoRow = -1;  // of values that are no GroupNumber
 
 // The values of a row that all of its choices name, up to some.
 std::vector<int64_t> NamedValues(const SaidGroup& said, int row) {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <barrier>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -29,12 +27,45 @@ struct PointedElements {
 
 class BlockMemory;
 
+// Where threads wait for each other. They call it in their turn, which they have again afterwards.
+class ThreadBarrier {
+ public:
+  ThreadBarrier(std::mutex& turn, int64_t threads)
+      : turn_(turn), threads_(threads), missing_(threads) {}
+
+  void ArriveAndWait() {
+    if (--missing_ == 0) return EndPhase();
+    std::unique_lock lock(turn_, std::adopt_lock);
+    has_ended_.wait(lock, [this, phase = phase_] { return phase_ != phase; });
+    lock.release();
+  }
+  void ArriveAndDrop() {
+    --threads_;
+    if (--missing_ == 0) EndPhase();
+  }
+
+ private:
+  void EndPhase() {
+    missing_ = threads_;
+    ++phase_;
+    has_ended_.notify_all();
+  }
+
+  std::mutex& turn_;
+  int64_t threads_, missing_;
+  int64_t phase_ = 0;
+  std::condition_variable has_ended_;
+};
+
 // The blocks of a cluster, in the order of their numbers there.
 struct BlockCluster {
-  explicit BlockCluster(int64_t threads) : barrier(static_cast<std::ptrdiff_t>(threads)) {}
+  explicit BlockCluster(int64_t threads) : barrier(turn, threads) {}
   std::vector<BlockMemory*> blocks;
-  std::barrier<> barrier;
-  std::atomic<int64_t> epoch = 0;  // the latest of all threads
+  // A thread runs alone until it waits for others: that they share memory costs nothing then. Who
+  // races with whom is known from what they access between two barriers.
+  std::mutex turn;
+  ThreadBarrier barrier;
+  int64_t epoch = 0;  // the latest of all threads
 };
 
 // What the threads of one block share.
@@ -45,52 +76,40 @@ class BlockMemory {
       : global_(global),
         cluster_(cluster),
         may_read_unwritten_(may_read_unwritten),
-        barrier_(static_cast<std::ptrdiff_t>(threads)) {
+        barrier_(cluster.turn, threads) {
     cluster.blocks.push_back(this);
-    for (int64_t warp = 0; warp < threads / kWarp; ++warp) warps_.emplace_back();
+    for (int64_t warp = 0; warp < threads / kWarp; ++warp) warps_.emplace_back(cluster.turn);
   }
 
   void Declare(const DeclareArray& array) {
-    const std::lock_guard lock(mutex_);
     auto& elements = shared_[array.name];
     if (elements.empty()) elements.resize(static_cast<size_t>(array.elements));
     element_bytes_[array.name] = SizeBytes(array.type);
   }
-  int64_t ElementBytes(const std::string& name) {
-    const std::lock_guard lock(mutex_);
-    return element_bytes_.at(name);
-  }
+  int64_t ElementBytes(const std::string& name) { return element_bytes_.at(name); }
   // Of a shared array, that one of a view of it is in; of other memory 1.
   int64_t ElementsOf(const std::string& name, ScalarType view) {
-    const std::lock_guard lock(mutex_);
     const auto bytes = element_bytes_.find(name);
     return bytes == element_bytes_.end() ? 1
                                          : std::max<int64_t>(1, SizeBytes(view) / bytes->second);
   }
-  void Wait() { barrier_.arrive_and_wait(); }
+  void Wait() { barrier_.ArriveAndWait(); }
   // Of the first so many threads alone.
   void WaitFor(int64_t threads, int64_t thread) {
     EXPECT_TRUE(thread < threads && threads % kWarp == 0) << thread << " of " << threads;
-    std::barrier<>* some = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      some = &some_.try_emplace(threads, static_cast<std::ptrdiff_t>(threads)).first->second;
-    }
-    some->arrive_and_wait();
+    some_.try_emplace(threads, cluster_.turn, threads).first->second.ArriveAndWait();
   }
   // Blocks may have met at more barriers than others until then: the epoch of all from here on.
   int64_t WaitForCluster(int64_t epoch) {
-    int64_t latest = cluster_.epoch;
-    while (latest < epoch && !cluster_.epoch.compare_exchange_weak(latest, epoch)) {
-    }
-    cluster_.barrier.arrive_and_wait();
-    latest = cluster_.epoch;
-    cluster_.barrier.arrive_and_wait();
+    cluster_.epoch = std::max(cluster_.epoch, epoch);
+    cluster_.barrier.ArriveAndWait();
+    const int64_t latest = cluster_.epoch;
+    cluster_.barrier.ArriveAndWait();
     return latest + 1;
   }
   void Leave() {
-    barrier_.arrive_and_drop();
-    cluster_.barrier.arrive_and_drop();
+    barrier_.ArriveAndDrop();
+    cluster_.barrier.ArriveAndDrop();
   }
   // An element of a shared array of block `number` in the cluster, for a thread of this one.
   ScalarValue LoadOfBlock(int64_t number, const std::string& name, int64_t at, int64_t thread,
@@ -101,25 +120,20 @@ class BlockMemory {
     }
     BlockMemory& other = *cluster_.blocks[static_cast<size_t>(number)];
     const auto own = std::find(cluster_.blocks.begin(), cluster_.blocks.end(), this);
-    {
-      const std::lock_guard lock(other.mutex_);
-      EXPECT_TRUE(other.shared_.contains(name)) << name << " is not in shared memory";
-      other.last_read_ = std::max(other.last_read_, epoch);
-    }
+    EXPECT_TRUE(other.shared_.contains(name)) << name << " is not in shared memory";
+    other.last_read_ = std::max(other.last_read_, epoch);
     // Numbers of threads that no block has.
     const int64_t reader = thread + (own - cluster_.blocks.begin() + 1) * 1'000'000;
     return other.Load(name, at, &other == this ? thread : reader, epoch);
   }
   // Whether others still read after the last barrier of this block.
   void ExpectNotReadSince(int64_t epoch) {
-    const std::lock_guard lock(mutex_);
     EXPECT_LT(last_read_, epoch) << "a block ends that others of its cluster read";
   }
   // Counts the block; all of its threads learn whether it is the last one.
   bool IsLast(const std::string& counter, int64_t at, int64_t blocks, int64_t thread) {
     Wait();
     if (thread == 0) {
-      const std::lock_guard lock(mutex_);
       if (std::optional<ScalarValue>* element = Find(counter, at).element; element != nullptr) {
         EXPECT_TRUE(element->has_value()) << "nothing was written to " << counter;
         const int64_t count = element->has_value() ? (*element)->as_int64() + 1 : 1;
@@ -132,7 +146,6 @@ class BlockMemory {
   }
 
   ScalarValue Load(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
-    const std::lock_guard lock(mutex_);
     const Place place = Find(name, at);
     if (place.element == nullptr) return Unwritten(name, at);
     place.marks->access.Enter(epoch, thread);
@@ -149,19 +162,16 @@ class BlockMemory {
   }
   void Store(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
              int64_t epoch) {
-    const std::lock_guard lock(mutex_);
     Write(name, at, value, thread, epoch);
   }
   // A copy that has begun may write its element at any time until it arrives.
   void BeginCopy(const std::string& name, int64_t at, int64_t thread, int64_t epoch) {
-    const std::lock_guard lock(mutex_);
     EXPECT_TRUE(shared_.contains(name)) << name << " is not in shared memory";
     Write(name, at, std::nullopt, thread, epoch);
     if (Marks* marks = Find(name, at).marks; marks != nullptr) marks->is_on_its_way = true;
   }
   // What a thread wrote to shared memory is there for the matrix unit from here on.
   void FenceUnit(int64_t thread) {
-    const std::lock_guard lock(mutex_);
     for (Marks* place : written_by_[thread]) place->is_unfenced = false;
     written_by_[thread].clear();
   }
@@ -170,7 +180,6 @@ class BlockMemory {
                                        int64_t thread, int64_t epoch) {
     std::vector<ScalarValue> values;
     for (const int64_t at : places) values.push_back(Load(name, at, thread, epoch));
-    const std::lock_guard lock(mutex_);
     for (const int64_t at : places) {
       const Marks* marks = Find(name, at).marks;
       EXPECT_FALSE(marks != nullptr && marks->is_unfenced)
@@ -186,15 +195,14 @@ class BlockMemory {
   const std::vector<Shown>& Show(int64_t thread, Shown shown) {
     Warp& warp = warps_[static_cast<size_t>(thread / kWarp)];
     warp.shown[static_cast<size_t>(thread % kWarp)] = std::move(shown);
-    warp.barrier.arrive_and_wait();
+    warp.barrier.ArriveAndWait();
     return warp.shown;
   }
   void EndShow(int64_t thread) {
-    warps_[static_cast<size_t>(thread / kWarp)].barrier.arrive_and_wait();
+    warps_[static_cast<size_t>(thread / kWarp)].barrier.ArriveAndWait();
   }
   void EndCopy(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread,
                int64_t epoch) {
-    const std::lock_guard lock(mutex_);
     if (Marks* marks = Find(name, at).marks; marks != nullptr) marks->is_on_its_way = false;
     Write(name, at, value, thread, epoch);
   }
@@ -205,14 +213,12 @@ class BlockMemory {
     ScalarValue value;
   };
   void StartBarriers(const std::string& array, int64_t count, int64_t arrivals) {
-    const std::lock_guard lock(mutex_);
     auto& barriers = copy_barriers_[array];
     EXPECT_TRUE(barriers.empty()) << array << " is started twice";
     barriers.assign(static_cast<size_t>(count), CopyBarrier{arrivals, arrivals});
   }
   // `threads` arrive as one: the last of them counts.
   void Arrive(const std::string& array, int64_t number, int64_t bytes, int64_t threads) {
-    const std::lock_guard lock(mutex_);
     CopyBarrier* barrier = FindBarrier(array, number);
     if (barrier == nullptr) return;
     barrier->is_of_groups = threads > 1;
@@ -224,7 +230,6 @@ class BlockMemory {
   }
   void AddCopies(const std::string& array, int64_t number, std::vector<OneCopy> copies,
                  int64_t element_bytes) {
-    const std::lock_guard lock(mutex_);
     CopyBarrier* barrier = FindBarrier(array, number);
     if (barrier == nullptr) return;
     barrier->bytes -= std::ssize(copies) * element_bytes;
@@ -233,10 +238,9 @@ class BlockMemory {
   }
   // Whether groups of threads arrive there, rather than copies.
   bool AwaitPhase(const std::string& array, int64_t number, int64_t parity) {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(cluster_.turn, std::adopt_lock);
     CopyBarrier* barrier = FindBarrier(array, number);
-    if (barrier == nullptr) return false;
-    while (barrier->phase % 2 == parity) {
+    while (barrier != nullptr && barrier->phase % 2 == parity) {
       if (barrier->missing == 0 && barrier->bytes == 0) {
         EndPhase(barrier);
         has_arrived_.notify_all();
@@ -246,11 +250,11 @@ class BlockMemory {
         break;
       }
     }
-    return barrier->is_of_groups;
+    lock.release();  // it is still this thread's turn
+    return barrier != nullptr && barrier->is_of_groups;
   }
   // Whether nothing is on its way at the end of the block.
   void ExpectNoCopies() {
-    const std::lock_guard lock(mutex_);
     for (const auto& [array, barriers] : copy_barriers_) {
       for (const CopyBarrier& barrier : barriers) {
         EXPECT_TRUE(barrier.copies.empty()) << "nobody waits at " << array << " for copies";
@@ -259,7 +263,6 @@ class BlockMemory {
   }
   // Additions come into effect when the block has ended, in the order of its threads.
   void Add(const std::string& name, int64_t at, const ScalarValue& value, int64_t thread) {
-    const std::lock_guard lock(mutex_);
     additions_[{name, at}].emplace(thread, value);
   }
   void End() {
@@ -366,16 +369,16 @@ class BlockMemory {
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
   static constexpr int64_t kWarp = 32;
   struct Warp {
+    explicit Warp(std::mutex& turn) : barrier(turn, kWarp) {}
     std::vector<Shown> shown = std::vector<Shown>(kWarp);
-    std::barrier<> barrier{kWarp};
+    ThreadBarrier barrier;
   };
   std::deque<Warp> warps_;
   std::map<int64_t, std::vector<Marks*>> written_by_;
   std::map<std::string, std::vector<CopyBarrier>> copy_barriers_;
   std::condition_variable has_arrived_;
-  std::mutex mutex_;
-  std::barrier<> barrier_;
-  std::map<int64_t, std::barrier<>> some_;
+  ThreadBarrier barrier_;
+  std::map<int64_t, ThreadBarrier> some_;  // of the first so many threads
 };
 
 }  // namespace mdh

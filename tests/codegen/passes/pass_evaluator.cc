@@ -481,6 +481,7 @@ ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory, bool may
           place[axis] += at(c, clusters)[axis] * cluster[axis];
         for (int64_t t = 0; t < threads_per_block; ++t) {
           threads.emplace_back([&, b, place, t] {
+            const std::lock_guard turn(members.turn);
             BlockMemory& own = memories[static_cast<size_t>(b)];
             ThreadOfStage thread(own, stage.launch, place, at(t, block));
             thread.Run(stage.body);

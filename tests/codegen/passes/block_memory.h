@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -267,7 +268,7 @@ class BlockMemory {
   }
   void End() {
     for (const auto& [where, values] : additions_) {
-      const auto [element, marks] = Find(where.first, where.second);
+      const auto [element, marks, is_shared] = Find(where.first, where.second);
       if (element == nullptr) continue;
       EXPECT_LT(marks->access.epoch, 0) << "others access what is added to";
       EXPECT_TRUE(element->has_value()) << "nothing was written to what is added to";
@@ -297,7 +298,7 @@ class BlockMemory {
   }
   void EndPhase(CopyBarrier* barrier) {
     for (const OneCopy& copy : barrier->copies) {
-      const auto [element, marks] = Find(copy.name, copy.at);
+      const auto [element, marks, is_shared] = Find(copy.name, copy.at);
       if (element == nullptr) continue;
       *element = copy.value;
       *marks = {};
@@ -326,28 +327,41 @@ class BlockMemory {
   struct Place {
     std::optional<ScalarValue>* element = nullptr;
     Marks* marks = nullptr;
+    bool is_shared = false;
   };
+  // A shared or a global one, and what is known of its elements.
+  struct Array {
+    ProgramMemory::mapped_type* elements;
+    std::vector<Marks> marks;
+    bool is_shared;
+  };
+  Array* FindArray(const std::string& name) {
+    if (const auto found = arrays_.find(name); found != arrays_.end()) return &found->second;
+    const auto shared = shared_.find(name), global = global_.find(name);
+    const bool is_shared = shared != shared_.end();
+    if (!is_shared && global == global_.end()) return nullptr;
+    auto& elements = is_shared ? shared->second : global->second;
+    const Array array = {&elements, std::vector<Marks>(elements.size()), is_shared};
+    return &arrays_.emplace(name, array).first->second;
+  }
   Place Find(const std::string& name, int64_t at) {
-    auto array = shared_.find(name);
-    const bool is_shared = array != shared_.end();
-    if (!is_shared) array = global_.find(name);
-    if ((!is_shared && array == global_.end()) || at < 0 || at >= std::ssize(array->second)) {
+    Array* const array = FindArray(name);
+    if (array == nullptr || at < 0 || at >= std::ssize(*array->elements)) {
       ADD_FAILURE() << "there is no " << name << "[" << at << "]";
       return {};
     }
-    std::vector<Marks>& marks = marks_[name];
-    if (marks.empty()) marks.resize(array->second.size());
-    return {&array->second[static_cast<size_t>(at)], &marks[static_cast<size_t>(at)]};
+    const auto n = static_cast<size_t>(at);
+    return {&(*array->elements)[n], &array->marks[n], array->is_shared};
   }
   void Write(const std::string& name, int64_t at, const std::optional<ScalarValue>& value,
              int64_t thread, int64_t epoch) {
-    const auto [element, marks] = Find(name, at);
+    const auto [element, marks, is_shared] = Find(name, at);
     if (element == nullptr) return;
     marks->access.Enter(epoch, thread);
     marks->access.is_written = true;
     Check(*marks, name, at);
     *element = value;
-    if (shared_.contains(name)) {
+    if (is_shared) {
       marks->is_unfenced = true;
       written_by_[thread].push_back(marks);
     }
@@ -364,8 +378,8 @@ class BlockMemory {
   bool is_last_ = false;
   int64_t last_read_ = -1;  // by a block of the cluster
   ProgramMemory shared_;
-  std::map<std::string, int64_t> element_bytes_;  // of shared arrays
-  std::map<std::string, std::vector<Marks>> marks_;
+  std::map<std::string, int64_t> element_bytes_;   // of shared arrays
+  std::unordered_map<std::string, Array> arrays_;  // those that were accessed
   std::map<std::pair<std::string, int64_t>, std::multimap<int64_t, ScalarValue>> additions_;
   static constexpr int64_t kWarp = 32;
   struct Warp {

@@ -40,7 +40,10 @@ Result<WorkDirectory> WorkDirectory::Create(const std::string& directory,
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return FailedPrecondition("the work directory ", directory, " is in use by another runner");
   }
-  WorkDirectory made(directory, std::move(lock));
+  // Its processes have other current folders, and other roots.
+  const std::filesystem::path absolute = std::filesystem::absolute(directory, error);
+  if (error) return Error("find", directory, error);
+  WorkDirectory made(absolute.lexically_normal().string(), std::move(lock));
   MDH_RETURN_IF_ERROR(made.Empty());
   return made;
 }

@@ -54,6 +54,17 @@ TEST(WorkDirectory, HasOneUserAtATime) {
   EXPECT_TRUE(WorkDirectory::Create(base.path()).ok());
 }
 
+// Runners find it from another current folder, below another root.
+TEST(WorkDirectory, IsWhereItWasMadeWhateverTheCurrentFolder) {
+  TemporaryDirectory base;
+  const std::string path = base.File("b");
+  const auto relative = std::filesystem::relative(path);
+  ASSERT_TRUE(relative.is_relative());
+  const auto directory = WorkDirectory::Create(relative.string());
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(directory->files(), path + "/candidates");
+}
+
 // What is compiled there is run.
 TEST(WorkDirectory, OfOthersIsRefused) {
   TemporaryDirectory base;

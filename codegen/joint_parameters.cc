@@ -213,16 +213,6 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   return *designed;
 }
 
-// Whether vectors of results are such as can pass the caches.
-bool StoresRows(const Expression& e, const SystemModel& model, const TuningParameters& p) {
-  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
-  for (int d = 0; layer >= 0 && d < e.rank(); ++d) {
-    const int64_t lanes = p.tile[layer][d];
-    if (lanes > 1) return !e.is_reduction(d) && HasRowsOfVectors(e, d, lanes);
-  }
-  return false;
-}
-
 // The parameters, but that results of these groups which none of their steps reads go past the
 // caches of CPUs.
 std::vector<TuningParameters> Streaming(const Pipeline& pipeline,

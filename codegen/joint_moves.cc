@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/choose/default_parameters.h"
 #include "codegen/choose/part_design.h"
 #include "codegen/joint_parameters.h"
 #include "codegen/plane_layouts.h"
@@ -16,7 +17,7 @@
 namespace mdh {
 namespace {
 
-constexpr size_t kDesignsOfStep = 8;
+constexpr size_t kDesignsOfStep = 8, kTilesOfStep = 6;
 constexpr int64_t kMostNeighbours = 16;
 constexpr int64_t kMostLanesOfRow = 32;
 
@@ -63,7 +64,10 @@ class JointMover {
         continue;
       }
       for (const JointGroup& next : Others(group)) Add(g, next, threads);
-      if (!has_blocks_) continue;
+      if (!has_blocks_) {
+        MoveSteps(*computed, computed->groups[g], threads);
+        continue;
+      }
       for (const int64_t other : {2 * threads, threads / 2}) Add(g, group, other);
       for (int64_t lanes = 2; lanes <= kMostLanesOfRow; lanes *= 2) {
         AddSteps(g, group, {threads, /*aligns=*/true, lanes});
@@ -149,8 +153,10 @@ class JointMover {
       for (const PartBuffer& input : joint.part.steps[n].inputs) {
         in_part.push_back(input.kind == PartBuffer::Kind::kPart);
       }
-      for (TuningParameters& other : OtherDesigns(joint.part.steps[n].expression, model_, device_,
-                                                  threads, in_part, kDesignsOfStep)) {
+      const Expression& part = joint.part.steps[n].expression;
+      for (TuningParameters& other :
+           has_blocks_ ? OtherDesigns(part, model_, device_, threads, in_part, kDesignsOfStep)
+                       : OtherTiles(part, from_.steps[given])) {
         PipelineParameters moved = from_;
         other.numerics = moved.steps[given].numerics;
         other.threads = moved.steps[given].threads;
@@ -158,6 +164,20 @@ class JointMover {
         AddNew(std::move(moved));
       }
     }
+  }
+
+  // Register tiles of one core that counting holds to be good, for the compiler that the kernel
+  // has, and results that pass the caches or stay there as they do.
+  std::vector<TuningParameters> OtherTiles(const Expression& part,
+                                           const TuningParameters& step) const {
+    std::vector<TuningParameters> others;
+    for (TuningParameters& tiles : StartingParameters(part, model_, OnePart(device_, /*threads=*/1),
+                                                      PolicyFor(part, numerics_), kTilesOfStep)) {
+      if (tiles.compiler != step.compiler) continue;
+      tiles.streams_results = step.streams_results;
+      if (Validate(part, model_, device_, tiles).ok()) others.push_back(std::move(tiles));
+    }
+    return others;
   }
 
   // In both ways to compute the steps.

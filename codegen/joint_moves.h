@@ -16,9 +16,9 @@ namespace mdh {
 // row, rows of a block, neighbours of a thread or where a row is kept; columns of planes, or how
 // many blocks are resident; twice or half as many
 // threads of a block, other threads of a row of aligned steps; another design of one step on its
-// part. Where a change is about the whole group, its steps have then what rules say
-// (ParametersOfSteps); all other steps stay as they are. There may be no code for some of them.
-// Empty: `from` has no groups. Expects parameters for which there is code.
+// part, on CPUs another register tile. Where a change is about the whole group, its steps have then
+// what rules say (ParametersOfSteps); all other steps stay as they are. There may be no code for
+// some of them. Empty: `from` has no groups. Expects parameters for which there is code.
 std::vector<PipelineParameters> JointMoves(const Partition& partition,
                                            const PipelineParameters& from, const SystemModel& model,
                                            const DeviceDescription& device,

@@ -32,6 +32,8 @@ constexpr int64_t kPartsPerCore = 4;
 
 // Of steps that use nothing again.
 constexpr double kPartsInFirstCache = 6;
+// Of contractions: times what is the same for all parts.
+constexpr double kMuchOfPart = 8;
 
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
 constexpr double kPartFactors[] = {1, 0.25, 4, 1.0 / 16};
@@ -120,24 +122,27 @@ bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
 // What steps of the group read from outside that is the same for all parts.
 double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group) {
   double bytes = 0;
+  std::set<int> counted;
   for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
     const std::vector<int>& common = group.dimensions[use.step - group.first];
     const bool moves = std::ranges::any_of(common, [&](int d) { return use.view->DependsOn(d); });
-    if (!moves) bytes += static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
+    if (moves || !counted.insert(use.buffer).second) continue;
+    bytes += static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
   }
   return bytes;
 }
 
-// Bytes that a part shall have by counting. Where no step uses again what it has read, CPUs find
-// what the step before has left in the first-level cache, and wait for memory while they still
-// compute what they have read, the more so the smaller parts are.
+// Bytes that a part shall have by counting. CPUs find what the step before has left in the
+// first-level cache, and wait for memory while they still compute what they have read, the more so
+// the smaller parts are. What is the same for all parts is read, and perhaps packed, again for each
+// of them: where steps use it again, parts are small only if that is little beside them.
 double BytesOfGoodPart(const Pipeline& pipeline, const JointGroup& group,
                        const DeviceDescription& device) {
   const auto l1 = static_cast<double>(device.l1_bytes);
-  const bool has_blocks = BackendOf(device.kind).has_blocks;
-  const bool uses_again =
-      HasContraction(pipeline, group) || BytesOfAllParts(pipeline, group) > l1 / 2;
-  return has_blocks || uses_again ? FastMemory(device) : l1 / kPartsInFirstCache;
+  if (BackendOf(device.kind).has_blocks) return FastMemory(device);
+  const double of_all = BytesOfAllParts(pipeline, group);
+  if (HasContraction(pipeline, group)) return kMuchOfPart * of_all < l1 ? l1 : FastMemory(device);
+  return of_all > l1 / 2 ? FastMemory(device) : l1 / kPartsInFirstCache;
 }
 
 // Points of such a part where there are enough parts.
@@ -211,16 +216,6 @@ TuningParameters ParametersOfPart(const Expression& part, const SystemModel& mod
   if (!designed) return DefaultParameters(part, model, device, numerics);
   designed->numerics = numerics;
   return *designed;
-}
-
-// Whether vectors of results are such as can pass the caches.
-bool StoresRows(const Expression& e, const SystemModel& model, const TuningParameters& p) {
-  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
-  for (int d = 0; layer >= 0 && d < e.rank(); ++d) {
-    const int64_t lanes = p.tile[layer][d];
-    if (lanes > 1) return !e.is_reduction(d) && HasRowsOfVectors(e, d, lanes);
-  }
-  return false;
 }
 
 // The parameters, but that results of these groups which none of their steps reads go past the

@@ -86,17 +86,30 @@ std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
   return first;
 }
 
-// The same with the other compilers, and with results that stay in caches.
-std::vector<TuningParameters> Variants(const TuningParameters& p, const DeviceDescription& device) {
+// Whether results that are more than a core's caches hold can pass them. Such writes may be faster
+// even where the last cache has room for all: lines need not come before they are written.
+bool MayStream(const Expression& e, const SystemModel& model, const DeviceDescription& device,
+               TuningParameters p) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : e.outputs()) bytes += buffer.size_bytes();
+  p.fused.clear();
+  p.streams_results = true;
+  return bytes > device.l2_bytes && StoresRows(e, model, p) && Validate(e, model, device, p).ok();
+}
+
+// The same with the other compilers, and with results that stay in caches, or pass them. `e`: with
+// the dimensions fused that the parameters fuse.
+std::vector<TuningParameters> Variants(const Expression& e, const SystemModel& model,
+                                       const TuningParameters& p, const DeviceDescription& device) {
   std::vector<TuningParameters> variants;
   const std::vector<Compiler> compilers = CompilersOf(device);
   for (size_t other = 1; other < compilers.size(); ++other) {
     variants.push_back(p);
     variants.back().compiler = compilers[other];
   }
-  if (p.streams_results) {
+  if (p.streams_results || MayStream(e, model, device, p)) {
     variants.push_back(p);
-    variants.back().streams_results = false;
+    variants.back().streams_results = !p.streams_results;
   }
   return variants;
 }
@@ -156,7 +169,8 @@ std::vector<TuningParameters> StartingParameters(const Expression& expression,
     add(choice, threads);
     if (!is_first || starts.empty()) continue;
     // What counting cannot tell is tried with the best.
-    for (TuningParameters& variant : Variants(starts[0], device)) {
+    for (TuningParameters& variant :
+         Variants(choice.fusion->expression, model, starts[0], device)) {
       starts.push_back(std::move(variant));
     }
     const double alone = TimeWithThreads(cycles, 1, device);

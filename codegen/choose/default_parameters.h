@@ -12,8 +12,8 @@ namespace mdh {
 
 // Configurations that count as good by rules (codegen/choose/tiles/tile_choice.h), the best first:
 // at least one, at most `most`, different and valid; the best also with the other compiler, if the
-// device has it, and with results that stay in caches. For devices with blocks of threads those of
-// codegen/choose/default_block_parameters.h.
+// device has it, and with results that stay in caches, or pass those of a core, other than it has.
+// For devices with blocks of threads those of codegen/choose/default_block_parameters.h.
 std::vector<TuningParameters> StartingParameters(
     const Expression& expression, const SystemModel& model, const DeviceDescription& device,
     NumericsPolicy numerics = NumericsPolicy::kReassociate, size_t most = 10);

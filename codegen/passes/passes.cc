@@ -8,6 +8,7 @@
 #include "codegen/passes/pass_double_buffer.h"
 #include "codegen/passes/pass_hoist_guards.h"
 #include "codegen/passes/pass_hoist_indices.h"
+#include "codegen/passes/pass_hoist_insides.h"
 #include "codegen/passes/pass_overlap_copies.h"
 #include "codegen/passes/pass_simplify.h"
 #include "codegen/passes/pass_unroll.h"
@@ -64,6 +65,8 @@ constexpr Pass kPasses[] = {
      }},
     // Index arithmetic moves out of the others.
     {kLevels, [](LoopProgram p, const PassOptions&) { return HoistIndices(std::move(p)); }},
+    // Which places of a tile at an edge exist is known in front of its loops.
+    {kTiles, [](LoopProgram p, const PassOptions&) { return HoistInsides(std::move(p)); }},
     // Compilers load again from memory what several operations use, unless they must not.
     {kTiles, [](LoopProgram p, const PassOptions&) { return KeepSharedLoads(std::move(p)); }},
 };

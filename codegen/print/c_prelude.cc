@@ -208,6 +208,17 @@ std::string CPrelude::SelectInsideFunction(LoopValueType type) {
   return name;
 }
 
+std::string CPrelude::Constants(const ScalarValue& value, int64_t elements) {
+  const std::string type = CType(value.type(), dialect_), literal = CLiteral(value, dialect_);
+  std::string& name = tables_[absl::StrCat(type, "|", elements, " of ", literal)];
+  if (name.empty()) {
+    name = absl::StrCat("mdh_outside", tables_.size());
+    Define(name, absl::Substitute("$0 $1 $2[$3] = {[0 ... $4] = $5};\n", dialect_.table_qualifier,
+                                  type, name, elements, elements - 1, literal));
+  }
+  return name;
+}
+
 std::string CPrelude::TableFunction(const std::vector<ScalarValue>& table, LoopValueType index) {
   std::string values;
   for (const ScalarValue& value : table) {

@@ -64,6 +64,8 @@ class CPrelude {
   std::string InsideLoadFunction(LoopValueType type);
   // (inside, elements, outside): the elements if they are inside of a buffer, else `outside`.
   std::string SelectInsideFunction(LoopValueType type);
+  // An array of so many elements with this value, a gcc or clang extension.
+  std::string Constants(const ScalarValue& value, int64_t elements);
   // Name of the function from indices of that type to elements of the table.
   std::string TableFunction(const std::vector<ScalarValue>& table, LoopValueType index);
   // Elements that are `stride` apart: (pointer[, stride]) and (pointer, [stride,] value), with the

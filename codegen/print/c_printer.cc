@@ -194,8 +194,14 @@ std::string CPrinter::PrintAsyncCopy(const AsyncCopy& s) {
 std::string CPrinter::PrintPointer(const DeclarePointer& s) {
   const AddressSpace space = spaces_[s.name] = Space(s.base);
   alignments_[s.name] = std::min(s.alignment_bytes, Alignment(s.base));
+  std::string target = Address(s.base, s.offset);
+  if (!s.flag.empty()) {
+    if (dialect_.has_blocks()) NotInLanguage(dialect_, "pointers to what is outside of a buffer");
+    target = absl::StrCat(s.flag, " ? ", target, " : ", prelude_.Constants(*s.outside, s.elements));
+  }
+  // What is outside is the same memory for all.
   return absl::StrCat(CPointer(dialect_, space, s.is_const, CType(s.type, dialect_)),
-                      dialect_.pointer_restrict, " ", s.name, " = ", Address(s.base, s.offset),
+                      s.flag.empty() ? dialect_.pointer_restrict : "", " ", s.name, " = ", target,
                       ";\n");
 }
 

@@ -114,4 +114,20 @@ struct IndexSum {
 // a - b where that is the same number whatever the values of the variables.
 std::optional<int64_t> ConstantDifference(const Index& a, const Index& b);
 
+// ---- Conditions ----
+
+struct Condition {
+  enum class Kind { kLess, kEqual, kFlag, kNotFlag };
+  Kind kind;
+  Index a, b;        // kLess, kEqual
+  std::string flag;  // kFlag, kNotFlag: an int variable
+};
+inline Condition Less(Index a, Index b) {
+  return {Condition::Kind::kLess, std::move(a), std::move(b), ""};
+}
+inline Condition Equal(Index a, Index b) {
+  return {Condition::Kind::kEqual, std::move(a), std::move(b), ""};
+}
+inline Condition IsZero(Index a) { return Equal(std::move(a), Index(0)); }
+
 }  // namespace mdh

@@ -255,6 +255,11 @@ struct DeclarePointer {
   // Of what was declared as aligned to 16 bytes: so many that the pointer is aligned to, a power of
   // two. Targets with blocks move more bytes than these element by element.
   int alignment_bytes = 16;
+  // CPUs: only if this flag holds; else it points to so many elements that are `outside`. Empty:
+  // always.
+  std::string flag = "";
+  std::optional<ScalarValue> outside = std::nullopt;
+  int64_t elements = 0;
 };
 // The pointer, which was declared, points so many elements further from here on.
 struct AdvancePointer {
@@ -331,20 +336,6 @@ struct ShareLoop {
   int64_t items;
   std::shared_ptr<const Block> body;
 };
-struct Condition {
-  enum class Kind { kLess, kEqual, kFlag, kNotFlag };
-  Kind kind;
-  Index a, b;        // kLess, kEqual
-  std::string flag;  // kFlag, kNotFlag: an int variable
-};
-inline Condition Less(Index a, Index b) {
-  return {Condition::Kind::kLess, std::move(a), std::move(b), ""};
-}
-inline Condition Equal(Index a, Index b) {
-  return {Condition::Kind::kEqual, std::move(a), std::move(b), ""};
-}
-inline Condition IsZero(Index a) { return Equal(std::move(a), Index(0)); }
-
 struct If {
   std::vector<Condition> all_of;
   std::shared_ptr<const Block> then_block;

@@ -195,7 +195,10 @@ class TextPrinter {
   void Print(const DeclarePointer& s, int depth) {
     Line(depth, "pointer ", s.is_const ? "const " : "", Name(s.type), " ", s.name, " = ", s.base,
          " + ", s.offset.ToString(),
-         s.alignment_bytes < 16 ? absl::StrCat(", aligned to ", s.alignment_bytes) : "");
+         s.alignment_bytes < 16 ? absl::StrCat(", aligned to ", s.alignment_bytes) : "",
+         s.flag.empty() ? ""
+                        : absl::StrCat(" if ", s.flag, " else to ", s.elements, " of ",
+                                       s.outside->ToString()));
   }
   void Print(const AdvancePointer& s, int depth) {
     Line(depth, "advance ", s.name, " by ", s.by.ToString());

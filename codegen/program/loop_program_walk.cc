@@ -51,6 +51,7 @@ class Parts {
   }
   void operator()(Is<DeclarePointer> auto& s) const {
     v_.Used(s.base), v_.At(s.offset), v_.Declared(s.name);
+    if (!s.flag.empty()) v_.Used(s.flag);
   }
   void operator()(Is<AdvancePointer> auto& s) const { v_.At(s.by), v_.Used(s.name); }
   void operator()(Is<DeclareView> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }

@@ -72,7 +72,8 @@ LoopValue LoadValue(std::string pointer, Index offset, LoopValueType stored, int
 
 LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, int field,
                             const std::vector<Index>& indices,
-                            const std::vector<int64_t>& lane_steps, int lanes) {
+                            const std::vector<int64_t>& lane_steps, int lanes,
+                            const std::vector<bool>& inside) {
   const ElementType::Field& at = buffer.type.fields()[field];
   const int64_t scale = buffer.type.size_bytes() / SizeBytes(at.type);
   const std::vector<int64_t> strides = buffer.strides();
@@ -82,15 +83,16 @@ LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, in
   }
   for (size_t x = 0; x < indices.size(); ++x) {
     const int64_t step = lane_steps.empty() ? 0 : lane_steps[x];
-    load.dimensions.push_back({indices[x], step, buffer.extents[x], strides[x] * scale});
+    load.dimensions.push_back(
+        {indices[x], step, buffer.extents[x], strides[x] * scale, !inside.empty() && inside[x]});
   }
   return std::make_shared<ValueNode>(ValueNode{{at.type, lanes}, std::move(load)});
 }
 
 LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
                           const std::vector<Index>& indices, const std::vector<int64_t>& lane_steps,
-                          int lanes) {
-  return AsComputed(LoadInsideElement(buffer, pointer, field, indices, lane_steps, lanes));
+                          int lanes, const std::vector<bool>& inside) {
+  return AsComputed(LoadInsideElement(buffer, pointer, field, indices, lane_steps, lanes, inside));
 }
 
 LoopValue StoredValue(LoopValue value, ScalarType stored) {

@@ -42,13 +42,16 @@ LoopValue StoredValue(LoopValue value, ScalarType stored);
 
 // The element that an access reads from a buffer with a boundary, and the same as a value to
 // compute with. `pointer`: to elements of the field's type; `indices`: one per buffer dimension, of
-// lane 0; `lane_steps`: what the next lane adds, nothing if it is empty.
+// lane 0; `lane_steps`: what the next lane adds, nothing if it is empty. `inside`: per buffer
+// dimension, whether all lanes are known to be, none if it is empty.
 LoopValue LoadInsideElement(const Buffer& buffer, const std::string& pointer, int field,
                             const std::vector<Index>& indices,
-                            const std::vector<int64_t>& lane_steps = {}, int lanes = 1);
+                            const std::vector<int64_t>& lane_steps = {}, int lanes = 1,
+                            const std::vector<bool>& inside = {});
 LoopValue LoadInsideValue(const Buffer& buffer, const std::string& pointer, int field,
                           const std::vector<Index>& indices,
-                          const std::vector<int64_t>& lane_steps = {}, int lanes = 1);
+                          const std::vector<int64_t>& lane_steps = {}, int lanes = 1,
+                          const std::vector<bool>& inside = {});
 
 // Appends the statements that evaluate `function` to `block` and gives the results. Values used
 // once are nested into the expression that uses them; others get a name. `argument(p)` is called

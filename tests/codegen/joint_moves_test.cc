@@ -136,7 +136,7 @@ TEST_F(JointMovesTest, StepsAreDesignedInOtherWaysOneByOne) {
   EXPECT_GT(of_one_step, 2);
 }
 
-TEST_F(JointMovesTest, CoresChangePartsOnly) {
+TEST_F(JointMovesTest, CoresChangePartsOrTheTileOfOneStep) {
   DeviceDescription cpu = *DescribeHostCpu();
   cpu.cores = 2;
   cpu.l2_bytes = 1 << 20;
@@ -147,11 +147,23 @@ TEST_F(JointMovesTest, CoresChangePartsOnly) {
   ASSERT_FALSE(candidates.empty());
   const PipelineParameters& from = candidates.front();
   const auto moves = JointMoves(partition, from, model, cpu);
-  EXPECT_FALSE(moves.empty());
+  int of_parts = 0, of_steps = 0;
   for (const PipelineParameters& moved : moves) {
-    EXPECT_NE(moved.groups, from.groups);
     EXPECT_EQ(64 % moved.groups[0].part[0], 0);
+    int changed = 0;
+    for (size_t s = 0; s < moved.steps.size(); ++s) {
+      changed += moved.steps[s] != from.steps[s];
+      EXPECT_EQ(moved.steps[s].compiler, from.steps[s].compiler);
+      EXPECT_EQ(moved.steps[s].streams_results, from.steps[s].streams_results);
+    }
+    const bool keeps_parts = moved.groups == from.groups;
+    EXPECT_TRUE(!keeps_parts || changed == 1) << ToText(moved);
+    ++(keeps_parts ? of_steps : of_parts);
+    EXPECT_TRUE(
+        GeneratePipelineKernel(partition.pipeline, model, cpu, moved.steps, moved.groups).ok());
   }
+  EXPECT_GT(of_parts, 0);
+  EXPECT_GT(of_steps, 1);
 }
 
 TEST_F(JointMovesTest, WithoutGroupsThereAreNone) {

@@ -358,6 +358,28 @@ TEST(JointParameters, EveryPipelineHasCandidates) {
   }
 }
 
+// What contractions use again is little beside a part, or it is not: matrices of 7 x 7 and of 32
+// x 32.
+TEST(JointParameters, PartsOfCoresFitTheFirstCacheWhereLittleIsTheSameForAll) {
+  DeviceDescription cpu = TwoCores();
+  cpu.l1_bytes = 48 << 10;
+  cpu.l2_bytes = 1 << 20;
+  std::ifstream file(SourcePath("client/expressions/pipelines/interp.mdh"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto bytes_of_part = [&](int64_t points, int64_t elements) {
+    const std::string extent = std::to_string(points);
+    const Pipeline pipeline =
+        *ParsePipeline(text.str(), {{"E", std::to_string(elements)}, {"M", extent}, {"N", extent}});
+    const JointGroup group = DefaultJointGroups(pipeline, cpu).at(0);
+    // Of the input, the output and two temporaries.
+    return 4 * 8 * points * points * group.part[0] * group.part[1];
+  };
+  EXPECT_LE(bytes_of_part(7, 50000), cpu.l1_bytes);
+  EXPECT_GT(bytes_of_part(7, 50000), cpu.l1_bytes / 4);
+  EXPECT_GT(bytes_of_part(32, 5000), 2 * cpu.l1_bytes);
+}
+
 TEST(JointParameters, WithoutCommonDimensionsThereAreNone) {
   const Pipeline one = Pipeline::Of(ParsePipeline(kLayer)->steps()[0].expression);
   EXPECT_THAT(JointCandidates(PlanPartitions(one)[0], CudaModel(), Gpu()), IsEmpty());

@@ -1,6 +1,7 @@
 #include "codegen/choose/tiles/tile_choice.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int64_t kMaxLaneVectors = 8;
 constexpr size_t kMaxRowDimensions = 4;
+constexpr int64_t kMostTileRows = 16;
 constexpr double kPackedReuse = 8, kMuchReuse = 64, kLeastReuseOfWords = 2;
 // Of an input in memory: how often it is read where memory is what limits.
 constexpr double kReadOnce = 8, kWordsReadOnce = 32;
@@ -212,31 +214,38 @@ class Ranking {
     return dimensions;
   }
 
+  // Of `usual` and of what divides the extent, so that no row is left over, in rising order.
+  std::vector<int64_t> RowCounts(int d, std::initializer_list<int64_t> usual) const {
+    std::vector<int64_t> counts;
+    for (int64_t count = 2; count <= std::min(kMostTileRows, size(d)); ++count) {
+      const bool is_usual = std::ranges::find(usual, count) != usual.end();
+      if (is_usual || size(d) % count == 0) counts.push_back(count);
+    }
+    return counts;
+  }
+
   void TryRows(const TileChoice& choice) {
     TryReductions(choice);
     const std::vector<int> rows = RowDimensions(choice);
     const int v = choice.vector_dimension;
     const bool has_reduced_lanes = v >= 0 && e_.is_reduction(v);
     for (size_t n = 0; n < rows.size(); ++n) {
-      for (const int64_t count : {2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}) {
-        if (count == 16 && !has_reduced_lanes) break;
+      for (const int64_t count : RowCounts(rows[n], {2, 3, 4, 5, 6, 7, 8, 10, 12, 14})) {
         TileChoice one = choice;
-        one.tile[rows[n]] = std::min<int64_t>(count, size(rows[n]));
+        one.tile[rows[n]] = count;
         if (!Fits(one)) break;
         TryReductions(one);
         // Stencils: few rows at a time, that are neighbours. With lanes along a reduction also as
         // many neighbours as are combined at once.
         for (size_t m = n + 1; e_.has_reduction() && m < rows.size(); ++m) {
-          for (const int64_t others : {2, 3, 4, 8, 16}) {
-            if (others > 4 && !has_reduced_lanes) break;
+          for (const int64_t others : has_reduced_lanes ? RowCounts(rows[m], {2, 3, 4, 8, 16})
+                                                        : RowCounts(rows[m], {2, 3, 4})) {
             TileChoice two = one;
-            two.tile[rows[m]] = std::min<int64_t>(others, size(rows[m]));
+            two.tile[rows[m]] = others;
             if (!Fits(two)) break;
             TryReductions(two);
-            if (others >= size(rows[m])) break;
           }
         }
-        if (count >= size(rows[n])) break;
       }
     }
   }
@@ -335,6 +344,16 @@ bool HasRowsOfVectors(const Expression& expression, int v, int64_t lanes) {
     }
     return StrideAlong(buffer, 0, v) == 1 && (is_long || begins_at_vectors);
   });
+}
+
+bool StoresRows(const Expression& expression, const SystemModel& model,
+                const TuningParameters& parameters) {
+  const int layer = model.LayerWith(LayerRole::kLanes) - 1;
+  for (int d = 0; layer >= 0 && d < expression.rank(); ++d) {
+    const int64_t lanes = parameters.tile[layer][d];
+    if (lanes > 1) return !expression.is_reduction(d) && HasRowsOfVectors(expression, d, lanes);
+  }
+  return false;
 }
 
 bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice) {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
+#include "core/device/system_model.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
 
@@ -40,6 +42,9 @@ int64_t StrideAlong(const Buffer& buffer, int access, int d);
 // begin at multiples of them, or are long. Else lines would be written partly past the caches,
 // partly not, which takes several times as long.
 bool HasRowsOfVectors(const Expression& expression, int v, int64_t lanes);
+// Whether lanes of these parameters are along a dimension with such rows.
+bool StoresRows(const Expression& expression, const SystemModel& model,
+                const TuningParameters& parameters);
 // Whether rows of a buffer along dimension v are as long as tiles: strips without being packed.
 bool HasStrips(const Buffer& buffer, int v, const TileChoice& choice);
 // Bytes of a buffer that the points use at most: those of a part of a pipeline's dimensions less

@@ -13,6 +13,22 @@ int64_t CopyConstant(const Buffer& buffer, const StagedCopy& copy, size_t x) {
   return ConstantsOf(buffer, static_cast<int>(x)).low;
 }
 
+// Per dimension of the buffer, whether the access is inside of it wherever it reads.
+std::vector<bool> InsideOfAll(const Expression& expression, const Expression::AccessRef& ref) {
+  const Buffer& buffer = expression.inputs()[ref.buffer];
+  std::vector<bool> inside;
+  for (size_t x = 0; x < buffer.extents.size(); ++x) {
+    const AffineIndex& index = buffer.accesses[ref.access].indices[x];
+    int64_t low = index.constant, high = index.constant;
+    for (int d = 0; d < expression.rank(); ++d) {
+      const int64_t last = index.coefficients[d] * (expression.dimensions()[d].size - 1);
+      (last < 0 ? low : high) += last;
+    }
+    inside.push_back(low >= 0 && high < buffer.extents[x]);
+  }
+  return inside;
+}
+
 }  // namespace
 
 std::string StagedOriginName(const LoopPlan& plan, const StagedCopy& copy, int d) {
@@ -180,8 +196,9 @@ LoopValue TileInputs::LoadAtBoundary(int parameter, const TilePoint& point, Bloc
                     place.lanes == 1 ? 0 : place.lane_steps[x]);
   }
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
-  const LoopValue value = LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field,
-                                          place.indices, place.lane_steps, place.lanes);
+  const LoopValue value =
+      LoadInsideValue(buffer, plan_.input_pointer(parameter), ref.field, place.indices,
+                      place.lane_steps, place.lanes, InsideOfAll(plan_.expression(), ref));
   const std::string variable = names_.Unique(
       absl::StrCat(plan_.input_name(ref.buffer), "_", buffer.type.fields()[ref.field].name, "_0"));
   block.push_back({DeclareValue{variable, value}});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "codegen/choose/default_parameters.h"
@@ -181,6 +182,38 @@ TEST(TileChoiceTest, RowsThatPassCachesBeginAtVectorsOrAreLong) {
   EXPECT_TRUE(may_pass("100", "1001"));
   const Expression columns = Shipped("matmul.mdh", {{"I", "64"}, {"J", "64"}, {"K", "16"}});
   EXPECT_FALSE(HasRowsOfVectors(columns, /*v=*/0, /*lanes=*/16));
+}
+
+// Counting cannot tell whether results that the last cache has room for had better pass it.
+TEST(TileChoiceTest, SearchesBeginWithResultsThatPassCachesAndThatStay) {
+  DeviceDescription device = WideDevice();
+  device.l2_bytes = 1 << 20;
+  device.l3_bytes = 256 << 20;
+  const auto ways = [&](const char* elements) {
+    std::set<bool> streams;
+    for (const TuningParameters& p :
+         StartingParameters(Shipped("map.mdh", {{"I", elements}}), OpenMpSimdRegistersModel(),
+                            device, NumericsPolicy::kReassociate)) {
+      streams.insert(p.streams_results);
+    }
+    return streams;
+  };
+  EXPECT_THAT(ways("1048576"), ElementsAre(false, true));
+  EXPECT_THAT(ways("65536"), ElementsAre(false));
+}
+
+// Rows that divide an extent leave no smaller tiles over.
+TEST(TileChoiceTest, TilesOfConvolutionsDivideWhatTheyCover) {
+  const Expression conv = Shipped(
+      "conv_bn_relu.mdh",
+      {{"N", "16"}, {"P", "14"}, {"Q", "14"}, {"K", "256"}, {"R", "3"}, {"S", "3"}, {"C", "256"}});
+  bool has_sevens = false;
+  for (const TileChoice& choice :
+       RankTiles(conv, WideDevice(), NumericsPolicy::kReassociate, /*has_lanes=*/true, 10)) {
+    const int64_t rows = choice.tile[1] * choice.tile[2];
+    has_sevens |= choice.vector_dimension == 3 && choice.tile[3] == 32 && rows == 14;
+  }
+  EXPECT_TRUE(has_sevens);
 }
 
 // Results of rows of seven would be partly in caches, partly not.

@@ -23,8 +23,21 @@ namespace mdh {
 struct PointedElements {
   std::string base;
   int64_t offset = 0, elements = 1;
+  // If it points to constants instead: which, and how many.
+  std::optional<ScalarValue> constant = std::nullopt;
+  int64_t constants = 0;
   int64_t At(int64_t at) const { return offset + at * elements; }
+  ScalarValue ConstantAt(int64_t at) const {
+    EXPECT_TRUE(at >= 0 && at < constants) << "there are no so many constants";
+    return *constant;
+  }
 };
+// What the statement declares, at that offset or, if its flag does not hold, outside.
+inline PointedElements PointedBy(const DeclarePointer& pointer, int64_t offset,
+                                 const std::map<std::string, bool>& flags) {
+  if (pointer.flag.empty() || flags.at(pointer.flag)) return {pointer.base, offset};
+  return {pointer.base, 0, 1, pointer.outside, pointer.elements};
+}
 
 class BlockMemory;
 

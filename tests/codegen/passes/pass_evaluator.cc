@@ -62,7 +62,8 @@ class ThreadOfStage {
 
   ScalarValue Load(const std::string& name, int64_t at) {
     if (const auto pointer = pointers_.find(name); pointer != pointers_.end()) {
-      return Load(pointer->second.base, pointer->second.At(at));
+      const PointedElements& to = pointer->second;
+      return to.constant.has_value() ? to.ConstantAt(at) : Load(to.base, to.At(at));
     }
     const auto own = private_.find(name);
     if (own == private_.end()) return memory_.Load(name, at, number_, epoch_);
@@ -185,7 +186,7 @@ class ThreadOfStage {
   }
   void Run(const AwaitStages&) {}
   void Run(const DeclarePointer& s) {
-    pointers_.insert_or_assign(s.name, PointedElements{s.base, At(s.offset)});
+    pointers_.insert_or_assign(s.name, PointedBy(s, At(s.offset), flags_));
   }
   void Run(const DeclareView& s) {
     const int64_t elements = memory_.ElementsOf(s.base, s.type);

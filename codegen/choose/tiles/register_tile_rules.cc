@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/choose/tiles/cache_parts.h"
+#include "codegen/choose/tiles/tile_register_choice.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
@@ -72,6 +73,7 @@ class Rules {
     registers() = choice.tile;
     p_.independent_accumulators = choice.independent_accumulators;
     p_.dot = choice.dot;
+    p_.dot_unit = choice.dot_unit;
     if (choice.accumulates_in_output) p_.accumulate_in = AccumulateIn::kOutput;
   }
 
@@ -396,7 +398,9 @@ class Rules {
   // `layer`: where strips along the lanes are packed.
   void ChooseStaging(const TileChoice& choice, int layer) {
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
-      if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
+      if (choice.packed[b] && choice.dot_unit == DotUnit::kTiles) {
+        p_.inputs[b] = CopyForTiles(e_.inputs()[b], choice, layer, innermost_ - 1);
+      } else if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
         PackInStrips(b, vector_dimension_, layer);
       } else if (const int d = CrowdedDimension(b); d >= 0) {
         PackInStrips(b, d, InputParameters::kWholeBuffer);

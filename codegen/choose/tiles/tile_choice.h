@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/decomposition/tuning_parameters.h"
 #include "core/device/device_description.h"
 #include "core/expression/expression.h"
 #include "core/expression/numerics.h"
@@ -19,9 +20,10 @@ struct TileChoice {
   bool independent_accumulators = false;
   // Results are combined in the output: the loops of reductions run around those of the outputs.
   bool accumulates_in_output = false;
-  std::vector<bool> packed;  // per input: in strips along the lanes
+  std::vector<bool> packed;  // per input: in strips along the lanes; rows of tiles: as they are
   int dot = 0;               // TuningParameters::dot
   int64_t group = 1;         // elements of its words
+  DotUnit dot_unit = DotUnit::kVectors;
   double cycles = 0;         // estimate, for all points
 };
 

@@ -1,6 +1,6 @@
-// Tile registers (ConfigureTiles and others of dot_values.h): AMX where the compiler's target has it
-// and the process may use it, which it asks for when it first configures them; elsewhere the same
-// in memory.
+// Tile registers (ConfigureTiles and others of dot_values.h): AMX where the compiler's target has
+// it and the process may use it, which it asks for when it first configures them; elsewhere the
+// same in memory.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "codegen/print/c_prelude.h"
@@ -74,7 +74,8 @@ static __attribute__((noinline)) void mdh_store_tile_in_memory(int tile, void* p
 )c";
 
 // $0: the mnemonic, $1: the type of sums, $2: what is added for words x and y.
-constexpr char kMultiply[] = R"c(static __attribute__((noinline)) void mdh_$0_in_memory(int sums, int a, int b) {
+constexpr char kMultiply[] =
+    R"c(static __attribute__((noinline)) void mdh_$0_in_memory(int sums, int a, int b) {
   for (int m = 0; m < mdh_shapes_now->rows[a]; ++m) {
     for (int k = 0; k < mdh_shapes_now->row_bytes[a] / 4; ++k) {
       const uint32_t x = mdh_tiles[a][m][k];
@@ -127,8 +128,8 @@ std::string CPrelude::TileShapes(const std::vector<TileRows>& shapes) {
       absl::StrCat("{.palette = 1, .row_bytes = {", bytes, "}, .rows = {", rows, "}}");
   const auto [position, is_new] =
       tables_.try_emplace(value, absl::StrCat("mdh_tile_shapes_", tables_.size()));
-  Define(position->second, absl::StrCat("static const mdh_tile_shapes ", position->second, " = ",
-                                        value, ";\n"));
+  Define(position->second,
+         absl::StrCat("static const mdh_tile_shapes ", position->second, " = ", value, ";\n"));
   return position->second;
 }
 
@@ -140,8 +141,9 @@ std::string CPrelude::MultiplyTilesFunction(const MatrixInstruction& instruction
     Define("mdh_bits_to_float",
            "static inline float mdh_bits_to_float(uint32_t bits) {\n  float x;\n"
            "  memcpy(&x, &bits, 4);\n  return x;\n}\n");
-    sum = "sum + mdh_bits_to_float(x << 16) * mdh_bits_to_float(y << 16) +\n"
-          "              mdh_bits_to_float(x & 0xffff0000u) * mdh_bits_to_float(y & 0xffff0000u)";
+    sum =
+        "sum + mdh_bits_to_float(x << 16) * mdh_bits_to_float(y << 16) +\n"
+        "              mdh_bits_to_float(x & 0xffff0000u) * mdh_bits_to_float(y & 0xffff0000u)";
   }
   const std::string name(instruction.mnemonic);
   Define(absl::StrCat("mdh_", name),

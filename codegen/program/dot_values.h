@@ -1,5 +1,5 @@
-// Values of loop programs for dot instructions of CPUs (core/decomposition/dot_plan.h), and statements
-// for tile registers.
+// Values of loop programs for dot instructions of CPUs (core/decomposition/dot_plan.h), and
+// statements for tile registers.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,6 @@ struct AddDots {
   LoopValue a;
   LoopValue b;
 };
-
 
 // Tile registers of a thread have numbers from 0 on; what they hold are rows of words of 32 bits.
 struct TileRows {
@@ -55,8 +54,8 @@ struct StoreTile {
   Index offset;
   int64_t row_bytes;
 };
-// sums[m, n] += what AddDots adds of a[m, k] and b[k, n], for every word k of a's rows, with signs of
-// bytes as the instruction has them. Subnormal numbers of bf16, and sums that are, count as 0.
+// sums[m, n] += what AddDots adds of a[m, k] and b[k, n], for every word k of a's rows, with signs
+// of bytes as the instruction has them. Subnormal numbers of bf16, and sums that are, count as 0.
 struct MultiplyTiles {
   const MatrixInstruction* instruction;  // of MatrixUnit::kTile
   int sums, a, b;

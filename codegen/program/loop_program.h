@@ -344,7 +344,6 @@ inline Condition Equal(Index a, Index b) {
   return {Condition::Kind::kEqual, std::move(a), std::move(b), ""};
 }
 inline Condition IsZero(Index a) { return Equal(std::move(a), Index(0)); }
-
 struct If {
   std::vector<Condition> all_of;
   std::shared_ptr<const Block> then_block;

@@ -26,8 +26,8 @@ Result<DotOperand> OperandOf(const Expression& expression, const ContractionOper
 bool Depends(const Expression& expression, const DotOperand& operand, int d) {
   const Expression::AccessRef ref = expression.input_access(operand.parameter);
   const IndexFunction& access = expression.inputs()[ref.buffer].accesses[ref.access];
-  return std::ranges::any_of(
-      access.indices, [d](const AffineIndex& index) { return index.coefficients[d] != 0; });
+  return std::ranges::any_of(access.indices,
+                             [d](const AffineIndex& index) { return index.coefficients[d] != 0; });
 }
 
 bool HasTiles(const DeviceDescription& device) {
@@ -73,10 +73,10 @@ const MatrixInstruction* DotInstructionFor(const DotPlan& plan, const DeviceDesc
   if (!device.features.dot_products) return widest;
   for (const MatrixInstruction& row : MatrixInstructions()) {
     // Vectors multiply signed by signed bytes as unsigned by signed ones, tiles all as they are.
-    const bool is_on_tiles = row.unit == MatrixUnit::kTile && row.a == plan.a.type &&
-                             row.b == plan.b.type;
-    const bool is_on_vectors = row.unit == MatrixUnit::kVector && row.k == plan.group &&
-                               row.a != ScalarType::kInt8;
+    const bool is_on_tiles =
+        row.unit == MatrixUnit::kTile && row.a == plan.a.type && row.b == plan.b.type;
+    const bool is_on_vectors =
+        row.unit == MatrixUnit::kVector && row.k == plan.group && row.a != ScalarType::kInt8;
     const bool is_for =
         (plan.on_tiles() ? is_on_tiles : is_on_vectors) && HasInstruction(row, device);
     if (is_for && (widest == nullptr || row.n > widest->n)) widest = &row;
@@ -115,8 +115,8 @@ Result<DotTiles> PlanTiles(const Expression& expression, const DotPlan& plan, in
   const std::optional<DotSides> sides = SidesOf(expression, plan, v);
   if (!sides.has_value()) return InvalidArgument("lanes are along no dimension of one operand");
   const int64_t k = expression.dimensions()[plan.dimension].size;
-  DotTiles tiles{-1, {}, {},
-                 static_cast<int>(std::min<int64_t>(kTileWords, CeilDivide(k, plan.group)))};
+  DotTiles tiles{
+      -1, {}, {}, static_cast<int>(std::min<int64_t>(kTileWords, CeilDivide(k, plan.group)))};
   for (int d = 0; d < expression.rank(); ++d) {
     if (expression.is_reduction(d) || d == v || tile[d] == 1) continue;
     const bool has_rows = Depends(expression, sides->broadcast, d);
@@ -146,8 +146,8 @@ std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& pla
   DotSides sides = depends(plan.a) ? DotSides{plan.b, plan.a, false, false}
                                    : DotSides{plan.a, plan.b, false, false};
   sides.vector_is_signed = IsSigned(sides.vector.type);
-  sides.flips_broadcast =
-      plan.is_bytes() && !plan.on_tiles() && IsSigned(sides.broadcast.type) == sides.vector_is_signed;
+  sides.flips_broadcast = plan.is_bytes() && !plan.on_tiles() &&
+                          IsSigned(sides.broadcast.type) == sides.vector_is_signed;
   return sides;
 }
 

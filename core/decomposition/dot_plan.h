@@ -66,10 +66,11 @@ struct DotTiles {
   int64_t RowTiles(const std::vector<int64_t>& points) const;
   int64_t LaneTiles(const std::vector<int64_t>& points, int v) const;
 };
-// Whether tile registers have room for the sums of so many tiles of each operand, and for all of
-// the operand that has fewer beside one of the other.
+// Whether tile registers have room for the sums of so many tiles of each operand, for all of the
+// operand that has fewer, and for two of the other, as its last one may have another shape.
 inline bool HaveRoom(int64_t row_tiles, int64_t lane_tiles) {
-  return row_tiles * lane_tiles + std::min(row_tiles, lane_tiles) + 1 <= kTileRegisters;
+  const int64_t fewer = std::min(row_tiles, lane_tiles), more = std::max(row_tiles, lane_tiles);
+  return fewer * more + fewer + std::min<int64_t>(2, more) <= kTileRegisters;
 }
 
 // Words of neighbours along reduced dimension d. Errors: InvalidArgument, saying why the expression

@@ -90,10 +90,10 @@ class Validator {
                                " must be multiples of ", plan->group, ", not ", tile);
     }
     for (const DotOperand& operand : {plan->a, plan->b}) MDH_RETURN_IF_ERROR(Words(*plan, operand));
-    return plan->on_tiles() ? AtParameter(Tiles(*plan, *sides, v),
-                                          {.kind = ParameterPlace::Kind::kChoice,
-                                           .choice = "dot_unit"})
-                            : absl::OkStatus();
+    return plan->on_tiles()
+               ? AtParameter(Tiles(*plan, *sides, v),
+                             {.kind = ParameterPlace::Kind::kChoice, .choice = "dot_unit"})
+               : absl::OkStatus();
   }
 
   // What tile registers need: sums in them, whole units along k but for the last one, and operands
@@ -126,10 +126,9 @@ class Validator {
     const Buffer& of_rows = e_.inputs()[sides.broadcast.buffer];
     const bool is_in_place = rows.stage_layer == InputParameters::kInPlace;
     const bool has_neighbours =
-        is_in_place
-            ? HasRowsInPlace(e_, sides.broadcast, plan.dimension)
-            : rows.strip_dimension < 0 &&
-                  rows.layout.back() == WordDimension(e_, plan, sides.broadcast);
+        is_in_place ? HasRowsInPlace(e_, sides.broadcast, plan.dimension)
+                    : rows.strip_dimension < 0 &&
+                          rows.layout.back() == WordDimension(e_, plan, sides.broadcast);
     if (has_neighbours) return absl::OkStatus();
     return InvalidParameters(kWhat, " needs neighbours of ", of_rows.name, " along ", k.name,
                              is_in_place ? ", without a boundary, or a copy that has them"

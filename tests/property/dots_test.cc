@@ -205,13 +205,15 @@ INSTANTIATE_TEST_SUITE_P(
                  "model=OpenMP+SIMD+RM; tile=37,50,333|37,50,128|37,50,64|32,32,64|1,16,1|1,1,1; "
                  "order=0,1,2|2,0,1|0,1,2|1,0,2|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|2:1,0:1; " TILES},
-        DotsCase{kLong,
-                 "model=OpenMP+SIMD+RM; tile=37,50,192|37,50,192|37,50,64|16,48,64|1,16,1|1,1,1; "
-                 NESTED "inputs=2:0,1:-1|2:1,0:1; " TILES},
+        DotsCase{
+            kLong,
+            "model=OpenMP+SIMD+RM; tile=37,50,192|37,50,192|37,50,64|16,48,64|1,16,1|1,1,1; " NESTED
+            "inputs=2:0,1:-1|2:1,0:1; " TILES},
         // all lanes of tiles, of which there are more than of rows
         DotsCase{kLong,
-                 "model=OpenMP+SIMD+RM; tile=32,50,333|32,50,333|32,50,333|16,50,128|1,16,1|1,1,1; "
-                 NESTED "inputs=in_place:0,1:-1|whole:1,0:1; " TILES "; threads=2"}));
+                 "model=OpenMP+SIMD+RM; "
+                 "tile=32,50,333|32,50,333|32,50,333|16,50,128|1,16,1|1,1,1; " NESTED
+                 "inputs=in_place:0,1:-1|whole:1,0:1; " TILES "; threads=2"}));
 #undef NESTED
 INSTANTIATE_TEST_SUITE_P(
     OnTilesOfRowsBesideOthers, DotsTest,

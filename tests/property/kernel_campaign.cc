@@ -1,6 +1,6 @@
-// kernel_campaign [PAIRS [SEED [tiles]]]: judges random pairs of expression and configuration, 5,000
-// unless told, or products on tile registers; prints what is needed to reproduce a failure. Exit
-// status 1 if there was one.
+// kernel_campaign [PAIRS [SEED [tiles]]]: judges random pairs of expression and configuration,
+// 5,000 unless told, or products on tile registers; prints what is needed to reproduce a failure.
+// Exit status 1 if there was one.
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>

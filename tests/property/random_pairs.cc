@@ -133,9 +133,8 @@ Expression RandomRows(Rng& rng, const ProductTypes& types) {
                     c = std::to_string(1 + Below(rng, 70));
   const bool has_border = Below(rng, 2) == 0, is_strided = Below(rng, 3) == 0;
   const std::string by = is_strided ? "2*" : "";
-  const std::string border = has_border ? absl::StrCat("[", is_strided ? "2*" : "", "P,", by,
-                                                       "Q,C] else 0")
-                                        : "";
+  const std::string border =
+      has_border ? absl::StrCat("[", is_strided ? "2*" : "", "P,", by, "Q,C] else 0") : "";
   const std::string back = has_border ? "-1" : "";
   const std::string text = absl::StrCat(
       "rows<T = ", types.sum, " | P = 1, Q = 1, O = 1, R = 1, S = 1, C = 1> :=\n",
@@ -191,8 +190,8 @@ TuningParameters RandomParameters(const MdhSpace& space, const TuningParameters&
 TuningParameters StartOnTiles(const Expression& expression, const SystemModel& model,
                               const DeviceDescription& device) {
   constexpr size_t kMany = 64;
-  const std::vector<TuningParameters> starts = StartingParameters(
-      expression, model, device, NumericsPolicy::kReassociate, kMany);
+  const std::vector<TuningParameters> starts =
+      StartingParameters(expression, model, device, NumericsPolicy::kReassociate, kMany);
   for (const TuningParameters& start : starts) {
     if (start.dot_unit == DotUnit::kTiles && start.fused.empty()) return start;
   }
@@ -222,8 +221,7 @@ std::optional<std::string> JudgeOne(uint64_t seed, bool on_tiles, const std::str
                                          : DefaultParameters(expression, model, device, numerics);
   if (!expression.is_empty() && Below(rng, 10) != 0) {
     const FusedDimensions fused =
-        on_tiles ? FusedDimensions()
-                 : AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
+        on_tiles ? FusedDimensions() : AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
     const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics, {}, fused);
     if (!space.ok()) return absl::StrCat("space: ", space.status().message());
     parameters = RandomParameters(*space, parameters, is_product, rng);

@@ -220,7 +220,8 @@ void RegisterDecompositions::AddDimension(int d) {
   } else {
     std::vector<int64_t> vectors(kMaxRegisterFactor);
     for (int64_t n = 0; n < kMaxRegisterFactor; ++n) vectors[n] = n + 1;
-    if (offers_tiles_) vectors.insert(vectors.end(), std::begin(kTileFactors), std::end(kTileFactors));
+    if (offers_tiles_)
+      vectors.insert(vectors.end(), std::begin(kTileFactors), std::end(kTileFactors));
     if (has_registers_) {
       parts.AddLevel(builder_, name("RM"), vectors);
       builder_.Require(absl::StrCat("vectors of ", dimension),

@@ -30,8 +30,8 @@ int64_t RegisterDecompositions::MostRegisterFactor() const {
 void RegisterDecompositions::LimitTiles() {
   if (!offers_tiles_) return;
   builder_.Require("tiles multiply words", !IsOnTiles() || ChoiceCode("dot") != 0);
-  builder_.Require("sums are in tiles", !IsOnTiles() || (ChoiceCode("accumulate") == 1 &&
-                                                         ChoiceCode("chains") == 0));
+  builder_.Require("sums are in tiles",
+                   !IsOnTiles() || (ChoiceCode("accumulate") == 1 && ChoiceCode("chains") == 0));
   builder_.Require("lanes of tiles", !IsOnTiles() || builder_.At(lanes_) == kTileWords);
   for (int d = 0; d < p_.rank(); ++d) {
     Result<DotPlan> plan = PlanDot(e_, d);
@@ -61,10 +61,12 @@ void RegisterDecompositions::LimitTiles(const DotPlan& plan) {
   for (int v = 0; v < p_.rank(); ++v) {
     if (!has_lanes_[v] || p_.is_reduced(v) || !SidesOf(e_, plan, v).has_value()) continue;
     const Formula is_other = is_off || builder_.At(vector_dimension_) != v;
+    // HaveRoom.
     const Formula rows = RowTiles(plan, v), lanes = LaneTiles(plan, v);
+    const Formula of_fewer = If(rows <= lanes, rows, lanes);
+    const Formula of_more = If(rows + lanes > 2, 2, 1);
     builder_.Require(absl::StrCat(what, ", lanes along ", p_.name(v), ", have registers"),
-                     is_other || rows * lanes + If(rows <= lanes, rows, lanes) + 1 <=
-                                     kTileRegisters);
+                     is_other || rows * lanes + of_fewer + of_more <= kTileRegisters);
     LimitOperandsOfTiles(plan, is_other, v);
   }
 }
@@ -74,7 +76,8 @@ Formula RegisterDecompositions::RowTiles(const DotPlan& plan, int v) const {
   Formula rows = 1, beside = 1;
   for (int q = 0; q < p_.rank(); ++q) {
     const std::optional<DotSides> sides = SidesOf(e_, plan, q);
-    const bool is_of_lanes = sides && sides->vector.parameter == SidesOf(e_, plan, v)->vector.parameter;
+    const bool is_of_lanes =
+        sides && sides->vector.parameter == SidesOf(e_, plan, v)->vector.parameter;
     if (q == v || p_.is_reduced(q) || !sides.has_value() || is_of_lanes) continue;
     const Formula tile = RegisterTile(q);
     beside = std::move(beside) * If(tile >= rows, rows, tile);
@@ -87,7 +90,8 @@ Formula RegisterDecompositions::LaneTiles(const DotPlan& plan, int v) const {
   Formula tiles = FloorDivide(RegisterTile(v) + (kTileWords - 1), kTileWords);
   for (int q = 0; q < p_.rank(); ++q) {
     const std::optional<DotSides> sides = SidesOf(e_, plan, q);
-    const bool is_of_lanes = sides && sides->vector.parameter == SidesOf(e_, plan, v)->vector.parameter;
+    const bool is_of_lanes =
+        sides && sides->vector.parameter == SidesOf(e_, plan, v)->vector.parameter;
     if (q != v && !p_.is_reduced(q) && is_of_lanes) tiles = std::move(tiles) * RegisterTile(q);
   }
   return tiles;
@@ -123,10 +127,10 @@ void RegisterDecompositions::LimitOperandsOfTiles(const DotPlan& plan, const For
   if (words >= 0) layout.push_back(words);
   const Formula is_copied = !is_in_place && builder_.At(rows.strip) == -1 &&
                             (words < 0 ? Formula(false) : rows.layout.Is(builder_, layout));
-  builder_.Require(absl::StrCat(what, ": rows of ", of_rows.name),
-                   is_other || is_copied ||
-                       (HasRowsInPlace(e_, sides.broadcast, plan.dimension) ? is_in_place
-                                                                            : Formula(false)));
+  builder_.Require(
+      absl::StrCat(what, ": rows of ", of_rows.name),
+      is_other || is_copied ||
+          (HasRowsInPlace(e_, sides.broadcast, plan.dimension) ? is_in_place : Formula(false)));
 }
 
 void RegisterDecompositions::LimitDots(const DotPlan& plan) {

@@ -79,13 +79,6 @@ class Rules {
 
   // ---- Caches ----
 
-  // Whether some input is read more than once by points that are far apart.
-  bool ReadsAgain() const {
-    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
-      return ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4;
-    });
-  }
-
   // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.
   bool SlidesAlongRows() const {
     const int v = vector_dimension_;
@@ -117,7 +110,7 @@ class Rules {
     if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
     // Stencils read rows that were read a row or a plane before: long rows are worth more than
     // blocks. Else there may be nothing that a cache could keep.
-    if (!e_.has_reduction() || !ReadsAgain() || SlidesAlongRows()) {
+    if (!e_.has_reduction() || !parts_.ReadAgain() || SlidesAlongRows()) {
       for (int l = 1; l < innermost_; ++l) {
         for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
       }
@@ -159,8 +152,11 @@ class Rules {
     std::vector<int64_t> tile = registers();
     parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
-    parts_.Grow(tile, rows, parts_.LastCacheBytes());
+    const bool on_tiles = p_.dot_unit == DotUnit::kTiles;
+    parts_.Grow(tile, rows, on_tiles ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
+    // Tile registers take rows faster than a last cache gives them: strips would be packed again.
+    if (on_tiles && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
     p_.tile[innermost_ - 1] = tile;
     tile[vector_dimension_] = size(vector_dimension_);
     for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;

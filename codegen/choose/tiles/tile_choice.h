@@ -24,7 +24,7 @@ struct TileChoice {
   int dot = 0;               // TuningParameters::dot
   int64_t group = 1;         // elements of its words
   DotUnit dot_unit = DotUnit::kVectors;
-  double cycles = 0;         // estimate, for all points
+  double cycles = 0;  // estimate, for all points
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the

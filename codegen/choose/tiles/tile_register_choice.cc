@@ -12,7 +12,7 @@
 namespace mdh {
 namespace {
 
-constexpr int64_t kMostTilesAlong = 6;  // of either operand
+constexpr int64_t kMostTilesAlong = 5;  // of either operand
 constexpr int64_t kUnitsAtOnce = 2;     // along k, in the code of a loop
 
 class Choices {
@@ -41,8 +41,7 @@ class Choices {
     choice.dot_unit = DotUnit::kTiles;
     choice.group = plan_.group;
     choice.packed[sides.vector.buffer] = true;
-    choice.packed[sides.broadcast.buffer] =
-        !HasRowsInPlace(e_, sides.broadcast, plan_.dimension);
+    choice.packed[sides.broadcast.buffer] = !HasRowsInPlace(e_, sides.broadcast, plan_.dimension);
     for (const int64_t units : {int64_t{1}, kUnitsAtOnce}) {
       const int64_t k = units * kTileWords * plan_.group;
       choice.tile[plan_.dimension] = std::min(k, size(plan_.dimension));
@@ -145,14 +144,13 @@ double TileCost::CyclesOnTiles(const TileChoice& choice) const {
   const auto of_rows = static_cast<double>(tiles->RowTiles(choice.tile));
   const auto of_lanes = static_cast<double>(tiles->LaneTiles(choice.tile, v));
   const double rows =
-      tiles->rows < 0 ? 1
-                      : static_cast<double>(std::min<int64_t>(
-                            kTileRows, CeilDivide(choice.tile[tiles->rows],
-                                                  CeilDivide(choice.tile[tiles->rows],
-                                                             int64_t{kTileRows}))));
+      tiles->rows < 0
+          ? 1
+          : static_cast<double>(std::min<int64_t>(
+                kTileRows, CeilDivide(choice.tile[tiles->rows],
+                                      CeilDivide(choice.tile[tiles->rows], int64_t{kTileRows}))));
   const double loads = (of_rows * rows / kTileRows + of_lanes) * kLoadTile;
-  const double unit =
-      std::max({of_rows * of_lanes * rows * kMultiplyRow, loads, kTileLatency});
+  const double unit = std::max({of_rows * of_lanes * rows * kMultiplyRow, loads, kTileLatency});
   double reductions = 1, rest = 0, tile_count = 1, shapes = 1;
   for (int d = 0; d < e_.rank(); ++d) {
     const int64_t size = e_.dimensions()[d].size;

@@ -15,6 +15,12 @@ namespace mdh {
 std::vector<TileChoice> ChoicesOnTiles(const Expression& expression,
                                        const DeviceDescription& device, int d);
 
+// Of rows that tiles with lanes one after the other read, how many should stay in the second-level
+// cache.
+inline double RowBytesOfTiles(const DeviceDescription& device) {
+  return 0.25 * static_cast<double>(device.l2_bytes);
+}
+
 // How an input that such a choice packs is copied: in strips along the lanes, or as rows with
 // neighbours along the words; at `layer` if that can be, else at `cache_layer`.
 InputParameters CopyForTiles(const Buffer& buffer, const TileChoice& choice, int layer,

@@ -70,15 +70,22 @@ void TileRegisters::Begin(bool accumulates, Block& body) {
     configure.shapes.push_back(has_rows ? TileRows{count, words} : TileRows{words, count});
   };
   for (const OperandTile& tile : kept) shape(tile, keeps_rows);
-  const size_t first = configure.shapes.size();
-  for (size_t n = 0; first + n < kTileRegisters && n < others.size(); ++n) {
-    shape(others[n], !keeps_rows);
-  }
+  const int full = FullRegisters(others, static_cast<int>(configure.shapes.size()));
+  for (int n = 0; n < full; ++n) shape(others.front(), !keeps_rows);
+  if (others.back().count != others.front().count) shape(others.back(), !keeps_rows);
   body.push_back({std::move(configure)});
   if (!accumulates || !StoresStraight()) return Append(std::move(zeros), &body);
   body.push_back({If{{{Condition::Kind::kFlag, Index(0), Index(0), "first"}},
                      ShareBlock(std::move(zeros)),
                      ShareBlock(std::move(loads))}});
+}
+
+// Registers behind the first so many for tiles of the operand that has more: as many as there are
+// with as many rows or lanes as the first one, and behind them one for the last ones with fewer.
+int TileRegisters::FullRegisters(const std::vector<OperandTile>& others, int first) {
+  const int left = kTileRegisters - first, tiles = static_cast<int>(others.size());
+  const int uneven = others.back().count != others.front().count ? 1 : 0;
+  return std::min(left, tiles) - uneven;
 }
 
 // All points of the block's reductions, a unit of words along k at a time.
@@ -111,21 +118,23 @@ void TileRegisters::MultiplyStep(const Step& step, Block& block) {
   const std::vector<OperandTile> rows = RowTiles(), lanes = LaneTiles();
   const bool keeps_rows = rows.size() <= lanes.size();
   const size_t kept = std::min(rows.size(), lanes.size());
-  const size_t others = std::max(rows.size(), lanes.size());
+  const std::vector<OperandTile>& others = keeps_rows ? lanes : rows;
   const int first = static_cast<int>(rows.size() * lanes.size());
   const int first_other = first + static_cast<int>(kept);
   const auto load = [&](bool of_rows, size_t n, int to) {
     of_rows ? LoadRows(rows[n], step, to, block) : LoadLanes(lanes[n], step, to, block);
   };
   for (size_t n = 0; n < kept; ++n) load(keeps_rows, n, first + static_cast<int>(n));
-  for (size_t n = 0; n < others; ++n) {
-    const int other = first_other + static_cast<int>(n) % (kTileRegisters - first_other);
+  const int full = FullRegisters(others, first_other);
+  for (size_t n = 0; n < others.size(); ++n) {
+    const bool is_full = others[n].count == others.front().count;
+    const int other = first_other + (is_full ? static_cast<int>(n) % full : full);
     load(!keeps_rows, n, other);
     for (size_t m = 0; m < kept; ++m) {
       const int of_kept = first + static_cast<int>(m);
-      block.push_back({MultiplyTiles{&plan_.tile_instruction(),
-                                     keeps_rows ? SumTile(m, n) : SumTile(n, m),
-                                     keeps_rows ? of_kept : other, keeps_rows ? other : of_kept}});
+      block.push_back(
+          {MultiplyTiles{&plan_.tile_instruction(), keeps_rows ? SumTile(m, n) : SumTile(n, m),
+                         keeps_rows ? of_kept : other, keeps_rows ? other : of_kept}});
     }
   }
 }
@@ -144,8 +153,8 @@ bool TileRegisters::FillsLanes(const Step& step) const {
 
 std::string TileRegisters::RestArray(const DotOperand& operand, Block& block) {
   const std::string name = names_.Unique(absl::StrCat(plan_.input_name(operand.buffer), "_rest"));
-  block.push_back({DeclareArray{name, ScalarType::kUint32, kTileRows * kTileWords,
-                                MemorySpace::kPrivate}});
+  block.push_back(
+      {DeclareArray{name, ScalarType::kUint32, kTileRows * kTileWords, MemorySpace::kPrivate}});
   return name;
 }
 
@@ -155,8 +164,8 @@ void TileRegisters::LoadRows(const OperandTile& tile, const Step& step, int to, 
   if (FillsRows(step)) {
     TileInputs::WordPlace place =
         inputs_.PlaceOfWords(operand, At(tile.point, step), tiles().rows, block);
-    block.push_back({LoadTile{to, std::move(place.pointer), std::move(place.offset),
-                              place.step_bytes}});
+    block.push_back(
+        {LoadTile{to, std::move(place.pointer), std::move(place.offset), place.step_bytes}});
     return;
   }
   // Row by row, with zeros behind the words that there are.
@@ -189,8 +198,8 @@ void TileRegisters::LoadLanes(const OperandTile& tile, const Step& step, int to,
   const int k = plan_.dot()->dimension, group = plan_.dot()->group, v = plan_.vector_dimension();
   if (FillsLanes(step)) {
     TileInputs::WordPlace place = inputs_.PlaceOfWords(operand, At(tile.point, step), k, block);
-    block.push_back({LoadTile{to, std::move(place.pointer), std::move(place.offset),
-                              place.step_bytes}});
+    block.push_back(
+        {LoadTile{to, std::move(place.pointer), std::move(place.offset), place.step_bytes}});
     return;
   }
   const std::string array = RestArray(operand, block);
@@ -210,8 +219,8 @@ void TileRegisters::LoadLanes(const OperandTile& tile, const Step& step, int to,
   block.push_back({LoadTile{to, array, Index(0), kWordBytes * kTileWords}});
 }
 
-// Whether results are the sums as they are, in rows of neighbours: those of parts of the reductions,
-// too, which go on with what is there.
+// Whether results are the sums as they are, in rows of neighbours: those of parts of the
+// reductions, too, which go on with what is there.
 bool TileRegisters::StoresStraight() const {
   if (plan_.tiles_store() || plan_.streams_results()) return false;
   const ResultTarget& target = plan_.targets()[0];
@@ -281,8 +290,8 @@ void TileRegisters::StoreResults(bool accumulates, Block& body) {
         accumulators.Take(point, array, first + Index(point.pieces[v].offset), row);
       }
       accumulators.StoreResults(origins, accumulates, row);
-      body.push_back({For{"row", Index(0), Index(rows[m].count), 1, false,
-                          ShareBlock(std::move(row))}});
+      body.push_back(
+          {For{"row", Index(0), Index(rows[m].count), 1, false, ShareBlock(std::move(row))}});
     }
   }
 }

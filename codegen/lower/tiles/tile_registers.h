@@ -24,8 +24,8 @@ class TileRegisters {
                 std::vector<Index>& origins, TileInputs& inputs, NameAllocator& names)
       : plan_(plan), points_(points), origins_(origins), inputs_(inputs), names_(names) {}
 
-  // Asks for the registers; sums are 0 or, if the tile `accumulates` and the flag `first` is not set,
-  // what is in memory, where that is what they are.
+  // Asks for the registers; sums are 0 or, if the tile `accumulates` and the flag `first` is not
+  // set, what is in memory, where that is what they are.
   void Begin(bool accumulates, Block& body);
   // Adds the products of the reduced points of `points`.
   void Multiply(Block& block);
@@ -48,6 +48,7 @@ class TileRegisters {
   std::vector<OperandTile> RowTiles() const;
   std::vector<OperandTile> LaneTiles() const;
   int SumTile(size_t row, size_t lane) const;
+  static int FullRegisters(const std::vector<OperandTile>& others, int first);
   std::vector<Step> Steps() const;
   TilePoint At(const TilePoint& tile, const Step& step) const;
   void MultiplyStep(const Step& step, Block& block);

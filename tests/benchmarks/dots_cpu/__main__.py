@@ -78,9 +78,9 @@ void peak(long steps) {
   syscall(158, 0x1023, 18);
   __asm__ volatile("ldtilecfg %0" : : "m"(shapes));
   for (long step = 0; step < steps; ++step) {
-    __asm__ volatile("OP %%tmm7, %%tmm6, %%tmm0\n OP %%tmm7, %%tmm6, %%tmm1\n"
-                     "OP %%tmm7, %%tmm6, %%tmm2\n OP %%tmm7, %%tmm6, %%tmm3\n"
-                     "OP %%tmm7, %%tmm6, %%tmm4\n OP %%tmm7, %%tmm6, %%tmm5" : :);
+    __asm__ volatile("OP %%tmm7, %%tmm6, %%tmm0\\n OP %%tmm7, %%tmm6, %%tmm1\\n"
+                     "OP %%tmm7, %%tmm6, %%tmm2\\n OP %%tmm7, %%tmm6, %%tmm3\\n"
+                     "OP %%tmm7, %%tmm6, %%tmm4\\n OP %%tmm7, %%tmm6, %%tmm5" : :);
   }
   __asm__ volatile("tilerelease");
 }

@@ -135,7 +135,8 @@ TEST(DotPlanTest, RowsOfTilesAreAlongTheLongestDimension) {
   EXPECT_EQ(tiles->RowTiles({16, 32, 22}), 1);
   EXPECT_EQ(tiles->LaneTiles({16, 32, 22}, 1), 2);
   EXPECT_TRUE(HaveRoom(2, 2));
-  EXPECT_TRUE(HaveRoom(1, 6));
+  EXPECT_TRUE(HaveRoom(1, 5));
+  EXPECT_FALSE(HaveRoom(1, 6));
   EXPECT_FALSE(HaveRoom(2, 3));
   EXPECT_STREQ(TileInstruction(ScalarType::kInt8, ScalarType::kUint8)->mnemonic.data(), "tdpbsud");
 }
@@ -147,10 +148,10 @@ TEST(ValidateDotTest, ConstraintsOfTiles) {
               HasSubstr("the device has no tile registers"));
   EXPECT_THAT(ValidateText(Halves(), kOfTiles, "dot_unit=tiles", kWithTiles),
               HasSubstr("dot_unit=tiles: no dot instructions are used"));
-  EXPECT_THAT(ValidateText(Bytes(), kOfTiles,
-                           "inputs=in_place:0,1:-1|whole:1,0:1; dot=3; dot_unit=tiles",
-                           "avx512_vnni avx512_bf16 amx_bf16"),
-              HasSubstr("the device has no tile registers for int8"));
+  EXPECT_THAT(
+      ValidateText(Bytes(), kOfTiles, "inputs=in_place:0,1:-1|whole:1,0:1; dot=3; dot_unit=tiles",
+                   "avx512_vnni avx512_bf16 amx_bf16"),
+      HasSubstr("the device has no tile registers for int8"));
   EXPECT_THAT(TilesText(kOfTiles, "; accumulate=output"),
               HasSubstr("needs accumulate=registers and chains=one"));
   EXPECT_THAT(TilesText("16,32,22|16,32,22|16,32,22|16,32,22|1,8,1|1,1,1", ""),

@@ -54,14 +54,14 @@ class Ranking {
       }
     }
     std::ranges::stable_sort(found_, {}, &TileChoice::cycles);
-    std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
+    std::map<std::tuple<int, int, std::vector<bool>, DotUnit>, size_t> alike;
     std::map<std::tuple<int, int, int64_t, DotUnit>, size_t> of_width;
     std::vector<TileChoice> best;
     for (TileChoice& choice : found_) {
       if (best.size() == most) break;
       const int v = choice.vector_dimension;
       size_t& as_wide = of_width[{choice.dot, v, v < 0 ? 0 : choice.tile[v], choice.dot_unit}];
-      size_t& as_packed = alike[{choice.dot, v, choice.packed}];
+      size_t& as_packed = alike[{choice.dot, v, choice.packed, choice.dot_unit}];
       if (as_wide >= kMostOfWidth || as_packed >= kMostOfInputs) continue;
       ++as_wide;
       ++as_packed;

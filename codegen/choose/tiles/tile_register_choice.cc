@@ -127,52 +127,52 @@ InputParameters CopyForTiles(const Buffer& buffer, const TileChoice& choice, int
 
 namespace {
 
-constexpr double kLoadTile = 8, kStoreTile = 16;  // of 16 rows, in the first-level cache
-constexpr double kMultiplyRow = 1;                // each of 16 words by 16 lanes
-constexpr double kTileLatency = 52;               // from one multiplication to the next of its sums
-constexpr double kTakeRow = 3;                    // from sums to a vector, and from there
-constexpr double kBeginTile = 40;                 // a register tile
-constexpr double kConfigure = 150;                // other shapes
-constexpr double kRestWord = 2;                   // of what fills no tile along k, to copy it
+// Of 16 rows: in the first-level cache, and where what a tile reads has no room in it.
+constexpr double kLoadTile = 8, kLoadFarTile = 32;
+constexpr double kStoreTile = 16;
+constexpr double kMultiplyRow = 1;  // each of 16 words by 16 lanes
+constexpr double kTakeRow = 3;      // from sums to a vector, and from there
+constexpr double kBeginTile = 40;   // a register tile
+constexpr double kConfigure = 250;  // other shapes
+// Of what fills no tile along k, to copy it: a row, and a vector of lanes.
+constexpr double kRestRow = 6, kRestLanes = 2;
 
 }  // namespace
 
 double TileCost::CyclesOnTiles(const TileChoice& choice) const {
-  Result<DotPlan> plan = PlanDot(e_, choice.dot - 1);
-  const int v = choice.vector_dimension;
+  const Result<DotPlan> plan = PlanDot(e_, choice.dot - 1);
+  const int v = choice.vector_dimension, k = plan->dimension;
   const Result<DotTiles> tiles = PlanTiles(e_, *plan, v, choice.tile);
   const auto of_rows = static_cast<double>(tiles->RowTiles(choice.tile));
   const auto of_lanes = static_cast<double>(tiles->LaneTiles(choice.tile, v));
+  const int64_t along = tiles->rows < 0 ? 1 : choice.tile[tiles->rows];
   const double rows =
-      tiles->rows < 0
-          ? 1
-          : static_cast<double>(std::min<int64_t>(
-                kTileRows, CeilDivide(choice.tile[tiles->rows],
-                                      CeilDivide(choice.tile[tiles->rows], int64_t{kTileRows}))));
-  const double loads = (of_rows * rows / kTileRows + of_lanes) * kLoadTile;
-  const double unit = std::max({of_rows * of_lanes * rows * kMultiplyRow, loads, kTileLatency});
-  double reductions = 1, rest = 0, tile_count = 1, shapes = 1;
+      static_cast<double>(along) / static_cast<double>(CeilDivide(along, int64_t{kTileRows}));
+  const int64_t words = CeilDivide(e_.dimensions()[k].size, plan->group);
+  double steps = static_cast<double>(CeilDivide(words, int64_t{tiles->words})), others = 1;
+  double tile_count = 1;
+  bool has_other_shapes = false;
   for (int d = 0; d < e_.rank(); ++d) {
     const int64_t size = e_.dimensions()[d].size;
-    if (d == plan->dimension) {
-      const int64_t words = CeilDivide(size, plan->group), left = words % tiles->words;
-      reductions *= static_cast<double>(CeilDivide(words, int64_t{tiles->words}));
-      const bool is_copied = left > 0 || (size % plan->group != 0);
-      rest = is_copied ? kRestWord * (of_rows * rows * static_cast<double>(tiles->words) +
-                                      of_lanes * static_cast<double>(tiles->words))
-                       : 0;
-    } else if (e_.is_reduction(d)) {
-      reductions *= static_cast<double>(size);
-      rest *= static_cast<double>(size);
-    } else {
-      const int64_t left = size % choice.tile[d];
-      tile_count *= static_cast<double>(CeilDivide(size, choice.tile[d]));
-      if (left != 0 && (d == v || d == tiles->rows)) shapes = 2;
-    }
+    if (d == k) continue;
+    (e_.is_reduction(d) ? others : tile_count) *=
+        static_cast<double>(CeilDivide(size, e_.is_reduction(d) ? 1 : choice.tile[d]));
+    has_other_shapes |= (d == v || d == tiles->rows) && size % choice.tile[d] != 0;
   }
+  steps *= others;
+  const double read = (of_rows * rows + of_lanes * kTileWords) * steps * tiles->words * kWordBytes;
+  const bool is_far = read > 0.75 * static_cast<double>(device_.l1_bytes);
+  const double loads =
+      (of_rows * rows / kTileRows + of_lanes) * (is_far ? kLoadFarTile : kLoadTile);
+  const double step = std::max(of_rows * of_lanes * rows * kMultiplyRow, loads);
+  const bool has_parts_of_words = e_.dimensions()[k].size % plan->group != 0 &&
+                                  !choice.packed[SidesOf(e_, *plan, v)->broadcast.buffer];
+  const bool has_rest = words % tiles->words != 0 || has_parts_of_words;
+  const double rest =
+      has_rest ? others * (kRestRow * of_rows * rows + kRestLanes * of_lanes * tiles->words) : 0;
   const double results = of_rows * of_lanes * (kStoreTile + (IsStraight(v) ? 0 : rows * kTakeRow));
-  const double configuring = shapes > 1 ? kConfigure / 2 : 0;
-  return tile_count * (reductions * unit + rest + results + kBeginTile + configuring) + kConfigure +
+  const double configuring = has_other_shapes ? kConfigure / 2 : 0;
+  return tile_count * (steps * step + rest + results + kBeginTile + configuring) + kConfigure +
          PackingCycles(choice) + MemoryCycles(choice);
 }
 

@@ -4,11 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/tiles/combine_lanes.h"
 #include "codegen/lower/tiles/tile_accumulators.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "core/base/round.h"
 
 namespace mdh {
+namespace {
+
+constexpr int64_t kRestBytes = kWordBytes * kTileWords;  // of a row of what fills no tile
+
+}  // namespace
 
 // The tiles along dimension d with at most so many rows or lanes each, for all points beside it.
 std::vector<TileRegisters::OperandTile> TileRegisters::Tiles(int d, const std::vector<int>& beside,
@@ -151,16 +157,17 @@ bool TileRegisters::FillsLanes(const Step& step) const {
   return CeilDivide(step.points, plan_.dot()->group) == tiles().words;
 }
 
-std::string TileRegisters::RestArray(const DotOperand& operand, Block& block) {
+// With room for a tile of elements of that type.
+std::string TileRegisters::RestArray(const DotOperand& operand, ScalarType type, Block& block) {
   const std::string name = names_.Unique(absl::StrCat(plan_.input_name(operand.buffer), "_rest"));
   block.push_back(
-      {DeclareArray{name, ScalarType::kUint32, kTileRows * kTileWords, MemorySpace::kPrivate}});
+      {DeclareArray{name, type, kTileRows * kRestBytes / SizeBytes(type), MemorySpace::kPrivate}});
   return name;
 }
 
 void TileRegisters::LoadRows(const OperandTile& tile, const Step& step, int to, Block& block) {
   const DotOperand& operand = plan_.dot_sides().broadcast;
-  const int k = plan_.dot()->dimension, group = plan_.dot()->group;
+  const int group = plan_.dot()->group;
   if (FillsRows(step)) {
     TileInputs::WordPlace place =
         inputs_.PlaceOfWords(operand, At(tile.point, step), tiles().rows, block);
@@ -168,29 +175,34 @@ void TileRegisters::LoadRows(const OperandTile& tile, const Step& step, int to, 
         {LoadTile{to, std::move(place.pointer), std::move(place.offset), place.step_bytes}});
     return;
   }
-  // Row by row, with zeros behind the words that there are.
-  const std::string array = RestArray(operand, block);
+  // Row by row, as elements where they are in place, with zeros behind what there is.
+  const bool is_copied = plan_.StagedInput(operand.buffer) != nullptr;
+  const ScalarType type = is_copied ? ScalarType::kUint32 : operand.type;
+  const int64_t there = is_copied ? CeilDivide(step.points, group) : step.points;
+  const std::string array = RestArray(operand, type, block);
+  const std::string words = names_.Unique(absl::StrCat(array, "_words"));
+  block.push_back({DeclareView{words, ScalarType::kUint32, /*is_const=*/false, array}});
+  const Index row = Index::Variable("row");
   Index* const origin = tiles().rows < 0 ? nullptr : &origins_[tiles().rows];
   const Index first = origin == nullptr ? Index(0) : *origin;
-  if (origin != nullptr) *origin = first + Index::Variable("row");
+  if (origin != nullptr) *origin = first + row;
   Block body;
   inputs_.StartBlock();
-  for (int word = 0; word < tiles().words; ++word) {
-    const int64_t left = step.points - static_cast<int64_t>(word) * group;
-    LoopValue value = MakeLiteral(ScalarValue::Zero(ScalarType::kUint32));
-    if (left > 0) {
-      TilePoint point = At(tile.point, step);
-      point.pieces[k].offset += static_cast<int64_t>(word) * group;
-      point.pieces[k].depth = static_cast<int>(std::min<int64_t>(group, left));
-      value = inputs_.LoadWord(operand, point, body);
-    }
-    body.push_back({StoreElements{array, Index::Variable("row") * tiles().words + Index(word),
-                                  std::move(value), 1}});
+  const LoopValue zero = MakeLiteral(ScalarValue::Zero(ScalarType::kUint32));
+  body.push_back({StoreElements{words, row * kTileWords, MakeSplat(zero, kTileWords), 1}});
+  const TileInputs::WordPlace place =
+      inputs_.PlaceOfWords(operand, At(tile.point, step), /*d=*/-1, body);
+  int64_t at = 0;
+  for (const int width : LaneRuns(there, kRestBytes / SizeBytes(type))) {
+    body.push_back(
+        {StoreElements{array, row * (kRestBytes / SizeBytes(type)) + Index(at),
+                       MakeLoad(place.pointer, place.offset + Index(at), {type, width}, 1), 1}});
+    at += width;
   }
   inputs_.StartBlock();
   if (origin != nullptr) *origin = first;
   block.push_back({For{"row", Index(0), Index(tile.count), 1, false, ShareBlock(std::move(body))}});
-  block.push_back({LoadTile{to, array, Index(0), kWordBytes * tiles().words}});
+  block.push_back({LoadTile{to, array, Index(0), kRestBytes}});
 }
 
 void TileRegisters::LoadLanes(const OperandTile& tile, const Step& step, int to, Block& block) {
@@ -202,7 +214,7 @@ void TileRegisters::LoadLanes(const OperandTile& tile, const Step& step, int to,
         {LoadTile{to, std::move(place.pointer), std::move(place.offset), place.step_bytes}});
     return;
   }
-  const std::string array = RestArray(operand, block);
+  const std::string array = RestArray(operand, ScalarType::kUint32, block);
   for (int word = 0; word < tiles().words; ++word) {
     for (const TilePiece& piece : plan_.Pieces(v, tile.count)) {
       TilePoint point = At(tile.point, step);

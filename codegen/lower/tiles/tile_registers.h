@@ -56,7 +56,7 @@ class TileRegisters {
   bool FillsLanes(const Step& step) const;
   void LoadRows(const OperandTile& tile, const Step& step, int to, Block& block);
   void LoadLanes(const OperandTile& tile, const Step& step, int to, Block& block);
-  std::string RestArray(const DotOperand& operand, Block& block);
+  std::string RestArray(const DotOperand& operand, ScalarType type, Block& block);
   bool StoresStraight() const;
   Index OffsetOfSums(const OperandTile& row, const OperandTile& lane) const;
   int64_t BytesBetweenSums() const;

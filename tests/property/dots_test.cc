@@ -257,6 +257,16 @@ TEST(TilesTest, RulesHaveThemAndAreRight) {
       }
     }
   }
+  // Of an image with few channels, whose rows have no words but along these.
+  const Expression few = ExpressionOf(
+      "conv<T = SUM | P = 11, Q = 18, O = 32, R = 7, S = 7, C = 3> := out_view<T>( y: "
+      "(p,q,o,r,s,c) -> (p,q,o) ) o md_hom<P,Q,O,R,S,C>( f, (++, ++, ++, +, +, +) ) o "
+      "inp_view<TA,TB>( x: (p,q,o,r,s,c) -> (2*p+r,2*q+s,c), w: (p,q,o,r,s,c) -> (r,s,c,o) )\n"
+      "where f(x, w) -> a { a = SUM(x) * SUM(w) }",
+      kTypes[0]);
+  const TuningParameters of_few =
+      DefaultParameters(few, OpenMpSimdRegistersModel(), DeviceWithTiles());
+  EXPECT_GT(of_few.dot, 0);
   const Expression large = *ParseExpression(
       absl::StrReplaceAll(kLong, {{"TA", "bf16"}, {"TB", "bf16"}, {"SUM", "fp32"}}),
       {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});

@@ -31,7 +31,19 @@ class Choices {
  private:
   int64_t size(int d) const { return e_.dimensions()[d].size; }
 
+  // Whether a copy has words of it, and strips along dimension v if that is one.
+  bool CanCopy(const DotOperand& operand, int v) const {
+    const Buffer& buffer = e_.inputs()[operand.buffer];
+    bool has_strips = v < 0;
+    for (int x = 0; x < std::ssize(buffer.extents); ++x) {
+      has_strips |= PlainDimension(buffer, x) == v;
+    }
+    return has_strips && CanStage(buffer) && WordDimension(e_, plan_, operand) >= 0;
+  }
+
   void TryLanes(int v, const DotSides& sides) {
+    const bool is_in_place = HasRowsInPlace(e_, sides.broadcast, plan_.dimension);
+    if (!CanCopy(sides.vector, v) || !(is_in_place || CanCopy(sides.broadcast, -1))) return;
     TileChoice choice;
     choice.tile.assign(e_.rank(), 1);
     choice.packed.assign(e_.inputs().size(), false);
@@ -41,7 +53,7 @@ class Choices {
     choice.dot_unit = DotUnit::kTiles;
     choice.group = plan_.group;
     choice.packed[sides.vector.buffer] = true;
-    choice.packed[sides.broadcast.buffer] = !HasRowsInPlace(e_, sides.broadcast, plan_.dimension);
+    choice.packed[sides.broadcast.buffer] = !is_in_place;
     for (const int64_t units : {int64_t{1}, kUnitsAtOnce}) {
       const int64_t k = units * kTileWords * plan_.group;
       choice.tile[plan_.dimension] = std::min(k, size(plan_.dimension));

@@ -53,6 +53,11 @@ class CPrelude {
   // (pointer) or (pointer, bytes from a lane's word to the next): LoadWords; and AddDots.
   std::string LoadWordsFunction(int lanes);
   std::string AddDotsFunction(LoopValueType sum);
+  // Of tile registers (c_prelude_tiles.cc): the constant with these shapes, the function or macro
+  // of that name behind mdh_, and (sums, a, b).
+  std::string TileShapes(const std::vector<TileRows>& shapes);
+  std::string TileFunction(absl::string_view name);
+  std::string MultiplyTilesFunction(const MatrixInstruction& instruction);
   // (halves) -> keys or (keys) -> halves of the type `to`: OrderKeys, for vectors.
   std::string OrderKeysFunction(LoopValueType to, ScalarType from, bool nan_is_least);
   // (first, step) -> first, first + step, ...

@@ -363,6 +363,23 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             line("__builtin_prefetch(", Address(s.pointer, s.offset), ", ",
                  s.for_writing ? "1" : "0", ");\n");
           },
+          [&](const ConfigureTiles& s) {
+            line("mdh_configure_tiles(&", prelude_.TileShapes(s.shapes), ");\n");
+          },
+          [&](const ReleaseTiles&) { line(prelude_.TileFunction("release_tiles"), "();\n"); },
+          [&](const ZeroTile& s) { line(prelude_.TileFunction("zero_tile"), "(", s.tile, ");\n"); },
+          [&](const LoadTile& s) {
+            line(prelude_.TileFunction("load_tile"), "(", s.tile, ", ",
+                 Address(s.pointer, s.offset), ", ", s.row_bytes, ");\n");
+          },
+          [&](const StoreTile& s) {
+            line(prelude_.TileFunction("store_tile"), "(", s.tile, ", ",
+                 Address(s.pointer, s.offset), ", ", s.row_bytes, ");\n");
+          },
+          [&](const MultiplyTiles& s) {
+            line(prelude_.MultiplyTilesFunction(*s.instruction), "(", s.sums, ", ", s.a, ", ", s.b,
+                 ");\n");
+          },
           [&](const Call& s) {
             const auto print = [&](std::string* out, const CallArgument& argument) {
               const auto* name = std::get_if<std::string>(&argument);

@@ -409,7 +409,8 @@ struct Statement {
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
                GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, DeclareTensorMap,
                StartBarriers, ArriveAtBarrier, AwaitBarrier, TensorCopy, StoreMatrices,
-               LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply>
+               LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply, ConfigureTiles, ReleaseTiles,
+               ZeroTile, LoadTile, StoreTile, MultiplyTiles>
       form;
 };
 

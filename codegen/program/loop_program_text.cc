@@ -245,6 +245,25 @@ class TextPrinter {
     Line(depth, "prefetch ", s.pointer, "[", s.offset.ToString(), "]",
          s.for_writing ? " for writing" : "");
   }
+  void Print(const ConfigureTiles& s, int depth) {
+    const auto print = [](std::string* out, const TileRows& tile) {
+      absl::StrAppend(out, tile.rows, " x ", tile.words);
+    };
+    Line(depth, "configure tiles ", absl::StrJoin(s.shapes, ", ", print));
+  }
+  void Print(const ReleaseTiles&, int depth) { Line(depth, "release tiles"); }
+  void Print(const ZeroTile& s, int depth) { Line(depth, "tile ", s.tile, " = 0"); }
+  void Print(const LoadTile& s, int depth) {
+    Line(depth, "tile ", s.tile, " = ", s.pointer, "[", s.offset.ToString(), "], rows ",
+         s.row_bytes, " bytes apart");
+  }
+  void Print(const StoreTile& s, int depth) {
+    Line(depth, s.pointer, "[", s.offset.ToString(), "] = tile ", s.tile, ", rows ", s.row_bytes,
+         " bytes apart");
+  }
+  void Print(const MultiplyTiles& s, int depth) {
+    Line(depth, "tile ", s.sums, " += ", s.instruction->name, " of tiles ", s.a, ", ", s.b);
+  }
   void Print(const Call& s, int depth) {
     const auto print = [](std::string* out, const CallArgument& argument) {
       const auto* name = std::get_if<std::string>(&argument);

@@ -107,6 +107,12 @@ class Parts {
   void operator()(Is<WarpMultiply> auto& s) const {
     for (auto* fragment : {&s.sums, &s.a, &s.b}) v_.Used(fragment->array), v_.At(fragment->first);
   }
+  void operator()(Is<ConfigureTiles> auto&) const {}
+  void operator()(Is<ReleaseTiles> auto&) const {}
+  void operator()(Is<ZeroTile> auto&) const {}
+  void operator()(Is<LoadTile> auto& s) const { v_.At(s.offset), v_.Used(s.pointer); }
+  void operator()(Is<StoreTile> auto& s) const { v_.At(s.offset), v_.Used(s.pointer); }
+  void operator()(Is<MultiplyTiles> auto&) const {}
   void operator()(Is<CopyRegion> auto& s) const { v_.Used(s.array), v_.Inner(s.body); }
   void operator()(Is<Call> auto& s) const {
     for (auto& argument : s.arguments) {

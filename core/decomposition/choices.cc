@@ -223,12 +223,6 @@ bool IsContraction(const Expression& e, const TuningParameters&) {
   return FindContractionForm(e).ok();
 }
 bool UsesUnit(const Expression&, const TuningParameters& p) { return p.unit.rows > 0; }
-bool HasWords(const Expression& e, const TuningParameters&) {
-  for (int d = 0; d < e.rank(); ++d) {
-    if (e.is_reduction(d) && PlanDot(e, d).ok()) return true;
-  }
-  return false;
-}
 // What is usual depends on tables that only the configuration's own device has.
 bool GoesLevelByLevel(const Expression&, const TuningParameters& p) {
   return p.lowering == Lowering::kLevels;
@@ -309,8 +303,7 @@ constexpr int64_t kPrefetched[] = {0, 2, 8, 32};
 constexpr int64_t kResident[] = {0, 2, 4};
 constexpr int64_t kCombinations[] = {1, 2, 3, 4};
 constexpr int64_t kResidentSteps[] = {0, 1, 2, 3, 4, 6, 8};
-constexpr int64_t kEarlySteps[] = {2, 4, 1, 3};
-constexpr int64_t kSwizzles[] = {1, 2, 4, 8, 16};
+constexpr int64_t kEarlySteps[] = {2, 4, 1, 3}, kSwizzles[] = {1, 2, 4, 8, 16};
 
 // ---- The table ----
 
@@ -370,6 +363,13 @@ constexpr Choice kChoices[] = {
                                     .lack = DotLack,
                                     .own_obstacle = DotObstacle,
                                     .offered_for = OfferDots}),
+    Number<&TuningParameters::dot_unit>({.key = "dot_unit",
+                                         .words = {"vectors", "tiles"},
+                                         .lowerings = kTiles,
+                                         .may_differ = HasWords,
+                                         .lack = DotUnitLack,
+                                         .own_obstacle = DotUnitObstacle,
+                                         .offered_for = OfferDotUnits}),
     Number<&BlockChoices::combine_blocks>(
         {.key = "combine",
          .words = {"partials", "atomics", "last_block", "cluster"},

@@ -236,6 +236,12 @@ int64_t UnrolledOperations(const Expression& expression, const SystemModel& mode
   for (int d = 0; d < expression.rank(); ++d) {
     const bool reduced = expression.is_reduction(d);
     const int64_t rest = expression.dimensions()[d].size % tile[d];
+    if (dot.has_value() && dot->on_tiles()) {
+      // Rows and lanes of a tile are one.
+      const int64_t unit = d == dot->dimension ? kTileWords * dot->group : reduced ? 1 : kTileRows;
+      operations *= static_cast<double>(CeilDivide(tile[d], unit) + CeilDivide(rest, unit));
+      continue;
+    }
     if (dot.has_value() && d == dot->dimension) {
       operations *=
           static_cast<double>(CeilDivide(tile[d], dot->group) + CeilDivide(rest, dot->group));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/round.h"
 #include "core/decomposition/choices.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/validate.h"
@@ -20,6 +21,20 @@ Result<DotOperand> OperandOf(const Expression& expression, const ContractionOper
   const Buffer& buffer = expression.inputs()[ref.buffer];
   if (buffer.type.is_record()) return InvalidArgument(buffer.name, " has records");
   return DotOperand{operand.loaded, ref.buffer, buffer.type.scalar()};
+}
+
+bool Depends(const Expression& expression, const DotOperand& operand, int d) {
+  const Expression::AccessRef ref = expression.input_access(operand.parameter);
+  const IndexFunction& access = expression.inputs()[ref.buffer].accesses[ref.access];
+  return std::ranges::any_of(access.indices,
+                             [d](const AffineIndex& index) { return index.coefficients[d] != 0; });
+}
+
+bool HasTiles(const DeviceDescription& device) {
+  return device.features.dot_products &&
+         std::ranges::any_of(MatrixInstructions(), [&](const MatrixInstruction& row) {
+           return row.unit == MatrixUnit::kTile && HasInstruction(row, device);
+         });
 }
 
 }  // namespace
@@ -48,34 +63,91 @@ Result<DotPlan> PlanDot(const Expression& expression, int d) {
 std::optional<DotPlan> DotOf(const Expression& expression, const TuningParameters& parameters) {
   if (parameters.dot == 0) return std::nullopt;
   Result<DotPlan> plan = PlanDot(expression, parameters.dot - 1);
-  return plan.ok() ? std::optional(*std::move(plan)) : std::nullopt;
+  if (!plan.ok()) return std::nullopt;
+  plan->unit = parameters.dot_unit;
+  return *std::move(plan);
 }
 
 const MatrixInstruction* DotInstructionFor(const DotPlan& plan, const DeviceDescription& device) {
   const MatrixInstruction* widest = nullptr;
   if (!device.features.dot_products) return widest;
   for (const MatrixInstruction& row : MatrixInstructions()) {
-    // Signed by signed bytes are multiplied as unsigned by signed ones.
-    const bool is_for = row.unit == MatrixUnit::kVector && row.k == plan.group &&
-                        (row.a != ScalarType::kInt8) && HasInstruction(row, device);
+    // Vectors multiply signed by signed bytes as unsigned by signed ones, tiles all as they are.
+    const bool is_on_tiles =
+        row.unit == MatrixUnit::kTile && row.a == plan.a.type && row.b == plan.b.type;
+    const bool is_on_vectors =
+        row.unit == MatrixUnit::kVector && row.k == plan.group && row.a != ScalarType::kInt8;
+    const bool is_for =
+        (plan.on_tiles() ? is_on_tiles : is_on_vectors) && HasInstruction(row, device);
     if (is_for && (widest == nullptr || row.n > widest->n)) widest = &row;
   }
   return widest;
 }
 
+int64_t DotTiles::RowTiles(const std::vector<int64_t>& points) const {
+  int64_t tiles = rows < 0 ? 1 : CeilDivide(points[rows], kTileRows);
+  for (const int d : beside_rows) tiles *= points[d];
+  return tiles;
+}
+
+int64_t DotTiles::LaneTiles(const std::vector<int64_t>& points, int v) const {
+  int64_t tiles = CeilDivide(points[v], kTileWords);
+  for (const int d : beside_lanes) tiles *= points[d];
+  return tiles;
+}
+
+const MatrixInstruction* TileInstruction(ScalarType rows, ScalarType lanes) {
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    if (row.unit == MatrixUnit::kTile && row.a == rows && row.b == lanes) return &row;
+  }
+  return nullptr;
+}
+
+bool HasRowsInPlace(const Expression& expression, const DotOperand& operand, int d) {
+  const Buffer& buffer = expression.inputs()[operand.buffer];
+  const Expression::AccessRef ref = expression.input_access(operand.parameter);
+  return buffer.boundary.kind == Boundary::Kind::kNone &&
+         buffer.Linearized(ref.access).coefficients[d] == 1;
+}
+
+Result<DotTiles> PlanTiles(const Expression& expression, const DotPlan& plan, int v,
+                           const std::vector<int64_t>& tile) {
+  const std::optional<DotSides> sides = SidesOf(expression, plan, v);
+  if (!sides.has_value()) return InvalidArgument("lanes are along no dimension of one operand");
+  const int64_t k = expression.dimensions()[plan.dimension].size;
+  DotTiles tiles{
+      -1, {}, {}, static_cast<int>(std::min<int64_t>(kTileWords, CeilDivide(k, plan.group)))};
+  for (int d = 0; d < expression.rank(); ++d) {
+    if (expression.is_reduction(d) || d == v || tile[d] == 1) continue;
+    const bool has_rows = Depends(expression, sides->broadcast, d);
+    const bool has_lanes = Depends(expression, sides->vector, d);
+    if (has_rows == has_lanes) {
+      return InvalidArgument("tiles have one point along ", expression.dimensions()[d].name,
+                             ", which both operands have");
+    }
+    if (has_lanes) {
+      tiles.beside_lanes.push_back(d);
+    } else if (tiles.rows < 0 || tile[d] >= tile[tiles.rows]) {
+      if (tiles.rows >= 0) tiles.beside_rows.push_back(tiles.rows);
+      tiles.rows = d;
+    } else {
+      tiles.beside_rows.push_back(d);
+    }
+  }
+  const int64_t of_rows = tiles.RowTiles(tile), of_lanes = tiles.LaneTiles(tile, v);
+  if (HaveRoom(of_rows, of_lanes)) return tiles;
+  return InvalidArgument(of_rows, " by ", of_lanes, " tiles of sums leave too few of ",
+                         kTileRegisters, " tile registers for operands");
+}
+
 std::optional<DotSides> SidesOf(const Expression& expression, const DotPlan& plan, int v) {
-  const auto depends = [&](const DotOperand& operand) {
-    const Expression::AccessRef ref = expression.input_access(operand.parameter);
-    const IndexFunction& access = expression.inputs()[ref.buffer].accesses[ref.access];
-    return std::ranges::any_of(
-        access.indices, [v](const AffineIndex& index) { return index.coefficients[v] != 0; });
-  };
+  const auto depends = [&](const DotOperand& operand) { return Depends(expression, operand, v); };
   if (v < 0 || depends(plan.a) == depends(plan.b)) return std::nullopt;
   DotSides sides = depends(plan.a) ? DotSides{plan.b, plan.a, false, false}
                                    : DotSides{plan.a, plan.b, false, false};
   sides.vector_is_signed = IsSigned(sides.vector.type);
-  sides.flips_broadcast =
-      plan.is_bytes() && IsSigned(sides.broadcast.type) == sides.vector_is_signed;
+  sides.flips_broadcast = plan.is_bytes() && !plan.on_tiles() &&
+                          IsSigned(sides.broadcast.type) == sides.vector_is_signed;
   return sides;
 }
 
@@ -126,6 +198,35 @@ std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& p) {
   if (!plan.ok()) return std::string(plan.status().message());
   if (DotInstructionFor(*plan, target.device) != nullptr) return "";
   return absl::StrCat("the device has no dot instructions for ", Name(plan->a.type));
+}
+
+bool HasWords(const Expression& e, const TuningParameters&) {
+  for (int d = 0; d < e.rank(); ++d) {
+    if (e.is_reduction(d) && PlanDot(e, d).ok()) return true;
+  }
+  return false;
+}
+
+std::string DotUnitLack(const DeviceDescription& device, absl::Span<const int64_t> value) {
+  const bool is_lacking = static_cast<DotUnit>(value[0]) == DotUnit::kTiles && !HasTiles(device);
+  return is_lacking ? "the device has no tile registers" : "";
+}
+
+std::string DotUnitObstacle(const ChoiceTarget& target, const TuningParameters& p) {
+  const std::optional<DotPlan> plan = DotOf(target.expression, p);
+  if (!plan.has_value() || DotInstructionFor(*plan, target.device) != nullptr) return "";
+  return absl::StrCat("the device has no tile registers for ", Name(plan->a.type));
+}
+
+std::vector<ChoiceValue> OfferDotUnits(const ChoiceTarget& target) {
+  const std::vector<ChoiceValue> dots = OfferDots(target);
+  for (const ChoiceValue& dot : dots) {
+    if (dot[0] == 0) continue;
+    Result<DotPlan> plan = PlanDot(target.expression, static_cast<int>(dot[0]) - 1);
+    plan->unit = DotUnit::kTiles;
+    if (DotInstructionFor(*plan, target.device) != nullptr) return {{1}, {2}};
+  }
+  return {};
 }
 
 }  // namespace mdh

@@ -239,6 +239,10 @@ enum class Compiler : uint8_t { kGcc = 1, kClang = 2, kNvcc = 3 };
 // Those of C that the device's description names, gcc first; gcc if it names none.
 std::vector<Compiler> CompilersOf(const DeviceDescription& device);
 
+// What multiplies words of neighbours: vector registers, or the tile registers that some CPUs have
+// beside them (AMX).
+enum class DotUnit : uint8_t { kVectors = 1, kTiles };
+
 inline constexpr int kMostUnitTurns = 256;
 inline constexpr int kMaxPrefetch = 64;  // iterations
 inline constexpr int kMaxUnroll = 4096;  // points; compilers take long for more
@@ -327,6 +331,7 @@ struct TuningParameters : BlockChoices {
   // counted from 1, of the dimension whose neighbours one instruction multiplies and adds up. 0: no
   // such instructions.
   int dot = 0;
+  DotUnit dot_unit = DotUnit::kVectors;
   ScanParameters scan = {};
   // How many threads of a tile of lanes lie along each dimension of the layer of threads: x, y, z
   // and further ones. Neighbouring threads of a block fill one tile after the other, in both cases

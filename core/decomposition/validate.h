@@ -74,6 +74,11 @@ std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& par
 std::string DotObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
 std::string DotLack(const DeviceDescription& device, absl::Span<const int64_t> value);
 std::vector<ChoiceValue> OfferDots(const ChoiceTarget& target);  // what spaces offer
+// `dot_unit=tiles` is for such contractions on devices with tile registers.
+bool HasWords(const Expression& expression, const TuningParameters&);
+std::string DotUnitObstacle(const ChoiceTarget& target, const TuningParameters& parameters);
+std::string DotUnitLack(const DeviceDescription& device, absl::Span<const int64_t> value);
+std::vector<ChoiceValue> OfferDotUnits(const ChoiceTarget& target);
 // How blocks of threads compute the prefix sums: as the parameters say, or, where these have the
 // default, what suits the device. Without threads where nothing has no obstacle: then parts of
 // lines are summed up by one thread each.

@@ -68,6 +68,9 @@ class Validator {
   // Words have lanes, and no tile but the last one ends within one.
   Status Dots() const {
     const std::optional<DotPlan> plan = DotOf(e_, p_);
+    if (p_.dot == 0 && p_.dot_unit != DotUnit::kVectors) {
+      return InvalidParameters("dot_unit=tiles: no dot instructions are used");
+    }
     if (!plan.has_value()) return absl::OkStatus();
     const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
     int v = -1;
@@ -87,7 +90,49 @@ class Validator {
                                " must be multiples of ", plan->group, ", not ", tile);
     }
     for (const DotOperand& operand : {plan->a, plan->b}) MDH_RETURN_IF_ERROR(Words(*plan, operand));
-    return absl::OkStatus();
+    return plan->on_tiles()
+               ? AtParameter(Tiles(*plan, *sides, v),
+                             {.kind = ParameterPlace::Kind::kChoice, .choice = "dot_unit"})
+               : absl::OkStatus();
+  }
+
+  // What tile registers need: sums in them, whole units along k but for the last one, and operands
+  // whose words are where their loads take them from.
+  Status Tiles(const DotPlan& plan, const DotSides& sides, int v) const {
+    constexpr absl::string_view kWhat = "dot_unit=tiles";
+    if (p_.accumulate_in == AccumulateIn::kOutput || p_.independent_accumulators) {
+      return InvalidParameters(kWhat, " needs accumulate=registers and chains=one");
+    }
+    const int lanes_layer = m_.LayerWith(LayerRole::kLanes);
+    if (const int64_t lanes = p_.tile[lanes_layer - 1][v]; lanes != kTileWords) {
+      return InvalidParameters(kWhat, " needs ", kTileWords, " lanes, not ", lanes);
+    }
+    const Dimension& k = e_.dimensions()[plan.dimension];
+    for (int l = 0; l <= InnermostMemoryLayer(m_); ++l) {
+      const int64_t tile = p_.tile[l][plan.dimension];
+      if (tile % (kTileWords * plan.group) == 0 || tile == k.size) continue;
+      return InvalidParameters(kWhat, ": tiles of dimension ", k.name, " must be multiples of ",
+                               kTileWords * plan.group, ", not ", tile);
+    }
+    const Result<DotTiles> tiles = PlanTiles(e_, plan, v, p_.tile[InnermostMemoryLayer(m_)]);
+    if (!tiles.ok()) return InvalidParameters(kWhat, ": ", tiles.status().message());
+    const InputParameters& lanes = p_.inputs[sides.vector.buffer];
+    const Buffer& of_lanes = e_.inputs()[sides.vector.buffer];
+    if (lanes.strip_dimension < 0 || PlainDimension(of_lanes, lanes.strip_dimension) != v) {
+      return InvalidParameters(kWhat, " needs a copy of ", of_lanes.name, " in strips along ",
+                               e_.dimensions()[v].name);
+    }
+    const InputParameters& rows = p_.inputs[sides.broadcast.buffer];
+    const Buffer& of_rows = e_.inputs()[sides.broadcast.buffer];
+    const bool is_in_place = rows.stage_layer == InputParameters::kInPlace;
+    const bool has_neighbours =
+        is_in_place ? HasRowsInPlace(e_, sides.broadcast, plan.dimension)
+                    : rows.strip_dimension < 0 &&
+                          rows.layout.back() == WordDimension(e_, plan, sides.broadcast);
+    if (has_neighbours) return absl::OkStatus();
+    return InvalidParameters(kWhat, " needs neighbours of ", of_rows.name, " along ", k.name,
+                             is_in_place ? ", without a boundary, or a copy that has them"
+                                         : " in a copy, which has no strips");
   }
 
   // What is copied is copied as words.

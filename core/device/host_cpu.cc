@@ -3,6 +3,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -87,6 +91,19 @@ double ClockHz(const std::string& root) {
 }
 
 #if defined(__x86_64__)
+// Whether a process that asks for the state of tile registers gets it: Linux gives it on request
+// only, of which kernels of their own take care.
+bool MayUseTiles() {
+#if defined(__linux__)
+  constexpr int kGetSupportedFeatures = 0x1021, kTileData = 18;  // ARCH_GET_XCOMP_SUPP
+  uint64_t features = 0;
+  return syscall(SYS_arch_prctl, kGetSupportedFeatures, &features) == 0 &&
+         (features >> kTileData & 1) != 0;
+#else
+  return false;
+#endif
+}
+
 // Words of MatrixInstruction::isa. Compilers know fewer names than there are bits.
 std::string MatrixInstructionSets() {
   struct Bit {
@@ -113,7 +130,8 @@ std::string MatrixInstructionSets() {
     if (__get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) == 0 || a < bit.subleaf) continue;
     __get_cpuid_count(kFeatures, bit.subleaf, &a, &b, &c, &d);
     const unsigned value = bit.in == 'a' ? a : bit.in == 'c' ? c : d;
-    const bool is_there = (value >> bit.number & 1) != 0 && (saved & bit.states) == bit.states;
+    const bool is_there = (value >> bit.number & 1) != 0 && (saved & bit.states) == bit.states &&
+                          (bit.states != kTiles || MayUseTiles());
     if (is_there) absl::StrAppend(&words, " ", bit.word);
   }
   return words;

@@ -86,12 +86,24 @@ DeviceDescription Device() {
   return device;
 }
 
-void ExpectRight(const Expression& expression, const TuningParameters& parameters) {
-  const auto low = Lower(expression, OpenMpSimdRegistersModel(), Device(), parameters);
+// With tile registers, which kernels do without where the machine has none.
+DeviceDescription DeviceWithTiles() {
+  DeviceDescription device = Device();
+  device.isa += " amx_bf16 amx_int8";
+  device.features = FeaturesOf(device);
+  return device;
+}
+
+void ExpectRight(const Expression& expression, const TuningParameters& parameters,
+                 const std::vector<std::string>& further_options = {}) {
+  const bool on_tiles = parameters.dot_unit == DotUnit::kTiles;
+  const DeviceDescription device = on_tiles ? DeviceWithTiles() : Device();
+  const auto low = Lower(expression, OpenMpSimdRegistersModel(), device, parameters);
   ASSERT_TRUE(low.ok()) << low.status();
-  const Result<Kernel> kernel = GenerateOpenMp(*low, Device());
+  Result<Kernel> kernel = GenerateOpenMp(*low, device);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
-  EXPECT_THAT(kernel->source, HasSubstr("mdh_add_dots"));
+  EXPECT_THAT(kernel->source, HasSubstr(on_tiles ? "mdh_configure_tiles" : "mdh_add_dots"));
+  for (const std::string& option : further_options) kernel->compile_options.push_back(option);
   Rng rng(1);
   const std::vector<BufferBytes> inputs = RandomInputs(rng, expression);
   const auto expected = Interpret(expression, inputs, AccumulationOf(parameters.numerics));
@@ -158,6 +170,112 @@ INSTANTIATE_TEST_SUITE_P(
                  "order=0,1,2|0,1,2|0,1,2|2,1,0|0,1,2|0,1,2; "
                  "inputs=in_place:0,1:-1|in_place:0,1:-1; dot=3; accumulate=output; chains=one"}));
 #undef NESTED
+
+// ---- Tile registers ----
+
+constexpr char kLong[] = R"(
+product<T = SUM | I = 37, J = 50, K = 333> :=
+  out_view<T>( C: (i,j,k) -> (i,j) ) o
+  md_hom<I,J,K>( f, (++, ++, +) ) o
+  inp_view<TA,TB>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (k,j) )
+where f(A, B) -> C { C = SUM(A) * SUM(B) }
+)";
+
+#define NESTED "order=0,1,2|0,1,2|0,1,2|0,1,2|0,1,2|0,1,2; "
+#define TILES "dot=3; dot_unit=tiles"
+INSTANTIATE_TEST_SUITE_P(
+    OnTiles, DotsTest,
+    ::testing::Values(
+        // rows in place, k that fills no tile, and lanes that fill none
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|13,32,47|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|whole:1,0:1; " TILES},
+        // rows copied, fewer in the last tiles
+        DotsCase{
+            kProduct,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|5,16,47|1,16,1|1,1,1; " NESTED
+            "inputs=whole:0,1:-1|whole:1,0:1; " TILES "; remainder=vectors"},
+        DotsCase{
+            kTransposed,
+            "model=OpenMP+SIMD+RM; tile=13,45,47|13,45,47|13,45,47|4,45,47|1,16,1|1,1,1; " NESTED
+            "inputs=in_place:0,1:-1|whole:0,1:0; " TILES "; remainder=overlap"},
+        // two by two tiles, parts of k that are added to what is in memory, and of cores
+        DotsCase{kLong,
+                 "model=OpenMP+SIMD+RM; tile=37,50,333|37,50,128|37,50,64|32,32,64|1,16,1|1,1,1; "
+                 "order=0,1,2|2,0,1|0,1,2|1,0,2|0,1,2|0,1,2; "
+                 "inputs=in_place:0,1:-1|2:1,0:1; " TILES},
+        DotsCase{
+            kLong,
+            "model=OpenMP+SIMD+RM; tile=37,50,192|37,50,192|37,50,64|16,48,64|1,16,1|1,1,1; " NESTED
+            "inputs=2:0,1:-1|2:1,0:1; " TILES},
+        // all lanes of tiles, of which there are more than of rows
+        DotsCase{kLong,
+                 "model=OpenMP+SIMD+RM; "
+                 "tile=32,50,333|32,50,333|32,50,333|16,50,128|1,16,1|1,1,1; " NESTED
+                 "inputs=in_place:0,1:-1|whole:1,0:1; " TILES "; threads=2"}));
+#undef NESTED
+INSTANTIATE_TEST_SUITE_P(
+    OnTilesOfRowsBesideOthers, DotsTest,
+    ::testing::Values(
+        // an image with a border, two rows of it, and a store function
+        DotsCase{kConvolution,
+                 "model=OpenMP+SIMD+RM; tile=5,6,19,3,3,7|5,6,19,3,3,7|5,6,19,3,3,7|2,6,19,1,3,7|"
+                 "1,1,16,1,1,1|1,1,1,1,1,1; order=0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|"
+                 "0,1,2,3,4,5|0,1,2,3,4,5; inputs=2:0,1,2:-1|whole:3,0,1,2:3; dot=6; "
+                 "dot_unit=tiles"},
+        DotsCase{kBatches,
+                 "model=OpenMP+SIMD+RM; tile=3,12,45,42|3,12,45,42|3,12,45,42|1,12,32,42|1,1,16,1|"
+                 "1,1,1,1; order=0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3; "
+                 "inputs=whole:0,2,1:-1|whole:2,0,1:2; dot=4; dot_unit=tiles"}));
+
+// What a compiler makes of them whose target has no tile registers.
+TEST(TilesTest, AreInMemoryElsewhere) {
+  for (const Types& types : kTypes) {
+    const Expression expression = ExpressionOf(kLong, types);
+    const auto parameters = ParseTuningParameters(
+        "model=OpenMP+SIMD+RM; tile=37,50,333|37,50,128|37,50,64|32,32,64|1,16,1|1,1,1; "
+        "order=0,1,2|2,0,1|0,1,2|1,0,2|0,1,2|0,1,2; inputs=in_place:0,1:-1|2:1,0:1; " TILES,
+        expression);
+    ASSERT_TRUE(parameters.ok()) << parameters.status();
+    ExpectRight(expression, *parameters, {"-mno-amx-tile"});
+  }
+}
+#undef TILES
+
+TEST(TilesTest, RulesHaveThemAndAreRight) {
+  for (const char* text : {kLong, kTransposed, kConvolution, kBatches}) {
+    for (const Types& types : {kTypes[0], kTypes[3]}) {
+      const Expression expression = ExpressionOf(text, types);
+      SCOPED_TRACE(absl::StrCat(text, types.a, " ", types.b));
+      for (const TuningParameters& start :
+           StartingParameters(expression, OpenMpSimdRegistersModel(), DeviceWithTiles(),
+                              NumericsPolicy::kReassociate, /*most=*/20)) {
+        if (start.dot_unit != DotUnit::kTiles || !start.fused.empty()) continue;
+        ExpectRight(expression, start);
+        break;
+      }
+    }
+  }
+  // Of an image with few channels, whose rows have no words but along these.
+  const Expression few = ExpressionOf(
+      "conv<T = SUM | P = 11, Q = 18, O = 32, R = 7, S = 7, C = 3> := out_view<T>( y: "
+      "(p,q,o,r,s,c) -> (p,q,o) ) o md_hom<P,Q,O,R,S,C>( f, (++, ++, ++, +, +, +) ) o "
+      "inp_view<TA,TB>( x: (p,q,o,r,s,c) -> (2*p+r,2*q+s,c), w: (p,q,o,r,s,c) -> (r,s,c,o) )\n"
+      "where f(x, w) -> a { a = SUM(x) * SUM(w) }",
+      kTypes[0]);
+  const TuningParameters of_few =
+      DefaultParameters(few, OpenMpSimdRegistersModel(), DeviceWithTiles());
+  EXPECT_GT(of_few.dot, 0);
+  const Expression large = *ParseExpression(
+      absl::StrReplaceAll(kLong, {{"TA", "bf16"}, {"TB", "bf16"}, {"SUM", "fp32"}}),
+      {{"I", "1024"}, {"J", "1024"}, {"K", "1024"}});
+  const auto unit_of = [&](const DeviceDescription& device) {
+    return DefaultParameters(large, OpenMpSimdRegistersModel(), device).dot_unit;
+  };
+  EXPECT_EQ(unit_of(DeviceWithTiles()), DotUnit::kTiles);
+  EXPECT_EQ(unit_of(Device()), DotUnit::kVectors);
+}
 
 // Only where signs are flipped, and tiles with the same words follow each other.
 TEST(DotSourceTest, WhatFlippedSignsAddIsCountedInTheFirstOfTilesThatShareIt) {

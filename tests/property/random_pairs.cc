@@ -36,6 +36,8 @@ SystemModel RandomModel(Rng& rng) {
   }
 }
 
+constexpr char kWithTiles[] = "x86-64 avx512_bf16 avx512_vnni amx_bf16 amx_int8";
+
 DeviceDescription RandomDevice(Rng& rng, const std::string& compilers) {
   DeviceDescription device;
   device.cores = static_cast<int>(1 + Below(rng, 5));
@@ -46,7 +48,9 @@ DeviceDescription RandomDevice(Rng& rng, const std::string& compilers) {
   device.compiler = compilers;
   // Whether the machine has them or not: kernels do without, too.
   if (Below(rng, 2) == 0) {
-    device.isa = Below(rng, 2) == 0 ? "x86-64 avx512_bf16 avx512_vnni" : "x86-64 avx_vnni";
+    static constexpr const char* kSets[] = {"x86-64 avx512_bf16 avx512_vnni", "x86-64 avx_vnni",
+                                            kWithTiles};
+    device.isa = kSets[Below(rng, std::size(kSets))];
     device.features = FeaturesOf(device);
   }
   return device;
@@ -118,12 +122,44 @@ Expression RandomContraction(Rng& rng) {
   return *ParseExpression(text, sizes);
 }
 
+// A convolution in rows of an image with a border, or without one, or a batch of products: what
+// tiles have of rows beside products of matrices.
+Expression RandomRows(Rng& rng, const ProductTypes& types) {
+  static constexpr int64_t kSizes[] = {3, 7, 14, 16, 17, 19, 33};
+  const auto size = [&](int64_t most) {
+    return std::to_string(std::min(most, kSizes[Below(rng, std::size(kSizes))]));
+  };
+  const std::string p = size(7), q = size(33), o = std::to_string(16 + Below(rng, 24)),
+                    c = std::to_string(1 + Below(rng, 70));
+  const bool has_border = Below(rng, 2) == 0, is_strided = Below(rng, 3) == 0;
+  const std::string by = is_strided ? "2*" : "";
+  const std::string border =
+      has_border ? absl::StrCat("[", is_strided ? "2*" : "", "P,", by, "Q,C] else 0") : "";
+  const std::string back = has_border ? "-1" : "";
+  const std::string text = absl::StrCat(
+      "rows<T = ", types.sum, " | P = 1, Q = 1, O = 1, R = 1, S = 1, C = 1> :=\n",
+      "  out_view<T>( y: (p,q,o,r,s,c) -> (p,q,o) ) o\n",
+      "  md_hom<P,Q,O,R,S,C>( f, (++, ++, ++, +, +, +) ) o\n  ", types.Inputs(), "( A", border,
+      ": (p,q,o,r,s,c) -> (", by, "p+r", back, ",", by, "q+s", back,
+      ",c), B: (p,q,o,r,s,c) -> (r,s,c,o) )\nwhere f(A, B) -> C { ", types.Product(), " }");
+  return *ParseExpression(text, {{"P", p},
+                                 {"Q", q},
+                                 {"O", o},
+                                 {"R", std::to_string(1 + Below(rng, 3))},
+                                 {"S", std::to_string(1 + Below(rng, 3))},
+                                 {"C", c}});
+}
+
 // A product of matrices, transposed or not, of odd sizes: large enough for packed copies, and for
 // tiles at edges with few of all points, which random expressions hardly ever have.
-Expression RandomProduct(Rng& rng) {
-  if (Below(rng, 3) == 0) return RandomContraction(rng);
-  static constexpr int64_t kSizes[] = {5, 16, 17, 29, 31, 37, 47, 53, 61, 64, 65};
-  auto size = [&] { return std::to_string(kSizes[Below(rng, std::size(kSizes))]); };
+Expression RandomProduct(Rng& rng, bool for_tiles) {
+  ProductTypes types = RandomProductTypes(rng);
+  while (for_tiles && types.b[0] == 'f') types = RandomProductTypes(rng);
+  if (for_tiles && Below(rng, 3) == 0) return RandomRows(rng, types);
+  if (!for_tiles && Below(rng, 3) == 0) return RandomContraction(rng);
+  static constexpr int64_t kSizes[] = {5, 16, 17, 29, 31, 37, 47, 53, 61, 64, 65, 128, 131};
+  const size_t sizes = for_tiles ? std::size(kSizes) : std::size(kSizes) - 2;
+  auto size = [&] { return std::to_string(kSizes[Below(rng, sizes)]); };
   const std::string a = Below(rng, 2) == 0 ? "(i,k)" : "(k,i)";
   const std::string b = Below(rng, 2) == 0 ? "(k,j)" : "(j,k)";
   // With a store function, of which tiles that add in turns apply it with the last part.
@@ -132,7 +168,6 @@ Expression RandomProduct(Rng& rng) {
       has_store ? ", store s<T,T>( bias: (i,j,k) -> (j), skip: (i,j,k) -> (i,j) )" : "";
   const std::string s =
       has_store ? ", s(C, bias, skip) -> y { y = max(C + bias, 0) + skip + T(j) }" : "";
-  const ProductTypes types = RandomProductTypes(rng);
   const std::string text =
       absl::StrCat("product<T = ", types.sum, " | I = 1, J = 1, K = 1> :=\n",
                    "  out_view<T>( y: (i,j,k) -> (i,j) ) o\n  md_hom<I,J,K>( f, (++, ++, +)", store,
@@ -151,22 +186,42 @@ TuningParameters RandomParameters(const MdhSpace& space, const TuningParameters&
   return space.Decode(RandomWalk(space.space(), *from, static_cast<int>(1 + Below(rng, 30)), rng));
 }
 
+// The first that rules offer on tile registers; else the default.
+TuningParameters StartOnTiles(const Expression& expression, const SystemModel& model,
+                              const DeviceDescription& device) {
+  constexpr size_t kMany = 64;
+  const std::vector<TuningParameters> starts =
+      StartingParameters(expression, model, device, NumericsPolicy::kReassociate, kMany);
+  for (const TuningParameters& start : starts) {
+    if (start.dot_unit == DotUnit::kTiles && start.fused.empty()) return start;
+  }
+  return starts.front();
+}
+
 // One pair; nullopt if the space gave no configuration, else an empty string or what is wrong.
-std::optional<std::string> JudgeOne(uint64_t seed, const std::string& directory,
+std::optional<std::string> JudgeOne(uint64_t seed, bool on_tiles, const std::string& directory,
                                     const std::string& compilers) {
   Rng rng(seed);
   RandomExpressionOptions options;
   options.max_points = 2048;
   options.special_values = seed % 3 == 1;  // every third has nan, infinities and others
   options.empty_one_in = 40;
-  const bool is_product = Below(rng, 4) == 0;
-  const Expression expression = is_product ? RandomProduct(rng) : RandomExpression(rng, options);
-  const SystemModel model = RandomModel(rng);
-  const DeviceDescription device = RandomDevice(rng, compilers);
-  const NumericsPolicy numerics = PolicyFor(expression, RandomNumerics(rng));
-  TuningParameters parameters = DefaultParameters(expression, model, device, numerics);
+  const bool is_product = on_tiles || Below(rng, 4) == 0;
+  const Expression expression =
+      is_product ? RandomProduct(rng, on_tiles) : RandomExpression(rng, options);
+  const SystemModel model = on_tiles ? OpenMpSimdRegistersModel() : RandomModel(rng);
+  DeviceDescription device = RandomDevice(rng, compilers);
+  if (on_tiles) {
+    device.isa = kWithTiles;
+    device.features = FeaturesOf(device);
+  }
+  const NumericsPolicy numerics =
+      on_tiles ? NumericsPolicy::kReassociate : PolicyFor(expression, RandomNumerics(rng));
+  TuningParameters parameters = on_tiles ? StartOnTiles(expression, model, device)
+                                         : DefaultParameters(expression, model, device, numerics);
   if (!expression.is_empty() && Below(rng, 10) != 0) {
-    const FusedDimensions fused = AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
+    const FusedDimensions fused =
+        on_tiles ? FusedDimensions() : AnyOf(rng, FusionChoices(expression, model, numerics)).fused;
     const Result<MdhSpace> space = MdhSpace::Create(expression, model, device, numerics, {}, fused);
     if (!space.ok()) return absl::StrCat("space: ", space.status().message());
     parameters = RandomParameters(*space, parameters, is_product, rng);
@@ -209,7 +264,7 @@ PairReport JudgeRandomPairs(const PairOptions& options,
   auto work = [&] {
     for (int n = next++; n < options.pairs; n = next++) {
       const std::optional<std::string> wrong =
-          JudgeOne(options.seed * 1000003 + n, directory.path(), compilers);
+          JudgeOne(options.seed * 1000003 + n, options.only_tiles, directory.path(), compilers);
       const std::lock_guard lock(mutex);
       if (!wrong) {
         ++report.without_configuration;

@@ -10,7 +10,8 @@ namespace mdh {
 struct PairOptions {
   int pairs = 500;
   uint64_t seed = 1;
-  int processes = 2;  // compilers and kernels at the same time
+  int processes = 2;        // compilers and kernels at the same time
+  bool only_tiles = false;  // products on tile registers, or what is near to these
 };
 
 struct PairReport {

@@ -19,5 +19,17 @@ TEST(RandomPairsTest, GeneratedCodeComputesWhatTheInterpreterComputes) {
   EXPECT_EQ(report.failures, 0);
 }
 
+// Where there are none, kernels have tiles in memory.
+TEST(RandomPairsTest, ProductsOnTileRegisters) {
+  PairOptions options;
+  options.pairs = 25;
+  options.seed = FreshSeed();
+  options.only_tiles = true;
+  const PairReport report =
+      JudgeRandomPairs(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_GE(report.pairs, 20);
+  EXPECT_EQ(report.failures, 0);
+}
+
 }  // namespace
 }  // namespace mdh::random_pairs_test

@@ -8,6 +8,7 @@
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/lane_decision.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/validate.h"
 
 namespace mdh {
 
@@ -19,6 +20,8 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
       lanes_layer_(problem_.model.LayerWith(LayerRole::kLanes) - 1),
       has_registers_(problem_.model.LayerWith(LayerRole::kRegisters) >= 0),
       decides_lanes_(DecidesLanes(e_, problem_.model, problem_.numerics)),
+      offers_tiles_(has_registers_ && Reassociates(problem_.numerics) &&
+                    !OfferDotUnits({e_, problem_.device, LoweringTarget::kRegisterTiles}).empty()),
       turn_(problem_.DimensionsInTurn()),
       orders_(innermost_ + 1) {
   if (lanes_layer_ < 0) lanes_layer_ = -1;
@@ -30,6 +33,7 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   AddLimits();
   AddDots();
   AddChoice("accumulate");
+  LimitTiles();
   LimitStores();
   AddChoice("prefetch", AnyValue, /*takes_pinned=*/true);
   AddRemainder();
@@ -216,10 +220,12 @@ void RegisterDecompositions::AddDimension(int d) {
   } else {
     std::vector<int64_t> vectors(kMaxRegisterFactor);
     for (int64_t n = 0; n < kMaxRegisterFactor; ++n) vectors[n] = n + 1;
+    if (offers_tiles_)
+      vectors.insert(vectors.end(), std::begin(kTileFactors), std::end(kTileFactors));
     if (has_registers_) {
       parts.AddLevel(builder_, name("RM"), vectors);
       builder_.Require(absl::StrCat("vectors of ", dimension),
-                       parts.parts(0) <= kMaxRegisterFactor);
+                       parts.parts(0) <= MostRegisterFactor());
     }
     for (int l = innermost_; l > 0; --l) {
       parts.AddLevel(builder_, name(p_.model.layers[l].name),

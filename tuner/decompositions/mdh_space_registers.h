@@ -23,6 +23,8 @@ class RegisterDecompositions : public MdhSpaceKind {
   static constexpr int kMiddleRank = 3;  // beyond, they are rounded to powers of two
   static constexpr int kCopyRank = 5;    // beyond, parts of inputs are not copied
   static constexpr int64_t kMaxRegisterFactor = 16;
+  // Of a tile on tile registers, along one dimension.
+  static constexpr int64_t kTileFactors[] = {32, 48, 64, 96, 128};
 
   // Copies of an input; numbers of parameters.
   struct Staging {
@@ -74,6 +76,14 @@ class RegisterDecompositions : public MdhSpaceKind {
   // ---- Dot instructions (mdh_space_registers_dots.cc) ----
   void AddDots();
   void LimitDots(const DotPlan& plan);
+  // Those of tile registers, behind all choices that they limit.
+  void LimitTiles();
+  void LimitTiles(const DotPlan& plan);
+  void LimitOperandsOfTiles(const DotPlan& plan, const Formula& is_other, int v);
+  Formula RowTiles(const DotPlan& plan, int v) const;
+  Formula LaneTiles(const DotPlan& plan, int v) const;
+  Formula IsOnTiles() const;
+  int64_t MostRegisterFactor() const;
 
   // ---- Configurations (mdh_space_registers_decode.cc) ----
   int64_t LanesOf(absl::Span<const int64_t> c, int d) const {
@@ -86,6 +96,7 @@ class RegisterDecompositions : public MdhSpaceKind {
   int lanes_layer_;      // layer whose tiles are the lanes, or -1
   const bool has_registers_;
   const bool decides_lanes_;
+  const bool offers_tiles_;
   const std::vector<int> turn_;
 
   int vector_dimension_, lanes_;

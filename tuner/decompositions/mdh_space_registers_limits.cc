@@ -21,7 +21,7 @@ Formula RegisterDecompositions::Pieces(const Formula& points, int d) const {
 }
 
 void RegisterDecompositions::AddLimits() {
-  const int64_t most_pieces = kMaxRegisterFactor + kMaxLanes;
+  const int64_t most_pieces = MostRegisterFactor() + kMaxLanes;
   const bool is_small = p_.long_dimensions() <= kExactRank;
   const bool is_wide = p_.long_dimensions() > kMiddleRank;
   ProductLimit registers("vector registers", p_.device.vector_registers,
@@ -49,9 +49,18 @@ void RegisterDecompositions::AddLimits() {
     const DimensionParts& dimension = dimensions_.at(d);
     (p_.is_reduced(d) ? slots : parts).Multiply(dimension.parts(dimension.levels()), p_.size(d));
   }
-  for (const ProductLimit* limit : {&registers, &operations, &parts, &slots}) {
-    limit->Require(builder_);
+  if (offers_tiles_) AddChoice("dot_unit");
+  for (const ProductLimit* limit : {&registers, &operations}) {
+    if (!offers_tiles_) limit->Require(builder_);
   }
+  if (offers_tiles_) {
+    const Formula is_on_tiles = IsOnTiles();
+    builder_.Require("vector registers",
+                     is_on_tiles || registers.IsAtMost(p_.device.vector_registers));
+    builder_.Require("operations of the register tile",
+                     is_on_tiles || operations.IsAtMost(OperationLimit()));
+  }
+  for (const ProductLimit* limit : {&parts, &slots}) limit->Require(builder_);
   AddThreads(parts.total() + slots.total(), is_small ? 4 : 1);
   for (int b = 0; b < std::ssize(e_.inputs()); ++b) LimitCopies(b);
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "codegen/choose/tiles/tile_choice.h"
 #include "core/base/round.h"
 
 namespace mdh {
@@ -14,6 +15,12 @@ namespace {
 constexpr int64_t kMostRows = 1280;
 
 }  // namespace
+
+bool CacheParts::ReadAgain() const {
+  return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
+    return ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4;
+  });
+}
 
 double CacheParts::BytesOf(const Buffer& buffer, const std::vector<int64_t>& part,
                            int line_bytes) const {

@@ -15,6 +15,8 @@ class CacheParts {
   CacheParts(const Expression& expression, const DeviceDescription& device)
       : e_(expression), device_(device) {}
 
+  // Whether some input is read more than once by points that are far apart.
+  bool ReadAgain() const;
   // Bytes of a buffer that a part with these extents touches, in whole lines of `line_bytes`.
   double BytesOf(const Buffer& buffer, const std::vector<int64_t>& part, int line_bytes) const;
   // The same of all inputs and outputs.

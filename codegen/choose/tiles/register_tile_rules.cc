@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/choose/tiles/cache_parts.h"
+#include "codegen/choose/tiles/tile_register_choice.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/dot_plan.h"
@@ -72,17 +73,11 @@ class Rules {
     registers() = choice.tile;
     p_.independent_accumulators = choice.independent_accumulators;
     p_.dot = choice.dot;
+    p_.dot_unit = choice.dot_unit;
     if (choice.accumulates_in_output) p_.accumulate_in = AccumulateIn::kOutput;
   }
 
   // ---- Caches ----
-
-  // Whether some input is read more than once by points that are far apart.
-  bool ReadsAgain() const {
-    return std::ranges::any_of(e_.inputs(), [&](const Buffer& buffer) {
-      return ReuseOf(e_, buffer) > 1.5 && buffer.size_bytes() > device_.l1_bytes / 4;
-    });
-  }
 
   // Whether register tiles reduce windows of a row of tiles that a cache keeps for the next row.
   bool SlidesAlongRows() const {
@@ -115,7 +110,7 @@ class Rules {
     if (p_.accumulate_in == AccumulateIn::kOutput) return KeepOutputsInCache();
     // Stencils read rows that were read a row or a plane before: long rows are worth more than
     // blocks. Else there may be nothing that a cache could keep.
-    if (!e_.has_reduction() || !ReadsAgain() || SlidesAlongRows()) {
+    if (!e_.has_reduction() || !parts_.ReadAgain() || SlidesAlongRows()) {
       for (int l = 1; l < innermost_; ++l) {
         for (int d = 0; d < e_.rank(); ++d) p_.tile[l][d] = size(d);
       }
@@ -157,8 +152,11 @@ class Rules {
     std::vector<int64_t> tile = registers();
     parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
-    parts_.Grow(tile, rows, parts_.LastCacheBytes());
+    const bool on_tiles = p_.dot_unit == DotUnit::kTiles;
+    parts_.Grow(tile, rows, on_tiles ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
+    // Tile registers take rows faster than a last cache gives them: strips would be packed again.
+    if (on_tiles && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
     p_.tile[innermost_ - 1] = tile;
     tile[vector_dimension_] = size(vector_dimension_);
     for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;
@@ -396,7 +394,9 @@ class Rules {
   // `layer`: where strips along the lanes are packed.
   void ChooseStaging(const TileChoice& choice, int layer) {
     for (int b = 0; b < std::ssize(e_.inputs()); ++b) {
-      if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
+      if (choice.packed[b] && choice.dot_unit == DotUnit::kTiles) {
+        p_.inputs[b] = CopyForTiles(e_.inputs()[b], choice, layer, innermost_ - 1);
+      } else if (choice.packed[b] && !HasStrips(e_.inputs()[b], vector_dimension_, choice)) {
         PackInStrips(b, vector_dimension_, layer);
       } else if (const int d = CrowdedDimension(b); d >= 0) {
         PackInStrips(b, d, InputParameters::kWholeBuffer);

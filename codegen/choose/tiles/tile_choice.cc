@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/choose/tiles/tile_cost.h"
+#include "codegen/choose/tiles/tile_register_choice.h"
 #include "codegen/lower/tiles/narrow_reduction.h"
 #include "codegen/program/scalar_code.h"
 #include "core/base/round.h"
@@ -48,15 +49,21 @@ class Ranking {
     TryRows(plain);
     for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
     for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
+    for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) {
+      for (TileChoice& choice : ChoicesOnTiles(e_, device_, d)) {
+        choice.cycles = cost_.Cycles(choice);
+        found_.push_back(std::move(choice));
+      }
+    }
     std::ranges::stable_sort(found_, {}, &TileChoice::cycles);
-    std::map<std::tuple<int, int, std::vector<bool>>, size_t> alike;
-    std::map<std::tuple<int, int, int64_t>, size_t> of_width;
+    std::map<std::tuple<int, int, std::vector<bool>, DotUnit>, size_t> alike;
+    std::map<std::tuple<int, int, int64_t, DotUnit>, size_t> of_width;
     std::vector<TileChoice> best;
     for (TileChoice& choice : found_) {
       if (best.size() == most) break;
       const int v = choice.vector_dimension;
-      size_t& as_wide = of_width[{choice.dot, v, v < 0 ? 0 : choice.tile[v]}];
-      size_t& as_packed = alike[{choice.dot, v, choice.packed}];
+      size_t& as_wide = of_width[{choice.dot, v, v < 0 ? 0 : choice.tile[v], choice.dot_unit}];
+      size_t& as_packed = alike[{choice.dot, v, choice.packed, choice.dot_unit}];
       if (as_wide >= kMostOfWidth || as_packed >= kMostOfInputs) continue;
       ++as_wide;
       ++as_packed;

@@ -21,10 +21,11 @@ struct TileChoice {
   bool independent_accumulators = false;
   // Results are combined in the output: the loops of reductions run around those of the outputs.
   bool accumulates_in_output = false;
-  std::vector<bool> packed;  // per input: in strips along the lanes
+  std::vector<bool> packed;  // per input: in strips along the lanes; rows of tiles: as they are
   int dot = 0;               // TuningParameters::dot
   int64_t group = 1;         // elements of its words
-  double cycles = 0;         // estimate, for all points
+  DotUnit dot_unit = DotUnit::kVectors;
+  double cycles = 0;  // estimate, for all points
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the

@@ -477,6 +477,7 @@ double TileCost::CyclesWithout(const TileChoice& choice, int d) const {
 }
 
 double TileCost::Cycles(const TileChoice& choice) const {
+  if (choice.dot > 0 && choice.dot_unit == DotUnit::kTiles) return CyclesOnTiles(choice);
   const double body = BodyCycles(choice);
   double tiles = 1;
   for (int d = 0; d < e_.rank(); ++d) {

@@ -72,6 +72,9 @@ class TileCost {
   double LaneCycles(const TileChoice& choice, double results) const;
   double ScatterCost(int64_t stride, const TileChoice& choice) const;
   double StoreCycles(const TileChoice& choice) const;
+  // On tile registers (tile_register_choice.cc).
+  double CyclesOnTiles(const TileChoice& choice) const;
+  bool IsStraight(int v) const;
   double PackingCycles(const TileChoice& choice) const;
   double PartsOfVectors(const TileChoice& choice, int input) const;
   double LineCyclesOfStrips(const TileChoice& choice, int input) const;

@@ -37,6 +37,7 @@ TileChoice TileEstimate::ChoiceOf(const TuningParameters& p) const {
     choice.packed.push_back(input.stage_layer != InputParameters::kInPlace);
   }
   choice.dot = p.dot;
+  choice.dot_unit = p.dot_unit;
   if (const std::optional<DotPlan> plan = DotOf(e_, p)) choice.group = plan->group;
   return choice;
 }

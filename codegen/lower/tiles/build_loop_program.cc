@@ -320,6 +320,11 @@ class TileProgramBuilder : public LevelWalk {
 
 }  // namespace
 
-LoopProgram BuildLoopProgram(const LoopPlan& plan) { return TileProgramBuilder(plan).Build(); }
+LoopProgram BuildLoopProgram(const LoopPlan& plan) {
+  LoopProgram program = TileProgramBuilder(plan).Build();
+  if (plan.dot_tiles() == nullptr) return program;
+  for (Stage& stage : program.stages) stage.body.push_back({ReleaseTiles{}});
+  return program;
+}
 
 }  // namespace mdh

@@ -59,6 +59,10 @@ void LoopPlan::PlanLoops() {
     narrow_reduction_.reset();
   dot_ = DotOf(expression(), p);
   if (dot_) dot_sides_ = SidesOf(expression(), *dot_, vector_dimension_);
+  if (dot_ && dot_->on_tiles()) {
+    dot_tiles_ = *PlanTiles(expression(), *dot_, vector_dimension_, register_tile_);
+    tile_instruction_ = TileInstruction(dot_sides_->broadcast.type, dot_sides_->vector.type);
+  }
   for (int n = 0; n < shape().count(); ++n) {
     const NestShape::Level& level = shape().levels()[n];
     if (level.role != LayerRole::kMemory) continue;

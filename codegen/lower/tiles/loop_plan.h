@@ -107,6 +107,9 @@ class LoopPlan {
   // How dot instructions compute what the tile does, and from which operands; nullptr: they do not.
   const DotPlan* dot() const { return dot_ ? &*dot_ : nullptr; }
   const DotSides& dot_sides() const { return *dot_sides_; }
+  // How tile registers do; nullptr: vectors do, or there are no dot instructions.
+  const DotTiles* dot_tiles() const { return dot_tiles_ ? &*dot_tiles_ : nullptr; }
+  const MatrixInstruction& tile_instruction() const { return *tile_instruction_; }
   // Whether words of the operand with lanes depend on dimension d.
   bool has_words_along(int d) const;
   // Whether tiles that follow each other have these words in common, so that what flipped signs of
@@ -185,6 +188,8 @@ class LoopPlan {
   std::optional<ScalarFunction> function_;
   std::optional<DotPlan> dot_;
   std::optional<DotSides> dot_sides_;
+  std::optional<DotTiles> dot_tiles_;
+  const MatrixInstruction* tile_instruction_ = nullptr;
   std::vector<StagedCopy> staged_;
   KernelNames names_;
   std::vector<std::string> input_pointers_;

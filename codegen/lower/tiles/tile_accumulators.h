@@ -40,6 +40,9 @@ class TileAccumulators {
                    Block& block);
   void DeclareExcesses(Block& block) const;
   void StoreExcesses(Block& block) const;
+  // What is stored in an array, in the result's type: at `offset` in front of the value of `point`,
+  // as many as it has lanes.
+  void Take(const TilePoint& point, const std::string& array, const Index& offset, Block& block);
   // After each block of points.
   void EndBlock(Block& block);
   // Declares what Accumulate has used; goes before the loops.

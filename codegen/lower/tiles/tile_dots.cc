@@ -46,6 +46,15 @@ void TileAccumulators::AddDot(const TilePoint& point, const TilePoint& step, siz
   }
 }
 
+void TileAccumulators::Take(const TilePoint& point, const std::string& array, const Index& offset,
+                            Block& block) {
+  bool is_new;
+  const Accumulator& accumulator = accumulators_[Find(point, point, /*step_number=*/0, is_new)];
+  const LoopValueType type{result_type(0), accumulator.width};
+  block.push_back({DeclareValue{accumulator.names[0], MakeLoad(array, offset, type, 1),
+                                /*is_mutable=*/true}});
+}
+
 // The word with flipped signs, once in a block. In all lanes where an instruction flips what it
 // loads for them: a word alone would take a register of integers, and be moved from there.
 LoopValue TileAccumulators::Flipped(const LoopValue& word, int lanes, Block& block) {

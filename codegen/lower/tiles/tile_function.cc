@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/tiles/tile_accumulators.h"
 #include "codegen/lower/tiles/tile_order.h"
+#include "codegen/lower/tiles/tile_registers.h"
 #include "codegen/lower/tiles/tile_shape.h"
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/scalar_code.h"
@@ -24,7 +25,8 @@ class TileFunctionBuilder {
         points_(points),
         place_(place),
         accumulates_(accumulates),
-        inputs_(plan, place, origin_, names_) {
+        inputs_(plan, place, origin_, names_),
+        registers_(plan, points_, origin_, inputs_, names_) {
     ReserveNames();
     DeclareParameters();
   }
@@ -36,13 +38,18 @@ class TileFunctionBuilder {
     Block computation;
     Block& body = result_.function.body;
     if (plan_.shares_excess()) CountExcess(accumulators, body);
+    if (is_on_tiles()) registers_.Begin(accumulates_, body);
     EmitReduction(0, accumulators, computation);
     accumulators.Declare(body);
     if (accumulates_ && plan_.prefetch() > 0) accumulators.PrefetchResults(origin_, body);
     for (Statement& statement : computation) body.push_back(std::move(statement));
-    accumulators.StoreResults(origin_, accumulates_, body);
+    if (is_on_tiles()) {
+      registers_.StoreResults(accumulates_, body);
+    } else {
+      accumulators.StoreResults(origin_, accumulates_, body);
+    }
     result_.function.name = Name();
-    result_.function.stands_alone = plan_.dot() != nullptr && has_loops;
+    result_.function.stands_alone = plan_.dot() != nullptr && (has_loops || is_on_tiles());
     for (const TileParameter& p : result_.parameters) {
       result_.function.parameters.push_back(p.parameter);
     }
@@ -51,6 +58,7 @@ class TileFunctionBuilder {
 
  private:
   const Expression& expression() const { return plan_.expression(); }
+  bool is_on_tiles() const { return plan_.dot_tiles() != nullptr; }
   // The inner reduction is one block of static size: no loop.
   bool RunsOnce(int d) const {
     return CoversWholeDimension(plan_, d) && plan_.register_tile(d) == plan_.size(d);
@@ -74,6 +82,7 @@ class TileFunctionBuilder {
   // Of the loop along inner reduction d. Lanes and chains of accumulators need all of its points,
   // and addresses within strips are relative to where a strip begins.
   int64_t StepAlong(int d) const {
+    if (is_on_tiles()) return plan_.register_tile(d);
     const bool is_free =
         d != plan_.vector_dimension() && !plan_.independent_accumulators() && !HasStripsAlong(d);
     if (!is_free || !IsRare()) return plan_.register_tile(d);
@@ -102,6 +111,7 @@ class TileFunctionBuilder {
     names_.Reserve("first");
     names_.Reserve("last");
     names_.Reserve("empty");
+    names_.Reserve("row");
   }
 
   std::string Name() const {
@@ -252,6 +262,7 @@ class TileFunctionBuilder {
 
   void EmitPoints(TileAccumulators& accumulators, Block& block) {
     inputs_.StartBlock();
+    if (is_on_tiles()) return registers_.Multiply(block);
     const std::vector<TilePoint> steps = TileBox(plan_, points_, /*reduced=*/true);
     const std::vector<TilePoint> points = TileBox(plan_, points_, /*reduced=*/false);
     for (const TileVisit& visit : OrderOfTile(plan_, steps, points)) {
@@ -297,6 +308,7 @@ class TileFunctionBuilder {
   NameAllocator names_;
   std::vector<Index> origin_;
   TileInputs inputs_;
+  TileRegisters registers_;
 };
 
 }  // namespace

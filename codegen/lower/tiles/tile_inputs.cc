@@ -148,6 +148,17 @@ int64_t TileInputs::Address::OffsetOf(const TilePoint& point) const {
   return offset;
 }
 
+// Its base, a variable of the block if it is no simple one.
+Index TileInputs::BaseOf(const Address& address, Block& block) {
+  if (address.base.is_constant() || address.base.IsVariable()) return address.base;
+  std::string& name = bases_[absl::StrCat(address.pointer, "|", address.base.ToString())];
+  if (name.empty()) {
+    name = names_.Unique(absl::StrCat(address.stem, "_at"));
+    block.push_back({DeclareIndex{name, address.base}});
+  }
+  return Index::Variable(name);
+}
+
 // `what` tells loads of one place apart; `bytes` of an element that is also requested ahead, or 0.
 LoopValue TileInputs::LoadOnce(const Address& address, const TilePoint& point,
                                absl::string_view what, int bytes, Loader load, Block& block) {
@@ -163,15 +174,7 @@ LoopValue TileInputs::LoadOnce(const Address& address, const TilePoint& point,
                     "|");
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second;
 
-  Index at = address.base;
-  if (!at.is_constant() && !at.IsVariable()) {
-    std::string& name = bases_[absl::StrCat(address.pointer, "|", base)];
-    if (name.empty()) {
-      name = names_.Unique(absl::StrCat(address.stem, "_at"));
-      block.push_back({DeclareIndex{name, at}});
-    }
-    at = Index::Variable(name);
-  }
+  const Index at = BaseOf(address, block);
   if (bytes > 0) Request(address, base, at, offset, bytes, block);
   const LoopValue value = load(at + Index(offset), width, stride);
   const std::string name = names_.Unique(absl::StrCat(address.stem, "_0"));

@@ -39,6 +39,14 @@ class TileInputs {
   // The word of an operand of LoopPlan::dot at a point, or the words of its lanes: what is beyond
   // the piece's depth is 0 (tile_words.cc).
   LoopValue LoadWord(const DotOperand& operand, const TilePoint& point, Block& block);
+  // Where the words at a point are, those of its lanes one after the other, and how far the next
+  // ones along dimension d are (tile_words.cc). Expects a copy, or neighbours along that of words.
+  struct WordPlace {
+    std::string pointer;
+    Index offset;
+    int64_t step_bytes;
+  };
+  WordPlace PlaceOfWords(const DotOperand& operand, const TilePoint& point, int d, Block& block);
 
  private:
   // base (symbolic) + constant + a static part per unrolled step of each dimension.
@@ -57,6 +65,7 @@ class TileInputs {
   using Loader = absl::FunctionRef<LoopValue(const Index& at, int width, int64_t stride)>;
 
   Address AddressOf(int parameter) const;
+  Index BaseOf(const Address& address, Block& block);
   LoopValue LoadOnce(const Address& address, const TilePoint& point, absl::string_view what,
                      int bytes, Loader load, Block& block);
   LoopValue LoadWordInPlace(const DotOperand& operand, const Address& address,

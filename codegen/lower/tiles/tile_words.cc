@@ -22,6 +22,15 @@ LoopValue TileInputs::LoadWord(const DotOperand& operand, const TilePoint& point
   return LoadOnce(address, point, "", /*bytes=*/0, load, block);
 }
 
+TileInputs::WordPlace TileInputs::PlaceOfWords(const DotOperand& operand, const TilePoint& point,
+                                               int d, Block& block) {
+  const Address address = AddressOf(operand.parameter);
+  const int64_t bytes =
+      plan_.StagedInput(operand.buffer) != nullptr ? kWordBytes : SizeBytes(operand.type);
+  return {address.pointer, BaseOf(address, block) + Index(address.OffsetOf(point)),
+          d < 0 ? kWordBytes * kTileWords : address.step[d] * bytes};
+}
+
 // Whole words where their elements are neighbours, element by element elsewhere.
 LoopValue TileInputs::LoadWordInPlace(const DotOperand& operand, const Address& address,
                                       const TilePoint& point, Block& block) {

@@ -1,12 +1,16 @@
 // The text of loop values, where it is not that of C.
 #include "codegen/program/loop_program_text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codegen/program/loop_program.h"
+#include "core/decomposition/dot_plan.h"
 
 namespace mdh::loop_program_text_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 LoopValue Vector(const char* name, ScalarType type, int lanes) {
   return MakeNamed(name, {type, lanes});
@@ -36,6 +40,27 @@ TEST(LoopProgramTextTest, KeysSayWhereNanIs) {
                                            ScalarType::kBfloat16, /*nan_is_least=*/true);
   EXPECT_TRUE(back->type == (LoopValueType{ScalarType::kBfloat16, 8}));
   EXPECT_EQ(ToText(back), "halves_of_keys_nan_least(k)");
+}
+
+TEST(LoopProgramTextTest, TilesHaveNumbers) {
+  const MatrixInstruction* instruction =
+      TileInstruction(ScalarType::kBfloat16, ScalarType::kBfloat16);
+  const LoopProgram program = {
+      .functions = {},
+      .stages = {{.comment = "Tiles.",
+                  .body = {{ConfigureTiles{{{16, 16}, {3, 16}}}},
+                           {ZeroTile{0}},
+                           {LoadTile{1, "A", Index::Variable("i"), 2048}},
+                           {MultiplyTiles{instruction, 0, 1, 2}},
+                           {StoreTile{0, "C", Index(3), 64}},
+                           {ReleaseTiles{}}}}},
+      .scratch = {}};
+  EXPECT_THAT(ToText(program), HasSubstr("configure tiles 16 x 16, 3 x 16\n"
+                                         "  tile 0 = 0\n"
+                                         "  tile 1 = A[i], rows 2048 bytes apart\n"
+                                         "  tile 0 += amx.m16n16k32.bf16 of tiles 1, 2\n"
+                                         "  C[3] = tile 0, rows 64 bytes apart\n"
+                                         "  release tiles\n"));
 }
 
 }  // namespace

@@ -114,5 +114,55 @@ TEST(ValidateDotTest, Constraints) {
               HasSubstr("fixes the order in which values combine"));
 }
 
+// ---- Tile registers ----
+
+constexpr char kWithTiles[] = "avx512_bf16 avx512_vnni amx_bf16 amx_int8";
+constexpr char kOfTiles[] = "16,32,22|16,32,22|16,32,22|16,32,22|1,16,1|1,1,1";
+
+std::string TilesText(const std::string& tiles, const std::string& rest,
+                      const std::string& inputs = "in_place:0,1:-1|whole:1,0:1",
+                      const std::string& isa = kWithTiles) {
+  return ValidateText(Halves(), tiles,
+                      absl::StrCat("inputs=", inputs, "; dot=3; dot_unit=tiles", rest), isa);
+}
+
+TEST(DotPlanTest, RowsOfTilesAreAlongTheLongestDimension) {
+  const Result<DotPlan> plan = PlanDot(Halves(), 2);
+  const Result<DotTiles> tiles = PlanTiles(Halves(), *plan, 1, {16, 32, 22});
+  ASSERT_TRUE(tiles.ok()) << tiles.status();
+  EXPECT_EQ(tiles->rows, 0);
+  EXPECT_EQ(tiles->words, 11);  // all there are
+  EXPECT_EQ(tiles->RowTiles({16, 32, 22}), 1);
+  EXPECT_EQ(tiles->LaneTiles({16, 32, 22}, 1), 2);
+  EXPECT_TRUE(HaveRoom(2, 2));
+  EXPECT_TRUE(HaveRoom(1, 5));
+  EXPECT_FALSE(HaveRoom(1, 6));
+  EXPECT_FALSE(HaveRoom(2, 3));
+  EXPECT_STREQ(TileInstruction(ScalarType::kInt8, ScalarType::kUint8)->mnemonic.data(), "tdpbsud");
+}
+
+TEST(ValidateDotTest, ConstraintsOfTiles) {
+  EXPECT_EQ(TilesText(kOfTiles, ""), "no error");
+  EXPECT_EQ(TilesText(kOfTiles, "", "whole:0,1:-1|whole:1,0:1"), "no error");
+  EXPECT_THAT(TilesText(kOfTiles, "", "in_place:0,1:-1|whole:1,0:1", "avx512_bf16"),
+              HasSubstr("the device has no tile registers"));
+  EXPECT_THAT(ValidateText(Halves(), kOfTiles, "dot_unit=tiles", kWithTiles),
+              HasSubstr("dot_unit=tiles: no dot instructions are used"));
+  EXPECT_THAT(
+      ValidateText(Bytes(), kOfTiles, "inputs=in_place:0,1:-1|whole:1,0:1; dot=3; dot_unit=tiles",
+                   "avx512_vnni avx512_bf16 amx_bf16"),
+      HasSubstr("the device has no tile registers for int8"));
+  EXPECT_THAT(TilesText(kOfTiles, "; accumulate=output"),
+              HasSubstr("needs accumulate=registers and chains=one"));
+  EXPECT_THAT(TilesText("16,32,22|16,32,22|16,32,22|16,32,22|1,8,1|1,1,1", ""),
+              HasSubstr("needs 16 lanes, not 8"));
+  EXPECT_THAT(TilesText("16,32,22|16,32,22|16,32,22|16,32,8|1,16,1|1,1,1", ""),
+              HasSubstr("tiles of dimension k must be multiples of 32, not 8"));
+  EXPECT_THAT(TilesText(kOfTiles, "", "in_place:0,1:-1|in_place:0,1:-1"),
+              HasSubstr("needs a copy of B in strips along j"));
+  EXPECT_THAT(TilesText(kOfTiles, "", "whole:1,0:-1|whole:1,0:1"),
+              HasSubstr("needs neighbours of A along k in a copy, which has no strips"));
+}
+
 }  // namespace
 }  // namespace mdh::validate_dot_test

@@ -215,25 +215,51 @@ double SharePutTogether(const Facts& facts, const DesignRanges& ranges, const Ex
   return share;
 }
 
-// What a tile computes in one iteration has an element at least for all its points that do not
-// differ along these dimensions.
-double JoinsOfPoint(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read) {
+// Elements that are put beside others in a vector of so many, of each that is in one.
+double JoinsOfElement(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read) {
   const double lanes =
       std::min(static_cast<double>(ranges.least_lanes), facts.vector_bytes / read.element_bytes);
+  return std::max(0.0, 1 - 1 / lanes);
+}
+
+// Whether the reductions in a tile are loops that no compiler unrolls whole.
+bool StaysLoop(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read) {
+  if (!ranges.reduces_in_tile) return false;
   const double iterations = Iterations(facts, ranges, read);
-  const bool is_loop =
-      iterations * static_cast<double>(ranges.least_lanes) >= kMostUnrolledElements ||
-      (ranges.never_grows && iterations >= kMostUnrolledIterations);
-  if (!is_loop) return 0;
+  return iterations * static_cast<double>(ranges.least_lanes) >= kMostUnrolledElements ||
+         (ranges.never_grows && iterations >= kMostUnrolledIterations);
+}
+
+// Points in a box that do not differ along the dimensions in which each has an element of its own.
+double Sharing(const ExtentRanges& box, const PointWork::Read& read) {
   double points = 1;
-  for (size_t d = 0; d < ranges.tile.size(); ++d) {
-    if ((read.distinct >> d & 1) == 0) points *= static_cast<double>(ranges.tile[d].high);
+  for (size_t d = 0; d < box.size(); ++d) {
+    if ((read.distinct >> d & 1) == 0) points *= static_cast<double>(box[d].high);
   }
-  return std::max(0.0, 1 - 1 / lanes) / points;
+  return points;
+}
+
+// What is put into vectors along a dimension. Of loops that stay such a tile has an element, in one
+// iteration, for all its points that share it; else it is whatever all points of the problem share.
+double JoinsOfRead(const Facts& facts, const DesignRanges& ranges, const PointWork::Read& read,
+                   int along) {
+  const int64_t size = facts.sizes[along].low;
+  const double of_parts = PartsOfOne(facts, ranges) * Points(ranges.part);
+  const double of_all = Points(facts.sizes) / static_cast<double>(size) *
+                        PointsOfWholeParts(size, ranges.part[along]) / Workers(facts, ranges);
+  double elements = std::max(of_parts, of_all) *
+                    ShareInVectors(ranges.part[along], ranges.most_lanes) /
+                    Sharing(facts.sizes, read);
+  if (StaysLoop(facts, ranges, read)) {
+    const double in_loops = std::max(of_parts * SharePutTogether(facts, ranges, ranges.part, along),
+                                     of_all * SharePutTogether(facts, ranges, facts.sizes, along));
+    elements = std::max(elements, in_loops / Sharing(ranges.tile, read));
+  }
+  return elements * JoinsOfElement(facts, ranges, read);
 }
 
 double JoinCycles(const Facts& facts, const DesignRanges& ranges) {
-  if (facts.joins <= 0 || ranges.tile.empty() || !ranges.reduces_in_tile) return 0;
+  if (facts.joins <= 0 || ranges.tile.empty()) return 0;
   if (ranges.may_be_scalar || ranges.vectors_along == 0) return 0;
   double least = INFINITY;
   for (const int along : Members(ranges.vectors_along)) {
@@ -241,17 +267,10 @@ double JoinCycles(const Facts& facts, const DesignRanges& ranges) {
     for (const PointWork::Read& read : facts.reads) {
       const bool is_apart = (ranges.apart[read.input] >> along & 1) != 0;
       if (is_apart && read.element_bytes >= kLeastJoinedBytes) {
-        joins += JoinsOfPoint(facts, ranges, read);
+        joins += JoinsOfRead(facts, ranges, read, along);
       }
     }
-    if (joins == 0) return 0;
-    const int64_t size = facts.sizes[along].low;
-    const double of_parts = PartsOfOne(facts, ranges) * Points(ranges.part) *
-                            SharePutTogether(facts, ranges, ranges.part, along);
-    const double of_all = Points(facts.sizes) / static_cast<double>(size) *
-                          PointsOfWholeParts(size, ranges.part[along]) / Workers(facts, ranges) *
-                          SharePutTogether(facts, ranges, facts.sizes, along);
-    least = std::min(least, joins * std::max(of_parts, of_all));
+    least = std::min(least, joins);
   }
   return least / facts.joins;
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,40 +77,21 @@ Result<SearchSpace> Part(const SearchSpace& space, const Configuration& seed, in
   return part;
 }
 
-// The parameters of `part` that vary, with the values that they take: a space of its own, of which
-// the rows are a part.
-struct Varying {
-  std::vector<size_t> parameters;  // positions in the whole space
-  SearchSpace box;
-
-  static Result<Varying> Of(const SearchSpace& part) {
-    std::vector<std::map<int64_t, int>> codes(part.parameters().size());
-    part.Enumerate([&](const Configuration& configuration) {
-      for (size_t p = 0; p < codes.size(); ++p) ++codes[p][configuration[p]];
-      return true;
-    });
-    std::vector<size_t> varying;
-    std::vector<TuningParameter> parameters;
-    for (size_t p = 0; p < codes.size(); ++p) {
-      if (codes[p].size() < 2) continue;
-      std::vector<int64_t> values;
-      for (const auto& [code, count] : codes[p]) values.push_back(code);
-      MDH_ASSIGN_OR_RETURN(Range range, Range::Integers(std::move(values)));
-      parameters.push_back({part.parameters()[p].name, std::move(range)});
-      varying.push_back(p);
-    }
-    MDH_ASSIGN_OR_RETURN(
-        SearchSpace box,
-        SearchSpace::Create(std::move(parameters), {}, {.order = ParameterOrder::kDeclared}));
-    return Varying{std::move(varying), std::move(box)};
+// All parameters of `part`, with the values that they take, be it one: a space of its own, of which
+// the rows are a part, and which says what they are whatever default parameters become.
+Result<SearchSpace> BoxOf(const SearchSpace& part) {
+  std::vector<std::set<int64_t>> codes(part.parameters().size());
+  part.Enumerate([&](const Configuration& configuration) {
+    for (size_t p = 0; p < codes.size(); ++p) codes[p].insert(configuration[p]);
+    return true;
+  });
+  std::vector<TuningParameter> parameters;
+  for (size_t p = 0; p < codes.size(); ++p) {
+    MDH_ASSIGN_OR_RETURN(Range range, Range::Integers({codes[p].begin(), codes[p].end()}));
+    parameters.push_back({part.parameters()[p].name, std::move(range)});
   }
-
-  Configuration Project(const Configuration& configuration) const {
-    Configuration projected;
-    for (const size_t p : parameters) projected.push_back(configuration[p]);
-    return projected;
-  }
-};
+  return SearchSpace::Create(std::move(parameters), {}, {.order = ParameterOrder::kDeclared});
+}
 
 class Recorder {
  public:
@@ -122,16 +104,15 @@ class Recorder {
     const Configuration seed =
         space.EncodeNearest(DefaultParameters(expression_, model_, runner_.device()));
     MDH_ASSIGN_OR_RETURN(const SearchSpace part, Part(space.space(), seed, points));
-    MDH_ASSIGN_OR_RETURN(const Varying varying, Varying::Of(part));
+    MDH_ASSIGN_OR_RETURN(const SearchSpace box, BoxOf(part));
     MDH_RETURN_IF_ERROR(runner_.SetProblem(expression_, 1));
-    std::fprintf(stderr, "%s: %s configurations, %zu parameters vary\n", name.c_str(),
-                 part.count().get_str().c_str(), varying.parameters.size());
+    std::fprintf(stderr, "%s: %s configurations\n", name.c_str(), part.count().get_str().c_str());
     std::vector<RecordedCosts::Row> rows;
     std::vector<Configuration> batch;
     Status status;
     const auto measure = [&] {
       status = Measure(space, batch, [&](const Configuration& configuration, Cost cost) {
-        rows.push_back({varying.Project(configuration), cost});
+        rows.push_back({configuration, cost});
       });
       std::fprintf(stderr, "\r%s: %zu  ", name.c_str(), rows.size());
       batch.clear();
@@ -144,7 +125,7 @@ class Recorder {
     if (status.ok() && !batch.empty()) measure();
     MDH_RETURN_IF_ERROR(status);
     std::fprintf(stderr, "\n");
-    return RecordedCosts::Create(name, varying.box, std::move(rows));
+    return RecordedCosts::Create(name, box, std::move(rows));
   }
 
  private:

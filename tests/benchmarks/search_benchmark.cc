@@ -4,7 +4,9 @@
 // compared with random search, without replacement. With --bounds searches know what no kernel is
 // faster than on a processor of at most so many GHz, and what the generator expects of each.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,6 +67,26 @@ bool Print(const std::vector<RecordedCosts>& tables, const std::vector<Technique
   return is_met;
 }
 
+// Of all tables, by technique: geometric means.
+void PrintMeans(const std::vector<TechniqueResult>& results) {
+  struct Sum {
+    double median = 0, p90 = 0;
+    int tables = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const TechniqueResult& result : results) {
+    Sum& sum = sums[result.technique()];
+    sum.median += std::log(Evaluations(result, 0.5));
+    sum.p90 += std::log(Evaluations(result, 0.9));
+    ++sum.tables;
+  }
+  std::printf("geometric means\n");
+  for (const auto& [technique, sum] : sums) {
+    std::printf("  %-24s %8.1f %8.1f\n", technique.c_str(), std::exp(sum.median / sum.tables),
+                std::exp(sum.p90 / sum.tables));
+  }
+}
+
 Result<TableFigures> Run(const std::vector<RecordedCosts>& tables, const std::string& ghz) {
   ComparisonOptions comparison;
   double clock_ghz = 0;
@@ -88,7 +110,9 @@ Result<TableFigures> Run(const std::vector<RecordedCosts>& tables, const std::st
   }
   MDH_ASSIGN_OR_RETURN(const std::vector<TechniqueResult> results,
                        CompareTechniques(tables, comparison));
-  return TableFigures{Print(tables, results), ComparisonToJson(results)};
+  const bool is_met = Print(tables, results);
+  PrintMeans(results);
+  return TableFigures{is_met, ComparisonToJson(results)};
 }
 
 }  // namespace

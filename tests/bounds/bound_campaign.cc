@@ -1,13 +1,16 @@
-// bound_campaign [--device NAME] [--seed S] [--points N] [--each N] [--climbs N] [--runners N]
-// [--expression-seconds N] [--compile-seconds N] [--no-peaks] [--seconds N] [--page FILE] [--commit
-// NAME] COUNT: measures COUNT random configurations of shipped expressions with random sizes, and
-// judges their bounds and those of every prefix of five orders of decisions: none may fall along a
-// decision, none may be more than the fastest call. Prints a line after each expression, what is
-// needed to repeat a failure, and a summary. Exit status 1 if there was a failure.
+// bound_campaign [--device NAME] [--seed S] [--points N] [--each N] [--picks N] [--climbs N]
+// [--runners N] [--expression-seconds N] [--compile-seconds N] [--no-peaks] [--seconds N] [--page
+// FILE] [--commit NAME] COUNT: measures COUNT random configurations of shipped expressions with
+// random sizes, and judges their bounds and those of every prefix of five orders of decisions: none
+// may fall along a decision, none may be more than the fastest call. Prints a line after each
+// expression, what is needed to repeat a failure, and a summary. Exit status 1 if there was a
+// failure.
 //   --device NAME  "cpu", "opencl:0", "cuda:0"; cpu unless told
 //   --seed S       of the random numbers, 1 unless told
 //   --points N     of an expression at most, 1000000 unless told
 //   --each N       configurations to draw of one expression, 100 unless told
+//   --picks N      of which each is, of N that are drawn, the one whose bound is the largest share
+//                  of what the model of costs expects; 1 unless told
 //   --climbs N     then so many times as many near to the one that is nearest to its bound; none
 //                  unless told
 //   --runners N    expressions under way at the same time; as the device allows unless told
@@ -70,6 +73,9 @@ int main(int argc, char** argv) {
   app.add_option("--points", options.points, "of an expression, at most")
       ->check(CLI::PositiveNumber);
   app.add_option("--each", options.each, "configurations to draw of an expression")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--picks", options.picks,
+                 "to draw for each, of which the one that may be nearest to its bound is taken")
       ->check(CLI::PositiveNumber);
   app.add_option("--climbs", options.climbs,
                  "times as many, near to the one that is nearest to its bound")

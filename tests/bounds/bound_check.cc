@@ -121,6 +121,7 @@ class BoundChecker {
     report_.prepared_s += one.prepared_s;
     report_.measured_s += one.measured_s;
     report_.judged_s += one.judged_s;
+    report_.compiled_s += one.compiled_s;
     report_.shares.insert(report_.shares.end(), one.shares.begin(), one.shares.end());
     report_.problem_shares.insert(report_.problem_shares.end(), one.problem_shares.begin(),
                                   one.problem_shares.end());
@@ -186,11 +187,12 @@ std::string Summary(const BoundCheckReport& report) {
   return absl::StrFormat(
       "%d configurations of %d expressions on %s, %d of them measured: %d violations, %d drops in "
       "%d bounds of %.2g us; bound / time: %.3g of the configuration, %.3g of the problem "
-      "(medians), %.3g at most; %.0f s of preparing, %.0f of measuring, %.0f of judging",
+      "(medians), %.3g at most; %.0f s of preparing, %.0f of measuring, %.0f of judging; compilers "
+      "took %.0f",
       report.configurations, report.expressions, report.device, report.measured, report.violations,
       report.drops, report.bounds, report.bound_ns / 1e3, Median(report.shares),
       Median(report.problem_shares), report.shares.empty() ? 0 : report.shares.back(),
-      report.prepared_s, report.measured_s, report.judged_s);
+      report.prepared_s, report.measured_s, report.judged_s, report.compiled_s);
 }
 
 }  // namespace mdh

@@ -19,6 +19,7 @@ struct BoundCheckOptions {
   std::string sources;         // the root of the sources, whose expressions are taken
   int count = 100;             // configurations to measure
   int each = 100;              // to draw of one expression
+  int picks = 1;               // of which each is the most dangerous of so many that are drawn
   int climbs = 0;              // then so many times as many, near to what its bound is nearest to
   int64_t points = 1'000'000;  // of an expression, at most
   uint64_t seed = 1;
@@ -45,6 +46,7 @@ struct BoundCheckReport {
   int64_t violations = 0;      // a bound was above the fastest call, twice
   int64_t drops = 0;           // a bound fell along a decision
   double bound_ns = 0;         // that a bound takes, on average
+  double compiled_s = 0;       // that compilers took, one after the other
   // Seconds of all expressions together: until there are kernels, inputs and references; until the
   // kernels are measured; of judging.
   double prepared_s = 0, measured_s = 0, judged_s = 0;

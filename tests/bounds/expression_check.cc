@@ -101,6 +101,7 @@ Status ExpressionCheck::Run(const std::function<bool()>& is_over) {
     MDH_ASSIGN_OR_RETURN(space_, MdhSpace::Create(*expression_, TuningModel(device.kind), device));
     bound_ = std::make_unique<MdhBound>(*space_, *expression_,
                                         BoundFacts{device, RatesOf(device, peaks_), {.calls = 1}});
+    estimate_ = MdhEstimateOf(*space_);
     MDH_RETURN_IF_ERROR(runner_.SetProblem(*expression_, 1));
   }
   report_.expressions = 1;
@@ -158,7 +159,7 @@ Status ExpressionCheck::CheckSome(int count) {
 // Any one; then one that differs in a few values from the one that is nearest to its bound.
 Configuration ExpressionCheck::Draw() {
   const SearchSpace& space = space_->space();
-  if (nearest_.configuration.empty()) return space.Sample(rng_);
+  if (nearest_.configuration.empty()) return DrawDangerous();
   const Codes all = AllCodes(space);
   Configuration near = nearest_.configuration;
   const size_t changes = 1 + rng_() % 3;
@@ -167,6 +168,21 @@ Configuration ExpressionCheck::Draw() {
     near[parameter] = all[parameter][rng_() % all[parameter].size()];
   }
   return space.Nearest(near);
+}
+
+// Of several the one whose bound is the largest share of what it is expected to take.
+Configuration ExpressionCheck::DrawDangerous() {
+  const SearchSpace& space = space_->space();
+  Configuration drawn = space.Sample(rng_);
+  if (estimate_ == nullptr) return drawn;
+  const auto share = [&](const Configuration& configuration) {
+    return bound_->OfOne(configuration) / estimate_->Of(configuration);
+  };
+  for (int n = 1; n < options_.picks; ++n) {
+    Configuration other = space.Sample(rng_);
+    if (share(other) > share(drawn)) drawn = std::move(other);
+  }
+  return drawn;
 }
 
 Status ExpressionCheck::MeasureAll(std::vector<Drawn>& drawn) {
@@ -206,6 +222,7 @@ Status ExpressionCheck::Measure(std::vector<Drawn*> drawn, const MeasureOptions&
   }
   for (size_t n = 0; n < drawn.size(); ++n) {
     MDH_ASSIGN_OR_RETURN(Runner::Finished finished, runner_.Next());
+    report_.compiled_s += static_cast<double>(finished.measurement.compile_ns) / 1e9;
     drawn[static_cast<size_t>(finished.number)]->measurement = std::move(finished.measurement);
   }
   return absl::OkStatus();

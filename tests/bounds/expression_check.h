@@ -13,6 +13,7 @@
 #include "codegen/program/kernel.h"
 #include "tests/bounds/bound_check.h"
 #include "tuner/decompositions/mdh_bound.h"
+#include "tuner/decompositions/mdh_estimate.h"
 #include "tuner/measure/runner.h"
 
 namespace mdh {
@@ -45,6 +46,7 @@ class ExpressionCheck {
   Status CheckRound(const std::function<bool()>& is_over);
   Status CheckSome(int count);
   Configuration Draw();
+  Configuration DrawDangerous();
   Status MeasureAll(std::vector<Drawn>& drawn);
   // Those of `drawn` that are asked for.
   Status Measure(std::vector<Drawn*> drawn, const MeasureOptions& options);
@@ -68,6 +70,7 @@ class ExpressionCheck {
   std::optional<Expression> expression_;
   std::optional<MdhSpace> space_;
   std::unique_ptr<MdhBound> bound_;
+  std::shared_ptr<const CostEstimate> estimate_;  // nullptr: nothing is expected
   int64_t judged_ = 0;
   struct Nearest {
     Configuration configuration;  // empty: none was right

@@ -40,9 +40,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (recorded_ghz > 0) {
-    const auto tables = mdh::ReadRecordedBounds(mdh::SourcePath(), recorded_ghz * 1e9);
-    if (!tables.ok()) return Fail(tables.status());
-    std::fputs(mdh::RecordedBoundsPage(*tables).c_str(), stdout);
+    for (const char* const folder : {mdh::kChosenOn, mdh::kHeldOut}) {
+      const auto tables = mdh::ReadRecordedBounds(mdh::SourcePath(), folder, recorded_ghz * 1e9);
+      if (!tables.ok()) return Fail(tables.status());
+      std::printf("%s:\n\n%s\n", folder, mdh::RecordedBoundsPage(*tables).c_str());
+    }
     return 0;
   }
   const auto results = mdh::ReadPublishedBounds(mdh::SourcePath(), draws);

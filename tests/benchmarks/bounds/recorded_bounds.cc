@@ -24,6 +24,7 @@ DeviceDescription RecordedProcessor(double clock_hz) {
   device.cores = 2;
   device.isa = "x86-64 avx2 fma avx512f";
   device.simd_bytes = 64;
+  device.vector_registers = 32;
   device.limits.clock_hz = clock_hz;
   device.l1_bytes = int64_t{48} << 10;
   device.l2_bytes = int64_t{2} << 20;
@@ -218,9 +219,9 @@ RecordedBounds Judge(const RecordedCosts& table, const RowBounds& bounds) {
 }  // namespace
 
 Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
-                                                       double clock_hz) {
+                                                       const std::string& folder, double clock_hz) {
   MDH_ASSIGN_OR_RETURN(const std::vector<RecordedCosts> tables,
-                       ReadTables(source_path + "/tests/benchmarks/recorded", "*"));
+                       ReadTables(source_path + "/" + folder, "*"));
   std::vector<RecordedBounds> judged;
   for (const RecordedCosts& table : tables) {
     MDH_ASSIGN_OR_RETURN(const RowBounds bounds, RowBounds::Of(source_path, table, clock_hz));

@@ -24,13 +24,18 @@ struct RecordedBounds {
   double share_left() const { return rows == 0 ? 0 : static_cast<double>(left) / rows; }
 };
 
-// Of every table in a folder of the sources. The tables are of a processor with AVX-512, two cores
+// Folders of the sources: tables on which constants of models were chosen, and others, which say
+// what these are worth elsewhere.
+inline constexpr char kChosenOn[] = "tests/benchmarks/recorded";
+inline constexpr char kHeldOut[] = "tests/benchmarks/recorded/held_out";
+
+// Of every table in a folder. The tables are of a processor with AVX-512, two cores
 // and a clock that was not written down: `clock_hz` is its limit. Parameters that a table has not
 // are those nearest to the defaults with which most rows are in the space, for other rows those
 // of the defaults, or any, as all rows allow.
 // Errors: as ReadTables; NotFound for a table without a case.
 Result<std::vector<RecordedBounds>> ReadRecordedBounds(const std::string& source_path,
-                                                       double clock_hz);
+                                                       const std::string& folder, double clock_hz);
 
 // What rows of such a table cannot be faster than, for searches that are played on it: parameters
 // that it has not may be anything. Errors: as above.

@@ -12,7 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RecordedBounds, NothingThatWasRecordedIsFasterThanItsBound) {
-  const Result<std::vector<RecordedBounds>> tables = ReadRecordedBounds(SourcePath(), 3e9);
+  const Result<std::vector<RecordedBounds>> tables =
+      ReadRecordedBounds(SourcePath(), kChosenOn, 3e9);
   ASSERT_TRUE(tables.ok()) << tables.status();
   ASSERT_EQ(tables->size(), 5u);
   const std::string page = RecordedBoundsPage(*tables);
@@ -29,14 +30,27 @@ TEST(RecordedBounds, NothingThatWasRecordedIsFasterThanItsBound) {
   EXPECT_LT((*tables)[2].share_left(), 0.4);
 }
 
+// Of tables that say all parameters nearly every row is known.
+TEST(RecordedBounds, HoldForTablesOnWhichNothingWasChosen) {
+  const Result<std::vector<RecordedBounds>> tables =
+      ReadRecordedBounds(SourcePath(), kHeldOut, 3.5e9);
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  EXPECT_GE(tables->size(), 3u);
+  for (const RecordedBounds& table : *tables) {
+    EXPECT_EQ(table.violations, 0) << table.name;
+    EXPECT_GT(table.pinned, table.rows / 2) << table.name;
+  }
+}
+
 TEST(RecordedBounds, ClocksThatNoProcessorHasAreContradicted) {
-  const Result<std::vector<RecordedBounds>> tables = ReadRecordedBounds(SourcePath(), 0.5e9);
+  const Result<std::vector<RecordedBounds>> tables =
+      ReadRecordedBounds(SourcePath(), kChosenOn, 0.5e9);
   ASSERT_TRUE(tables.ok()) << tables.status();
   EXPECT_GT((*tables)[2].violations, 0);
 }
 
 TEST(RecordedBounds, WithoutTablesThereAreNone) {
-  EXPECT_FALSE(ReadRecordedBounds("/nowhere", 3e9).ok());
+  EXPECT_FALSE(ReadRecordedBounds("/nowhere", kChosenOn, 3e9).ok());
   EXPECT_THAT(RecordedBoundsPage({}), HasSubstr("| recorded table |"));
 }
 

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <numeric>
 
+#include "codegen/backends/build_program.h"
 #include "codegen/lower/tiles/loop_plan.h"
 #include "codegen/program/shuffled_stride.h"
 #include "core/decomposition/low_level_expression.h"
 #include "tests/codegen/bounds/configuration_ranges.h"
+#include "tests/codegen/bounds/executed_work.h"
 #include "tests/drawn.h"
 #include "tests/fresh_seed.h"
 #include "tests/shipped_expression.h"
@@ -201,6 +203,60 @@ TEST(MdhBound, KnowsWhereVectorsArePutTogether) {
     }
     ExpectRising(*space, bound, configuration, rng);
   }
+}
+
+// Cycles of a floor.
+double CyclesOf(const MdhBound& bound, OpenCodes open, const std::string& resource,
+                double clock_hz) {
+  for (const Floor& floor : bound.Explain(open).floors) {
+    if (floor.resource == resource) return floor.time_ns * clock_hz / 1e9;
+  }
+  return 0;
+}
+
+// Programs that are generated execute what floors say at least, as compilers only leave out.
+TEST(MdhBound, NoFloorIsMoreThanWhatProgramsExecute) {
+  SpaceBackend target = SpaceBackends()[0];
+  target.device.isa = "x86-64 avx2 fma";
+  target.device.cores = 1;
+  const BoundFacts facts = FactsFor(target.device);
+  Rng rng(FreshSeed());
+  double most_of_joins = 0, most_of_loads = 0;
+  for (const auto& [file, sizes] : std::vector<std::pair<const char*, Bindings>>{
+           {"matvec.mdh", {{"I", "70"}, {"K", "67"}}},
+           {"matmul.mdh", {{"I", "9"}, {"J", "40"}, {"K", "130"}}},
+           {"matmul_t.mdh", {{"I", "9"}, {"J", "40"}, {"K", "130"}}},
+           {"bmatmul.mdh", {{"B", "3"}, {"I", "5"}, {"J", "24"}, {"K", "33"}}},
+           {"mttkrp.mdh", {{"T", "fp32"}, {"I", "5"}, {"J", "24"}, {"K", "9"}, {"L", "17"}}}}) {
+    const Expression expression = Shipped(file, sizes);
+    const auto space = MdhSpace::Create(expression, target.model, target.device);
+    ASSERT_TRUE(space.ok()) << space.status();
+    const MdhBound bound(*space, expression, facts);
+    for (int n = 0; n < 40; ++n) {
+      const Configuration drawn = space->space().Sample(rng);
+      const auto low_level =
+          Lower(space->divided(), target.model, target.device, space->Decode(drawn));
+      ASSERT_TRUE(low_level.ok()) << low_level.status();
+      const auto built = BuildProgram(*low_level, target.device);
+      ASSERT_TRUE(built.ok()) << built.status();
+      const ExecutedWork work = ExecutedWorkOf(built->program, target.device.simd_bytes);
+      Codes codes;
+      for (const int64_t code : drawn) codes.push_back({code});
+      const auto cycles = [&](const char* resource) {
+        return CyclesOf(bound, SpansOf(codes), resource, facts.rates.clock_hz);
+      };
+      const double joins = cycles("elements put into vectors") * facts.rates.joins;
+      const double loaded = cycles("loads of a core") * 128;
+      ASSERT_LE(joins, static_cast<double>(work.joins)) << file << space->space().ToText(drawn);
+      ASSERT_LE(loaded, static_cast<double>(work.loaded_bytes)) << space->space().ToText(drawn);
+      if (work.joins > 0) {
+        most_of_joins = std::max(most_of_joins, joins / static_cast<double>(work.joins));
+      }
+      most_of_loads = std::max(most_of_loads, loaded / static_cast<double>(work.loaded_bytes));
+    }
+  }
+  EXPECT_GT(most_of_joins, 0.9);
+  EXPECT_GT(most_of_loads, 0.1);
 }
 
 }  // namespace

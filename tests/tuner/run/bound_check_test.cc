@@ -19,6 +19,7 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   options.sources = SourcePath();
   options.count = 20;
   options.each = 5;
+  options.picks = 4;
   options.climbs = 1;
   options.points = 200'000;
   options.seed = FreshSeed();
@@ -35,6 +36,7 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   EXPECT_GE(report->configurations, 20);
   EXPECT_EQ(told, report->expressions);
   EXPECT_GT(report->bounds, 100);
+  EXPECT_GT(report->compiled_s, 0);
   std::puts(Summary(*report).c_str());
 }
 

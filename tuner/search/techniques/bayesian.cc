@@ -29,10 +29,9 @@ constexpr double kTailQuantile = 0.3, kTailScale = 0.35;
 // Of the logarithm of costs: less is no improvement to look for. Else what is known to be good has
 // its surroundings tried for the last percent before other good places are.
 constexpr double kWorthwhile = 0.05;
-// Of the logarithm of a bound, how much the cost is expected to have: alone, and where there is an
-// estimate, of whose logarithm it has so much; and below which share of the best cost bounds do not
-// differ, or are not known.
-constexpr double kOfBound = 0.5, kOfBoundBeside = 0.25, kOfEstimate = 0.5, kLeastBound = 1e-3;
+// Of the logarithms of a bound and of an estimate, how much the cost is expected to have; and below
+// which share of the best cost bounds do not differ, or are not known.
+constexpr double kOfBound = 0.5, kOfEstimate = 0.5, kLeastBound = 1e-3;
 constexpr size_t kPicked = 200;    // of which the first ones are those that are expected to be best
 constexpr int kClimbs = 3;         // to better neighbours of the best candidate
 constexpr int kFirstAscents = 25;  // of the model's likelihood
@@ -124,12 +123,13 @@ class Bayesian final : public SearchTechnique {
 
   // What is expected of a configuration before anything is measured, up to a constant.
   double Prior(const Configuration& configuration) const {
-    const bool is_estimated = bound_.estimate != nullptr;
     double prior = 0;
-    if (is_estimated) prior += kOfEstimate * std::log(bound_.estimate->Of(configuration));
+    if (bound_.estimate != nullptr) {
+      prior += kOfEstimate * std::log(bound_.estimate->Of(configuration));
+    }
     if (bound_.bound == nullptr) return prior;
     const double bound = std::max(bound_.bound->OfOne(configuration), least_bound_);
-    return prior + (is_estimated ? kOfBoundBeside : kOfBound) * std::log(std::max(bound, 1e-300));
+    return prior + kOfBound * std::log(std::max(bound, 1e-300));
   }
 
   // Positions of the results that the model looks at.

@@ -477,9 +477,8 @@ ProgramMemory Execute(const LoopProgram& program, ProgramMemory memory, bool may
       }
       std::vector<std::thread> threads;
       for (int64_t b = 0; b < blocks_per_cluster; ++b) {
-        std::array<int64_t, 3> place = at(b, cluster);
-        for (size_t axis = 0; axis < 3; ++axis)
-          place[axis] += at(c, clusters)[axis] * cluster[axis];
+        std::array<int64_t, 3> place = at(b, cluster), first = at(c, clusters);
+        for (size_t axis = 0; axis < 3; ++axis) place[axis] += first[axis] * cluster[axis];
         for (int64_t t = 0; t < threads_per_block; ++t) {
           threads.emplace_back([&, b, place, t] {
             const std::lock_guard turn(members.turn);

@@ -152,11 +152,11 @@ class Rules {
     std::vector<int64_t> tile = registers();
     parts_.Grow(tile, reduced, 0.3 * static_cast<double>(device_.l2_bytes));
     parts_.Balance(tile, registers(), reduced);
-    const bool on_tiles = p_.dot_unit == DotUnit::kTiles;
-    parts_.Grow(tile, rows, on_tiles ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
+    const bool on_amx = p_.dot_unit == DotUnit::kTiles;
+    parts_.Grow(tile, rows, on_amx ? RowBytesOfTiles(device_) : parts_.LastCacheBytes());
     parts_.Balance(tile, registers(), reduced);
     // Tile registers take rows faster than a last cache gives them: strips would be packed again.
-    if (on_tiles && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
+    if (on_amx && std::ranges::any_of(rows, [&](int d) { return tile[d] < size(d); })) return false;
     p_.tile[innermost_ - 1] = tile;
     tile[vector_dimension_] = size(vector_dimension_);
     for (int l = 1; l < innermost_ - 1; ++l) p_.tile[l] = tile;

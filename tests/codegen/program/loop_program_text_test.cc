@@ -45,16 +45,15 @@ TEST(LoopProgramTextTest, KeysSayWhereNanIs) {
 TEST(LoopProgramTextTest, TilesHaveNumbers) {
   const MatrixInstruction* instruction =
       TileInstruction(ScalarType::kBfloat16, ScalarType::kBfloat16);
-  const LoopProgram program = {
-      .functions = {},
-      .stages = {{.comment = "Tiles.",
-                  .body = {{ConfigureTiles{{{16, 16}, {3, 16}}}},
-                           {ZeroTile{0}},
-                           {LoadTile{1, "A", Index::Variable("i"), 2048}},
-                           {MultiplyTiles{instruction, 0, 1, 2}},
-                           {StoreTile{0, "C", Index(3), 64}},
-                           {ReleaseTiles{}}}}},
-      .scratch = {}};
+  const LoopProgram program = {.functions = {},
+                               .stages = {{.comment = "Tiles.",
+                                           .body = {{ConfigureTiles{{{16, 16}, {3, 16}}}},
+                                                    {ZeroTile{0}},
+                                                    {LoadTile{1, "A", Index::Variable("i"), 2048}},
+                                                    {MultiplyTiles{instruction, 0, 1, 2}},
+                                                    {StoreTile{0, "C", Index(3), 64}},
+                                                    {ReleaseTiles{}}}}},
+                               .scratch = {}};
   EXPECT_THAT(ToText(program), HasSubstr("configure tiles 16 x 16, 3 x 16\n"
                                          "  tile 0 = 0\n"
                                          "  tile 1 = A[i], rows 2048 bytes apart\n"

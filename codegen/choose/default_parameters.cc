@@ -66,10 +66,9 @@ struct FusedTile {
 std::vector<FusedTile> RankTilesOf(const std::vector<FusionChoice>& fusions,
                                    const SystemModel& model, const DeviceDescription& device,
                                    NumericsPolicy numerics, size_t most) {
-  const bool has_lanes = model.LayerWith(LayerRole::kLanes) > 0;
   std::vector<FusedTile> first, others;
   for (const FusionChoice& fusion : fusions) {
-    std::vector<TileChoice> tiles = RankTiles(fusion.expression, device, numerics, has_lanes, most);
+    std::vector<TileChoice> tiles = RankTiles(fusion.expression, model, device, numerics, most);
     for (size_t n = 0; n < tiles.size(); ++n) {
       (n == 0 ? first : others).push_back({&fusion, std::move(tiles[n])});
     }

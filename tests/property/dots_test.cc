@@ -275,6 +275,11 @@ TEST(TilesTest, RulesHaveThemAndAreRight) {
   };
   EXPECT_EQ(unit_of(DeviceWithTiles()), DotUnit::kTiles);
   EXPECT_EQ(unit_of(Device()), DotUnit::kVectors);
+  // Nor do spaces of models without registers have them.
+  for (const TuningParameters& start :
+       StartingParameters(large, OpenMpL3SimdModel(), DeviceWithTiles())) {
+    EXPECT_EQ(start.dot_unit, DotUnit::kVectors);
+  }
 }
 
 // Only where signs are flipped, and tiles with the same words follow each other.

@@ -33,12 +33,13 @@ constexpr size_t kMostOfInputs = 5;  // choices with the same lanes and packed i
 
 class Ranking {
  public:
-  Ranking(const Expression& e, const DeviceDescription& device, NumericsPolicy numerics,
-          bool has_lanes)
+  Ranking(const Expression& e, const SystemModel& model, const DeviceDescription& device,
+          NumericsPolicy numerics)
       : e_(e),
         device_(device),
         is_ordered_(!Reassociates(numerics)),
-        has_lanes_(has_lanes),
+        has_lanes_(model.LayerWith(LayerRole::kLanes) > 0),
+        has_registers_(model.LayerWith(LayerRole::kRegisters) >= 0),
         narrow_(NarrowReductionOf(e)),
         cost_(e, device, numerics) {}
 
@@ -49,7 +50,7 @@ class Ranking {
     TryRows(plain);
     for (int d = 0; has_lanes_ && d < e_.rank(); ++d) TryLanes(d, plain);
     for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) TryDots(d, plain);
-    for (int d = 0; has_lanes_ && !is_ordered_ && d < e_.rank(); ++d) {
+    for (int d = 0; has_registers_ && !is_ordered_ && d < e_.rank(); ++d) {
       for (TileChoice& choice : ChoicesOnTiles(e_, device_, d)) {
         choice.cycles = cost_.Cycles(choice);
         found_.push_back(std::move(choice));
@@ -318,7 +319,7 @@ class Ranking {
   const Expression& e_;
   const DeviceDescription& device_;
   const bool is_ordered_;
-  const bool has_lanes_;
+  const bool has_lanes_, has_registers_;
   const std::optional<NarrowReduction> narrow_;
   const TileCost cost_;
   std::vector<TileChoice> found_;
@@ -386,9 +387,10 @@ double ReuseOf(const Expression& expression, const Buffer& buffer) {
          static_cast<double>(buffer.elements());
 }
 
-std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
-                                  NumericsPolicy numerics, bool has_lanes, size_t most) {
-  return Ranking(expression, device, numerics, has_lanes).Run(most);
+std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
+                                  const DeviceDescription& device, NumericsPolicy numerics,
+                                  size_t most) {
+  return Ranking(expression, model, device, numerics).Run(most);
 }
 
 }  // namespace mdh

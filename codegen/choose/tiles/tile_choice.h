@@ -29,11 +29,13 @@ struct TileChoice {
 };
 
 // At most `most` choices, the best first; of those with the same lanes and packed inputs only the
-// best few, each of another width. Never empty; without lanes if `has_lanes` is false. The cycles
-// count arithmetic, loads, latency of accumulators, loops and packing, and that memory prefers long
-// rows; they are good for comparisons only.
-std::vector<TileChoice> RankTiles(const Expression& expression, const DeviceDescription& device,
-                                  NumericsPolicy numerics, bool has_lanes, size_t most);
+// best few, each of another width. Never empty; without lanes if the model has none, and on tile
+// registers only if it has registers, as in search spaces. The cycles count arithmetic, loads,
+// latency of accumulators, loops and packing, and that memory prefers long rows; they are good for
+// comparisons only.
+std::vector<TileChoice> RankTiles(const Expression& expression, const SystemModel& model,
+                                  const DeviceDescription& device, NumericsPolicy numerics,
+                                  size_t most);
 
 // Of a vector of the widest type that f's parameters and results are computed in.
 int64_t FullLanes(const Expression& expression, const DeviceDescription& device);

@@ -38,7 +38,7 @@ DeviceDescription WideDevice() {
 
 TileChoice Best(const Expression& expression, NumericsPolicy numerics,
                 const DeviceDescription& device = Avx2Device()) {
-  return RankTiles(expression, device, numerics, /*has_lanes=*/true, 1).at(0);
+  return RankTiles(expression, OpenMpSimdRegistersModel(), device, numerics, 1).at(0);
 }
 
 TEST(TileChoiceTest, ProductsHaveAsManyAccumulatorsAsRegistersAllow) {
@@ -167,7 +167,7 @@ TEST(TileChoiceTest, OneRowTimesALargeMatrixAccumulatesInTheOutput) {
 TEST(TileChoiceTest, WithoutLanesThereAreNone) {
   const Expression matmul = Shipped("matmul.mdh", {{"I", "64"}, {"J", "64"}, {"K", "64"}});
   for (const TileChoice& choice :
-       RankTiles(matmul, Avx2Device(), NumericsPolicy::kReassociate, /*has_lanes=*/false, 5)) {
+       RankTiles(matmul, OpenMpL3Model(), Avx2Device(), NumericsPolicy::kReassociate, 5)) {
     EXPECT_EQ(choice.vector_dimension, -1);
   }
 }
@@ -208,8 +208,8 @@ TEST(TileChoiceTest, TilesOfConvolutionsDivideWhatTheyCover) {
       "conv_bn_relu.mdh",
       {{"N", "16"}, {"P", "14"}, {"Q", "14"}, {"K", "256"}, {"R", "3"}, {"S", "3"}, {"C", "256"}});
   bool has_sevens = false;
-  for (const TileChoice& choice :
-       RankTiles(conv, WideDevice(), NumericsPolicy::kReassociate, /*has_lanes=*/true, 10)) {
+  for (const TileChoice& choice : RankTiles(conv, OpenMpSimdRegistersModel(), WideDevice(),
+                                            NumericsPolicy::kReassociate, 10)) {
     const int64_t rows = choice.tile[1] * choice.tile[2];
     has_sevens |= choice.vector_dimension == 3 && choice.tile[3] == 32 && rows == 14;
   }

@@ -49,7 +49,8 @@ void RegisterDecompositions::AddLimits() {
     const DimensionParts& dimension = dimensions_.at(d);
     (p_.is_reduced(d) ? slots : parts).Multiply(dimension.parts(dimension.levels()), p_.size(d));
   }
-  if (offers_tiles_) AddChoice("dot_unit");
+  // Without tiles it is no choice at all, not even one without limits.
+  AddChoice("dot_unit", [this](int64_t) { return offers_tiles_; });
   for (const ProductLimit* limit : {&registers, &operations}) {
     if (!offers_tiles_) limit->Require(builder_);
   }

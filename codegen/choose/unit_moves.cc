@@ -62,6 +62,13 @@ class UnitWalk {
     // Of one part there is nothing to combine, and blocks of several have one tile each.
     if (unit.parts == 1) neighbours_.back().combine_blocks = CombineBlocks::kPartials;
     if (unit.parts > 1) neighbours_.back().unit.turns = 1;
+    LeaveOutClusters();
+  }
+
+  // Blocks have in common what producers bring.
+  void LeaveOutClusters() {
+    UnitParameters& unit = neighbours_.back().unit;
+    if (!unit.has_producer) unit.cluster_m = unit.cluster_n = 1;
   }
 
   // A tile with stages for which there is room: those of the largest tiles are few.
@@ -119,7 +126,8 @@ class UnitWalk {
     }
   }
 
-  // Each operand as it is, packed, or computed; and copied by threads, or by the engine.
+  // Each operand as it is, packed, or computed; and copied by threads, or by the engine, for one
+  // block or two.
   void ShowOperands() {
     for (int tensors = 0; tensors < 4 && !p_.unit.has_warps(); ++tensors) {
       UnitParameters unit = p_.unit;
@@ -128,6 +136,12 @@ class UnitWalk {
       Show(unit);
       unit.has_producer = !p_.unit.has_producer;
       if (unit.tensors == UnitOperands::kBoth) Show(unit);
+    }
+    for (int UnitParameters::*const along :
+         {&UnitParameters::cluster_m, &UnitParameters::cluster_n}) {
+      UnitParameters unit = p_.unit;
+      unit.*along = unit.*along == 1 ? 2 : 1;
+      if (unit.has_producer) Show(unit);
     }
     for (int packed = 0; packed < 4; ++packed) {
       for (int computed = 0; computed < 4; ++computed) {
@@ -155,6 +169,7 @@ class UnitWalk {
         // All threads of a cluster meet.
         const bool is_cluster = neighbours_.back().combine_blocks == CombineBlocks::kCluster;
         if (is_cluster) neighbours_.back().unit.has_producer = false;
+        LeaveOutClusters();
       }
     }
   }

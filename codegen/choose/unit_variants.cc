@@ -18,6 +18,7 @@ namespace {
 // stages get from the second-level cache; bytes of results on their way out, and of parts of them,
 // until they are combined.
 constexpr double kMultiplyAdds = 2048, kStageBytes = 44, kResultBytes = 20, kPartBytes = 8;
+constexpr double kArrivingBytes = 64;   // of stages, also from copies of other blocks
 constexpr double kColumnsAgain = 1.02;  // of the time of a stage
 // Of all multiprocessors together: bytes from memory.
 constexpr double kBytesFromMemory = 1700;
@@ -105,8 +106,13 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
     const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
     return static_cast<double>(std::min<int64_t>(own, points)) * lines;
   };
-  const double points = read(unit.rows, plan.m, plan.a) + read(unit.columns, plan.n, plan.b);
-  const double bytes = points * kUnitRowBytes / kStageBytes;
+  // What blocks of a cluster have in common is read once, and comes to each.
+  const double from_a = read(unit.rows, plan.m, plan.a),
+               from_b = read(unit.columns, plan.n, plan.b);
+  const double points = from_a / unit.sharers_of(true) + from_b / unit.sharers_of(false);
+  const auto arriving = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
+                                            std::min<int64_t>(unit.columns, plan.n));
+  const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
     if (operand.is_computed || operand.is_tensor) return 0.0;
     return own * depth / operand.width *
@@ -146,6 +152,7 @@ double MemoryBytes(const UnitPlan& plan, const TuningParameters& p, double at_on
 struct OperandsOfUnit {
   UnitOperands packed, computed;
   bool is_produced = false;  // a warp has the engine copy both
+  int cluster_m = 1, cluster_n = 1;
 };
 
 // Ways to get operands to groups: those that are not in memory as these take them are packed, or
@@ -173,6 +180,11 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
   // whole lines; and where sums are added up in registers, groups that need not meet do.
   if (made == 0 && (unaligned != 0 || plan.promoted_stages() == 1)) {
     ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true});
+  }
+  // Two blocks that have such rows in common ask for them once.
+  if (made == 0 && unaligned != 0) {
+    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 2, 1});
+    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 1, 2});
   }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
@@ -270,6 +282,8 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           variant.unit.computed = of.computed;
           variant.unit.tensors = of.is_produced ? UnitOperands::kBoth : UnitOperands::kNone;
           variant.unit.has_producer = of.is_produced;
+          variant.unit.cluster_m = of.cluster_m;
+          variant.unit.cluster_n = of.cluster_n;
           // Groups count the stages in time that others do not hide.
           if (of.is_produced && !std::has_single_bit(static_cast<unsigned>(stages))) continue;
           for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {

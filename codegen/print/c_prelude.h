@@ -135,8 +135,11 @@ class CPrelude {
   bool copies_tensors() const { return defined_.contains("mdh_tensor_map"); }
   std::string StartBarriersFunction();
   std::string ArriveAtBarrierFunction(bool is_of_group);
+  std::string ArriveInClusterFunction();
+  std::string BlocksHaveStartedFunction();
   std::string AwaitBarrierFunction();
-  std::string TensorCopyFunction(size_t dimensions);
+  // To the calling block, or to those of its cluster whose bits are set.
+  std::string TensorCopyFunction(size_t dimensions, bool is_to_blocks);
   // (registers, pointer): LoadMatrices. (sums): AwaitSums. (sums, a, b) of the
   // instruction, all in registers; and the least compute capability that has all instructions that
   // were asked for, 0 without any.

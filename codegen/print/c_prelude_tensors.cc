@@ -53,6 +53,37 @@ std::string CPrelude::ArriveAtBarrierFunction(bool is_of_group) {
   return name;
 }
 
+// A thread of the group for each block. An arrival that releases what was written to other blocks
+// waits for all of memory; nothing was written.
+std::string CPrelude::ArriveInClusterFunction() {
+  const std::string name = "mdh_group_arrives_in_cluster";
+  Define(name, absl::Substitute(
+                   "$0void $1(long long* b, int blocks) {\n"
+                   "  if (threadIdx.x % 128 < blocks) {\n"
+                   "    asm volatile(\n"
+                   "        \"{\\n\\t.reg .b32 at;\\n\\tmapa.shared::cluster.u32 at, %0, %1;\\n\"\n"
+                   "        \"\\tmbarrier.arrive.shared::cluster.b64 _, [at];\\n\\t}\"\n"
+                   "        ::\"r\"((unsigned int)__cvta_generic_to_shared(b)), "
+                   "\"r\"(threadIdx.x % 128) : \"memory\");\n"
+                   "  }\n"
+                   "}\n",
+                   kInlinedHere, name));
+  return name;
+}
+
+// Barriers that a thread of each block has started are seen by all (StartBarriersFunction).
+std::string CPrelude::BlocksHaveStartedFunction() {
+  const std::string name = "mdh_blocks_have_started";
+  Define(name,
+         absl::Substitute("$0void $1() {\n"
+                          "  asm volatile(\"barrier.cluster.arrive.relaxed.aligned;\" ::: "
+                          "\"memory\");\n"
+                          "  asm volatile(\"barrier.cluster.wait.aligned;\" ::: \"memory\");\n"
+                          "}\n",
+                          kInlinedHere, name));
+  return name;
+}
+
 std::string CPrelude::AwaitBarrierFunction() {
   const std::string name = "mdh_await_barrier";
   Define(name,
@@ -69,25 +100,33 @@ std::string CPrelude::AwaitBarrierFunction() {
   return name;
 }
 
-std::string CPrelude::TensorCopyFunction(size_t dimensions) {
+std::string CPrelude::TensorCopyFunction(size_t dimensions, bool is_to_blocks) {
   uses_units_ = true;
-  const std::string name = absl::StrCat("mdh_copy_tensor_", dimensions);
+  const std::string name =
+      absl::StrCat("mdh_copy_tensor_", dimensions, is_to_blocks ? "_to_blocks" : "");
   std::string parameters, numbers, values;
   for (size_t d = 0; d < dimensions; ++d) {
     absl::StrAppend(&parameters, ", int x", d);
     absl::StrAppend(&numbers, d == 0 ? "" : ", ", "%", d + 3);
     absl::StrAppend(&values, ", \"r\"(x", d, ")");
   }
+  std::string to_blocks;
+  if (is_to_blocks) {
+    absl::StrAppend(&parameters, ", int blocks");
+    absl::StrAppend(&values, ", \"h\"((unsigned short)blocks)");
+    to_blocks = absl::StrCat(", %", dimensions + 3);
+  }
   Define(name, absl::Substitute(
                    "$0void $1(void* to, const $2* map, long long* b$3) {\n"
                    "  asm volatile(\n"
                    "      \"cp.async.bulk.tensor.$4d.shared::cluster.global.mbarrier::complete_tx"
-                   "::bytes \"\n"
-                   "      \"[%0], [%1, {$5}], [%2];\"\n"
+                   "::bytes$7 \"\n"
+                   "      \"[%0], [%1, {$5}], [%2]$8;\"\n"
                    "      ::\"r\"((unsigned int)__cvta_generic_to_shared(to)), \"l\"(map),\n"
                    "        \"r\"((unsigned int)__cvta_generic_to_shared(b))$6 : \"memory\");\n"
                    "}\n",
-                   kInlinedHere, name, TensorMapType(), parameters, dimensions, numbers, values));
+                   kInlinedHere, name, TensorMapType(), parameters, dimensions, numbers, values,
+                   is_to_blocks ? ".multicast::cluster" : "", to_blocks));
   return name;
 }
 

@@ -315,9 +315,11 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
             if (s.threads > 0) return line(PrintMeeting(s));
             line(s.of_device_memory ? dialect_.device_barrier : dialect_.barrier, ";\n");
           },
-          [&](const ClusterBarrier&) {
+          [&](const ClusterBarrier& s) {
             if (!dialect_.has_clusters()) NotInLanguage(dialect_, "clusters of blocks");
-            line(prelude_.ClusterBarrierFunction(), "();\n");
+            line(s.is_of_starts ? prelude_.BlocksHaveStartedFunction()
+                                : prelude_.ClusterBarrierFunction(),
+                 "();\n");
           },
           [&](const DeclareLast& s) {
             if (dialect_.is_last.empty()) NotInLanguage(dialect_, "a last block");

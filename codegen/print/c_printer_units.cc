@@ -40,8 +40,11 @@ std::string CPrinter::PrintStartBarriers(const StartBarriers& s) {
 
 std::string CPrinter::PrintArrive(const ArriveAtBarrier& s) {
   if (!dialect_.has_group_units()) NotInLanguage(dialect_, "tensor copies");
-  return absl::StrCat(prelude_.ArriveAtBarrierFunction(s.is_of_group()), "(",
-                      Address(s.array, s.number),
+  const std::string at = Address(s.array, s.number);
+  if (s.blocks > 1) {
+    return absl::StrCat(prelude_.ArriveInClusterFunction(), "(", at, ", ", s.blocks, ");\n");
+  }
+  return absl::StrCat(prelude_.ArriveAtBarrierFunction(s.is_of_group()), "(", at,
                       s.is_of_group() ? "" : absl::StrCat(", ", s.bytes), ");\n");
 }
 
@@ -58,7 +61,13 @@ std::string CPrinter::PrintTensorCopy(const TensorCopy& s) {
   for (const Index& coordinate : s.coordinates) {
     absl::StrAppend(&arguments, ", ", PrintIndex(coordinate));
   }
-  return absl::StrCat(prelude_.TensorCopyFunction(s.coordinates.size()), "(", arguments, ");\n");
+  if (s.blocks > 1) {
+    int64_t blocks = 0;
+    for (int n = 0; n < s.blocks; ++n) blocks |= int64_t{1} << (n * s.step);
+    absl::StrAppend(&arguments, ", ", blocks, " << (", PrintIndex(s.first_block), ")");
+  }
+  return absl::StrCat(prelude_.TensorCopyFunction(s.coordinates.size(), s.blocks > 1), "(",
+                      arguments, ");\n");
 }
 
 std::string CPrinter::PrintStoreMatrices(const StoreMatrices& s) {

@@ -297,8 +297,11 @@ struct Barrier {
   int threads = 0;  // the first so many, of whole warps; 0: all
 };
 // As Barrier, for all blocks of the cluster; before the first one, other blocks may not have begun,
-// and after the last one they may have ended.
-struct ClusterBarrier {};
+// and after the last one they may have ended. One that only says that blocks have begun, and have
+// started their barriers (StartBarriers), waits for nothing that threads wrote.
+struct ClusterBarrier {
+  bool is_of_starts = false;
+};
 // `name`, a flag, holds in that one of `blocks` blocks that comes here last, for all its threads;
 // it is in device memory then what the others wrote before. All threads of a block come here
 // together. `counter` at offset, an int32 in device memory that these blocks have in common, was 0

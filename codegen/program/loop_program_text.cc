@@ -219,7 +219,9 @@ class TextPrinter {
     Line(depth, s.of_device_memory ? "barrier of device memory" : "barrier",
          s.threads > 0 ? absl::StrCat(" of ", s.threads, " threads") : "");
   }
-  void Print(const ClusterBarrier&, int depth) { Line(depth, "cluster barrier"); }
+  void Print(const ClusterBarrier& s, int depth) {
+    Line(depth, "cluster barrier", s.is_of_starts ? " of starts" : "");
+  }
   void Print(const DeclareLast& s, int depth) {
     Line(depth, "flag ", s.name, " = last of ", s.blocks, " at ", s.counter, "[",
          s.offset.ToString(), "]");
@@ -312,7 +314,7 @@ class TextPrinter {
   }
   void Print(const ArriveAtBarrier& s, int depth) {
     Line(depth, s.is_of_group() ? "group arrives at " : "arrive at ", s.array, "[",
-         s.number.ToString(), "]",
+         s.number.ToString(), "]", s.blocks > 1 ? absl::StrCat(" of ", s.blocks, " blocks") : "",
          s.is_of_group() ? "" : absl::StrCat(", which waits for ", s.bytes, " bytes"));
   }
   void Print(const AwaitBarrier& s, int depth) {
@@ -323,7 +325,10 @@ class TextPrinter {
     Line(depth, s.array, "[", s.to.ToString(), "] = copy of ", s.map, "(",
          absl::StrJoin(s.coordinates, ", ",
                        [](std::string* out, const Index& index) { *out += index.ToString(); }),
-         "), ", s.barriers, "[", s.barrier.ToString(), "]");
+         "), ", s.barriers, "[", s.barrier.ToString(), "]",
+         s.blocks == 1 ? ""
+                       : absl::StrCat(", to ", s.blocks, " blocks from ", s.first_block.ToString(),
+                                      " on, ", s.step, " apart"));
   }
   void Print(const StoreMatrices& s, int depth) {
     Line(depth, s.array, "[", s.offset.ToString(), "] = matrices of ", Name(s.type), " ",

@@ -87,6 +87,7 @@ class Parts {
   }
   void operator()(Is<TensorCopy> auto& s) const {
     v_.Used(s.map), v_.Used(s.array), v_.At(s.to), v_.Used(s.barriers), v_.At(s.barrier);
+    v_.At(s.first_block);
     for (auto& coordinate : s.coordinates) v_.At(coordinate);
   }
   void operator()(Is<DeclareOperand> auto& s) const {

@@ -93,11 +93,13 @@ struct StartBarriers {
   int64_t arrivals;
 };
 // Arrives at a barrier, whose phase shall also wait for so many bytes; or, without any, all threads
-// of a group together, as one: multiplications that they have waited for are done.
+// of a group together, as one: multiplications that they have waited for are done. The group may
+// arrive at the barriers of all blocks of its cluster, which are so many.
 struct ArriveAtBarrier {
   std::string array;
   Index number;
   int64_t bytes;
+  int blocks = 1;
   bool is_of_group() const { return bytes == 0; }
 };
 // Waits until the phase of the barrier with that parity has ended, the first one's being 0: what
@@ -110,7 +112,9 @@ struct AwaitBarrier {
 // A copy by the engine that runs beside what the thread does next, until the phase of the barrier
 // ends: the box whose first point has these coordinates to shared memory from element `to` on, as
 // an operand's rows (above), a row for each point along the dimensions but the first one. Points
-// outside of the array become 0. Its bytes are those of the box.
+// outside of the array become 0. Its bytes are those of the box. It may come to so many blocks of
+// the cluster, from number `first_block` on, `step` apart, instead of the calling one: to each
+// one's array of that name, where a phase of its own barrier waits for it.
 struct TensorCopy {
   std::string map;
   std::vector<Index> coordinates;
@@ -118,6 +122,9 @@ struct TensorCopy {
   Index to;
   std::string barriers;
   Index barrier;
+  int blocks = 1;
+  int step = 1;
+  Index first_block = Index(0);
 };
 
 // Four matrices of 8 x 8 elements to a shared array, by all threads of a warp. Values 2 i and 2 i +

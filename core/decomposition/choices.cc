@@ -106,11 +106,10 @@ template <auto kMember>
 void SetOfUnit(absl::Span<const int64_t> v, TuningParameters* p) {
   p->unit.*kMember = static_cast<std::remove_reference_t<decltype(p->unit.*kMember)>>(v[0]);
 }
+bool UsesUnit(const Expression&, const TuningParameters& p) { return p.unit.rows > 0; }
 std::string OfUnitObstacle(const ChoiceTarget&, const TuningParameters& p) {
   return p.unit.rows > 0 ? "" : "no matrix unit is used";
 }
-
-bool UsesUnit(const Expression& expression, const TuningParameters& p);
 template <auto kMember>
 constexpr Choice OfUnit(Choice row) {
   row.get = GetOfUnit<kMember>;
@@ -222,7 +221,6 @@ bool HasKeys(const Expression& e, const TuningParameters&) { return FindKeyedFor
 bool IsContraction(const Expression& e, const TuningParameters&) {
   return FindContractionForm(e).ok();
 }
-bool UsesUnit(const Expression&, const TuningParameters& p) { return p.unit.rows > 0; }
 // What is usual depends on tables that only the configuration's own device has.
 bool GoesLevelByLevel(const Expression&, const TuningParameters& p) {
   return p.lowering == Lowering::kLevels;
@@ -441,6 +439,8 @@ constexpr Choice kChoices[] = {
     OfUnit<&UnitParameters::turns>({.key = "turns", .low = 1, .high = kMostUnitTurns}),
     OfUnit<&UnitParameters::tensors>({.key = "tensor", .words = kOperandSets}),
     OfUnit<&UnitParameters::has_producer>({.key = "producer", .words = {"none", "warp"}}),
+    OfUnit<&UnitParameters::cluster_m>({.key = "cluster_m", .low = 1, .high = kMaxClusterBlocks}),
+    OfUnit<&UnitParameters::cluster_n>({.key = "cluster_n", .low = 1, .high = kMaxClusterBlocks}),
     Number<&BlockChoices::early_launches>({.key = "early",
                                            .words = {"stages", "calls", "none", "prefetches"},
                                            .lowerings = kBlocks,

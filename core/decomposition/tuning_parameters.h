@@ -225,11 +225,18 @@ struct UnitParameters {
   // A further warp begins the copies, of both operands by the engine, as places become free:
   // groups need not meet at every stage, and the next tile's come while results are stored.
   bool has_producer = false;
+  // Blocks of a cluster: so many along m, which have stages of B in common, by so many along n,
+  // which have those of A. The producer of each brings a part of these, to all of them (multicast).
+  int cluster_m = 1;
+  int cluster_n = 1;
 
   bool has_warps() const { return !(warps == UnitWarps()); }
   // That multiply; and of the block.
   int threads() const { return has_warps() ? 32 * warps.along_m * warps.along_n : 128 * groups; }
   int launched_threads() const { return threads() + (has_producer ? 32 : 0); }
+  int cluster() const { return cluster_m * cluster_n; }
+  // Blocks that have the stages of an operand in common.
+  int sharers_of(bool is_a) const { return is_a ? cluster_n : cluster_m; }
 
   friend bool operator==(const UnitParameters&, const UnitParameters&) = default;
 };

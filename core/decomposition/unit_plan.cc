@@ -242,7 +242,7 @@ std::string TurnsObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (u.parts > 1) {
     return absl::StrCat("turns: k is in ", u.parts, " parts, each of which has a block");
   }
-  if (u.turns <= plan.blocks(u)) return "";
+  if (u.turns <= plan.blocks(u) / u.cluster()) return "";
   return absl::StrCat("turns: a block has ", u.turns, " of the ", plan.blocks(u), " tiles");
 }
 

@@ -118,7 +118,8 @@ struct UnitPlan {
   }
   // Blocks of the grid.
   int64_t launched(const UnitParameters& unit) const {
-    return (blocks(unit) + unit.turns - 1) / unit.turns;
+    const int64_t clusters = blocks(unit) / unit.cluster();
+    return (clusters + unit.turns - 1) / unit.turns * unit.cluster();
   }
 };
 

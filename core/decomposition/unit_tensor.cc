@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
+#include "core/decomposition/constraints.h"
 
 namespace mdh {
 namespace {
 
 using Along = TensorDimension::Along;
 constexpr int64_t kTensorAlignmentBytes = 16;
+constexpr int64_t kRowsAlike = 8;                       // that are swizzled alike
 constexpr int64_t kMostCoordinate = int64_t{1} << 31;   // of coordinates
 constexpr int64_t kMostStrideBytes = int64_t{1} << 40;  // and one byte less
 
@@ -37,28 +39,37 @@ std::vector<TensorDimension> DimensionsAlong(const Expression& e, Along along,
 
 class TensorBuilder {
  public:
-  TensorBuilder(const Expression& expression, const UnitPlan& plan, bool is_a, int64_t own)
+  TensorBuilder(const Expression& expression, const UnitPlan& plan, const UnitParameters& unit,
+                bool is_a)
       : e_(expression),
         plan_(plan),
         is_a_(is_a),
         operand_(is_a ? plan.a : plan.b),
-        own_(own),
+        own_(is_a ? unit.rows : unit.columns),
+        sharers_(unit.sharers_of(is_a)),
         name_(is_a ? "operand A" : "operand B") {}
 
   Result<UnitTensor> Build() const {
     if (operand_.is_computed) return InvalidArgument(name_, " is computed by threads");
     MDH_ASSIGN_OR_RETURN(UnitTensor tensor, operand_.packed_row > 0 ? Packed() : InMemory());
+    const int64_t rows = operand_.is_across ? plan_.depth() : own_;
+    if (rows % (sharers_ * kRowsAlike) != 0) {
+      return InvalidArgument(name_, " has ", rows, " rows in a stage, no multiple of ", kRowsAlike,
+                             " for each of ", sharers_, " blocks of a cluster");
+    }
     tensor.row = plan_.depth();
-    tensor.rows = operand_.is_across ? plan_.depth() : own_ / CopiesOfRows();
+    tensor.is_shared_along_k = operand_.is_across && own_ % (sharers_ * tensor.row) != 0;
+    tensor.rows = !operand_.is_across        ? own_ / CopiesOfRows()
+                  : tensor.is_shared_along_k ? rows / sharers_
+                                             : rows;
     MDH_RETURN_IF_ERROR(Check(tensor));
     return tensor;
   }
 
  private:
-  // Eight rows are swizzled alike.
   int64_t CopiesOfRows() const {
-    int64_t copies = CeilDivide(own_, kMostBoxPoints);
-    while (own_ % (8 * copies) != 0) ++copies;
+    int64_t copies = RoundUp(CeilDivide(own_, kMostBoxPoints), sharers_);
+    while (own_ % (kRowsAlike * copies) != 0) copies += sharers_;
     return copies;
   }
 
@@ -152,16 +163,38 @@ class TensorBuilder {
   const UnitPlan& plan_;
   const bool is_a_;
   const UnitOperandPlan& operand_;
-  const int64_t own_;
+  const int64_t own_, sharers_;
   const std::string name_;
 };
 
 }  // namespace
 
-Result<UnitTensor> TensorOfUnit(const Expression& expression, const UnitPlan& plan, bool is_a,
-                                int64_t own) {
-  return TensorBuilder(expression, plan, is_a, own).Build();
+Result<UnitTensor> TensorOfUnit(const Expression& expression, const UnitPlan& plan,
+                                const UnitParameters& unit, bool is_a) {
+  return TensorBuilder(expression, plan, unit, is_a).Build();
 }
+
+namespace {
+
+// Blocks of a cluster are neighbours along m and n, and have as many tiles as each other.
+std::string ClusterObstacle(const UnitParameters& u, const UnitPlan& plan) {
+  if (u.cluster() == 1) return "";
+  if (!u.has_producer) {
+    return "cluster: blocks have in common what producers bring, and there is none";
+  }
+  if (u.cluster() > kMaxClusterBlocks) {
+    return absl::StrCat("cluster: ", u.cluster_m, " x ", u.cluster_n, " blocks are more than ",
+                        kMaxClusterBlocks);
+  }
+  const auto obstacle = [](const char* key, int64_t tiles, const char* along, int blocks) {
+    if (tiles % blocks == 0) return std::string();
+    return absl::StrCat(key, ": ", tiles, " tiles along ", along, " are no multiple of ", blocks);
+  };
+  std::string why = obstacle("cluster_m", plan.tiles_m, "m", u.cluster_m);
+  return why.empty() ? obstacle("cluster_n", plan.tiles_n, "n", u.cluster_n) : why;
+}
+
+}  // namespace
 
 std::string TensorObstacle(const Expression& e, const UnitParameters& u, const UnitPlan& plan) {
   if (u.has_producer && u.tensors != UnitOperands::kBoth) {
@@ -170,11 +203,12 @@ std::string TensorObstacle(const Expression& e, const UnitParameters& u, const U
   if (u.has_producer && plan.sharers > 1) {
     return "producer: blocks of a cluster meet with all of their threads";
   }
+  if (std::string why = ClusterObstacle(u, plan); !why.empty()) return why;
   if (u.tensors == UnitOperands::kNone) return "";
   if (u.has_warps()) return "tensor: operands of units of warps are copied by threads";
   for (const bool is_a : {true, false}) {
     if (!Has(u.tensors, is_a ? UnitOperands::kA : UnitOperands::kB)) continue;
-    const Status made = TensorOfUnit(e, plan, is_a, is_a ? u.rows : u.columns).status();
+    const Status made = TensorOfUnit(e, plan, u, is_a).status();
     if (!made.ok()) return absl::StrCat("tensor: ", made.message());
   }
   return "";

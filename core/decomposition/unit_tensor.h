@@ -32,13 +32,17 @@ struct UnitTensor {
   std::vector<TensorDimension> dimensions;  // the first one contiguous
   // Of one copy: elements of a row, and rows. A stage is several copies one behind the other: of
   // rows along k so many rows each, else 128 bytes of m or n for all points of a stage along k.
+  // They are as many for each block that has the stage in common with others; or all for each, of
+  // its part of the points along k.
   int64_t row, rows;
+  bool is_shared_along_k = false;
 };
 
-// Of an operand that is cut (CutForUnit), with `own` points of the tile along m or n, in memory or
-// where it is packed. Errors: InvalidArgument, saying what keeps the engine from copying it.
-Result<UnitTensor> TensorOfUnit(const Expression& expression, const UnitPlan& plan, bool is_a,
-                                int64_t own);
+// Of an operand that is cut (CutForUnit), with the points of the tile along m or n, of which each
+// block that has them in common copies as many; in memory or where it is packed. Errors:
+// InvalidArgument, saying what keeps the engine from copying it.
+Result<UnitTensor> TensorOfUnit(const Expression& expression, const UnitPlan& plan,
+                                const UnitParameters& unit, bool is_a);
 
 // Why the operands that the parameters name cannot be copied so; empty: they can.
 std::string TensorObstacle(const Expression& expression, const UnitParameters& unit,

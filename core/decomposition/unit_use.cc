@@ -33,6 +33,9 @@ std::string TileText(const TuningParameters& p) {
   if (unit.computed != UnitOperands::kNone) absl::StrAppend(&text, ", computed operands");
   if (unit.tensors != UnitOperands::kNone)
     absl::StrAppend(&text, unit.has_producer ? ", tensor copies by a warp" : ", tensor copies");
+  if (unit.cluster() > 1) {
+    absl::StrAppend(&text, " for clusters of ", unit.cluster_m, " x ", unit.cluster_n, " blocks");
+  }
   if (unit.turns > 1) absl::StrAppend(&text, ", ", unit.turns, " for a block");
   if (unit.parts > 1) {
     absl::StrAppend(&text, "; k in ", unit.parts, " parts, which ",

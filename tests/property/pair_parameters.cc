@@ -40,6 +40,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(!p.unit.has_warps() && !plan.is_behind, "stages one after the other");
   add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
   add(p.unit.has_producer, "a warp that copies");
+  add(p.unit.cluster_m > 1, "clusters along m");
+  add(p.unit.cluster_n > 1, "clusters along n");
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {
     add(operand->is_across, "rows across k");
     add(operand->packed_row > 0, "packed");

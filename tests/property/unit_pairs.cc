@@ -59,6 +59,20 @@ void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
                          p->combine_blocks == CombineBlocks::kPartials;
 }
 
+// Now and then those of a few blocks, by a producer.
+void MakeClusters(const Expression& expression, const UnitPlan& plan, Rng& rng,
+                  TuningParameters* p) {
+  if (!p->unit.has_producer || Below(rng, 3) == 0) return;
+  for (int UnitParameters::*const along :
+       {&UnitParameters::cluster_m, &UnitParameters::cluster_n}) {
+    UnitParameters unit = p->unit;
+    unit.*along = AnyOf(rng, std::vector{1, 2, 2, 2, 3, 4});
+    const UnitPlan cut = CutForUnit(unit, p->combine_blocks, plan);
+    const bool has_turns = unit.turns <= cut.blocks(unit) / unit.cluster();
+    if (has_turns && TensorObstacle(expression, unit, cut).empty()) p->unit = unit;
+  }
+}
+
 UnitParameters RandomGroups(Rng& rng) {
   const int groups = AnyOf(rng, std::vector{1, 1, 2, 2, 3, 4});
   const int tiles = AnyOf(rng, std::vector{1, 1, 1, 2});
@@ -128,6 +142,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       MakeTensors(expression, *plan, rng, &p);
+      MakeClusters(expression, *plan, rng, &p);
       if (Validate(expression, CudaModel(), device, p).ok()) return UnitCase{expression, p};
     }
   }

@@ -22,9 +22,14 @@ void UnitArrivals::Declare(Block* block) const {
     start.push_back({StartBarriers{name, plan().places, arrivals}});
   };
   declare(arrived_, 1);
-  if (context_.unit().has_producer) declare(multiplied_, context_.unit().groups);
+  const UnitParameters& unit = context_.unit();
+  if (unit.has_producer) declare(multiplied_, int64_t{unit.groups} * unit.cluster());
   block->push_back(When({IsZero(context_.Thread())}, std::move(start)));
-  block->push_back({Barrier{}});
+  if (unit.cluster() == 1) {
+    block->push_back({Barrier{}});
+  } else {
+    block->push_back({ClusterBarrier{.is_of_starts = true}});
+  }
 }
 
 void UnitArrivals::EmitCopies(const Index& stage, const Index& slot, Block* block) const {
@@ -58,7 +63,7 @@ void UnitArrivals::AwaitCopies(const Index& in_part, const Index& slot, const In
 }
 
 void UnitArrivals::EmitRelease(const Index& slot, Block* block) const {
-  block->push_back({ArriveAtBarrier{multiplied_, slot, 0}});
+  block->push_back({ArriveAtBarrier{multiplied_, slot, 0, context_.unit().cluster()}});
 }
 
 // The phase in front of the first one counts as ended.
@@ -66,6 +71,21 @@ void UnitArrivals::AwaitRelease(const Index& in_part, const Index& slot, const I
                                 Block* block) const {
   const Index before = PhaseOf(in_part, slot, turn) + Index(1);
   block->push_back({AwaitBarrier{multiplied_, slot, before % 2}});
+}
+
+void UnitArrivals::AwaitCluster(const std::string& place, const Index& stages, Block* block) const {
+  const UnitParameters& unit = context_.unit();
+  const Index number = Index::Variable(place);
+  Block await;
+  if (unit.turns > 1) {
+    const Index tiles =
+        (Index(plan().blocks(unit) + plan().launched(unit) - 1) - context_.BlockNumber()) /
+        plan().launched(unit);
+    AwaitRelease(number, number, tiles, &await);
+  } else {
+    AwaitRelease(stages + number, (stages + number) % plan().places, Index(0), &await);
+  }
+  block->push_back(Rolled(place, Index(plan().places), std::move(await)));
 }
 
 }  // namespace mdh

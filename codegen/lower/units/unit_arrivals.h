@@ -26,6 +26,10 @@ class UnitArrivals {
   // have, before the stage is copied there: at once the first time.
   void EmitRelease(const Index& slot, Block* block) const;
   void AwaitRelease(const Index& in_part, const Index& slot, const Index& turn, Block* block) const;
+  // Behind the producer's last copies: waits until all blocks of the cluster have multiplied what
+  // is in its places, and arrive at its barriers no more. `place`: a name that counts these;
+  // `stages`: how many the block's part of k has.
+  void AwaitCluster(const std::string& place, const Index& stages, Block* block) const;
 
  private:
   const UnitPlan& plan() const { return context_.plan(); }

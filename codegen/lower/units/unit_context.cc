@@ -62,9 +62,10 @@ void UnitContext::DeclareTile(Index number, Block* to) {
     Declare(name, number % count, to);
     number = number / count;
   };
-  // Those of a cluster are neighbours.
+  // Those of a cluster are neighbours, which have other tiles, or parts of one.
+  if (unit().cluster() > 1) number = number / unit().cluster();
   if (plan_.sharers > 1) take(tile_.part, unit().parts);
-  take(tile_.number, plan_.tiles_m * plan_.tiles_n);
+  take(tile_.number, plan_.tiles_m * plan_.tiles_n / unit().cluster());
   if (plan_.sharers == 1) take(tile_.part, unit().parts);
   DeclareFirstPoints(to);
   Declare(tile_.batch, number, to);
@@ -76,14 +77,31 @@ void UnitContext::DeclareTile(Index number, Block* to) {
   }
 }
 
-// Tiles of `swizzle` rows are run through column by column.
+// Tiles of `swizzle` rows are run through column by column; of clusters, those of all blocks as
+// one.
 void UnitContext::DeclareFirstPoints(Block* to) const {
-  int64_t together = std::min<int64_t>(parameters().swizzle, plan_.tiles_m);
-  while (plan_.tiles_m % together != 0) --together;
+  const int64_t tiles_m = plan_.tiles_m / unit().cluster_m,
+                tiles_n = plan_.tiles_n / unit().cluster_n;
+  int64_t together = std::min<int64_t>(parameters().swizzle, tiles_m);
+  while (tiles_m % together != 0) --together;
   const Index tile = Index::Variable(tile_.number);
-  const int64_t band = together * plan_.tiles_n;
-  Declare(tile_.first_m, (tile / band * together + tile % together) * unit().rows, to);
-  Declare(tile_.first_n, tile % band / together * unit().columns, to);
+  const int64_t band = together * tiles_n;
+  const auto declare = [&](const std::string& name, Index at, int blocks, const Index& number,
+                           int points) {
+    at = at * (blocks * points);
+    Declare(name, blocks > 1 ? at + number * points : at, to);
+  };
+  declare(tile_.first_m, tile / band * together + tile % together, unit().cluster_m, ClusterM(),
+          unit().rows);
+  declare(tile_.first_n, tile % band / together, unit().cluster_n, ClusterN(), unit().columns);
+}
+
+Index UnitContext::ClusterM() const {
+  return unit().cluster_m == 1 ? Index(0) : BlockNumber() % unit().cluster_m;
+}
+
+Index UnitContext::ClusterN() const {
+  return unit().cluster_n == 1 ? Index(0) : NumberInCluster() / unit().cluster_m;
 }
 
 // Fragments of doubles are read by half of a warp at once: two neighbouring pieces of four rows.

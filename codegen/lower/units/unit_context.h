@@ -104,6 +104,12 @@ class UnitContext {
   // The rest of it: along batches, and the constant.
   Index OfBlock(const AffineIndex& affine) const;
 
+  // The block's number along m, and along n, in a cluster of several (UnitParameters::cluster_m);
+  // and in that.
+  Index ClusterM() const;
+  Index ClusterN() const;
+  Index NumberInCluster() const { return BlockNumber() % unit().cluster(); }
+
   // The block's part of k, and the composite index of its batch.
   Index Part() const { return Index::Variable(tile_.part); }
   Index Batch() const { return Index::Variable(tile_.batch); }

@@ -25,7 +25,7 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
       step_(StepAlongK()),
       values_(context, is_a),
       tensor_(plan_.is_tensor
-                  ? *TensorOfUnit(context.expression(), context.plan(), is_a, axis_.step)
+                  ? *TensorOfUnit(context.expression(), context.plan(), context.unit(), is_a)
                   : UnitTensor()),
       input_(context.kernel_names().inputs[access_.buffer]),
       source_(is_packed() ? context.names().Unique(input_ + "_packed") : input_),
@@ -108,17 +108,30 @@ void UnitCopies::DeclareMap(Block* block) const {
   block->push_back({std::move(map)});
 }
 
-// Copies one behind the other, each from further points along m or n.
+// Copies one behind the other, each from further points along m or n: of those that blocks of a
+// cluster have in common, the block's.
 void UnitCopies::EmitTensor(const Index& stage, const Index& slot, const std::string& barriers,
                             Block* block) const {
+  const UnitParameters& unit = context_.unit();
+  const int sharers = unit.sharers_of(is_a_);
+  const Index sharer = is_a_ ? context_.ClusterN() : context_.ClusterM();
   const int64_t points = plan_.is_across ? tensor_.row : tensor_.rows;
-  for (int64_t own = 0; own < axis_.step; own += points) {
-    const Index to = slot * stage_elements() + Index(own * context_.depth());
+  const int64_t share = tensor_.is_shared_along_k ? axis_.step : axis_.step / sharers;
+  const Index first_own = share < axis_.step ? sharer * share : Index(0);
+  const Index first_k = tensor_.is_shared_along_k ? sharer * tensor_.rows : Index(0);
+  for (int64_t n = 0; n < share; n += points) {
+    const Index own = first_own + Index(n);
+    const Index to = slot * stage_elements() + own * context_.depth() + first_k * tensor_.row;
     TensorCopy copy{map_, {}, array_, to, barriers, slot};
+    if (sharers > 1) {
+      copy.blocks = sharers;
+      copy.step = is_a_ ? unit.cluster_m : 1;
+      copy.first_block = is_a_ ? context_.ClusterM() : context_.ClusterN() * unit.cluster_m;
+    }
     for (const TensorDimension& dimension : tensor_.dimensions) {
       using Along = TensorDimension::Along;
-      const Index composite = dimension.along == Along::kK     ? stage * context_.depth()
-                              : dimension.along == Along::kOwn ? first_ + Index(own)
+      const Index composite = dimension.along == Along::kK     ? stage * context_.depth() + first_k
+                              : dimension.along == Along::kOwn ? first_ + own
                                                                : context_.Batch();
       const Index at = composite / dimension.inner;
       copy.coordinates.push_back(dimension.is_outermost ? at : at % dimension.points);

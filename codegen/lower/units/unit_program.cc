@@ -41,7 +41,6 @@ class UnitProgramBuilder {
  private:
   const UnitParameters& unit() const { return context_.unit(); }
   const UnitPlan& plan() const { return context_.plan(); }
-  int64_t stages_ahead() const { return plan().ahead; }
   // Sums of a group: so many tiles along m from number `first_tile` on, of them so many columns.
   struct Part {
     int64_t first_tile, tiles, first_column, columns;
@@ -74,7 +73,7 @@ class UnitProgramBuilder {
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
     stage.launch = {{plan().launched(unit()), 1, 1}, {unit().launched_threads(), 1, 1}};
-    stage.cluster = {plan().sharers, 1, 1};
+    stage.cluster = {plan().sharers * unit().cluster(), 1, 1};
     stage.resident_blocks = context_.parameters().resident_blocks;
     Block body;
     for (const UnitCopies* copies : {&a_, &b_}) {
@@ -152,6 +151,7 @@ class UnitProgramBuilder {
           tile->push_back(Rolled(stage_, StageCount(), std::move(copies)));
         },
         &produce);
+    if (unit().cluster() > 1) arrivals_.AwaitCluster(stage_, StageCount(), &produce);
     // Groups have names of their own for the same.
     context_.set_tile(context_.OtherTile("own_"));
     for (std::string* name : {&stage_, &slot_}) *name = context_.names().Unique(*name);
@@ -242,10 +242,10 @@ class UnitProgramBuilder {
       arrivals_.EmitCopies(FirstStage() + stage, slot, &tensors);
       copies.push_back(When({IsZero(context_.Thread())}, std::move(tensors)));
     }
+    const Index next = stage + Index(1);
     Block loads;
-    Load(stage + Index(1), &loads);
-    if (!loads.empty())
-      copies.push_back(When({Less(stage + Index(1), StageCount())}, std::move(loads)));
+    Load(next, &loads);
+    if (!loads.empty()) copies.push_back(When({Less(next, StageCount())}, std::move(loads)));
     if (!exists) copies = {When({Less(stage, StageCount())}, std::move(copies))};
     if (plan().has_copying_threads()) copies.push_back({CommitCopies{}});
     return copies;
@@ -254,7 +254,7 @@ class UnitProgramBuilder {
   // Until the stage is in its place.
   void AwaitStage(Block* block) const {
     if (plan().has_copying_threads()) {
-      block->push_back({WaitForCopies{static_cast<int>(stages_ahead() - 1)}});
+      block->push_back({WaitForCopies{static_cast<int>(plan().ahead - 1)}});
       block->push_back({UnitFence{}});
     }
     if (!plan().has_tensors()) return;
@@ -266,7 +266,7 @@ class UnitProgramBuilder {
   }
 
   void EmitFirstCopies(Block* block) {
-    const int64_t ahead = stages_ahead();
+    const int64_t ahead = plan().ahead;
     block->push_back({Comment{absl::StrCat("Begin the copies for the first ", ahead,
                                            ahead == 1 ? " stage." : " stages.")}});
     Load(Index(0), block);
@@ -277,7 +277,7 @@ class UnitProgramBuilder {
   // The copies of a later stage go to where the stage before was, whose fragments all threads had
   // loaded when they met behind it. Behind the last stage fragments are loaded that nobody uses.
   void EmitStagesOfWarps(Block* block) {
-    const int64_t ahead = stages_ahead();
+    const int64_t ahead = plan().ahead;
     WarpUnit warps(context_, a_, b_);
     EmitFirstCopies(block);
     warps.Declare(block);
@@ -344,7 +344,7 @@ class UnitProgramBuilder {
 
   void EmitLaterCopies(Block* body) {
     if (unit().has_producer) return;
-    if (stages_ahead() == plan().part_stages) {
+    if (plan().ahead == plan().part_stages) {
       if (!plan().has_copying_threads()) return;
       body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
       body->push_back({CommitCopies{}});
@@ -354,7 +354,7 @@ class UnitProgramBuilder {
         {Comment{plan().is_refilled ? "Begin the copies for the next stage in this one's place."
                                     : "Begin the copies for a later stage while this one is "
                                       "multiplied."}});
-    Append(Copies(Index::Variable(stage_) + Index(stages_ahead()), /*exists=*/false), body);
+    Append(Copies(Index::Variable(stage_) + Index(plan().ahead), /*exists=*/false), body);
   }
 
   // Behind the multiplications of the stage, once those of all groups are done.

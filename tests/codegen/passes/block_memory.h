@@ -90,6 +90,7 @@ class BlockMemory {
       : global_(global),
         cluster_(cluster),
         may_read_unwritten_(may_read_unwritten),
+        threads_(threads),
         barrier_(cluster.turn, threads) {
     cluster.blocks.push_back(this);
     for (int64_t warp = 0; warp < threads / kWarp; ++warp) warps_.emplace_back(cluster.turn);
@@ -122,6 +123,7 @@ class BlockMemory {
     return latest + 1;
   }
   void Leave() {
+    ++left_;
     barrier_.ArriveAndDrop();
     cluster_.barrier.ArriveAndDrop();
   }
@@ -139,6 +141,14 @@ class BlockMemory {
     // Numbers of threads that no block has.
     const int64_t reader = thread + (own - cluster_.blocks.begin() + 1) * 1'000'000;
     return other.Load(name, at, &other == this ? thread : reader, epoch);
+  }
+  // That with the number in the cluster, whose barriers others may arrive at until it ends; this
+  // one where only one is concerned.
+  BlockMemory& OneOf(int blocks, int64_t number) {
+    if (blocks == 1) return *this;
+    BlockMemory& other = *cluster_.blocks.at(static_cast<size_t>(number));
+    EXPECT_LT(other.left_, other.threads_) << "block " << number << " of the cluster has ended";
+    return other;
   }
   // Whether others still read after the last barrier of this block.
   void ExpectNotReadSince(int64_t epoch) {
@@ -231,23 +241,27 @@ class BlockMemory {
     EXPECT_TRUE(barriers.empty()) << array << " is started twice";
     barriers.assign(static_cast<size_t>(count), CopyBarrier{arrivals, arrivals});
   }
-  // `threads` arrive as one: the last of them counts.
-  void Arrive(const std::string& array, int64_t number, int64_t bytes, int64_t threads) {
+  // Threads of a group arrive as one: the last of them counts.
+  void Arrive(const std::string& array, int64_t number, int64_t bytes, bool is_of_group) {
     CopyBarrier* barrier = FindBarrier(array, number);
     if (barrier == nullptr) return;
-    barrier->is_of_groups = threads > 1;
+    const int64_t threads = is_of_group ? kGroupThreads : 1;
+    barrier->is_of_groups = is_of_group;
     barrier->bytes += bytes;
     if (++barrier->threads % threads != 0) return;
     EXPECT_GT(barrier->missing, 0) << array << "[" << number << "] has all arrivals of its phase";
     --barrier->missing;
     has_arrived_.notify_all();
   }
-  void AddCopies(const std::string& array, int64_t number, std::vector<OneCopy> copies,
-                 int64_t element_bytes) {
+  void AddCopies(const std::string& array, int64_t number, const std::vector<OneCopy>& copies,
+                 int64_t element_bytes, int64_t thread, int64_t epoch) {
     CopyBarrier* barrier = FindBarrier(array, number);
     if (barrier == nullptr) return;
     barrier->bytes -= std::ssize(copies) * element_bytes;
-    for (OneCopy& copy : copies) barrier->copies.push_back(std::move(copy));
+    for (const OneCopy& copy : copies) {
+      BeginCopy(copy.name, copy.at, thread, epoch);
+      barrier->copies.push_back(copy);
+    }
     has_arrived_.notify_all();
   }
   // Whether groups of threads arrive there, rather than copies.
@@ -388,6 +402,8 @@ class BlockMemory {
   ProgramMemory& global_;
   BlockCluster& cluster_;
   const bool may_read_unwritten_;
+  const int64_t threads_;
+  int64_t left_ = 0;  // of them
   bool is_last_ = false;
   int64_t last_read_ = -1;  // by a block of the cluster
   ProgramMemory shared_;

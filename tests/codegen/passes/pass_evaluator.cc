@@ -224,11 +224,7 @@ class ThreadOfStage {
     }
   }
   void Run(const IfAny& s) {
-    const Lanes condition = Evaluate(*s.condition);
-    if (std::any_of(condition.begin(), condition.end(),
-                    [](const ScalarValue& lane) { return lane.as_bool(); })) {
-      Run(*s.then_block);
-    }
+    if (std::ranges::any_of(Evaluate(*s.condition), &ScalarValue::as_bool)) Run(*s.then_block);
   }
   void Run(const If& s) {
     if (Holds(s.all_of)) {
@@ -275,7 +271,9 @@ class ThreadOfStage {
   void Run(const DeclareTensorMap& s) { ExpectEncodable(s), maps_[s.name] = s; }
   void Run(const StartBarriers& s) { memory_.StartBarriers(s.array, s.count, s.arrivals); }
   void Run(const ArriveAtBarrier& s) {
-    memory_.Arrive(s.array, At(s.number), s.bytes, s.is_of_group() ? kGroupThreads : 1);
+    for (int n = 0; n < s.blocks; ++n) {
+      memory_.OneOf(s.blocks, n).Arrive(s.array, At(s.number), s.bytes, s.is_of_group());
+    }
   }
   // What groups have read before they arrive may be copied to from here on, an epoch of no group.
   void Run(const AwaitBarrier& s) {
@@ -289,9 +287,11 @@ class ThreadOfStage {
     ForBox(map, first, At(s.to), [&](std::optional<int64_t> from, int64_t to) {
       copies.push_back(
           {s.array, to, from.has_value() ? Load(map.base, *from) : ScalarValue::Zero(map.type)});
-      memory_.BeginCopy(s.array, to, number_, epoch_);
     });
-    memory_.AddCopies(s.barriers, At(s.barrier), std::move(copies), SizeBytes(map.type));
+    for (int n = 0; n < s.blocks; ++n) {
+      BlockMemory& block = memory_.OneOf(s.blocks, At(s.first_block) + n * s.step);
+      block.AddCopies(s.barriers, At(s.barrier), copies, SizeBytes(map.type), number_, epoch_);
+    }
   }
   void Run(const GroupMultiply& s) {
     EXPECT_TRUE(is_fenced_) << "no fence in front of multiplications";

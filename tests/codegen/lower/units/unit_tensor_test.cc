@@ -31,6 +31,12 @@ UnitParameters Producing(UnitParameters unit, int turns = 1) {
   return Tensors(kBothOperands, unit, turns);
 }
 
+UnitParameters InClusters(int along_m, int along_n, UnitParameters unit, int turns = 1) {
+  unit.cluster_m = along_m;
+  unit.cluster_n = along_n;
+  return Producing(unit, turns);
+}
+
 class UnitTensors : public ::testing::TestWithParam<Case> {};
 
 TEST_P(UnitTensors, ComputeWhatTheInterpreterDoes) {
@@ -162,6 +168,38 @@ const Case kTensorCases[] = {
      Producing({64, 32, 1, 4, 1}, 3)},
     {"producer_of_packed_operands", MatMul("fp32", "fp32", "I = 67, J = 65, K = 129", "i,k", "k,j"),
      Producing({64, 48, 1, 3, 1, UnitOperands::kBoth}, 2)},
+    {"cluster_along_m", MatMul("bf16", "fp32", "I = 128, J = 64, K = 520", "i,k", "j,k"),
+     InClusters(2, 1, {64, 64, 1, 3, 1})},
+    {"cluster_along_n", MatMul("fp16", "fp32", "I = 70, J = 90, K = 520", "i,k", "j,k"),
+     InClusters(1, 2, {128, 48, 2, 3, 1})},
+    {"cluster_across", MatMul("bf16", "fp32", "I = 200, J = 100, K = 264", "k,i", "k,j"),
+     InClusters(2, 1, {128, 128, 2, 2, 1})},
+    {"cluster_across_in_parts_of_stages",
+     MatMul("bf16", "fp32", "I = 128, J = 100, K = 264", "k,i", "k,j"),
+     InClusters(2, 2, {64, 64, 1, 2, 1})},
+    {"cluster_both_ways", MatMul("bf16", "fp32", "I = 200, J = 60, K = 264", "i,k", "j,k"),
+     InClusters(2, 2, {64, 32, 1, 3, 1}), 2},
+    {"cluster_of_few_stages", MatMul("bf16", "fp32", "I = 120, J = 30, K = 80", "i,k", "j,k"),
+     InClusters(2, 1, {64, 32, 1, 4, 1})},
+    {"cluster_in_parts", MatMul("bf16", "fp32", "I = 128, J = 16, K = 400", "i,k", "j,k"),
+     InClusters(2, 1, {64, 16, 1, 3, 3})},
+    {"cluster_in_turns",
+     MatMul("bf16", "fp32", "I = 400, J = 96, K = 264", "i,k", "j,k", "i,j", "T"),
+     InClusters(2, 1, {64, 48, 1, 3, 1}, 3), 4},
+    {"cluster_in_turns_of_few_stages",
+     MatMul("fp16", "fp32", "I = 100, J = 190, K = 120", "i,k", "j,k", "i,j", "T"),
+     InClusters(1, 2, {64, 32, 1, 4, 1}, 2)},
+    {"cluster_of_packed_operands", MatMul("fp16", "fp32", "I = 67, J = 65, K = 129", "i,k", "k,j"),
+     InClusters(2, 1, {64, 128, 1, 3, 1, UnitOperands::kBoth})},
+    {"cluster_of_batches",
+     "e<T = bf16 | B = 3, I = 70, J = 24, K = 200> := out_view<T>( C: (b,i,j,k) -> (b,i,j) ) o\n"
+     "md_hom<B,I,J,K>( f, (++, ++, ++, +) ) o\n"
+     "inp_view<T,T>( A: (b,i,j,k) -> (i,b,k), B: (b,i,j,k) -> (b,j,k) )\n"
+     "where f(A, B) -> (C: fp32) { C = fp32(A) * fp32(B) }\n",
+     InClusters(2, 1, {64, 32, 1, 2, 1}, 2)},
+    {"cluster_of_fp8",
+     MatMul("fp8e4m3", "fp32", "I = 120, J = 64, K = 640", "i,k", "j,k", "i,j", "bf16"),
+     InClusters(2, 1, {64, 64, 1, 3, 1})},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, UnitTensors, ::testing::ValuesIn(kTensorCases),
@@ -201,6 +239,21 @@ TEST(UnitTensorSource, MatrixProductWithAProducer) {
   EXPECT_EQ(kernel->launches[0].geometry, (LaunchGeometry{{128, 1, 1}, {288, 1, 1}}));
   // Four places, 128 columns of results, two times four barriers.
   EXPECT_EQ(kernel->launches[0].dynamic_shared_bytes, 4 * (128 + 256) * 128 + 128 * 256 + 64);
+}
+
+// By clusters of two: the source, and boxes of half of B's tile.
+TEST(UnitTensorSource, MatrixProductInClusters) {
+  const LowLevelExpression low_level = Lowered(
+      {"golden", MatMul("bf16", "fp32", "I = 3000, J = 3000, K = 3000", "i,k", "j,k", "i,j", "T"),
+       InClusters(2, 1, {128, 192, 2, 4, 1}, 3), 8});
+  const Result<Kernel> kernel = GenerateBlockKernel(low_level, *DescribeCudaArchitecture(90));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  ExpectGoldenFile("unit_matmul_cluster.cu", kernel->source);
+  ASSERT_THAT(kernel->launches, SizeIs(1));
+  EXPECT_EQ(kernel->launches[0].geometry.grid, (std::array<int64_t, 3>{128, 1, 1}));
+  const TensorMap a{0, 0, 2, {3000, 3000}, {6000}, {64, 128}};
+  const TensorMap b{1, 0, 2, {3000, 3000}, {6000}, {64, 96}};
+  EXPECT_THAT(kernel->launches[0].tensor_maps, ElementsAre(a, b));
 }
 
 // As the loop program behind its passes: tiles of batches, two places, both roles.

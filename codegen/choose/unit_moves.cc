@@ -12,7 +12,8 @@ namespace mdh {
 namespace {
 
 constexpr std::array<int, 6> kRowSteps = {64, 128, 192, 256, 384, 512};
-constexpr std::array<int, 11> kColumnSteps = {16, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256};
+constexpr std::array<int, 15> kColumnSteps = {16,  32,  48,  64,  80,  96,  112, 128,
+                                              144, 160, 176, 192, 208, 224, 256};
 constexpr std::array<int, 12> kPartSteps = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32};
 constexpr std::array<int, 10> kTurnSteps = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
@@ -62,13 +63,14 @@ class UnitWalk {
     // Of one part there is nothing to combine, and blocks of several have one tile each.
     if (unit.parts == 1) neighbours_.back().combine_blocks = CombineBlocks::kPartials;
     if (unit.parts > 1) neighbours_.back().unit.turns = 1;
-    LeaveOutClusters();
+    LeaveOutProducer();
   }
 
-  // Blocks have in common what producers bring.
-  void LeaveOutClusters() {
+  // Which brings all operands, or none; and what blocks have in common.
+  void LeaveOutProducer() {
     UnitParameters& unit = neighbours_.back().unit;
-    if (!unit.has_producer) unit.cluster_m = unit.cluster_n = 1;
+    if (unit.tensors != UnitOperands::kBoth) unit.producer = UnitProducer::kNone;
+    if (!unit.has_producer()) unit.cluster_m = unit.cluster_n = 1;
   }
 
   // A tile with stages for which there is room: those of the largest tiles are few.
@@ -132,16 +134,19 @@ class UnitWalk {
     for (int tensors = 0; tensors < 4 && !p_.unit.has_warps(); ++tensors) {
       UnitParameters unit = p_.unit;
       unit.tensors = static_cast<UnitOperands>(tensors);
-      unit.has_producer &= unit.tensors == UnitOperands::kBoth;
       Show(unit);
-      unit.has_producer = !p_.unit.has_producer;
+    }
+    for (const UnitProducer producer :
+         {UnitProducer::kNone, UnitProducer::kWarp, UnitProducer::kGroup}) {
+      UnitParameters unit = p_.unit;
+      unit.producer = producer;
       if (unit.tensors == UnitOperands::kBoth) Show(unit);
     }
     for (int UnitParameters::*const along :
          {&UnitParameters::cluster_m, &UnitParameters::cluster_n}) {
       UnitParameters unit = p_.unit;
       unit.*along = unit.*along == 1 ? 2 : 1;
-      if (unit.has_producer) Show(unit);
+      if (unit.has_producer()) Show(unit);
     }
     for (int packed = 0; packed < 4; ++packed) {
       for (int computed = 0; computed < 4; ++computed) {
@@ -149,7 +154,6 @@ class UnitWalk {
         unit.packed = static_cast<UnitOperands>(packed);
         unit.computed = static_cast<UnitOperands>(computed);
         unit.tensors = static_cast<UnitOperands>(static_cast<int>(unit.tensors) & ~computed);
-        unit.has_producer &= computed == 0;
         if ((packed & computed) == 0) Show(unit);
       }
     }
@@ -168,8 +172,8 @@ class UnitWalk {
         choice.set_of_blocks(value, &neighbours_.back());
         // All threads of a cluster meet.
         const bool is_cluster = neighbours_.back().combine_blocks == CombineBlocks::kCluster;
-        if (is_cluster) neighbours_.back().unit.has_producer = false;
-        LeaveOutClusters();
+        if (is_cluster) neighbours_.back().unit.producer = UnitProducer::kNone;
+        LeaveOutProducer();
       }
     }
   }

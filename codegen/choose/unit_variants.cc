@@ -27,6 +27,7 @@ constexpr double kBytesFromMemory = 1700;
 // cluster are at a barrier.
 constexpr double kFirstStage = 1300, kStageOfNext = 900, kStageLatency = 1000, kToNextLaunch = 6000,
                  kMeeting = 1500;
+constexpr double kRoles = 500;  // until a producer begins, of a block
 // Bytes that a multiprocessor gets from those of its cluster, and moves itself, in a cycle.
 constexpr double kClusterBytes = 32, kLocalBytes = 128;
 // Of a thread, for a copy of neighbours, and for one of a single element, which it waits for.
@@ -45,11 +46,12 @@ struct UnitShape {
 };
 // Fewer bytes of operands for a multiplication first. Columns are many, so that for most numbers of
 // results there are tiles of which all but few multiprocessors have as many.
-constexpr std::array<UnitShape, 23> kShapes = {
-    {{128, 256, 2}, {256, 128, 2}, {256, 128, 4}, {192, 256, 3}, {128, 224, 2}, {128, 192, 2},
-     {192, 128, 3}, {128, 160, 2}, {128, 128, 2}, {64, 256, 1},  {128, 128, 1}, {64, 224, 1},
-     {64, 192, 1},  {128, 96, 1},  {64, 160, 1},  {64, 128, 1},  {128, 64, 2},  {64, 96, 1},
-     {64, 64, 1},   {128, 64, 1},  {64, 48, 1},   {64, 32, 1},   {64, 16, 1}}};
+constexpr std::array<UnitShape, 30> kShapes = {
+    {{256, 192, 2}, {256, 160, 2}, {192, 192, 3}, {128, 256, 2}, {256, 128, 2}, {256, 128, 4},
+     {192, 256, 3}, {128, 240, 2}, {192, 160, 3}, {128, 224, 2}, {128, 208, 2}, {128, 192, 2},
+     {192, 128, 3}, {128, 176, 2}, {128, 160, 2}, {128, 128, 2}, {64, 256, 1},  {128, 128, 1},
+     {64, 224, 1},  {64, 192, 1},  {128, 96, 1},  {64, 160, 1},  {64, 128, 1},  {128, 64, 2},
+     {64, 96, 1},   {64, 64, 1},   {128, 64, 1},  {64, 48, 1},   {64, 32, 1},   {64, 16, 1}}};
 // Of shapes whose cycles differ by less, the first one.
 constexpr double kAlike = 1.02;
 constexpr std::array<int, 5> kStages = {8, 6, 4, 3, 2};
@@ -60,6 +62,7 @@ constexpr std::array<int, 7> kParts = {1, 2, 3, 4, 8, 16, 32};
 // Blocks that a multiprocessor has at a time.
 int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
                  const DeviceDescription& device) {
+  if (unit.producer == UnitProducer::kGroup) return 1;
   constexpr int64_t kRegistersBesideSums = 24, kGranularity = 8;
   const BlockLimits& limits = device.blocks;
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
@@ -78,6 +81,12 @@ EarlyLaunches EarlyOf(const Expression& expression, const UnitParameters& unit) 
   int64_t bytes = 0;
   for (const Buffer& input : expression.inputs()) bytes += input.size_bytes();
   return bytes <= kSmall ? EarlyLaunches::kPrefetches : EarlyLaunches::kCalls;
+}
+
+// Beside so many sums of a thread a warp leaves it too few registers.
+UnitProducer ProducerOf(const UnitParameters& unit) {
+  constexpr int64_t kMostSums = 128;
+  return UnitSums(unit) > kMostSums ? UnitProducer::kGroup : UnitProducer::kWarp;
 }
 
 int Turns(const UnitPlan& plan, const UnitParameters& unit, const DeviceDescription& device) {
@@ -100,18 +109,17 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   // While threads add sums up the unit multiplies that much less, although it goes on.
   const auto promoted = static_cast<double>(plan.promoted_stages());
   const double adding = promoted > 0 ? rows * columns / kThreadInstructions / promoted : 0;
-  // What does not exist is not read.
-  const auto read = [&](int own, int64_t points, const UnitOperandPlan& operand) {
+  // What does not exist is not read, but zeros arrive. What blocks of a cluster have in common is
+  // read once, and comes to each.
+  double points = 0, arriving = 0;
+  for (const bool is_a : {true, false}) {
+    const UnitOperandPlan& operand = is_a ? plan.a : plan.b;
+    const auto there = static_cast<double>(std::min(operand.rows, is_a ? plan.m : plan.n));
     // Lines of neighbouring rows are asked for at once by the engine.
     const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
-    return static_cast<double>(std::min<int64_t>(own, points)) * lines;
-  };
-  // What blocks of a cluster have in common is read once, and comes to each.
-  const double from_a = read(unit.rows, plan.m, plan.a),
-               from_b = read(unit.columns, plan.n, plan.b);
-  const double points = from_a / unit.sharers_of(true) + from_b / unit.sharers_of(false);
-  const auto arriving = static_cast<double>(std::min<int64_t>(unit.rows, plan.m) +
-                                            std::min<int64_t>(unit.columns, plan.n));
+    points += there * lines / unit.sharers_of(is_a);
+    arriving += there;
+  }
   const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
     if (operand.is_computed || operand.is_tensor) return 0.0;
@@ -126,7 +134,7 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   // Where groups have several tiles one after the other, each reads the columns.
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
   // A group that need not meet the others adds while these multiply.
-  const double apart = unit.has_producer && unit.groups > 1 ? 0 : adding;
+  const double apart = unit.has_producer() && unit.groups > 1 ? 0 : adding;
   const double busy = std::max({multiply, bytes, instructions, adding}) + computed + apart;
   // Copies that wait for multiplications are no further ahead than one stage is long.
   const double ahead = plan.is_refilled ? 1 : static_cast<double>(plan.ahead);
@@ -176,15 +184,11 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
     if (!is_known) ways.push_back(way);
   };
   if (made == 0) add(0, 0);
-  // Of rows that lie across lines the engine makes more than packing does, if not as much as of
-  // whole lines; and where sums are added up in registers, groups that need not meet do.
-  if (made == 0 && (unaligned != 0 || plan.promoted_stages() == 1)) {
-    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true});
-  }
-  // Two blocks that have such rows in common ask for them once.
-  if (made == 0 && unaligned != 0) {
-    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 2, 1});
-    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 1, 2});
+  // Two blocks ask once for rows that they have in common.
+  if (made == 0) {
+    for (const auto& [along_m, along_n] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
+      ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, along_m, along_n});
+    }
   }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
@@ -216,7 +220,8 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
   const StageCycles stage = CyclesOfStage(plan, unit);
   // The first stages of a further tile come while results are stored.
-  const double alone = kFirstStage + unit.turns * (stages * stage.waited + meeting + storing) -
+  const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
+                       unit.turns * (stages * stage.waited + meeting + storing) -
                        (unit.turns - 1) * std::min(storing, kStageOfNext);
   // While one waits, or stores, others compute.
   const auto of = [&](double blocks) {
@@ -281,11 +286,13 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
           variant.unit.packed = of.packed;
           variant.unit.computed = of.computed;
           variant.unit.tensors = of.is_produced ? UnitOperands::kBoth : UnitOperands::kNone;
-          variant.unit.has_producer = of.is_produced;
+          variant.unit.producer = of.is_produced ? ProducerOf(variant.unit) : UnitProducer::kNone;
           variant.unit.cluster_m = of.cluster_m;
           variant.unit.cluster_n = of.cluster_n;
-          // Groups count the stages in time that others do not hide.
-          if (of.is_produced && !std::has_single_bit(static_cast<unsigned>(stages))) continue;
+          // Groups that add sums up count the stages in time that no multiplication hides.
+          const bool is_counted = of.is_produced && plan->promoted_stages() == 1;
+          if (is_counted && !std::has_single_bit(static_cast<unsigned>(stages))) continue;
+          if (variant.unit.cluster() > 1 && parts > 1) continue;
           for (const CombineBlocks combine : {CombineBlocks::kPartials, CombineBlocks::kCluster}) {
             variant.combine_blocks = combine;
             if (!add()) continue;
@@ -311,7 +318,8 @@ std::vector<TuningParameters> UnitVariants(const Expression& expression, const S
     if (ranked_variant.unit.tensors != UnitOperands::kNone) continue;
     ranked_variant.unit.tensors = UnitOperands::kBoth;
     for (const bool has_producer : {true, false}) {
-      ranked_variant.unit.has_producer = has_producer;
+      ranked_variant.unit.producer =
+          has_producer ? ProducerOf(ranked_variant.unit) : UnitProducer::kNone;
       if (variants.size() < std::min(most, kWithTensors) &&
           Validate(expression, model, device, ranked_variant).ok()) {
         variants.push_back(ranked_variant);

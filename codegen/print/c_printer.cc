@@ -408,6 +408,10 @@ void CPrinter::PrintStatement(const Statement& statement, int depth, std::string
           [&](const UnitFence&) { line(UnitFunction("fence.proxy.async.shared::cta")); },
           // An argument of the kernel function.
           [](const DeclareTensorMap&) {},
+          [&](const TakeRegisters& s) {
+            line(UnitFunction(absl::StrCat("setmaxnreg.", s.are_more ? "inc" : "dec",
+                                           ".sync.aligned.u32 ", s.count)));
+          },
           [&](const StartBarriers& s) { line(PrintStartBarriers(s)); },
           [&](const ArriveAtBarrier& s) { line(PrintArrive(s)); },
           [&](const AwaitBarrier& s) { line(PrintAwaitBarrier(s)); },

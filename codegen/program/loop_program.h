@@ -411,9 +411,9 @@ struct Statement {
                ShareLoop, If, IfAny, DeclareFlag, ClearFlag, KeepInRegister, PrefetchElement, Call,
                AsyncCopy, CommitCopies, WaitForCopies, CopyRegion, DeclareOperand, GroupMultiply,
                GroupFence, CommitMultiplies, WaitForMultiplies, UnitFence, DeclareTensorMap,
-               StartBarriers, ArriveAtBarrier, AwaitBarrier, TensorCopy, StoreMatrices,
-               LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply, ConfigureTiles, ReleaseTiles,
-               ZeroTile, LoadTile, StoreTile, MultiplyTiles>
+               TakeRegisters, StartBarriers, ArriveAtBarrier, AwaitBarrier, TensorCopy,
+               StoreMatrices, LoadMatrices, RoundToTf32, AwaitSums, WarpMultiply, ConfigureTiles,
+               ReleaseTiles, ZeroTile, LoadTile, StoreTile, MultiplyTiles>
       form;
 };
 

@@ -303,6 +303,9 @@ class TextPrinter {
     Line(depth, "wait for multiplies but ", s.bundles);
   }
   void Print(const UnitFence&, int depth) { Line(depth, "unit fence"); }
+  void Print(const TakeRegisters& s, int depth) {
+    Line(depth, s.are_more ? "take " : "leave all but ", s.count, " registers");
+  }
   void Print(const DeclareTensorMap& s, int depth) {
     Line(depth, "tensor ", s.name, " = ", s.base, " + ", s.offset, " of ", Name(s.type), ": ",
          absl::StrJoin(s.extents, " x "), " at ", absl::StrJoin(s.strides, ", "), ", boxes of ",

@@ -79,6 +79,7 @@ class Parts {
   void operator()(Is<CommitMultiplies> auto&) const {}
   void operator()(Is<WaitForMultiplies> auto&) const {}
   void operator()(Is<UnitFence> auto&) const {}
+  void operator()(Is<TakeRegisters> auto&) const {}
   void operator()(Is<DeclareTensorMap> auto& s) const { v_.Used(s.base), v_.Declared(s.name); }
   void operator()(Is<StartBarriers> auto& s) const { v_.Used(s.array); }
   void operator()(Is<ArriveAtBarrier> auto& s) const { v_.Used(s.array), v_.At(s.number); }

@@ -70,6 +70,14 @@ struct WaitForMultiplies {
 // once others have met this one at a barrier.
 struct UnitFence {};
 
+// From here on threads of the group have so many registers each: more than before, for which they
+// wait until those of others have fewer, or fewer. The threads of a block have no more than there
+// are, and the block is alone on its multiprocessor.
+struct TakeRegisters {
+  int64_t count;
+  bool are_more;
+};
+
 // An array of up to five dimensions as the tensor copy engine sees it: `name` describes it to the
 // engine, and is an argument of the kernel function beside its pointers (TensorMap in
 // codegen/program/kernel.h). Its first element is at `offset` of a buffer or of scratch memory, a

@@ -438,7 +438,7 @@ constexpr Choice kChoices[] = {
     OfUnit<&UnitParameters::computed>({.key = "computes", .words = kOperandSets}),
     OfUnit<&UnitParameters::turns>({.key = "turns", .low = 1, .high = kMostUnitTurns}),
     OfUnit<&UnitParameters::tensors>({.key = "tensor", .words = kOperandSets}),
-    OfUnit<&UnitParameters::has_producer>({.key = "producer", .words = {"none", "warp"}}),
+    OfUnit<&UnitParameters::producer>({.key = "producer", .words = {"none", "warp", "group"}}),
     OfUnit<&UnitParameters::cluster_m>({.key = "cluster_m", .low = 1, .high = kMaxClusterBlocks}),
     OfUnit<&UnitParameters::cluster_n>({.key = "cluster_n", .low = 1, .high = kMaxClusterBlocks}),
     Number<&BlockChoices::early_launches>({.key = "early",

@@ -199,6 +199,10 @@ struct UnitWarps {
   friend bool operator==(const UnitWarps&, const UnitWarps&) = default;
 };
 
+// A warp; or a group of 128 threads, of which one works, and which leaves its registers to those
+// that multiply: sums of large tiles need them.
+enum class UnitProducer : uint8_t { kNone, kWarp, kGroup };
+
 // How blocks of threads compute contractions on matrix units (core/decomposition/unit_plan.h): a
 // block has a tile of rows (m) by columns (n), whose sums are in registers: groups of 128 threads
 // have those of as many rows each, or warps those of a part each. Operands come to shared memory in
@@ -222,9 +226,9 @@ struct UnitParameters {
   // Operands whose stages the tensor copy engine brings (core/decomposition/unit_tensor.h): a
   // thread begins a copy of the whole stage, where others copy a piece each.
   UnitOperands tensors = UnitOperands::kNone;
-  // A further warp begins the copies, of both operands by the engine, as places become free:
+  // Further threads begin the copies, of both operands by the engine, as places become free:
   // groups need not meet at every stage, and the next tile's come while results are stored.
-  bool has_producer = false;
+  UnitProducer producer = UnitProducer::kNone;
   // Blocks of a cluster: so many along m, which have stages of B in common, by so many along n,
   // which have those of A. The producer of each brings a part of these, to all of them (multicast).
   int cluster_m = 1;
@@ -233,7 +237,10 @@ struct UnitParameters {
   bool has_warps() const { return !(warps == UnitWarps()); }
   // That multiply; and of the block.
   int threads() const { return has_warps() ? 32 * warps.along_m * warps.along_n : 128 * groups; }
-  int launched_threads() const { return threads() + (has_producer ? 32 : 0); }
+  int launched_threads() const {
+    return threads() + (producer == UnitProducer::kGroup ? 128 : has_producer() ? 32 : 0);
+  }
+  bool has_producer() const { return producer != UnitProducer::kNone; }
   int cluster() const { return cluster_m * cluster_n; }
   // Blocks that have the stages of an operand in common.
   int sharers_of(bool is_a) const { return is_a ? cluster_n : cluster_m; }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/unit_tensor.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/expression/store_factor.h"
@@ -113,6 +112,12 @@ constexpr int64_t kRegistersBesideSums = 40;  // idem; fewer where threads copy 
 constexpr int64_t kRegistersOfWarps = 32;     // that are for all else where operands have some
 constexpr int64_t kRegisterBytes = 4;
 
+// Of a thread that multiplies. Four warps of a multiprocessor have a part of its registers each.
+int64_t UnitThreadRegisters(const UnitParameters& unit, const BlockLimits& limits, int resident) {
+  if (unit.producer == UnitProducer::kGroup) return UnitGroupRegisters(unit);
+  return RegistersPerThread(limits, RoundUp(unit.launched_threads(), kUnitThreads), resident);
+}
+
 // Of tiles that groups of threads share.
 std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (!GroupInstruction(plan.element, kWarpColumns).has_value()) {
@@ -208,16 +213,13 @@ std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
     return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
                         " is not contiguous along k, and not packed so");
   }
-  const auto obstacle = [&](const char* what, int count, bool is_across, const char* operand) {
-    if (!is_across || count % plan.depth() == 0) return std::string();
-    return absl::StrCat(what, ": ", count, " is no multiple of ", plan.depth(), ", and ", operand);
-  };
-  // Groups have whole ones of A.
-  std::string why = obstacle("rows", u.rows, plan.a.is_across, "A is contiguous along m");
-  if (why.empty()) {
-    why = obstacle("columns", u.columns, plan.b.is_across, "B is contiguous along n");
-  }
-  return why;
+  // Groups have whole ones of A, and the copy engine brings whole ones of B.
+  const bool is_a = plan.a.is_across && u.rows % plan.depth() != 0;
+  const bool is_b = plan.b.is_across && !plan.b.is_tensor && u.columns % plan.depth() != 0;
+  if (!is_a && !is_b) return "";
+  return absl::StrCat(is_a ? "rows: " : "columns: ", is_a ? u.rows : u.columns,
+                      " is no multiple of ", plan.depth(), ", and ",
+                      is_a ? "A is contiguous along m" : "B is contiguous along n");
 }
 
 // Of a cluster: each of its blocks stores whole pieces.
@@ -286,7 +288,7 @@ constexpr int64_t kBarrierBytes = 8;  // of one that threads wait at for copies 
 // Results that have room beside all places are some columns of a tile after the others.
 int StagedColumns(const UnitParameters& unit) {
   constexpr int kMostStagedBytes = 32 << 10;
-  if (!unit.has_producer || unit.turns == 1) return unit.columns;
+  if (!unit.has_producer() || unit.turns == 1) return unit.columns;
   const int of_sixty_four = static_cast<int>(kUnitRowBytes) * unit.rows;
   return std::min(unit.columns, 64 * std::max(1, kMostStagedBytes / of_sixty_four));
 }
@@ -303,13 +305,13 @@ void CutStages(const UnitParameters& unit, UnitPlan* plan) {
   if (unit.has_warps()) return;
   plan->places = std::min<int64_t>(unit.stages, plan->part_stages);
   const bool is_once = plan->places == plan->part_stages;
-  const bool is_free = is_once || unit.has_producer;
+  const bool is_free = is_once || unit.has_producer();
   plan->is_refilled =
       !is_free && unit.stages <= kFewPlaces && !plan->a.is_computed && !plan->b.is_computed;
   plan->is_behind = is_free || (unit.stages > 2 && !plan->is_refilled);
   plan->ahead = is_free || plan->is_refilled ? plan->places : plan->is_behind ? unit.stages - 2 : 1;
   // Groups wait for every stage whose sums they add up, each by itself.
-  if (unit.has_producer && plan->promoted_stages() == 1) plan->is_behind = false;
+  if (unit.has_producer() && plan->promoted_stages() == 1) plan->is_behind = false;
 }
 
 }  // namespace
@@ -335,7 +337,7 @@ int64_t UnitStageBytes(const UnitParameters& unit) {
 }
 
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
-  const int64_t operand = plan.places * std::max(unit.rows, unit.columns) * kUnitRowBytes;
+  const int64_t operand = plan.places * plan.larger_rows() * kUnitRowBytes;
   const int64_t results =
       plan.is_staged ? RoundUp(plan.staged_columns, kUnitDepth) * unit.rows * kUnitElementBytes : 0;
   const int64_t sums =
@@ -345,15 +347,21 @@ int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan) {
 
 int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan) {
   if (unit.turns == 1 || !plan.is_staged) return 0;
-  const int64_t places = unit.has_producer ? plan.places : plan.ahead;
-  return places * std::max(unit.rows, unit.columns) * kUnitRowBytes;
+  const int64_t places = unit.has_producer() ? plan.places : plan.ahead;
+  return places * plan.larger_rows() * kUnitRowBytes;
 }
 
 int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan) {
-  return plan.places * std::min(unit.rows, unit.columns) * kUnitRowBytes +
+  return plan.places * std::min(plan.a.rows, plan.b.rows) * kUnitRowBytes +
          UnitRoomBytes(unit, plan) +
          RoundUp(plan.places * kBarrierBytes, kUnitPieceBytes) *
-             (plan.has_tensors() ? unit.has_producer ? 2 : 1 : 0);
+             (plan.has_tensors() ? unit.has_producer() ? 2 : 1 : 0);
+}
+
+int64_t UnitGroupRegisters(const UnitParameters& unit) {
+  constexpr int64_t kOfFourWarps = 512, kMost = 240, kGranularity = 8;
+  const int64_t left = (kOfFourWarps - kProducerRegisters) / unit.groups;
+  return std::min(kMost, left / kGranularity * kGranularity);
 }
 
 int64_t UnitSums(const UnitParameters& unit) {
@@ -436,8 +444,8 @@ std::string CutForUnit(const UnitParameters& unit, const DeviceDescription& devi
   if (std::string why = TurnsObstacle(unit, *plan); !why.empty()) return why;
   const BlockLimits& limits = device.blocks;
   const int64_t registers =
-      RegistersPerThread(limits, unit.launched_threads(), resident_blocks) -
-      (unit.has_warps() || unit.has_producer ? kRegistersOfWarps : kRegistersBesideSums);
+      UnitThreadRegisters(unit, limits, resident_blocks) -
+      (unit.has_warps() || unit.has_producer() ? kRegistersOfWarps : kRegistersBesideSums);
   return FirstExceeded(
       {{"bytes of shared memory of a block",
         UnitSharedBytes(unit, *plan) + (resident_blocks > 1 ? kReservedSharedBytes : 0),
@@ -471,6 +479,8 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   };
   plan.a = cut(plan.a_in_memory, UnitOperands::kA, plan.m);
   plan.b = cut(plan.b_in_memory, UnitOperands::kB, plan.n);
+  plan.a.rows = unit.rows;
+  plan.b.rows = plan.b.is_across ? RoundUp(unit.columns, plan.depth()) : unit.columns;
   plan.tiles_m = CeilDivide(plan.m, unit.rows);
   plan.tiles_n = CeilDivide(plan.n, unit.columns);
   plan.stages_k = CeilDivide(plan.k, plan.depth());
@@ -482,19 +492,6 @@ UnitPlan CutForUnit(const UnitParameters& unit, CombineBlocks combine, UnitPlan 
   plan.staged_columns = StagedColumns(unit);
   plan.result_width = plan.leaves_parts ? 1 : ResultWidth(plan.computed, plan.form.n.back());
   return plan;
-}
-
-// ---- Validate ----
-
-std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) {
-  if (!Reassociates(p.numerics)) {
-    return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
-  }
-  if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
-  Result<UnitPlan> plan = PlanUnit(target.expression, p.numerics);
-  if (!plan.ok()) return std::string(plan.status().message());
-  std::string why = CutForUnit(p.unit, target.device, p, &*plan);
-  return why.empty() ? TensorObstacle(target.expression, p.unit, *plan) : why;
 }
 
 }  // namespace mdh

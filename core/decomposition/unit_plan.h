@@ -59,6 +59,9 @@ struct UnitOperandPlan {
   // It is copied to scratch memory first: rows along that way, one behind the other so many
   // elements on, which have no more lines of a cache than they need. 0: it is not.
   int64_t packed_row = 0;
+  // Of a stage, in shared memory: those of a tile, or, across k, of as many blocks of 128 bytes as
+  // it takes.
+  int64_t rows = 0;
   int64_t packed_points = 0;  // of a row that are there, zeros behind the last point included
 };
 
@@ -93,6 +96,7 @@ struct UnitPlan {
   // Whether threads copy an operand, or compute it.
   bool has_copying_threads() const { return !a.is_tensor || !b.is_tensor; }
   bool has_tensors() const { return a.is_tensor || b.is_tensor; }
+  int64_t larger_rows() const { return a.rows > b.rows ? a.rows : b.rows; }
   int64_t element_bytes() const { return SizeBytes(element); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
   int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements
@@ -130,6 +134,9 @@ int64_t UnitStageBytes(const UnitParameters& unit);
 int64_t UnitSharedBytes(const UnitParameters& unit, const UnitPlan& plan);
 int64_t UnitRoomBytes(const UnitParameters& unit, const UnitPlan& plan);
 int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan);
+// Registers of a thread of a producer that is a group, and of groups beside one.
+inline constexpr int64_t kProducerRegisters = 40;
+int64_t UnitGroupRegisters(const UnitParameters& unit);
 // Sums of a thread.
 int64_t UnitSums(const UnitParameters& unit);
 // Registers of a thread for what the unit has in them: sums; what a stage is computed of; of warps

@@ -52,13 +52,13 @@ class TensorBuilder {
   Result<UnitTensor> Build() const {
     if (operand_.is_computed) return InvalidArgument(name_, " is computed by threads");
     MDH_ASSIGN_OR_RETURN(UnitTensor tensor, operand_.packed_row > 0 ? Packed() : InMemory());
-    const int64_t rows = operand_.is_across ? plan_.depth() : own_;
+    const int64_t rows = operand_.is_across ? plan_.depth() : operand_.rows;
     if (rows % (sharers_ * kRowsAlike) != 0) {
       return InvalidArgument(name_, " has ", rows, " rows in a stage, no multiple of ", kRowsAlike,
                              " for each of ", sharers_, " blocks of a cluster");
     }
     tensor.row = plan_.depth();
-    tensor.is_shared_along_k = operand_.is_across && own_ % (sharers_ * tensor.row) != 0;
+    tensor.is_shared_along_k = operand_.is_across && operand_.rows % (sharers_ * tensor.row) != 0;
     tensor.rows = !operand_.is_across        ? own_ / CopiesOfRows()
                   : tensor.is_shared_along_k ? rows / sharers_
                                              : rows;
@@ -179,7 +179,7 @@ namespace {
 // Blocks of a cluster are neighbours along m and n, and have as many tiles as each other.
 std::string ClusterObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (u.cluster() == 1) return "";
-  if (!u.has_producer) {
+  if (!u.has_producer()) {
     return "cluster: blocks have in common what producers bring, and there is none";
   }
   if (u.cluster() > kMaxClusterBlocks) {
@@ -197,10 +197,13 @@ std::string ClusterObstacle(const UnitParameters& u, const UnitPlan& plan) {
 }  // namespace
 
 std::string TensorObstacle(const Expression& e, const UnitParameters& u, const UnitPlan& plan) {
-  if (u.has_producer && u.tensors != UnitOperands::kBoth) {
+  if (u.has_producer() && u.tensors != UnitOperands::kBoth) {
     return "producer: threads that multiply copy operands, too";
   }
-  if (u.has_producer && plan.sharers > 1) {
+  if (u.producer == UnitProducer::kGroup && u.groups == 1) {
+    return "producer: one group has all the registers that it can have";
+  }
+  if (u.has_producer() && plan.sharers > 1) {
     return "producer: blocks of a cluster meet with all of their threads";
   }
   if (std::string why = ClusterObstacle(u, plan); !why.empty()) return why;

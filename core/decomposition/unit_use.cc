@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
 #include "core/decomposition/unit_plan.h"
+#include "core/decomposition/unit_tensor.h"
+#include "core/decomposition/validate.h"
 #include "core/device/unit_peaks.h"
 
 namespace mdh {
@@ -32,7 +34,9 @@ std::string TileText(const TuningParameters& p) {
   if (unit.packed != UnitOperands::kNone) absl::StrAppend(&text, ", packed operands");
   if (unit.computed != UnitOperands::kNone) absl::StrAppend(&text, ", computed operands");
   if (unit.tensors != UnitOperands::kNone)
-    absl::StrAppend(&text, unit.has_producer ? ", tensor copies by a warp" : ", tensor copies");
+    absl::StrAppend(&text, unit.producer == UnitProducer::kGroup ? ", tensor copies by a group"
+                           : unit.has_producer()                 ? ", tensor copies by a warp"
+                                                                 : ", tensor copies");
   if (unit.cluster() > 1) {
     absl::StrAppend(&text, " for clusters of ", unit.cluster_m, " x ", unit.cluster_n, " blocks");
   }
@@ -82,6 +86,17 @@ std::string WarpsLack(const DeviceDescription& device, absl::Span<const int64_t>
   }
   return absl::StrCat("the device has no instruction of a warp for m = ", value[6],
                       " and k = ", value[7], " (CUDA's mma.sync)");
+}
+
+std::string UnitObstacle(const ChoiceTarget& target, const TuningParameters& p) {
+  if (!Reassociates(p.numerics)) {
+    return absl::StrCat("numerics=", Name(p.numerics), " fixes the order in which values combine");
+  }
+  if (p.scan.threads > 0 || p.keyed.threads > 0) return "scan and keyed compute without units";
+  Result<UnitPlan> plan = PlanUnit(target.expression, p.numerics);
+  if (!plan.ok()) return std::string(plan.status().message());
+  std::string why = CutForUnit(p.unit, target.device, p, &*plan);
+  return why.empty() ? TensorObstacle(target.expression, p.unit, *plan) : why;
 }
 
 }  // namespace mdh

@@ -39,7 +39,8 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.ahead == plan.part_stages, "all stages at once");
   add(!p.unit.has_warps() && !plan.is_behind, "stages one after the other");
   add(plan.tiles_m * plan.tiles_n > 1, "several tiles");
-  add(p.unit.has_producer, "a warp that copies");
+  add(p.unit.producer == UnitProducer::kWarp, "a warp that copies");
+  add(p.unit.producer == UnitProducer::kGroup, "a group that copies");
   add(p.unit.cluster_m > 1, "clusters along m");
   add(p.unit.cluster_n > 1, "clusters along n");
   for (const UnitOperandPlan* operand : {&plan.a, &plan.b}) {

@@ -55,14 +55,17 @@ void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
     const int both = static_cast<int>(p->unit.tensors) | static_cast<int>(operand);
     if (Below(rng, 8) > 0) p->unit.tensors = static_cast<UnitOperands>(both);
   }
-  p->unit.has_producer = p->unit.tensors == UnitOperands::kBoth && Below(rng, 2) == 0 &&
-                         p->combine_blocks == CombineBlocks::kPartials;
+  if (p->unit.tensors != UnitOperands::kBoth || p->combine_blocks != CombineBlocks::kPartials)
+    return;
+  p->unit.producer =
+      AnyOf(rng, std::vector{UnitProducer::kNone, UnitProducer::kWarp,
+                             p->unit.groups > 1 ? UnitProducer::kGroup : UnitProducer::kWarp});
 }
 
 // Now and then those of a few blocks, by a producer.
 void MakeClusters(const Expression& expression, const UnitPlan& plan, Rng& rng,
                   TuningParameters* p) {
-  if (!p->unit.has_producer || Below(rng, 3) == 0) return;
+  if (!p->unit.has_producer() || Below(rng, 3) == 0) return;
   for (int UnitParameters::*const along :
        {&UnitParameters::cluster_m, &UnitParameters::cluster_n}) {
     UnitParameters unit = p->unit;

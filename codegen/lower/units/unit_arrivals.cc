@@ -23,7 +23,7 @@ void UnitArrivals::Declare(Block* block) const {
   };
   declare(arrived_, 1);
   const UnitParameters& unit = context_.unit();
-  if (unit.has_producer) declare(multiplied_, int64_t{unit.groups} * unit.cluster());
+  if (unit.has_producer()) declare(multiplied_, int64_t{unit.groups} * unit.cluster());
   block->push_back(When({IsZero(context_.Thread())}, std::move(start)));
   if (unit.cluster() == 1) {
     block->push_back({Barrier{}});

@@ -77,7 +77,7 @@ class UnitContext {
 
   // Where those threads meet that multiply and store: all, or all but a warp.
   Statement Meeting() const {
-    return {Barrier{.threads = unit().has_producer ? static_cast<int>(threads()) : 0}};
+    return {Barrier{.threads = unit().has_producer() ? static_cast<int>(threads()) : 0}};
   }
 
   // Indices that are declared where a stage begins: of the block; of the thread, its row and piece

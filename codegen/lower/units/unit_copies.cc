@@ -116,8 +116,8 @@ void UnitCopies::EmitTensor(const Index& stage, const Index& slot, const std::st
   const int sharers = unit.sharers_of(is_a_);
   const Index sharer = is_a_ ? context_.ClusterN() : context_.ClusterM();
   const int64_t points = plan_.is_across ? tensor_.row : tensor_.rows;
-  const int64_t share = tensor_.is_shared_along_k ? axis_.step : axis_.step / sharers;
-  const Index first_own = share < axis_.step ? sharer * share : Index(0);
+  const int64_t share = tensor_.is_shared_along_k ? plan_.rows : plan_.rows / sharers;
+  const Index first_own = share < plan_.rows ? sharer * share : Index(0);
   const Index first_k = tensor_.is_shared_along_k ? sharer * tensor_.rows : Index(0);
   for (int64_t n = 0; n < share; n += points) {
     const Index own = first_own + Index(n);

@@ -25,7 +25,7 @@ class UnitCopies {
   void DeclareFor(const std::string& name, const Index& slot, const Index& from,
                   Block* block) const;
   int64_t StepBytes(int64_t step) const;
-  int64_t stage_elements() const { return axis_.step * context_.depth(); }
+  int64_t stage_elements() const { return plan_.rows * context_.depth(); }
   // So many bytes at least, if its stages have fewer.
   void DeclareShared(int64_t bytes, Block* block) const;
   // Whether it is copied to scratch memory first; the scratch buffer and the statements for that,
@@ -120,5 +120,8 @@ class UnitCopies {
   std::vector<Piece> pieces_;
   std::vector<Pointer> pointers_;
 };
+
+// The stage that copies operands whose rows begin anywhere to where they do not, if any are packed.
+void AppendPacking(const std::vector<UnitCopies*>& operands, LoopProgram* program);
 
 }  // namespace mdh

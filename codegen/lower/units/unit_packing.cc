@@ -1,8 +1,10 @@
 // Copies of operands to scratch memory, as rows that begin where lines do, and on the way, where
 // operands are converted, to what units take (core/decomposition/unit_plan.h).
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/units/unit_copies.h"
 #include "core/base/round.h"
 #include "core/expression/dependences.h"
@@ -128,6 +130,17 @@ std::vector<std::string> UnitCopies::EmitParts(const std::string& values, Block*
     block->push_back(Unrolled(at, piece, std::move(body)));
   }
   return parts;
+}
+
+void AppendPacking(const std::vector<UnitCopies*>& operands, LoopProgram* program) {
+  Stage stage{"Operands as rows that begin where lines of caches do.", {}};
+  int64_t pieces = 0;
+  for (UnitCopies* copies : operands) {
+    if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
+  }
+  if (pieces == 0) return;
+  stage.launch = LaunchForItems(pieces);
+  program->stages.push_back(std::move(stage));
 }
 
 }  // namespace mdh

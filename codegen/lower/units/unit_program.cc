@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/lower/finish/zero_results.h"
 #include "codegen/lower/units/unit_arrivals.h"
 #include "codegen/lower/units/unit_copies.h"
 #include "codegen/lower/units/unit_results.h"
@@ -31,7 +30,7 @@ class UnitProgramBuilder {
 
   LoopProgram Build() {
     LoopProgram program;
-    Pack(&program);
+    AppendPacking({&a_, &b_}, &program);
     program.stages.push_back(Compute());
     results_.AppendStages(&program);
     DeclareUsed(context_.views().Declarations(), &program);
@@ -45,12 +44,13 @@ class UnitProgramBuilder {
   struct Part {
     int64_t first_tile, tiles, first_column, columns;
   };
+  bool has_group() const { return unit().producer == UnitProducer::kGroup; }
   int64_t group_tiles() const { return unit().rows / kUnitRows / unit().groups; }
   Part All() const { return {0, group_tiles(), 0, unit().columns}; }
   // Halves of the tiles or, of an odd number of these, of the columns; groups that need not meet
   // have something to multiply for while others add up.
   bool HasHalves() const {
-    return !unit().has_producer && (group_tiles() % 2 == 0 || unit().columns % 32 == 0);
+    return !unit().has_producer() && (group_tiles() % 2 == 0 || unit().columns % 32 == 0);
   }
   Part Half(int64_t number) const {
     const int64_t tiles = group_tiles(), columns = unit().columns;
@@ -58,30 +58,18 @@ class UnitProgramBuilder {
     return {0, tiles, number * columns / 2, columns / 2};
   }
 
-  // Operands whose rows begin anywhere, to where they do not.
-  void Pack(LoopProgram* program) {
-    Stage stage{"Operands as rows that begin where lines of caches do.", {}};
-    int64_t pieces = 0;
-    for (UnitCopies* copies : {&a_, &b_}) {
-      if (copies->is_packed()) pieces = std::max(pieces, copies->EmitPacking(program, &stage.body));
-    }
-    if (pieces == 0) return;
-    stage.launch = LaunchForItems(pieces);
-    program->stages.push_back(std::move(stage));
-  }
-
   Stage Compute() {
     Stage stage{"Every block computes a tile of results on matrix units.", {}};
     stage.launch = {{plan().launched(unit()), 1, 1}, {unit().launched_threads(), 1, 1}};
     stage.cluster = {plan().sharers * unit().cluster(), 1, 1};
-    stage.resident_blocks = context_.parameters().resident_blocks;
+    stage.resident_blocks = has_group() ? 1 : context_.parameters().resident_blocks;
     Block body;
     for (const UnitCopies* copies : {&a_, &b_}) {
       copies->DeclareShared(copies == &Larger() ? UnitRoomBytes(unit(), plan()) : 0, &body);
     }
     context_.DeclareThread(&body);
     arrivals_.Declare(&body);
-    if (unit().has_producer) {
+    if (unit().has_producer()) {
       EmitRoles(&body);
     } else if (unit().turns > 1) {
       EmitTiles(&body);
@@ -156,6 +144,7 @@ class UnitProgramBuilder {
     context_.set_tile(context_.OtherTile("own_"));
     for (std::string* name : {&stage_, &slot_}) *name = context_.names().Unique(*name);
     if (!turn_.empty()) turn_ = context_.names().Unique(turn_);
+    if (has_group()) multiply.push_back({TakeRegisters{UnitGroupRegisters(unit()), true}});
     DeclareSums(&multiply);
     OverTiles(
         [&](Block* tile) {
@@ -165,6 +154,7 @@ class UnitProgramBuilder {
         &multiply);
     const Index thread = context_.Thread(), producer(context_.threads());
     produce = {When({Equal(thread, producer)}, std::move(produce))};
+    if (has_group()) produce.insert(produce.begin(), {TakeRegisters{kProducerRegisters, false}});
     If roles{{Less(thread, producer)}, ShareBlock(std::move(multiply)), ShareBlock(produce)};
     block->push_back({std::move(roles)});
   }
@@ -210,7 +200,7 @@ class UnitProgramBuilder {
   }
 
   // The operand whose stages have the most shared memory (UnitRoomBytes).
-  const UnitCopies& Larger() const { return unit().rows > unit().columns ? a_ : b_; }
+  const UnitCopies& Larger() const { return plan().a.rows > plan().b.rows ? a_ : b_; }
 
   // ---- Stages ----
 
@@ -317,7 +307,7 @@ class UnitProgramBuilder {
     Block body;
     body.push_back({DeclareIndex{slot_, Index::Variable(stage_) % plan().places}});
     AwaitStage(&body);
-    if (!unit().has_producer) body.push_back({Barrier{}});
+    if (!unit().has_producer()) body.push_back({Barrier{}});
     DeclareOperands(&body);
     if (AddsByHalves()) {
       EmitHalves(&body);
@@ -328,7 +318,7 @@ class UnitProgramBuilder {
     block->push_back({WaitForMultiplies{0}});
     if (AddsByHalves()) block->push_back(AddToTotals(totals_, Half(1)));
     if (plan().has_copying_threads()) block->push_back({WaitForCopies{0}});
-    if (unit().has_producer && plan().is_behind) {
+    if (unit().has_producer() && plan().is_behind) {
       arrivals_.EmitRelease((StageCount() - Index(1)) % plan().places, block);
     }
     block->push_back(context_.Meeting());
@@ -343,7 +333,7 @@ class UnitProgramBuilder {
   }
 
   void EmitLaterCopies(Block* body) {
-    if (unit().has_producer) return;
+    if (unit().has_producer()) return;
     if (plan().ahead == plan().part_stages) {
       if (!plan().has_copying_threads()) return;
       body->push_back({Comment{"All copies have begun: none are those of one stage more."}});
@@ -368,7 +358,7 @@ class UnitProgramBuilder {
     if (!plan().is_refilled) EmitLaterCopies(body);
     body->push_back({WaitForMultiplies{plan().is_behind ? 1 : 0}});
     if (plan().is_refilled) EmitRefill(body);
-    if (unit().has_producer) Release(body);
+    if (unit().has_producer()) Release(body);
     if (totals_.empty()) return;
     body->push_back(
         When(IsPromoted(Index::Variable(stage_)), {{WaitForMultiplies{0}}, AddToTotals(totals_)}));

@@ -242,8 +242,7 @@ class ThreadOfStage {
     const auto lanes = static_cast<size_t>(s.type.lanes);
     const int64_t to = At(s.to), from = At(s.from), bytes = SizeBytes(s.type.scalar) * s.type.lanes;
     EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
-    CheckAligned(to, lanes, 1);
-    CheckAligned(from, lanes, 1);
+    for (const int64_t at : {to, from}) CheckAligned(at, lanes, 1);
     const bool exists = Holds(s.all_of);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
       begun_.push_back(
@@ -267,6 +266,7 @@ class ThreadOfStage {
     operands_[s.name] = {s.array, {start, s.leading_bytes, s.stride_bytes, Swizzle::k128}};
   }
   void Run(const GroupFence&) { is_fenced_ = true; }
+  void Run(const TakeRegisters&) {}
   void Run(const UnitFence&) { memory_.FenceUnit(number_); }
   void Run(const DeclareTensorMap& s) { ExpectEncodable(s), maps_[s.name] = s; }
   void Run(const StartBarriers& s) { memory_.StartBarriers(s.array, s.count, s.arrivals); }

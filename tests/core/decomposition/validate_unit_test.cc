@@ -384,7 +384,7 @@ TEST(ValidateUnitTest, TextReadsBack) {
                                           .columns = 256,
                                           .groups = 2,
                                           .tensors = UnitOperands::kBoth,
-                                          .has_producer = true,
+                                          .producer = UnitProducer::kWarp,
                                           .cluster_n = 2}));
   EXPECT_EQ(*ParseTuningParameters(ToText(*copied)), *copied);
   EXPECT_EQ(*ParseTuningParameters(text + "; tensor=none; producer=none"), *p);

@@ -27,8 +27,13 @@ UnitParameters Tensors(UnitOperands tensors, UnitParameters unit, int turns = 1)
 }
 
 UnitParameters Producing(UnitParameters unit, int turns = 1) {
-  unit.has_producer = true;
+  unit.producer = UnitProducer::kWarp;
   return Tensors(kBothOperands, unit, turns);
+}
+
+UnitParameters ByAGroup(UnitParameters unit) {
+  unit.producer = UnitProducer::kGroup;
+  return unit;
 }
 
 UnitParameters InClusters(int along_m, int along_n, UnitParameters unit, int turns = 1) {
@@ -179,6 +184,14 @@ const Case kTensorCases[] = {
      InClusters(2, 2, {64, 64, 1, 2, 1})},
     {"cluster_both_ways", MatMul("bf16", "fp32", "I = 200, J = 60, K = 264", "i,k", "j,k"),
      InClusters(2, 2, {64, 32, 1, 3, 1}), 2},
+    {"producer_of_a_group", MatMul("bf16", "fp32", "I = 250, J = 70, K = 264", "i,k", "j,k"),
+     ByAGroup(Producing({256, 48, 2, 3, 1}))},
+    {"producer_of_part_of_a_block_across",
+     MatMul("bf16", "fp32", "I = 64, J = 170, K = 200", "i,k", "k,j"),
+     Producing({64, 96, 1, 3, 1})},
+    {"cluster_of_a_group_in_turns",
+     MatMul("bf16", "fp32", "I = 500, J = 170, K = 200", "i,k", "k,j", "i,j", "T"),
+     ByAGroup(InClusters(2, 1, {128, 48, 2, 3, 1}, 2))},
     {"cluster_of_few_stages", MatMul("bf16", "fp32", "I = 120, J = 30, K = 80", "i,k", "j,k"),
      InClusters(2, 1, {64, 32, 1, 4, 1})},
     {"cluster_in_parts", MatMul("bf16", "fp32", "I = 128, J = 16, K = 400", "i,k", "j,k"),
@@ -269,6 +282,16 @@ TEST(UnitTensorSource, RolesAsText) {
   const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
   ASSERT_TRUE(lowered.ok()) << lowered.status();
   ExpectGoldenFile("unit_producer.txt", ToText(Optimize(*lowered, {.unroll = 64})));
+}
+
+// The same by clusters of two along both, and a group that leaves its registers.
+TEST(UnitTensorSource, ClustersAsText) {
+  const LowLevelExpression low_level =
+      Lowered({"golden", MatMul("bf16", "fp32", "I = 500, J = 170, K = 200", "i,k", "k,j"),
+               ByAGroup(InClusters(2, 2, {128, 48, 2, 2, 1}))});
+  const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  ExpectGoldenFile("unit_cluster.txt", ToText(Optimize(*lowered, {.unroll = 64})));
 }
 
 // Of scratch memory, by the stage behind the one that packs.

@@ -68,7 +68,8 @@ int64_t Resident(const UnitPlan& plan, const UnitParameters& unit,
   const int64_t by_memory = (limits.shared_bytes_per_block + kReservedSharedBytes) /
                             (UnitSharedBytes(unit, plan) + kReservedSharedBytes);
   const int64_t registers = RoundUp(UnitRegisters(unit, plan) + kRegistersBesideSums, kGranularity);
-  const int64_t by_registers = limits.registers_per_block / (registers * unit.launched_threads());
+  const int64_t by_registers =
+      limits.registers_per_block / (registers * RoundUp(unit.launched_threads(), kUnitThreads));
   return std::max<int64_t>(1, std::min(by_memory, by_registers));
 }
 
@@ -101,7 +102,8 @@ struct StageCycles {
   double busy, waited;
 };
 
-StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
+// Of `at_once` blocks that could run at the same time.
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, int64_t at_once) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -120,7 +122,12 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
     points += there * lines / unit.sharers_of(is_a);
     arriving += there;
   }
-  const double bytes = kUnitRowBytes * std::max(points / kStageBytes, arriving / kArrivingBytes);
+  // Clusters leave the second-level cache time: as much as those that do not run.
+  const int64_t tiles = plan.blocks(unit);
+  const double share =
+      unit.cluster() == 1 ? 1 : static_cast<double>(tiles) / RoundUp(tiles, at_once);
+  const double bytes =
+      kUnitRowBytes * std::max(share * points / kStageBytes, arriving / kArrivingBytes);
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
     if (operand.is_computed || operand.is_tensor) return 0.0;
     return own * depth / operand.width *
@@ -135,7 +142,10 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit) {
   const double again = unit.rows > kUnitRows * unit.groups ? kColumnsAgain : 1;
   // A group that need not meet the others adds while these multiply.
   const double apart = unit.has_producer() && unit.groups > 1 ? 0 : adding;
-  const double busy = std::max({multiply, bytes, instructions, adding}) + computed + apart;
+  // Copies of a producer and multiplications are in each other's way where both take as long.
+  const double both = unit.has_producer() ? std::hypot(multiply * multiply, bytes * bytes) : 0;
+  const double busy =
+      std::max({multiply, bytes, std::sqrt(both), instructions, adding}) + computed + apart;
   // Copies that wait for multiplications are no further ahead than one stage is long.
   const double ahead = plan.is_refilled ? 1 : static_cast<double>(plan.ahead);
   const double waited = std::max(busy, (kStageLatency + bytes) / ahead);
@@ -218,7 +228,8 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
-  const StageCycles stage = CyclesOfStage(plan, unit);
+  const StageCycles stage =
+      CyclesOfStage(plan, unit, static_cast<int64_t>(resident * device.blocks.multiprocessors));
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
                        unit.turns * (stages * stage.waited + meeting + storing) -

@@ -384,8 +384,8 @@ TEST(DialectDeathTest, FormsThatALanguageLacksAreBugs) {
   }
   for (const Statement& statement :
        {Statement{StartBarriers{"s", 2, 1}}, Statement{ArriveAtBarrier{"s", 0, 64}},
-        Statement{ArriveAtBarrier{"s", 0, 0, 2}}, Statement{TakeRegisters{40, false}},
-        Statement{AwaitBarrier{"s", 0, 1}}, Statement{TensorCopy{"m", {0, 0}, "s", 0, "s", 0}}}) {
+        Statement{ArriveAtBarrier{"s", 0, 0, 2}}, Statement{AwaitBarrier{"s", 0, 1}},
+        Statement{TensorCopy{"m", {0, 0}, "s", 0, "s", 0}}}) {
     EXPECT_DEATH(print(OpenClC(), statement), "a loop program for OpenCL C has tensor copies");
   }
   EXPECT_DEATH(print(OpenClC(), {Assign{"v", MakeShuffleUp(v, 1, 2)}}),

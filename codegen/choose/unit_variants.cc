@@ -102,8 +102,8 @@ struct StageCycles {
   double busy, waited;
 };
 
-// Of `at_once` blocks that could run at the same time.
-StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, int64_t at_once) {
+StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
+                          int64_t multiprocessors) {
   const double rows = unit.rows, columns = unit.columns;
   const auto depth = static_cast<double>(plan.depth());
   const double halves = static_cast<double>(plan.element_bytes()) / kUnitElementBytes;
@@ -122,10 +122,10 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit, int6
     points += there * lines / unit.sharers_of(is_a);
     arriving += there;
   }
-  // Clusters leave the second-level cache time: as much as those that do not run.
+  // Of clusters the second-level cache has the time, too, of multiprocessors with nothing to do.
   const int64_t tiles = plan.blocks(unit);
-  const double share =
-      unit.cluster() == 1 ? 1 : static_cast<double>(tiles) / RoundUp(tiles, at_once);
+  const auto rounds = static_cast<double>(RoundUp(tiles, multiprocessors));
+  const double share = unit.cluster() == 1 ? 1 : static_cast<double>(tiles) / rounds;
   const double bytes =
       kUnitRowBytes * std::max(share * points / kStageBytes, arriving / kArrivingBytes);
   const auto copying = [&](double own, const UnitOperandPlan& operand) {
@@ -194,11 +194,12 @@ std::vector<OperandsOfUnit> OperandsOf(const UnitPlan& plan) {
     if (!is_known) ways.push_back(way);
   };
   if (made == 0) add(0, 0);
-  // Two blocks ask once for rows that they have in common.
-  if (made == 0) {
-    for (const auto& [along_m, along_n] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
-      ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, along_m, along_n});
-    }
+  if (made == 0) ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true});
+  // Two blocks ask once for rows that they have in common: those that lie across lines are worth
+  // it.
+  if (made == 0 && unaligned != 0) {
+    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 2, 1});
+    ways.push_back({UnitOperands::kNone, UnitOperands::kNone, true, 1, 2});
   }
   add(made | unaligned, 0);
   if (plan.has_parts()) return ways;
@@ -228,8 +229,7 @@ double UnitCycles(const UnitPlan& plan, const TuningParameters& parameters,
   const double storing = tile * (plan.leaves_parts ? 4 : 2) / sharers / kResultBytes;
   const double meeting =
       plan.sharers == 1 ? 0 : 2 * kMeeting + 4 * tile * (2 / kLocalBytes + 1 / kClusterBytes);
-  const StageCycles stage =
-      CyclesOfStage(plan, unit, static_cast<int64_t>(resident * device.blocks.multiprocessors));
+  const StageCycles stage = CyclesOfStage(plan, unit, device.blocks.multiprocessors);
   // The first stages of a further tile come while results are stored.
   const double alone = kFirstStage + (unit.has_producer() ? kRoles : 0) +
                        unit.turns * (stages * stage.waited + meeting + storing) -

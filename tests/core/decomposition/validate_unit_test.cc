@@ -71,7 +71,6 @@ TEST(ValidateUnitTest, TensorCopies) {
             "unit: cluster_n: 3 tiles along n are no multiple of 2");
   EXPECT_EQ(error(Halves(), producer + "; cluster_m=2; turns=5"),
             "unit: turns: a block has 5 of the 8 tiles");
-  EXPECT_EQ(error(Halves(), producer + "; cluster_m=9"), "");
   EXPECT_EQ(error(Halves("I = 256, J = 256, K = 100"), "; tensor=a"),
             "unit: tensor: operand A has rows 200 bytes from each other, no multiple of 16");
   EXPECT_EQ(error(Halves("I = 256, J = 250, K = 128"), "; tensor=b"),

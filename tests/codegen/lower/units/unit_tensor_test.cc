@@ -177,27 +177,27 @@ const Case kTensorCases[] = {
      InClusters(2, 1, {64, 64, 1, 3, 1})},
     {"cluster_along_n", MatMul("fp16", "fp32", "I = 70, J = 90, K = 520", "i,k", "j,k"),
      InClusters(1, 2, {128, 48, 2, 3, 1})},
-    {"cluster_across", MatMul("bf16", "fp32", "I = 200, J = 100, K = 264", "k,i", "k,j"),
+    {"cluster_across", MatMul("bf16", "fp32", "I = 200, J = 104, K = 264", "k,i", "k,j"),
      InClusters(2, 1, {128, 128, 2, 2, 1})},
     {"cluster_across_in_parts_of_stages",
-     MatMul("bf16", "fp32", "I = 128, J = 100, K = 264", "k,i", "k,j"),
+     MatMul("bf16", "fp32", "I = 128, J = 104, K = 264", "k,i", "k,j"),
      InClusters(2, 2, {64, 64, 1, 2, 1})},
     {"cluster_both_ways", MatMul("bf16", "fp32", "I = 200, J = 60, K = 264", "i,k", "j,k"),
      InClusters(2, 2, {64, 32, 1, 3, 1}), 2},
     {"producer_of_a_group", MatMul("bf16", "fp32", "I = 250, J = 70, K = 264", "i,k", "j,k"),
      ByAGroup(Producing({256, 48, 2, 3, 1}))},
     {"producer_of_part_of_a_block_across",
-     MatMul("bf16", "fp32", "I = 64, J = 170, K = 200", "i,k", "k,j"),
+     MatMul("bf16", "fp32", "I = 64, J = 168, K = 200", "i,k", "k,j"),
      Producing({64, 96, 1, 3, 1})},
     {"cluster_of_a_group_in_turns",
-     MatMul("bf16", "fp32", "I = 500, J = 170, K = 200", "i,k", "k,j", "i,j", "T"),
+     MatMul("bf16", "fp32", "I = 500, J = 168, K = 200", "i,k", "k,j", "i,j", "T"),
      ByAGroup(InClusters(2, 1, {128, 48, 2, 3, 1}, 2))},
     {"cluster_of_few_stages", MatMul("bf16", "fp32", "I = 120, J = 30, K = 80", "i,k", "j,k"),
      InClusters(2, 1, {64, 32, 1, 4, 1})},
     {"cluster_in_parts", MatMul("bf16", "fp32", "I = 128, J = 16, K = 400", "i,k", "j,k"),
      InClusters(2, 1, {64, 16, 1, 3, 3})},
     {"cluster_in_turns",
-     MatMul("bf16", "fp32", "I = 400, J = 96, K = 264", "i,k", "j,k", "i,j", "T"),
+     MatMul("bf16", "fp32", "I = 500, J = 96, K = 264", "i,k", "j,k", "i,j", "T"),
      InClusters(2, 1, {64, 48, 1, 3, 1}, 3), 4},
     {"cluster_in_turns_of_few_stages",
      MatMul("fp16", "fp32", "I = 100, J = 190, K = 120", "i,k", "j,k", "i,j", "T"),
@@ -287,7 +287,7 @@ TEST(UnitTensorSource, RolesAsText) {
 // The same by clusters of two along both, and a group that leaves its registers.
 TEST(UnitTensorSource, ClustersAsText) {
   const LowLevelExpression low_level =
-      Lowered({"golden", MatMul("bf16", "fp32", "I = 500, J = 170, K = 200", "i,k", "k,j"),
+      Lowered({"golden", MatMul("bf16", "fp32", "I = 500, J = 168, K = 200", "i,k", "k,j"),
                ByAGroup(InClusters(2, 2, {128, 48, 2, 2, 1}))});
   const Result<LoopProgram> lowered = BuildUnitProgram(low_level);
   ASSERT_TRUE(lowered.ok()) << lowered.status();

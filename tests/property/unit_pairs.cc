@@ -42,6 +42,17 @@ void MakeOperands(const UnitPlan& plan, Rng& rng, UnitParameters* unit) {
   }
 }
 
+// Now and then small tiles of packed operands: what the copy engine takes, and several for
+// clusters.
+void MakeSmallTiles(Rng& rng, UnitParameters* unit) {
+  if (unit->has_warps() || Below(rng, 3) > 0) return;
+  unit->packed = UnitOperands::kBoth;
+  unit->computed = UnitOperands::kNone;
+  unit->groups = AnyOf(rng, std::vector{1, 1, 2});
+  unit->rows = 64 * unit->groups;
+  unit->columns = AnyOf(rng, std::vector{16, 16, 32, 64});
+}
+
 // Most of those that may be: few are, but for what is packed.
 void MakeTensors(const Expression& expression, const UnitPlan& plan, Rng& rng,
                  TuningParameters* p) {
@@ -142,6 +153,7 @@ std::optional<UnitCase> RandomUnitCase(Rng& rng, const DeviceDescription& device
       const bool has_groups = bytes < 8;
       p.unit = !has_groups || Below(rng, 3) == 0 ? RandomWarps(rng, bytes) : RandomGroups(rng);
       MakeOperands(*plan, rng, &p.unit);
+      MakeSmallTiles(rng, &p.unit);
       p.combine_blocks = p.unit.parts > 1 && Below(rng, 2) == 0 ? CombineBlocks::kCluster
                                                                 : CombineBlocks::kPartials;
       MakeTensors(expression, *plan, rng, &p);

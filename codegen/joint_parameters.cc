@@ -32,7 +32,8 @@ constexpr int64_t kPartsPerCore = 4;
 
 // Of steps that use nothing again.
 constexpr double kPartsInFirstCache = 6;
-// Of contractions: times what is the same for all parts.
+// Of contractions, and times what is the same for all parts.
+constexpr double kContractionsInFirstCache = 4;
 constexpr double kMuchOfPart = 8;
 
 // What a search tries: parts of so many points, times those by counting, and threads of a block.
@@ -134,15 +135,31 @@ double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group) {
 
 // Bytes that a part shall have by counting. CPUs find what the step before has left in the
 // first-level cache, and wait for memory while they still compute what they have read, the more so
-// the smaller parts are. What is the same for all parts is read, and perhaps packed, again for each
-// of them: where steps use it again, parts are small only if that is little beside them.
+// the smaller parts are. What is the same for all parts is read again for each of them: where steps
+// use it again, it is little beside a part.
 double BytesOfGoodPart(const Pipeline& pipeline, const JointGroup& group,
                        const DeviceDescription& device) {
   const auto l1 = static_cast<double>(device.l1_bytes);
   if (BackendOf(device.kind).has_blocks) return FastMemory(device);
   const double of_all = BytesOfAllParts(pipeline, group);
-  if (HasContraction(pipeline, group)) return kMuchOfPart * of_all < l1 ? l1 : FastMemory(device);
+  if (HasContraction(pipeline, group)) {
+    const double least = std::min(l1 / kContractionsInFirstCache, FastMemory(device));
+    return std::clamp(kMuchOfPart * of_all, least, FastMemory(device));
+  }
   return of_all > l1 / 2 ? FastMemory(device) : l1 / kPartsInFirstCache;
+}
+
+// Points of the common dimensions but the first, of contractions whose parts shall have them all if
+// half of a first-level cache has room for that: steps that reduce along one of these read the same
+// for each of its points, and use it again where a part has several.
+int64_t PointsOfRow(const Pipeline& pipeline, const JointGroup& group,
+                    const DeviceDescription& device) {
+  if (BackendOf(device.kind).has_blocks || !HasContraction(pipeline, group)) return 1;
+  const std::vector<int64_t> extents = CommonExtents(pipeline, group);
+  int64_t row = 1;
+  for (size_t k = 1; k < extents.size(); ++k) row *= extents[k];
+  const double half = static_cast<double>(device.l1_bytes) / 2;
+  return row <= PointsThatFit(pipeline, group, half) ? row : 1;
 }
 
 // Points of such a part where there are enough parts.
@@ -152,7 +169,8 @@ int64_t PointsOfPart(const Pipeline& pipeline, const JointGroup& group,
   int64_t points = 1;
   for (const int64_t extent : CommonExtents(pipeline, group)) points *= extent;
   const int64_t share = points / (kPartsPerCore * Multiprocessors(device));
-  return std::max<int64_t>(std::min(fits, share), 1);
+  const int64_t row = PointsOfRow(pipeline, group, device);
+  return std::max<int64_t>(std::min(std::max(fits, row), share), 1);
 }
 
 // Neighbours along rows that are computed at the same time: those of a vector register, or of a

@@ -94,6 +94,15 @@ Block UsedBy(Block block) {
   return used;
 }
 
+bool PacksConstants(const Block& body, const std::vector<ScratchBuffer>& own,
+                    const std::set<std::string>& constants) {
+  std::set<std::string> used, known = constants;
+  CollectUsedNames(body, used);
+  CollectDeclaredNames(body, known);
+  for (const ScratchBuffer& buffer : own) known.insert(buffer.name);
+  return std::ranges::includes(known, used);
+}
+
 HoistedCopies HoistCopies(const Block& step, std::set<std::string> variant,
                           const std::set<std::string>& constants) {
   return CopyHoister(std::move(variant), constants).Run(step);

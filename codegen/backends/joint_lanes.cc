@@ -18,6 +18,15 @@ int64_t ThreadsOfBlock(const JointStageParts& parts) {
   return threads;
 }
 
+int MostThreads(const JointStageParts& parts) {
+  int most = 1;
+  for (const JointStageParts::Step& step : parts.steps) {
+    if (step.threads == TuningParameters::kAllThreads) return 0;
+    most = std::max(most, step.threads);
+  }
+  return most;
+}
+
 std::set<std::string> ConstantsOf(const JointStageParts& parts) {
   std::set<std::string> constants, written;
   for (const JointStageParts::Step& step : parts.steps) {

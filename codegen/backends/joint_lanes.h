@@ -13,6 +13,9 @@ namespace mdh {
 // Threads of the block that computes a part: of the step with most.
 int64_t ThreadsOfBlock(const JointStageParts& parts);
 
+// Threads of a CPU that have parts at most; 0: all.
+int MostThreads(const JointStageParts& parts);
+
 // Buffers that no step of the group writes.
 std::set<std::string> ConstantsOf(const JointStageParts& parts);
 

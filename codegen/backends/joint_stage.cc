@@ -98,10 +98,14 @@ class JointStageBuilder {
   void BuildForThreads() {
     Block body = BeginPart();
     std::vector<Block> bodies;
+    const std::set<std::string> constants = ConstantsOf(parts_);
     for (const JointStageParts::Step& step : parts_.steps) {
       Block inside = PointersOf(step);
       for (const Stage& stage : step.built.program.stages) {
-        AppendScope(stage.comment, OfOneThread(StageBody(step, stage)), &inside);
+        Block own = OfOneThread(StageBody(step, stage));
+        const bool is_same =
+            stage.only_packs && PacksConstants(own, step.built.program.scratch, constants);
+        AppendScope(stage.comment, std::move(own), is_same ? &joint_.stage.body : &inside);
       }
       bodies.push_back(std::move(inside));
       for (ScratchBuffer buffer : step.built.program.scratch) {
@@ -112,16 +116,7 @@ class JointStageBuilder {
     AppendSteps(std::move(bodies), Index(0), 1, &body);
     for (ScratchBuffer& buffer : memory_) joint_.scratch.push_back(std::move(buffer));
     joint_.stage.body.push_back({ShareLoop{part_, Parts(), ShareBlock(std::move(body))}});
-    joint_.stage.most_threads = MostThreads();
-  }
-
-  int MostThreads() const {
-    int most = 1;
-    for (const JointStageParts::Step& step : parts_.steps) {
-      if (step.threads == TuningParameters::kAllThreads) return 0;
-      most = std::max(most, step.threads);
-    }
-    return most;
+    joint_.stage.most_threads = MostThreads(parts_);
   }
 
   // ---- Blocks ----

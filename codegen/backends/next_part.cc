@@ -10,6 +10,7 @@
 
 #include "codegen/program/loop_program_walk.h"
 #include "codegen/program/operation_cost.h"
+#include "core/base/round.h"
 
 namespace mdh {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr int64_t kLeastLines = 128;
 // So many parts fit into the second level: what is read, what comes next, and temporaries.
 constexpr int64_t kPartsInCache = 4;
+constexpr int64_t kPartsWithWritten = 5;
 
 bool IsVectorOf(const ValueNode& value, const std::string& pointer) {
   const auto* load = std::get_if<LoadElements>(&value.form);
@@ -38,12 +40,21 @@ double WorkOfLoad(const LoopProgram& program, const std::string& pointer) {
   return loads == 0 ? 0 : work / loads;
 }
 
-// Every statement that loads vectors from the buffer behind requests for elements so far behind
-// them, one for each cache line of a block.
+// Whether vectors of neighbours are stored there, for caches to keep.
+bool IsVectorStore(const StoreElements& store, const std::string& pointer) {
+  return store.pointer == pointer && store.stride == 1 && store.value->type.lanes > 1 &&
+         !store.is_streaming;
+}
+
+// Every statement that loads vectors from the buffer, or stores them to it, behind requests for
+// elements so far behind them, one for each cache line of a block.
 class Requests : public Rewriter {
  public:
-  Requests(const std::string& pointer, int64_t ahead, int64_t line_elements)
-      : pointer_(pointer), ahead_(ahead), line_elements_(line_elements) {}
+  Requests(const std::string& pointer, int64_t ahead, int64_t line_elements, bool for_writing)
+      : pointer_(pointer),
+        ahead_(ahead),
+        line_elements_(line_elements),
+        for_writing_(for_writing) {}
 
   Block RewriteBlock(const Block& block) override {
     std::vector<Index> outside = std::exchange(requested_, {});
@@ -54,32 +65,39 @@ class Requests : public Rewriter {
 
  protected:
   void RewriteStatement(const Statement& statement, Block& out) override {
+    const auto* store = std::get_if<StoreElements>(&statement.form);
     if (const auto* declared = std::get_if<DeclareValue>(&statement.form)) {
-      Request(declared->value, out);
+      RequestLoads(declared->value, out);
     } else if (const auto* assigned = std::get_if<Assign>(&statement.form)) {
-      Request(assigned->value, out);
+      RequestLoads(assigned->value, out);
+    } else if (for_writing_ && store != nullptr && IsVectorStore(*store, pointer_)) {
+      Request(store->offset, out);
     }
     Rewriter::RewriteStatement(statement, out);
   }
 
  private:
-  void Request(const LoopValue& value, Block& out) {
-    Visit(
-        value, {.value = [&](const ValueNode& node) {
-          if (!IsVectorOf(node, pointer_)) return;
-          const Index offset = std::get<LoadElements>(node.form).offset;
-          const bool is_requested = std::ranges::any_of(requested_, [&](const Index& other) {
-            const std::optional<int64_t> apart = ConstantDifference(offset, other);
-            return apart.has_value() && *apart >= 0 && *apart < line_elements_;
-          });
-          if (is_requested) return;
-          requested_.push_back(offset);
-          out.push_back({PrefetchElement{pointer_, offset + Index(ahead_), /*for_writing=*/false}});
-        }});
+  void RequestLoads(const LoopValue& value, Block& out) {
+    if (for_writing_) return;
+    Visit(value, {.value = [&](const ValueNode& node) {
+            if (!IsVectorOf(node, pointer_)) return;
+            Request(std::get<LoadElements>(node.form).offset, out);
+          }});
+  }
+
+  void Request(const Index& offset, Block& out) {
+    const bool is_requested = std::ranges::any_of(requested_, [&](const Index& other) {
+      const std::optional<int64_t> apart = ConstantDifference(offset, other);
+      return apart.has_value() && *apart >= 0 && *apart < line_elements_;
+    });
+    if (is_requested) return;
+    requested_.push_back(offset);
+    out.push_back({PrefetchElement{pointer_, offset + Index(ahead_), for_writing_}});
   }
 
   const std::string pointer_;
   const int64_t ahead_, line_elements_;
+  const bool for_writing_;
   std::vector<Index> requested_;  // in this block
 };
 
@@ -99,8 +117,16 @@ class NextPart {
 
   void Request() {
     for (const auto& [buffer, readers] : readers_) {
-      const int64_t ahead = written_.contains(buffer) ? 0 : ElementsToNextPart(readers);
-      if (ahead > 0) RequestAhead(readers, ahead);
+      if (!written_.contains(buffer)) RequestInputs(readers);
+    }
+    for (size_t s = 0; s < programs_.size(); ++s) {
+      const std::vector<PartBuffer>& outputs = parts_.part.steps[s].outputs;
+      const size_t inputs = programs_[s].arguments.size() - outputs.size();
+      for (size_t n = 0; n < outputs.size(); ++n) {
+        const KernelArgument& argument = programs_[s].arguments[inputs + n];
+        const int64_t ahead = ElementsAhead(outputs[n], argument.type, /*for_writing=*/true);
+        if (ahead > 0) RequestAhead(s, argument, ahead, /*for_writing=*/true);
+      }
     }
   }
 
@@ -116,27 +142,36 @@ class NextPart {
     return programs_[reader.step].arguments[reader.input];
   }
 
-  // 0: there is no next part of it, or requests do not pay.
-  int64_t ElementsToNextPart(const std::vector<Reader>& readers) const {
-    const PartBuffer& place = PlaceOf(readers[0]);
-    const ElementType& type = ArgumentOf(readers[0]).type;
-    const bool is_same =
-        std::ranges::all_of(readers, [&](const Reader& other) { return PlaceOf(other) == place; });
-    if (!is_same || place.kind != PartBuffer::Kind::kWhole || type.is_record()) return 0;
-    int64_t number = 1, ahead = 0;
-    for (size_t k = 0; k < place.moves.size(); ++k) {
+  // From what a part accesses to the same of the next part; where parts that follow each other in
+  // memory are short, of what is written, to that of a later one. 0: there is none, or requests do
+  // not pay.
+  int64_t ElementsAhead(const PartBuffer& place, const ElementType& type, bool for_writing) const {
+    if (place.kind != PartBuffer::Kind::kWhole || type.is_record()) return 0;
+    int64_t number = 1;
+    std::optional<int64_t> next;
+    bool follow = true;
+    for (size_t k = place.moves.size(); k-- > 0;) {
       const int64_t parts = parts_.extents[k] / parts_.points[k];
+      if (parts == 1) continue;
+      const int64_t move = place.moves[k] * parts_.points[k];
+      if (!next) next = move;
+      follow &= move == *next * number;
       number *= parts;
-      if (parts > 1) ahead = place.moves[k] * parts_.points[k];
     }
-    const int64_t bytes = ahead * type.size_bytes();
-    const bool pays = bytes >= kLeastLines * device_.cache_line_bytes &&
-                      bytes * kPartsInCache <= device_.l2_bytes &&
-                      bytes * number > device_.l2_bytes;
-    return pays ? ahead : 0;
+    const int64_t size = type.size_bytes(), least = kLeastLines * device_.cache_line_bytes / size;
+    int64_t ahead = next.value_or(0);
+    const bool is_large = ahead * size * number > device_.l2_bytes;
+    if (for_writing && follow && ahead > 0) ahead = RoundUp(std::max(least, ahead), ahead);
+    const int64_t in_cache = for_writing ? kPartsWithWritten : kPartsInCache;
+    return is_large && ahead >= least && ahead * size * in_cache <= device_.l2_bytes ? ahead : 0;
   }
 
-  void RequestAhead(const std::vector<Reader>& readers, int64_t ahead) {
+  void RequestInputs(const std::vector<Reader>& readers) {
+    const PartBuffer& place = PlaceOf(readers[0]);
+    const int64_t ahead = ElementsAhead(place, ArgumentOf(readers[0]).type, /*for_writing=*/false);
+    const bool is_same =
+        std::ranges::all_of(readers, [&](const Reader& other) { return PlaceOf(other) == place; });
+    if (!is_same || ahead == 0) return;
     const Reader* best = nullptr;
     double most = 0;
     for (const Reader& reader : readers) {
@@ -146,11 +181,14 @@ class NextPart {
       most = std::max(most, work);
     }
     if (best == nullptr) return;
-    const KernelArgument& argument = ArgumentOf(*best);
+    RequestAhead(best->step, ArgumentOf(*best), ahead, /*for_writing=*/false);
+  }
+
+  void RequestAhead(size_t step, const KernelArgument& argument, int64_t ahead, bool for_writing) {
     const int64_t line = device_.cache_line_bytes / argument.type.size_bytes();
-    LoopProgram& program = programs_[best->step].program;
+    LoopProgram& program = programs_[step].program;
     program = RewriteBodies(std::move(program), [&](const Block& block) {
-      return Requests(argument.name, ahead, line).RewriteBlock(block);
+      return Requests(argument.name, ahead, line, for_writing).RewriteBlock(block);
     });
   }
 

@@ -1,4 +1,4 @@
-// Rows that a thread of a CPU needs for its next part, on their way while it computes this one.
+// What a thread of a CPU needs for its next part, on its way while it computes this one.
 #pragma once
 
 #include "absl/types/span.h"
@@ -18,10 +18,12 @@ struct PartsInTurn {
 // Adds requests for what the next part reads to the programs of a part's steps: where several of
 // them read the same elements of a buffer, as those of a soft-max do, the first one waits for
 // memory, and memory for the others, which find them in a cache. Of these the one that computes
-// most for an element it loads also requests the element at the same place of the next part. So for
-// buffers larger than the caches of a core of which parts that follow each other read, by vectors,
-// what is at least a few cache lines and of which a few fit into the second level. Requests past
-// the end of a buffer do nothing. `programs`: for threads of a CPU, one per step.
+// most for an element it loads also requests the element at the same place of the next part. And
+// where lines come from memory before they are written, which is where stores do not go past
+// caches, whoever stores also requests the line at that place. So for buffers larger than the
+// caches of a core of which parts that follow each other access, by vectors, what is at least a few
+// cache lines and of which a few fit into the second level. Requests past the end of a buffer do
+// nothing. `programs`: for threads of a CPU, one per step.
 void RequestNextPart(absl::Span<KernelProgram> programs, const PartsInTurn& parts,
                      const DeviceDescription& device);
 

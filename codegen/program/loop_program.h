@@ -484,6 +484,8 @@ struct Stage {
   bool exchanges = false;
   // CPUs: threads that run it at most, those with the lowest numbers; 0: all.
   int most_threads = 0;
+  // CPUs: stores copies of whole inputs, which no other stage stores to, and nothing else.
+  bool only_packs = false;
 };
 
 struct LoopProgram {

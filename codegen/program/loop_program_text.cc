@@ -384,7 +384,8 @@ std::string ToText(const LoopProgram& program) {
         0, "stage, grid ", extents(stage.launch.grid), ", block ", extents(stage.launch.block),
         stage.cluster == Stage().cluster ? "" : absl::StrCat(", cluster ", extents(stage.cluster)),
         stage.resident_blocks == 0 ? "" : absl::StrCat(", resident ", stage.resident_blocks),
-        stage.most_threads == 0 ? "" : absl::StrCat(", threads ", stage.most_threads));
+        stage.most_threads == 0 ? "" : absl::StrCat(", threads ", stage.most_threads),
+        stage.only_packs ? ", only packs" : "");
     printer.Print(stage.body, 1);
   }
   return printer.Take();

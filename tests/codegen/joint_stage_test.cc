@@ -32,6 +32,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -60,6 +61,16 @@ Result<Kernel> KernelOf(const Pipeline& pipeline, const JointGroup& group, const
   return GeneratePipelineKernel(pipeline, model, device, *parameters, {group});
 }
 
+// Of so many elements, with matrices of points x points.
+Pipeline Interpolation(int64_t points, int64_t elements) {
+  std::ifstream file(SourcePath("client/expressions/pipelines/interp.mdh"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string extent = std::to_string(points);
+  return *ParsePipeline(text.str(),
+                        {{"E", std::to_string(elements)}, {"M", extent}, {"N", extent}});
+}
+
 TEST(JointStage, GoldenC) {
   const Pipeline pipeline = *ParsePipeline(kSoftMax);
   const auto kernel = KernelOf(pipeline, GroupOf(pipeline, 4), OpenMpModel(), TwoCores());
@@ -76,6 +87,18 @@ TEST(JointStage, GoldenCuda) {
   EXPECT_EQ(kernel->launches[0].geometry.grid[0], 32);
   EXPECT_EQ(kernel->scratch_bytes, 0);
   ExpectGoldenFile("joint_soft_max.cu", kernel->source);
+}
+
+// The matrix is turned for vectors along the last dimension.
+TEST(JointStage, ThreadsPackOnceWhatIsTheSameForAllParts) {
+  const Pipeline pipeline = Interpolation(7, 100);
+  const auto kernel =
+      KernelOf(pipeline, GroupOf(pipeline, 7), OpenMpSimdRegistersModel(), TwoCores());
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const size_t packing = kernel->source.find("Pack whole inputs");
+  ASSERT_NE(packing, std::string::npos);
+  EXPECT_LT(packing, kernel->source.find("joint_part"));
+  EXPECT_EQ(kernel->source.find("Pack whole inputs", packing + 1), std::string::npos);
 }
 
 // Masks of attention compare with the query's index, scores are in shared memory.
@@ -360,24 +383,27 @@ TEST(JointParameters, EveryPipelineHasCandidates) {
 
 // What contractions use again is little beside a part, or it is not: matrices of 7 x 7 and of 32
 // x 32.
-TEST(JointParameters, PartsOfCoresFitTheFirstCacheWhereLittleIsTheSameForAll) {
+TEST(JointParameters, PartsOfCoresAreSmallWhereLittleIsTheSameForAll) {
   DeviceDescription cpu = TwoCores();
   cpu.l1_bytes = 48 << 10;
   cpu.l2_bytes = 1 << 20;
-  std::ifstream file(SourcePath("client/expressions/pipelines/interp.mdh"));
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto bytes_of_part = [&](int64_t points, int64_t elements) {
-    const std::string extent = std::to_string(points);
-    const Pipeline pipeline =
-        *ParsePipeline(text.str(), {{"E", std::to_string(elements)}, {"M", extent}, {"N", extent}});
-    const JointGroup group = DefaultJointGroups(pipeline, cpu).at(0);
-    // Of the input, the output and two temporaries.
-    return 4 * 8 * points * points * group.part[0] * group.part[1];
+  const auto part_of = [&](int64_t points, int64_t elements) {
+    return DefaultJointGroups(Interpolation(points, elements), cpu).at(0).part;
   };
-  EXPECT_LE(bytes_of_part(7, 50000), cpu.l1_bytes);
-  EXPECT_GT(bytes_of_part(7, 50000), cpu.l1_bytes / 4);
-  EXPECT_GT(bytes_of_part(32, 5000), 2 * cpu.l1_bytes);
+  // Of the input, the output and two temporaries.
+  const auto bytes_of_part = [&](int64_t points, int64_t elements) {
+    const std::vector<int64_t> part = part_of(points, elements);
+    return 4 * 8 * points * points * part[0] * part[1];
+  };
+  EXPECT_LE(bytes_of_part(5, 136000), cpu.l1_bytes / 4);
+  EXPECT_GT(bytes_of_part(5, 136000), cpu.l1_bytes / 8);
+  EXPECT_GT(bytes_of_part(32, 5000), cpu.l1_bytes / 2);
+  EXPECT_GT(bytes_of_part(64, 5000), 2 * cpu.l1_bytes);
+  // Whole elements: a quarter of a smaller cache has no room for one, and half of it has.
+  EXPECT_THAT(part_of(7, 50000), ElementsAre(1, 7));
+  cpu.l1_bytes = 32 << 10;
+  EXPECT_THAT(part_of(7, 50000), ElementsAre(1, 7));
+  EXPECT_THAT(part_of(9, 50000), ElementsAre(1, 3));
 }
 
 TEST(JointParameters, WithoutCommonDimensionsThereAreNone) {

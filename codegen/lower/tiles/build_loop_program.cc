@@ -50,7 +50,9 @@ class TileProgramBuilder : public LevelWalk {
                                   /*per_thread=*/true});
     }
     if (packing.empty()) return;
-    program_.stages.push_back({"Pack whole inputs, each thread its share.", std::move(packing)});
+    program_.stages.push_back({.comment = "Pack whole inputs, each thread its share.",
+                               .body = std::move(packing),
+                               .only_packs = true});
   }
 
   bool UsesArrays() const override { return plan_.uses_result_arrays(); }

@@ -41,6 +41,22 @@ LoopProgram OfThreads(const Block& body) {
 
 const ProgramMemory kMemory = {{"x", Numbered(32)}, {"y", Numbered(32)}};
 
+// ---- Packing ----
+
+TEST(PacksConstants, WhatReadsNothingElse) {
+  Block body;
+  body.push_back({StoreElements{"packed", Index(0), Element("x", Index(1)), 1}});
+  const std::vector<ScratchBuffer> own = {{"packed", ScalarType::kInt32, 16, true}};
+  EXPECT_TRUE(PacksConstants(body, own, {"x"}));
+  EXPECT_FALSE(PacksConstants(body, own, {"y"}));
+  EXPECT_FALSE(PacksConstants(body, {}, {"x"}));
+  // Of a place that changes.
+  body[0] = {StoreElements{"packed", Index(0), Element("x", Var("origin")), 1}};
+  EXPECT_FALSE(PacksConstants(body, own, {"x"}));
+  const Statement loop = {For{"origin", Index(0), Index(4), 1, false, ShareBlock(body)}};
+  EXPECT_TRUE(PacksConstants({loop}, own, {"x"}));
+}
+
 // ---- Own elements ----
 
 const std::vector<ScratchBuffer> kArrays = {{"a", ScalarType::kInt32, 16, true}};

@@ -16,6 +16,7 @@
 namespace mdh::next_part_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -29,16 +30,24 @@ DeviceDescription Cpu() {
   return cpu;
 }
 
-std::string SourceOf(const std::string& text, const std::string& rows, const std::string& length) {
+std::string SourceOf(const std::string& text, const std::string& rows, const std::string& length,
+                     const DeviceDescription& cpu = Cpu()) {
   const Pipeline pipeline = *ParsePipeline(text, {{"M", rows}, {"N", length}});
   const std::vector<Partition> partitions = PlanPartitions(pipeline);
   const SystemModel model = OpenMpSimdRegistersModel();
-  const PipelineDefaults defaults = DefaultPipelineParameters(partitions, model, Cpu());
+  const PipelineDefaults defaults = DefaultPipelineParameters(partitions, model, cpu);
   EXPECT_FALSE(defaults.parameters.groups.empty());
-  const auto kernel = GeneratePipelineKernel(partitions[defaults.partition].pipeline, model, Cpu(),
+  const auto kernel = GeneratePipelineKernel(partitions[defaults.partition].pipeline, model, cpu,
                                              defaults.parameters.steps, defaults.parameters.groups);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   return kernel->source;
+}
+
+// With a last cache that is larger than all data, so that rules have no stores that go past it.
+DeviceDescription CpuWithLargeCache() {
+  DeviceDescription cpu = Cpu();
+  cpu.l3_bytes = int64_t{1} << 30;
+  return cpu;
 }
 
 // The function of a tile with a request in it.
@@ -64,6 +73,18 @@ TEST(NextPart, ShortRowsFewRowsAndLongOnesAreNot) {
   EXPECT_THAT(SourceOf(kSoftMax, "32768", "128"), Not(HasSubstr(request)));
   EXPECT_THAT(SourceOf(kSoftMax, "8", "8192"), Not(HasSubstr(request)));
   EXPECT_THAT(SourceOf(kSoftMax, "512", "131072"), Not(HasSubstr(request)));
+}
+
+TEST(NextPart, LinesThatAreWrittenAreRequestedWhereTheyAreStored) {
+  const std::string of_next = "  __builtin_prefetch(y + j + 8192, 1);\n  store_f32x16(y + j, ";
+  EXPECT_THAT(SourceOf(kSoftMax, "2048", "8192", CpuWithLargeCache()), HasSubstr(of_next));
+  const std::string request = "__builtin_prefetch(y";
+  EXPECT_THAT(SourceOf(kSoftMax, "2048", "8192"),
+              AllOf(HasSubstr("stream_"), Not(HasSubstr(request))));
+  EXPECT_THAT(SourceOf(kSoftMax, "512", "65536", CpuWithLargeCache()), Not(HasSubstr(request)));
+  // Of short parts those of later ones: here of 4 rows.
+  EXPECT_THAT(SourceOf(kSoftMax, "32768", "128", CpuWithLargeCache()),
+              HasSubstr("__builtin_prefetch(y + i * 128 + 2048, 1);"));
 }
 
 }  // namespace

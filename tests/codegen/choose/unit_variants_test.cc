@@ -102,9 +102,25 @@ TEST(UnitVariantsTest, WideTilesForFp8) {
   };
   for (const int64_t points : {4096, 8192}) {
     const UnitParameters unit = unit_of(points);
-    EXPECT_EQ(unit.rows * unit.columns, 128 * 192) << points;
+    EXPECT_GE(unit.rows * unit.columns, 128 * 128) << points;
+    EXPECT_TRUE(unit.has_producer()) << points;
     EXPECT_EQ(unit.stages, 4) << points;
   }
+}
+
+// Rows that lie across lines are asked for once by blocks of a cluster; of whole lines that is no
+// faster. Tiles are such that most multiprocessors have as many.
+TEST(UnitVariantsTest, ClustersForRowsAcrossLines) {
+  const auto unit_of = [](int64_t points) {
+    return Default(MatMul(points, points, points, "bf16")).unit;
+  };
+  for (const int64_t points : {1000, 2504, 3000, 5000}) {
+    const UnitParameters unit = unit_of(points);
+    EXPECT_TRUE(unit.has_producer()) << points;
+    EXPECT_EQ(unit.cluster(), 2) << points;
+  }
+  for (const int64_t points : {1024, 2048, 4096, 8192}) EXPECT_EQ(unit_of(points).cluster(), 1);
+  EXPECT_EQ(unit_of(5000).producer, UnitProducer::kGroup);
 }
 
 TEST(UnitVariantsTest, WarpsForDoublesHaveTheFastestInstruction) {

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=4; stages=2; mode=registers
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=8; stages=3; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=warp; resident=0; swizzle=8; tensor=both; turns=4; unit=128:256:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=warp; resident=0; swizzle=8; tensor=both; turns=4; unit=128:256:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 16 k 16 | DEV i 4 | THR i 8 j 128 | DEV k 4 | SHR k 64 i 8 j 2

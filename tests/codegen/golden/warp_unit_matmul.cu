@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=2; mode=async
 //   input B: in DM
 //   output C: in RM from DEV.k; across THR.k in SM
-//   combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=8; tensor=none; turns=1; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
+//   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=8; tensor=none; turns=1; unit=0:0:1:4:1; unroll=1024; warps=64:128:2:4:4:1:16:4
 //
 // Parts, outermost layer first:
 //   BLK i 8 j 16 | THR i 16 j 8 k 2 | DEV k 32 | SHR k 16 | DEV i 4 |

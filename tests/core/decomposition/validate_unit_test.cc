@@ -328,7 +328,7 @@ TEST(UnitPlanTest, TypesOfWhatIsComputed) {
   const auto held = [](const std::string& type, const std::string& f,
                        NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     const Result<UnitPlan> plan = PlanUnit(MatMul(type, f), numerics);
-    return plan.ok() ? std::string(Name(plan->held)) : std::string(plan.status().message());
+    return plan.ok() ? std::string(Name(plan->a.held)) : std::string(plan.status().message());
   };
   EXPECT_EQ(held("bf16", "max(fp32(A), 0) * fp32(B)"), "bf16");
   EXPECT_EQ(held("fp16", "(fp32(A) < 0 ? -fp32(A) : fp32(A)) * fp32(B)"), "fp16");
@@ -336,6 +336,25 @@ TEST(UnitPlanTest, TypesOfWhatIsComputed) {
   EXPECT_EQ(held("int8", "fp32(A) * fp32(B)"), "fp16");
   EXPECT_EQ(held("fp8e4m3", "fp32(A) * fp32(B)"), "fp16");
   EXPECT_EQ(held("fp32", "exp(A) * B", NumericsPolicy::kTf32), "fp32");
+  const auto both = [](const std::string& a, const std::string& b, const std::string& sum,
+                       NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+    const Result<UnitPlan> plan = PlanUnit(
+        *ParseExpression(absl::Substitute(
+            "e<T = $2 | I = 256, J = 256, K = 256> := out_view<T>( C: (i,j,k) -> (i,j) ) o\n"
+            "md_hom<I,J,K>( f, (++, ++, +) ) o\n"
+            "inp_view<$0,$1>( A: (i,j,k) -> (i,k), B: (i,j,k) -> (j,k) )\n"
+            "where f(A, B) -> C { C = T(A) * T(B) }\n",
+            a, b, sum)),
+        numerics);
+    if (!plan.ok()) return std::string(plan.status().message());
+    return absl::StrCat(Name(plan->a.held), " ", Name(plan->b.held), " ", Name(plan->sum));
+  };
+  EXPECT_EQ(both("int8", "uint8", "int32"), "int8 uint8 int32");
+  EXPECT_EQ(both("uint8", "int8", "int32"), "uint8 int8 int32");
+  EXPECT_EQ(both("uint8", "int8", "fp32"), "fp16 fp16 fp32") << "bytes are not added up in fp32";
+  EXPECT_EQ(both("fp8e5m2", "fp8e4m3", "fp32", NumericsPolicy::kFp8), "fp8e5m2 fp8e4m3 fp32");
+  EXPECT_EQ(both("fp8e5m2", "fp8e4m3", "fp32"), "fp16 fp16 fp32");
+  EXPECT_EQ(both("int8", "bf16", "fp32"), "bf16 bf16 fp32");
   EXPECT_THAT(held("fp16", "max(fp32(A), 0.1) * fp32(B)"),
               ::testing::StartsWith("operands are of types"));
 }
@@ -450,12 +469,12 @@ TEST(UnitPlanTest, ProductsOfParts) {
   };
   const UnitParameters groups{64, 64, 1, 4, 1, UnitOperands::kBoth};
   const UnitPlan tf32 = plan(NumericsPolicy::kTf32, groups);
-  EXPECT_EQ(tf32.element, ScalarType::kFloat32);
+  EXPECT_EQ(tf32.element_a(), ScalarType::kFloat32);
   EXPECT_EQ(tf32.k, 100);
   EXPECT_EQ(tf32.stages_k, 4);
   EXPECT_FALSE(tf32.b.is_across);
   const UnitPlan three = plan(NumericsPolicy::kBf16x3, groups);
-  EXPECT_EQ(three.element, ScalarType::kBfloat16);
+  EXPECT_EQ(three.element_a(), ScalarType::kBfloat16);
   EXPECT_EQ(three.section_k, 104);
   EXPECT_EQ(three.k, 312);
   EXPECT_EQ(three.a.packed_row, 320) << "whole lines";

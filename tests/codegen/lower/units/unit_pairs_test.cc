@@ -105,6 +105,23 @@ TEST(UnitPairsTest, RulesTakeTheInstructionOfBothTypes) {
   }
 }
 
+// Their own where an instruction takes both, or one that has all values of both.
+TEST(UnitPairsTest, TypesOfOperands) {
+  const auto held = [](const PairOfTypes& types,
+                       NumericsPolicy numerics = NumericsPolicy::kReassociate) {
+    const Expression e = *ParseExpression(ProductOf(types, "I = 64, J = 64, K = 64", "i,k", "j,k"));
+    const Result<UnitPlan> plan = PlanUnit(e, numerics);
+    if (!plan.ok()) return std::string(plan.status().message());
+    return absl::StrCat(Name(plan->a.held), " ", Name(plan->b.held), " ", Name(plan->sum));
+  };
+  EXPECT_EQ(held({"int8", "uint8", "int32", ""}), "int8 uint8 int32");
+  EXPECT_EQ(held({"uint8", "int8", "int32", ""}), "uint8 int8 int32");
+  EXPECT_EQ(held({"uint8", "int8", "fp32", ""}), "fp16 fp16 fp32") << "no sums of bytes in fp32";
+  EXPECT_EQ(held({"fp8e5m2", "fp8e4m3", "fp32", ""}), "fp16 fp16 fp32");
+  EXPECT_EQ(held({"fp8e5m2", "fp8e4m3", "fp32", ""}, NumericsPolicy::kFp8), "fp8e5m2 fp8e4m3 fp32");
+  EXPECT_EQ(held({"int8", "bf16", "fp32", ""}), "bf16 bf16 fp32");
+}
+
 // Both types are in the text of the program where they differ.
 TEST(UnitPairsTest, AsText) {
   const auto text = [](const PairOfTypes& types) {

@@ -106,6 +106,8 @@ OperandTypes RandomOperandTypes(Rng& rng, ContractionDefect defect) {
                                               {kInt8, kFloat16, kFloat32, kFloat32},
                                               {kInt8, kInt8, kInt32, kInt32},
                                               {kUint8, kInt8, kInt32, kInt32},
+                                              {kInt8, kUint8, kInt32, kInt32},
+                                              {kUint8, kUint8, kInt32, kInt32},
                                               {kUint8, kUint8, kUint32, kUint32},
                                               {kInt8, kInt8, kInt64, kInt32},
                                               {kInt8, kInt8, kInt8, kInt8}});

@@ -7,6 +7,7 @@
 
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/unit_use.h"
 #include "core/decomposition/validate.h"
 
 namespace mdh {
@@ -166,7 +167,8 @@ std::vector<TuningParameters> WarpUnitVariants(const Expression& expression,
     ways.emplace_back(UnitOperands::kNone, unusual);
   }
   const bool has_groups =
-      device.features.group_units && GroupInstruction(plan->element, kWarpColumns).has_value();
+      device.features.group_units &&
+      GroupInstruction(plan->element_a(), plan->element_b(), kWarpColumns).has_value();
   if (has_groups) return variants;
   std::vector<std::pair<double, UnitParameters>> ranked;
   for (UnitWarps warps : Instructions(*plan, device)) {

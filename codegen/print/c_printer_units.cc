@@ -22,8 +22,8 @@ std::string CPrinter::PrintMultiply(const GroupMultiply& s) {
   const auto operand = [](const UnitOperand& x) {
     return x.offset_bytes == 0 ? x.name : absl::StrCat(x.name, " + ", x.offset_bytes / 16);
   };
-  const std::string function = prelude_.GroupMultiplyFunction(*GroupInstruction(s.type, s.columns),
-                                                              s.a.is_across, s.b.is_across);
+  const std::string function = prelude_.GroupMultiplyFunction(
+      *GroupInstruction(s.a.type, s.b.type, s.columns), s.a.is_across, s.b.is_across);
   return absl::StrCat(function, "(", Address(s.sums, Index(s.first)), ", ", operand(s.a), ", ",
                       operand(s.b), ", ", PrintIndex(s.keeps), ");\n");
 }

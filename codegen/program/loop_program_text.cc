@@ -294,8 +294,9 @@ class TextPrinter {
       return absl::StrCat(x.name, " + ", x.offset_bytes, x.is_across ? " across" : "");
     };
     Line(depth, "group ", s.sums, "[", s.first, "] of 64 x ", s.columns,
-         s.keeps.IsZero() ? " = " : " += ", Name(s.type), " ", operand(s.a), " * ", operand(s.b),
-         s.keeps.is_constant() ? "" : absl::StrCat(", kept if ", s.keeps.ToString()));
+         s.keeps.IsZero() ? " = " : " += ", Name(s.a.type),
+         s.a.type == s.b.type ? "" : absl::StrCat(" by ", Name(s.b.type)), " ", operand(s.a), " * ",
+         operand(s.b), s.keeps.is_constant() ? "" : absl::StrCat(", kept if ", s.keeps.ToString()));
   }
   void Print(const GroupFence&, int depth) { Line(depth, "group fence"); }
   void Print(const CommitMultiplies&, int depth) { Line(depth, "commit multiplies"); }

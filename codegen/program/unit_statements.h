@@ -41,6 +41,7 @@ struct DeclareOperand {
 // What a multiplication takes of an operand: from so many bytes on.
 struct UnitOperand {
   std::string name;
+  ScalarType type;  // of fp32 tf32 is multiplied
   int64_t offset_bytes;
   bool is_across;  // its rows are across K
 };
@@ -51,8 +52,7 @@ struct UnitOperand {
 // array, row
 //   t / 32 * 16 + t % 32 / 4 + 8 * (r / 2 % 2) and column 8 * (r / 4) + 2 * (t % 4) + r % 2.
 struct GroupMultiply {
-  ScalarType type;  // of a and b; of fp32 it multiplies tf32 (GroupInstruction)
-  int columns;      // a multiple of 8, at most 256
+  int columns;  // a multiple of 8, at most 256 (GroupInstruction)
   std::string sums;
   int64_t first;
   UnitOperand a, b;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
+#include "core/decomposition/unit_use.h"
 #include "core/decomposition/validate.h"
 #include "core/expression/dependences.h"
 #include "core/expression/store_factor.h"
@@ -31,18 +32,24 @@ ScalarType SumOf(ScalarType element) {
   return IsByte(element) ? ScalarType::kInt32 : element;
 }
 
-// A type of units in which both operands are what they are: their own, or one that has all values
-// of both.
-Result<ScalarType> HeldType(const ContractionForm& form, Products products) {
+struct OperandTypes {
+  ScalarType a, b;
+};
+
+// Types of units in which operands are what they are: their own, or one that has all values of
+// both.
+Result<OperandTypes> HeldTypes(const ContractionForm& form, Products products) {
   const ScalarType a = form.a.type(), b = form.b.type();
   const bool adds_up = !IsByte(a) || IsInteger(form.combined);  // bytes in int32
-  if (a == b && IsUnitOperand(a, products) && adds_up) return a;
+  const bool are_operands = IsUnitOperand(a, products) && IsUnitOperand(b, products);
+  if (are_operands && HaveGpuUnit(a, b) && adds_up) return OperandTypes{a, b};
   for (const ScalarType type :
        {ScalarType::kFloat8E4m3, ScalarType::kFloat8E5m2, ScalarType::kFloat16,
         ScalarType::kBfloat16, ScalarType::kFloat32, ScalarType::kFloat64}) {
     if (!IsUnitOperand(type, products)) continue;
     if (form.product != SumOf(type) && !(IsHalf(type) && IsHalf(form.product))) continue;
-    if (HasAllValues(type, form.a.function) && HasAllValues(type, form.b.function)) return type;
+    const bool has_all = HasAllValues(type, form.a.function) && HasAllValues(type, form.b.function);
+    if (has_all) return OperandTypes{type, type};
   }
   return InvalidArgument("operands are of types ", Name(a), " and ", Name(b),
                          ", and units take fp16, bf16, fp64, int8 and uint8",
@@ -66,7 +73,7 @@ Result<UnitOperandPlan> PlanOperand(const Expression& e, const ContractionForm& 
                                     ScalarType held) {
   const ContractionOperand& operand = is_a ? form.a : form.b;
   const std::vector<int>& own = is_a ? form.m : form.n;
-  UnitOperandPlan plan;
+  UnitOperandPlan plan{.held = held};
   plan.is_made = !IsInMemory(e, operand, held);
   for (const int p : operand.parameters) {
     if (e.is_index(p)) continue;
@@ -118,10 +125,15 @@ int64_t UnitThreadRegisters(const UnitParameters& unit, const BlockLimits& limit
   return RegistersPerThread(limits, RoundUp(unit.launched_threads(), kUnitThreads), resident);
 }
 
+std::string TypesText(const UnitPlan& plan) {
+  const ScalarType a = plan.element_a(), b = plan.element_b();
+  return absl::StrCat(Name(a), a == b ? "" : absl::StrCat(" by ", Name(b)));
+}
+
 // Of tiles that groups of threads share.
 std::string GroupTilesObstacle(const UnitParameters& u, const UnitPlan& plan) {
-  if (!GroupInstruction(plan.element, kWarpColumns).has_value()) {
-    return absl::StrCat("operands are of type ", Name(plan.element),
+  if (!GroupInstruction(plan.element_a(), plan.element_b(), kWarpColumns).has_value()) {
+    return absl::StrCat("operands are of type ", Name(plan.element_a()),
                         ", and units of groups take fp16, bf16, int8, uint8 and fp8");
   }
   if (u.groups < 1 || u.groups > kMostUnitGroups) {
@@ -152,7 +164,7 @@ std::string WarpTilesObstacle(const UnitParameters& u, const UnitPlan& plan,
   }
   const MatrixInstruction* instruction = WarpInstruction(plan, warps);
   if (instruction == nullptr || !HasInstruction(*instruction, device)) {
-    return absl::StrCat("the device has no instruction of a warp for ", Name(plan.element),
+    return absl::StrCat("the device has no instruction of a warp for ", TypesText(plan),
                         ", m = ", warps.m, " and k = ", warps.k);
   }
   if (plan.depth() / warps.k % 2 != 0) {
@@ -180,8 +192,10 @@ std::string OperandObstacle(const UnitParameters& u, const UnitPlan& plan, UnitO
   if (is_packed) return "";
   if (plan.has_parts()) return "packed: parts of bf16 are of operands that are packed both";
   if (is_computed) return "";
-  if ((which == UnitOperands::kA ? plan.a_in_memory : plan.b_in_memory).is_made) {
-    return absl::StrCat("operand ", name, " is not in memory as ", Name(plan.held),
+  const UnitOperandPlan& in_memory =
+      which == UnitOperands::kA ? plan.a_in_memory : plan.b_in_memory;
+  if (in_memory.is_made) {
+    return absl::StrCat("operand ", name, " is not in memory as ", Name(in_memory.held),
                         ", and neither packed nor computed");
   }
   if (!plan.is_converted() || u.has_warps()) return "";
@@ -210,7 +224,8 @@ std::string UnitCountsObstacle(const UnitParameters& u, const UnitPlan& plan,
 // Rows across k have as many points as a stage has; of bytes units take rows along k only.
 std::string AcrossObstacle(const UnitParameters& u, const UnitPlan& plan) {
   if (plan.element_bytes() == 1 && (plan.a.is_across || plan.b.is_across)) {
-    return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ", Name(plan.element),
+    return absl::StrCat("operand ", plan.a.is_across ? "A" : "B", " of type ",
+                        Name(plan.a.is_across ? plan.element_a() : plan.element_b()),
                         " is not contiguous along k, and not packed so");
   }
   // Groups have whole ones of A, and the copy engine brings whole ones of B.
@@ -263,7 +278,7 @@ bool IsStaged(const Expression& e) {
 // Whether threads have a tile of results as matrices, four each, two along m and along n, which
 // have room in shared memory: of warps, in the stages of an operand.
 bool HasStaging(const UnitParameters& unit, const UnitPlan& plan) {
-  if (!IsHalf(plan.element) && !IsFp8(plan.element)) return false;
+  if (!IsHalf(plan.element_a()) && !IsFp8(plan.element_a())) return false;
   if (!unit.has_warps()) return true;
   if (unit.warps.m != 16) return false;
   if (unit.columns / unit.warps.along_n % (2 * kWarpColumns) != 0) return false;
@@ -364,10 +379,6 @@ int64_t UnitGroupRegisters(const UnitParameters& unit) {
   return std::min(kMost, left / kGranularity * kGranularity);
 }
 
-int64_t UnitSums(const UnitParameters& unit) {
-  return int64_t{unit.rows} * unit.columns / unit.threads();
-}
-
 int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
   const int64_t copies = plan.promoted_stages() > 0 ? 2 : 1;
   int64_t registers = copies * UnitSums(u) * SizeBytes(plan.sum) / kRegisterBytes;
@@ -383,43 +394,32 @@ int64_t UnitRegisters(const UnitParameters& u, const UnitPlan& plan) {
   return registers + kSteps * points * u.warps.k * plan.element_bytes() / kRegisterBytes / kLanes;
 }
 
-const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {
-  for (const MatrixInstruction& row : MatrixInstructions()) {
-    const bool fits = row.unit == MatrixUnit::kWarp && row.m == warps.m && row.k == warps.k &&
-                      row.n == kWarpColumns && row.a == plan.element && row.b == plan.element;
-    if (fits && row.accumulator == plan.sum) return &row;
-  }
-  return nullptr;
-}
-
 Result<UnitPlan> PlanUnit(const Expression& expression, NumericsPolicy numerics) {
   if (expression.is_empty()) return InvalidArgument("there are no points");
   const Products products = ProductsOf(numerics);
   MDH_ASSIGN_OR_RETURN(ContractionForm form, FindContractionForm(expression));
-  MDH_ASSIGN_OR_RETURN(const ScalarType held, HeldType(form, products));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true, held));
-  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false, held));
-  const ScalarType sum = SumOf(held);
-  const bool is_converted = held == ScalarType::kFloat32;
+  MDH_ASSIGN_OR_RETURN(const OperandTypes held, HeldTypes(form, products));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan a, PlanOperand(expression, form, true, held.a));
+  MDH_ASSIGN_OR_RETURN(const UnitOperandPlan b, PlanOperand(expression, form, false, held.b));
+  const ScalarType sum = SumOf(held.a);
   const auto is_right = [&](ScalarType type) {
-    return type == sum || (IsHalf(held) && IsHalf(type));
+    return type == sum || (IsHalf(held.a) && IsHalf(type));
   };
   // Products of integers have all bits of their sums.
-  if (!IsByte(held) && !is_right(form.product)) {
+  if (!IsByte(held.a) && !is_right(form.product)) {
     return InvalidArgument("products are of type ", Name(form.product));
   }
   if (!is_right(form.combined)) return InvalidArgument("sums are of type ", Name(form.combined));
   MDH_ASSIGN_OR_RETURN(Expression computed, WithFactorStored(expression, form));
-  UnitPlan plan = {.form = std::move(form),
-                   .computed = std::move(computed),
-                   .element = is_converted && PartsOf(products) > 1 ? ScalarType::kBfloat16 : held,
-                   .sum = sum,
-                   .held = held,
-                   .products = is_converted || IsFp8(held) ? products : Products::kExact,
-                   .a_in_memory = a,
-                   .b_in_memory = b,
-                   .a = a,
-                   .b = b};
+  UnitPlan plan = {
+      .form = std::move(form),
+      .computed = std::move(computed),
+      .sum = sum,
+      .products = held.a == ScalarType::kFloat32 || IsFp8(held.a) ? products : Products::kExact,
+      .a_in_memory = a,
+      .b_in_memory = b,
+      .a = a,
+      .b = b};
   plan.batches = PointsAlong(expression, plan.form.batch);
   plan.m = PointsAlong(expression, plan.form.m);
   plan.n = PointsAlong(expression, plan.form.n);

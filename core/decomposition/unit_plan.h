@@ -44,6 +44,7 @@ inline constexpr int kMostUnitParts = 64;
 
 // How a block gets its part of an operand.
 struct UnitOperandPlan {
+  ScalarType held;     // its type, before it is converted to what the unit takes (Products)
   int parameter = -1;  // of f: what is loaded, of several that with the most neighbours
   bool is_across =
       false;          // memory is contiguous along m or n, and so are the rows in shared memory
@@ -67,9 +68,8 @@ struct UnitOperandPlan {
 
 struct UnitPlan {
   ContractionForm form;
-  Expression computed;      // with the form's factor in the store function
-  ScalarType element, sum;  // what the unit takes, and in which it adds up
-  ScalarType held;          // that operands have before they are converted (Products)
+  Expression computed;  // with the form's factor in the store function
+  ScalarType sum;       // in which the unit adds up
   Products products = Products::kExact;
   UnitOperandPlan a_in_memory, b_in_memory;
   UnitOperandPlan a, b;                      // as they are cut: one of these, or packed
@@ -97,10 +97,13 @@ struct UnitPlan {
   bool has_copying_threads() const { return !a.is_tensor || !b.is_tensor; }
   bool has_tensors() const { return a.is_tensor || b.is_tensor; }
   int64_t larger_rows() const { return a.rows > b.rows ? a.rows : b.rows; }
-  int64_t element_bytes() const { return SizeBytes(element); }
+  // What the unit takes: types of the same size.
+  ScalarType element_a() const { return has_parts() ? ScalarType::kBfloat16 : a.held; }
+  ScalarType element_b() const { return has_parts() ? ScalarType::kBfloat16 : b.held; }
+  int64_t element_bytes() const { return SizeBytes(element_a()); }
   int64_t depth() const { return kUnitRowBytes / element_bytes(); }    // points of a stage, along k
   int64_t piece() const { return kUnitPieceBytes / element_bytes(); }  // elements
-  bool is_converted() const { return held == ScalarType::kFloat32; }
+  bool is_converted() const { return a.held == ScalarType::kFloat32; }
   bool has_parts() const { return PartsOf(products) > 1; }
   // Sums of the last section are added in registers every so many stages, and rounded there: the
   // unit cuts off what does not fit. 0: they are not. In the others that is below the last place.
@@ -138,14 +141,12 @@ int64_t UnitRoomBegin(const UnitParameters& unit, const UnitPlan& plan);
 inline constexpr int64_t kProducerRegisters = 40;
 int64_t UnitGroupRegisters(const UnitParameters& unit);
 // Sums of a thread.
-int64_t UnitSums(const UnitParameters& unit);
+inline int64_t UnitSums(const UnitParameters& unit) {
+  return int64_t{unit.rows} * unit.columns / unit.threads();
+}
 // Registers of a thread for what the unit has in them: sums; what a stage is computed of; of warps
 // two steps of operands, too.
 int64_t UnitRegisters(const UnitParameters& unit, const UnitPlan& plan);
-
-// What warps multiply with: the row of the table for the types of the plan and the shape of the
-// parameters. nullptr: there is none.
-const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps);
 
 // Elements of 16 bytes that neighbours along dimension d load at once of a parameter: of an input
 // with a boundary, they are all inside or all outside.

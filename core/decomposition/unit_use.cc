@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/decomposition/constraints.h"
-#include "core/decomposition/unit_plan.h"
 #include "core/decomposition/unit_tensor.h"
 #include "core/decomposition/validate.h"
 #include "core/device/unit_peaks.h"
@@ -17,7 +16,7 @@ std::optional<MatrixInstruction> InstructionOf(const UnitPlan& plan, const UnitP
     const MatrixInstruction* of_warps = WarpInstruction(plan, unit.warps);
     return of_warps == nullptr ? std::nullopt : std::optional<MatrixInstruction>(*of_warps);
   }
-  return GroupInstruction(plan.element, unit.columns);
+  return GroupInstruction(plan.element_a(), plan.element_b(), unit.columns);
 }
 
 std::string WorkersText(const UnitParameters& unit) {
@@ -70,6 +69,15 @@ std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
     absl::StrAppend(&use.text, "; ", products, " products of parts for one of fp32");
   }
   return use;
+}
+
+const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps) {
+  for (const MatrixInstruction& row : MatrixInstructions()) {
+    const bool has_shape = row.unit == MatrixUnit::kWarp && row.m == warps.m && row.k == warps.k &&
+                           row.n == kWarpColumns && row.accumulator == plan.sum;
+    if (has_shape && row.a == plan.element_a() && row.b == plan.element_b()) return &row;
+  }
+  return nullptr;
 }
 
 std::string UnitLack(const DeviceDescription& device, absl::Span<const int64_t> /*value*/) {

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "core/decomposition/low_level_expression.h"
+#include "core/decomposition/unit_plan.h"
 #include "core/device/device_description.h"
 #include "core/device/machine_peaks.h"
 #include "core/device/matrix_instruction.h"
@@ -26,6 +27,10 @@ struct UnitUse {
 // nullopt: threads compute themselves.
 std::optional<UnitUse> UnitUseOf(const LowLevelExpression& low_level,
                                  const DeviceDescription& device, const MachinePeaks& peaks);
+
+// What warps multiply with: the row of the table for the types of the plan and the shape of the
+// parameters. nullptr: there is none.
+const MatrixInstruction* WarpInstruction(const UnitPlan& plan, const UnitWarps& warps);
 
 // Why no computation can use units by `unit=` or by `warps=` of these values on the device; empty:
 // some can.

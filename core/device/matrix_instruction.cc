@@ -325,12 +325,18 @@ MatrixInstruction WithN(const MatrixInstruction& row, int64_t n) {
   return sized;
 }
 
-std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n) {
+std::optional<MatrixInstruction> GroupInstruction(ScalarType a, ScalarType b, int64_t n) {
   for (const MatrixInstruction& row : MatrixInstructions()) {
-    const bool is_of_type = row.a == type && row.b == type;
-    if (row.unit == MatrixUnit::kWarpGroup && is_of_type && HasN(row, n)) return WithN(row, n);
+    const bool is_of_types = row.a == a && row.b == b;
+    if (row.unit == MatrixUnit::kWarpGroup && is_of_types && HasN(row, n)) return WithN(row, n);
   }
   return std::nullopt;
+}
+
+bool HaveGpuUnit(ScalarType a, ScalarType b) {
+  return std::ranges::any_of(MatrixInstructions(), [&](const MatrixInstruction& row) {
+    return row.a == a && row.b == b && row.isa.empty() && !row.is_planned;
+  });
 }
 
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device) {

@@ -77,8 +77,10 @@ absl::Span<const MatrixInstruction> MatrixInstructions();
 bool HasN(const MatrixInstruction& row, int64_t n);
 MatrixInstruction WithN(const MatrixInstruction& row, int64_t n);
 
-// wgmma of 64 rows by n columns, of operands of one type. nullopt: there is none.
-std::optional<MatrixInstruction> GroupInstruction(ScalarType type, int64_t n);
+// wgmma of 64 rows by n columns, of operands of these types. nullopt: there is none.
+std::optional<MatrixInstruction> GroupInstruction(ScalarType a, ScalarType b, int64_t n);
+// Whether code is generated for an instruction of GPUs for operands of these types.
+bool HaveGpuUnit(ScalarType a, ScalarType b);
 
 // Multiply-adds per cycle of one core of the device; 0: it has no such instruction.
 double MultiplyAddsPerCycle(const MatrixInstruction& instruction, const DeviceDescription& device);

@@ -6,7 +6,7 @@ namespace mdh {
 namespace {
 
 bool CanGenerate(const MatrixInstruction& row, const DeviceDescription& device) {
-  if (row.is_planned || !row.isa.empty() || row.a != row.b) return false;
+  if (row.is_planned || !row.isa.empty()) return false;
   return row.unit != MatrixUnit::kWarpGroup || device.features.group_units;
 }
 

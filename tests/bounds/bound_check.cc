@@ -1,6 +1,10 @@
 #include "tests/bounds/bound_check.h"
 
+#include <google/protobuf/text_format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -9,6 +13,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
@@ -16,6 +22,7 @@
 #include "core/text/parser.h"
 #include "tests/bounds/expression_check.h"
 #include "tests/definition_header.h"
+#include "tuner/measure/results/runner_messages.h"
 #include "tuner/measure/runner.h"
 #include "tuner/process/clock.h"
 
@@ -27,6 +34,38 @@ constexpr int kMostRunners = 4;
 constexpr int kCoresOfRunner = 4;
 // Configurations that are drawn until one must have been measured, on average.
 constexpr int64_t kMostDrawn = 50;
+
+// The first line of a file of peaks: what it is of.
+std::string HeadOf(const DeviceDescription& device) {
+  return absl::StrCat("# ", device.name, ", ", device.cores, " cores\n");
+}
+
+// What the file says, or else what is measured, which is written there. Errors: InvalidArgument if
+// the file is of another device, or cannot be read or written.
+Result<MachinePeaks> PeaksOf(Runner& runner, const std::string& path) {
+  if (path.empty()) return runner.Peaks();
+  const std::string head = HeadOf(runner.device());
+  if (std::filesystem::exists(path)) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    v1::MachinePeaks known;
+    if (!absl::StartsWith(text.str(), head) ||
+        !google::protobuf::TextFormat::ParseFromString(text.str(), &known)) {
+      return InvalidArgument(path, " has no peaks of ", absl::StripAsciiWhitespace(head.substr(2)));
+    }
+    return FromMessage(known);
+  }
+  MDH_ASSIGN_OR_RETURN(const MachinePeaks peaks, runner.Peaks());
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(ToMessage(peaks), &text);
+  // Whole, for others who read it.
+  const std::string written = absl::StrCat(path, ".", getpid());
+  std::ofstream(written) << head << text;
+  std::error_code error;
+  std::filesystem::rename(written, path, error);
+  if (error) return InvalidArgument(path, " cannot be written: ", error.message());
+  return peaks;
+}
 
 class BoundChecker {
  public:
@@ -62,35 +101,54 @@ class BoundChecker {
     RunnerOptions options;
     options.program = options_.runner;
     options.device = options_.device;
-    int wanted = 1;
-    for (int n = 0; n < wanted; ++n) {
+    options.work_directory = absl::StrCat(options_.work_directory, "/0");
+    MDH_ASSIGN_OR_RETURN(std::unique_ptr<Runner> first, Runner::Start(options));
+    has_cores_alone_ = RunsOnHost(first->device());
+    const int wanted = Wanted();
+    if (has_cores_alone_ && wanted > 1) {
+      first.reset();
+      options.cores = CoresOf(0, wanted);
+      MDH_ASSIGN_OR_RETURN(first, Runner::Start(options));
+    }
+    if (options_.has_peaks) {
+      MDH_ASSIGN_OR_RETURN(peaks_, PeaksOf(*first, options_.known_peaks));
+      options.peaks = peaks_;
+    }
+    {
+      const absl::MutexLock lock(&mutex_);
+      report_.device = first->device().name;
+    }
+    runners_.push_back(std::move(first));
+    for (int n = 1; n < wanted; ++n) {
       options.work_directory = absl::StrCat(options_.work_directory, "/", n);
-      MDH_ASSIGN_OR_RETURN(std::unique_ptr<Runner> runner, Runner::Start(options));
-      if (n == 0) {
-        if (options_.has_peaks) {
-          MDH_ASSIGN_OR_RETURN(peaks_, runner->Peaks());
-          options.peaks = peaks_;
-        }
-        wanted = Wanted(runner->device());
-        const absl::MutexLock lock(&mutex_);
-        report_.device = runner->device().name;
-      }
+      if (has_cores_alone_) options.cores = CoresOf(n, wanted);
+      MDH_ASSIGN_OR_RETURN(runners_.emplace_back(), Runner::Start(options));
+    }
+    for (const std::unique_ptr<Runner>& runner : runners_) {
       if (deadline_ns_ > 0) runner->SetDeadline(deadline_ns_);
-      runners_.push_back(std::move(runner));
     }
     return absl::OkStatus();
   }
 
-  int Wanted(const DeviceDescription& device) const {
+  int Wanted() const {
+    const int cores = std::max(1, static_cast<int>(AllowedCores().size()));
+    if (has_cores_alone_) return std::clamp(options_.runners, 1, cores);
     if (options_.runners > 0) return options_.runners;
-    if (RunsOnHost(device)) return 1;
-    const int cores = static_cast<int>(AllowedCores().size());
     return std::clamp(cores / kCoresOfRunner, 1, kMostRunners);
   }
 
+  // The same number for all, so that their devices are alike.
+  static std::vector<int> CoresOf(int runner, int runners) {
+    const std::vector<int> all = AllowedCores();
+    const auto share = std::ssize(all) / runners;
+    return {all.begin() + runner * share, all.begin() + (runner + 1) * share};
+  }
+
   void CheckExpressions(Runner& runner) {
+    absl::Mutex alone;  // of a runner that no other one disturbs
     while (std::optional<int64_t> number = Next()) {
-      ExpressionCheck check(options_, *number, peaks_, runner, measuring_, on_failure_);
+      ExpressionCheck check(options_, *number, peaks_, runner,
+                            has_cores_alone_ ? alone : measuring_, on_failure_);
       const Status status = check.Run([this] { return IsOver(); });
       Add(check, status);
     }
@@ -138,6 +196,7 @@ class BoundChecker {
   const int64_t deadline_ns_;  // 0: none
   std::vector<std::unique_ptr<Runner>> runners_;
   MachinePeaks peaks_;
+  bool has_cores_alone_ = false;
   absl::Mutex measuring_;
   absl::Mutex mutex_;
   BoundCheckReport report_ ABSL_GUARDED_BY(mutex_);

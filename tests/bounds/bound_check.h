@@ -28,10 +28,14 @@ struct BoundCheckOptions {
   // Whether rates know what the device reaches, which takes a while to measure; else they are those
   // of its description alone.
   bool has_peaks = true;
+  // File with what the device reaches, which is not measured then; it is written if it is not
+  // there. Empty: none. Other processes may use the same one.
+  std::string known_peaks;
   int64_t seconds = 0;  // after so many no more is begun, and what runs is given up; 0: no limit
-  // Expressions under way at the same time; 0: one on hosts, where they would disturb each other,
-  // and on other devices up to four. What takes less than four times its bound is measured again,
-  // while nothing else is.
+  // Expressions under way at the same time; 0: one on hosts, and on other devices up to four. On
+  // hosts each has as many cores alone, which its device is, and for whose number peaks are
+  // measured. What takes less than four times its bound is measured again: on hosts on these cores,
+  // on other devices while nothing else runs.
   int runners = 0;
   // Told after each expression: what came of it, and of all so far.
   std::function<void(const std::string&)> on_expression = nullptr;

@@ -29,7 +29,7 @@ void AddFeaturesOfUnit(const Expression& expression, const TuningParameters& p,
   add(plan.sharers > 1, "clusters");
   add(p.unit.groups > 1, "groups");
   add(p.unit.has_warps(), absl::StrCat("warps, m = ", p.unit.warps.m, ", k = ", p.unit.warps.k));
-  add(true, std::string(Name(plan.held)));
+  add(true, absl::StrCat(Name(plan.a.held), " by ", Name(plan.b.held)));
   add(plan.is_converted(), absl::StrCat("products of ", Name(p.numerics)));
   add(plan.batches > 1, "batches");
   add(plan.form.factor.has_value(), "factors");

@@ -84,12 +84,19 @@ int MdhSpaceKind::AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_
   return AddChoiceOf(row, std::move(values));
 }
 
-void MdhSpaceKind::AddOtherChoices() {
+void MdhSpaceKind::AddFreeChoices(std::initializer_list<absl::string_view> keys) {
+  for (const absl::string_view key : keys) AddChoice(key, AnyValue, /*takes_pinned=*/true);
+}
+
+std::vector<absl::string_view> MdhSpaceKind::ForgottenChoices() const {
+  std::vector<absl::string_view> forgotten;
+  const ChoiceTarget target = {problem_.expression, problem_.device, lowering_};
   for (const Choice& row : Choices()) {
     const bool is_known =
         std::ranges::any_of(choices_, [&](const ChoiceParameter& c) { return c.row == &row; });
-    if (!is_known) AddChoice(row.key, AnyValue, /*takes_pinned=*/true);
+    if (!is_known && row.Offers(target, problem_.numerics).size() > 1) forgotten.push_back(row.key);
   }
+  return forgotten;
 }
 
 void MdhSpaceKind::DecodeChoices(absl::Span<const int64_t> c, TuningParameters* p) const {

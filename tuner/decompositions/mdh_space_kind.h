@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +97,8 @@ class MdhSpaceKind {
   // Adds a constraint for each decision of the schedule. Whether these say all of it: else some
   // configurations of the space are not in the schedule.
   bool RequireSchedule();
+  // Choices that offer the problem several values, but for which no parameter was asked: a mistake.
+  std::vector<absl::string_view> ForgottenChoices() const;
   // The number of the schedule's decision that a constraint is of; -1: of none.
   int DecisionOf(int constraint) const {
     const int n = constraint - first_of_schedule_;
@@ -133,8 +136,8 @@ class MdhSpaceKind {
   // With `takes_pinned`, also what a schedule names: no constraint of the space is about them.
   int AddChoice(absl::string_view key, absl::FunctionRef<bool(int64_t)> may = AnyValue,
                 bool takes_pinned = false);
-  // Parameters for all rows for which none was asked for.
-  void AddOtherChoices();
+  // Parameters for choices of which whatever is offered goes with all that the space has.
+  void AddFreeChoices(std::initializer_list<absl::string_view> keys);
   int choice(absl::string_view key) const;
   bool has_choice(absl::string_view key) const { return choice(key) >= 0; }
   Formula ChoiceCode(absl::string_view key) const { return builder_.At(choice(key)); }

@@ -171,7 +171,7 @@ void NestDecompositions::AddExplicitChoices() {
   AddLanes();
   AddCopyFlags();
   AddCopyDetails();
-  AddOtherChoices();
+  AddFreeChoices({"scan", "keyed", "early", "unroll"});
 }
 
 Formula NestDecompositions::IsInnermost() const {

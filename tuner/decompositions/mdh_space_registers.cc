@@ -35,9 +35,9 @@ RegisterDecompositions::RegisterDecompositions(MdhProblem given)
   AddChoice("accumulate");
   LimitTiles();
   LimitStores();
-  AddChoice("prefetch", AnyValue, /*takes_pinned=*/true);
+  AddFreeChoices({"prefetch"});
   AddRemainder();
-  AddOtherChoices();
+  AddFreeChoices({"compiler"});
 }
 
 // ---- Lanes ----

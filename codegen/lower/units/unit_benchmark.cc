@@ -120,9 +120,9 @@ class UnitBenchmarkBuilder {
     DeclareSums(block);
     Block body = {{GroupFence{}}};
     for (int64_t n = 0; n < kStepsOfOperand; ++n) {
-      body.push_back({GroupMultiply{instruction_.a, static_cast<int>(instruction_.n), "sums", 0,
-                                    UnitOperand{"a", n * kMultipliedBytes, false},
-                                    UnitOperand{"b", n * kMultipliedBytes, false},
+      body.push_back({GroupMultiply{static_cast<int>(instruction_.n), "sums", 0,
+                                    UnitOperand{"a", instruction_.a, n * kMultipliedBytes, false},
+                                    UnitOperand{"b", instruction_.b, n * kMultipliedBytes, false},
                                     n == 0 ? Index::Variable("step") : Index(1)}});
     }
     body.push_back({CommitMultiplies{}});

@@ -62,7 +62,6 @@ class UnitContext {
   int64_t threads() const { return unit().threads(); }
   // Rows of 128 bytes that all threads move at once, a piece each.
   int64_t rows_at_once() const { return threads() / kUnitRowPieces; }
-  ScalarType element() const { return plan_.element; }
   int64_t element_bytes() const { return plan_.element_bytes(); }
   int64_t depth() const { return plan_.depth(); }  // elements of a row
   int64_t piece_elements() const { return plan_.piece(); }

@@ -38,8 +38,8 @@ UnitCopies::UnitCopies(UnitContext& context, bool is_a)
 void UnitCopies::DeclareShared(int64_t bytes, Block* block) const {
   const int64_t elements = std::max(stage_elements() * context_.plan().places,
                                     CeilDivide(bytes, context_.element_bytes()));
-  block->push_back({DeclareArray{array_, context_.element(), elements, MemorySpace::kShared,
-                                 kOperandAlignment}});
+  block->push_back(
+      {DeclareArray{array_, element(), elements, MemorySpace::kShared, kOperandAlignment}});
 }
 
 void UnitCopies::DeclareFor(const std::string& name, const Index& slot, const Index& from,
@@ -50,9 +50,10 @@ void UnitCopies::DeclareFor(const std::string& name, const Index& slot, const In
       {DeclareOperand{name, array_, slot * stage_elements() + from, leading, kEightRows}});
 }
 
-int64_t UnitCopies::StepBytes(int64_t step) const {
+UnitOperand UnitCopies::OperandOf(int64_t step, const std::string& name, int64_t first_row) const {
   const int64_t elements = kMultipliedBytes / context_.element_bytes();
-  return step * (is_across() ? elements * kOperandRowBytes : kMultipliedBytes);
+  const int64_t of_step = is_across() ? elements * kOperandRowBytes : kMultipliedBytes;
+  return {name, element(), first_row * kOperandRowBytes + step * of_step, is_across()};
 }
 
 // Its point along m or n, and along k. Neither need exist.
@@ -79,7 +80,7 @@ void UnitCopies::FindPointer(const Index& base, Piece* piece, Block* block) {
   }
   const std::string name = context_.names().Unique(input_ + "_at");
   const auto alignment = static_cast<int>(plan_.width * context_.element_bytes());
-  block->push_back({DeclarePointer{name, context_.element(), true, source_, base, alignment}});
+  block->push_back({DeclarePointer{name, element(), true, source_, base, alignment}});
   pointers_.push_back({name, base});
   piece->pointer = name;
   piece->offset = 0;
@@ -98,7 +99,7 @@ void UnitCopies::TakeRowsBy(Block* block) {
 }
 
 void UnitCopies::DeclareMap(Block* block) const {
-  DeclareTensorMap map{map_, source_, tensor_.offset, context_.element(), {}, {}, {}};
+  DeclareTensorMap map{map_, source_, tensor_.offset, element(), {}, {}, {}};
   for (const TensorDimension& dimension : tensor_.dimensions) {
     const bool is_along = dimension.along != TensorDimension::Along::kBatch && dimension.inner == 1;
     map.extents.push_back(dimension.points);
@@ -206,10 +207,10 @@ void UnitCopies::EmitPiece(const Piece& piece, const Index& stage, const Index& 
     from = context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block) + from;
   }
   if (plan_.width * context_.element_bytes() < kFewestAsyncBytes) {
-    return UnitValues::EmitElements({context_.element(), 1}, piece.pointer, from, array_, to,
+    return UnitValues::EmitElements({element(), 1}, piece.pointer, from, array_, to,
                                     std::move(conditions), block);
   }
-  const LoopValueType type{context_.element(), plan_.width};
+  const LoopValueType type{element(), plan_.width};
   block->push_back({AsyncCopy{array_, to, piece.pointer, from, type, std::move(conditions)}});
 }
 
@@ -251,7 +252,7 @@ void UnitCopies::Write(const Index& stage, const Index& slot, Block* block) cons
         if (context_.plan().is_converted()) to->push_back({RoundToTf32{{values, Index(0)}, count}});
         const Index at = slot * stage_elements() + Index::Variable(place_) +
                          Index(piece.first_row * context_.depth());
-        const LoopValueType type{context_.element(), static_cast<int>(count)};
+        const LoopValueType type{element(), static_cast<int>(count)};
         to->push_back({StoreElements{array_, at, MakeLoad(values, Index(0), type, 1), 1}});
       },
       block);

@@ -20,11 +20,11 @@ class UnitCopies {
   const std::string& array() const { return array_; }
   bool is_across() const { return plan_.is_across; }
   int64_t depth() const { return context_.depth(); }
-  // Declares the operand `name` of multiplications by what is in a place, from so many elements on;
-  // and from one of its multiplications to the next along k: in rows, or as many rows.
+  // Declares the operand `name` of multiplications by what is in a place, from so many elements on.
   void DeclareFor(const std::string& name, const Index& slot, const Index& from,
                   Block* block) const;
-  int64_t StepBytes(int64_t step) const;
+  // What multiplication number `step` along k takes of it, from its row number `first_row` on.
+  UnitOperand OperandOf(int64_t step, const std::string& name, int64_t first_row) const;
   int64_t stage_elements() const { return plan_.rows * context_.depth(); }
   // So many bytes at least, if its stages have fewer.
   void DeclareShared(int64_t bytes, Block* block) const;
@@ -36,6 +36,9 @@ class UnitCopies {
   // Whether the tensor copy engine copies it: declares what that knows of it, and begins the copies
   // of a stage by the calling thread, for all, which wait at the barrier for them.
   bool is_tensor() const { return plan_.is_tensor; }
+  ScalarType element() const {
+    return is_a_ ? context_.plan().element_a() : context_.plan().element_b();
+  }
   int64_t stage_bytes() const { return stage_elements() * context_.element_bytes(); }
   void DeclareMap(Block* block) const;
   void EmitTensor(const Index& stage, const Index& slot, const std::string& barriers,

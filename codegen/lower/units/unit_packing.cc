@@ -18,7 +18,7 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
   const int64_t piece = context_.piece_elements();
   const int64_t row_pieces = plan_.packed_points / (plan_.is_across ? 1 : sections) / piece;
   const int64_t rows = plan_.is_across ? plan.section_k : axis_.points;
-  program->scratch.push_back({source_, context_.element(), plan.packed_elements(is_a_), false});
+  program->scratch.push_back({source_, element(), plan.packed_elements(is_a_), false});
   const std::string item = context_.names().Unique("item");
   // Neighbouring threads have neighbours in memory: in a row, or 8 rows at 4 pieces, so that what
   // they read and what they write are 32 bytes at least.
@@ -46,7 +46,7 @@ int64_t UnitCopies::EmitPacking(LoopProgram* program, Block* block) {
             : (Index::Variable(batch) * rows + row) * plan_.packed_row +
                   Index(section * plan.section_k);
     const std::string& part = parts[static_cast<size_t>(is_a_ ? product.a : product.b)];
-    const LoopValueType type{context_.element(), static_cast<int>(piece)};
+    const LoopValueType type{element(), static_cast<int>(piece)};
     body.push_back({StoreElements{source_, first + in_row, MakeLoad(part, Index(0), type, 1), 1}});
     ++section;
   }
@@ -86,7 +86,7 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
     return values_.EmitValues(loaded, neighbours, point, exists, block);
   }
   const std::string values = context_.names().Unique("values");
-  block->push_back({DeclareArray{values, plan.held, piece, MemorySpace::kPrivate}});
+  block->push_back({DeclareArray{values, plan_.held, piece, MemorySpace::kPrivate}});
   // Neighbours in memory, if they are some of the piece, too.
   const int width = in_memory_.is_across == plan_.is_across ? in_memory_.width : 1;
   for (int64_t at = 0; at < piece; at += width) {
@@ -99,7 +99,7 @@ std::string UnitCopies::EmitSource(const Index& batch, const Index& row, const I
     const Index from = At(offset_.kept, point) +
                        context_.Along(axis_, offset_.kept, own, input_ + "_point", block) +
                        context_.Along(context_.k(), offset_.reduced, along_k, input_ + "_k", block);
-    UnitValues::EmitElements({plan.held, width}, input_, from, values, Index(at),
+    UnitValues::EmitElements({plan_.held, width}, input_, from, values, Index(at),
                              std::move(conditions), block);
   }
   return values;
@@ -116,16 +116,15 @@ std::vector<std::string> UnitCopies::EmitParts(const std::string& values, Block*
   std::vector<std::string> parts;
   for (int part = 0; part < PartsOf(plan.products); ++part) {
     parts.push_back(context_.names().Unique(absl::StrCat(values, "_part")));
-    block->push_back(
-        {DeclareArray{parts.back(), context_.element(), piece, MemorySpace::kPrivate}});
+    block->push_back({DeclareArray{parts.back(), element(), piece, MemorySpace::kPrivate}});
     const std::string at = context_.names().Unique("at");
     const Index one = Index::Variable(at);
-    const auto left = [&] { return MakeLoad(values, one, {plan.held, 1}, 1); };
-    Block body = {{StoreElements{parts.back(), one, StoredValue(left(), context_.element()), 1}}};
+    const auto left = [&] { return MakeLoad(values, one, {plan_.held, 1}, 1); };
+    Block body = {{StoreElements{parts.back(), one, StoredValue(left(), element()), 1}}};
     if (part + 1 < PartsOf(plan.products)) {
-      LoopValue taken = LoadValue(parts.back(), one, {context_.element(), 1}, 1);
+      LoopValue taken = LoadValue(parts.back(), one, {element(), 1}, 1);
       body.push_back({StoreElements{
-          values, one, MakeOperation(ScalarOp::kSub, plan.held, {left(), std::move(taken)}), 1}});
+          values, one, MakeOperation(ScalarOp::kSub, plan_.held, {left(), std::move(taken)}), 1}});
     }
     block->push_back(Unrolled(at, piece, std::move(body)));
   }

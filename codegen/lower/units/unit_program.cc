@@ -455,14 +455,11 @@ class UnitProgramBuilder {
     for (int64_t step = 0; step < steps; ++step) {
       for (int64_t n = 0; n < part.tiles; ++n) {
         const int64_t tile = part.first_tile + n;
-        block->push_back({GroupMultiply{
-            context_.element(),
-            static_cast<int>(part.columns),
-            context_.sums,
-            FirstSum(part) + n * unit().columns / 2,
-            {operand_a_, tile * kUnitRows * kOperandRowBytes + a_.StepBytes(step), a_.is_across()},
-            {operand_b_, part.first_column * kOperandRowBytes + b_.StepBytes(step), b_.is_across()},
-            step == 0 ? KeepsSums() : Index(1)}});
+        block->push_back({GroupMultiply{static_cast<int>(part.columns), context_.sums,
+                                        FirstSum(part) + n * unit().columns / 2,
+                                        a_.OperandOf(step, operand_a_, tile * kUnitRows),
+                                        b_.OperandOf(step, operand_b_, part.first_column),
+                                        step == 0 ? KeepsSums() : Index(1)}});
       }
     }
     block->push_back({CommitMultiplies{}});

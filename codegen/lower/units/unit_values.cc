@@ -151,7 +151,7 @@ std::string UnitValues::EmitValues(const std::vector<Loaded>& loaded, const Neig
                                    const UnitContext::Point& batch, const Exists& exists,
                                    Block* block) const {
   const Expression& e = context_.expression();
-  const ScalarType held = context_.plan().held;
+  const ScalarType held = in_memory_.held;
   const int64_t run = RunOf(loaded);
   const std::string values = context_.names().Unique("values"),
                     number = context_.names().Unique("run"),

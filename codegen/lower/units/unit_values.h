@@ -41,8 +41,8 @@ class UnitValues {
   // Loads those that exist. `batch`: the point, but along m, n and k.
   void EmitLoads(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
                  const UnitContext::Point& batch, const Exists& exists, Block* block) const;
-  // Computes them of what is loaded: the name of an array of UnitPlan::held. Those that do not
-  // exist are 0.
+  // Computes them of what is loaded: the name of an array of UnitOperandPlan::held. Those that do
+  // not exist are 0.
   std::string EmitValues(const std::vector<Loaded>& loaded, const Neighbours& neighbours,
                          const UnitContext::Point& batch, const Exists& exists, Block* block) const;
 

@@ -1,6 +1,7 @@
 #include "codegen/lower/units/warp_unit.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/decomposition/unit_use.h"
 
 namespace mdh {
 namespace {
@@ -38,8 +39,9 @@ WarpUnit::Side WarpUnit::SideOf(const UnitCopies& copies, bool is_a) const {
 }
 
 void WarpUnit::Declare(Block* block) {
-  const ScalarType held = context_.element_bytes() < 4 ? ScalarType::kUint32 : context_.element();
   for (Side* side : {&a_, &b_}) {
+    const ScalarType element = side->copies->element();
+    const ScalarType held = SizeBytes(element) < 4 ? ScalarType::kUint32 : element;
     block->push_back(
         {DeclareArray{side->array, held, 2 * side->registers(), MemorySpace::kPrivate}});
     DeclarePlaces(side, block);
@@ -113,24 +115,25 @@ void WarpUnit::DeclarePlaces(Side* side, Block* block) {
 
 void WarpUnit::LoadSide(const Side& side, const Index& slot, int64_t step, Block* block) const {
   const Index stage = slot * side.copies->stage_elements();
+  const ScalarType element = side.copies->element();
   for (int64_t n = 0; n < side.loads(); ++n) {
     const auto& [name, offset] = side.places[static_cast<size_t>(step * side.loads() + n)];
     const Index from = stage + Index::Variable(name) + Index(offset);
     const Index to = FirstOfStep(side, step) + Index(n * side.of_load());
     if (side.move.has_value()) {
       block->push_back({LoadMatrices{{side.array, to},
-                                     context_.element(),
+                                     element,
                                      side.move->matrices,
                                      side.move->transposed,
                                      side.copies->array(),
                                      from}});
     } else {
-      block->push_back({StoreElements{
-          side.array, to, MakeLoad(side.copies->array(), from, {context_.element(), 1}, 1), 1}});
+      block->push_back({StoreElements{side.array, to,
+                                      MakeLoad(side.copies->array(), from, {element, 1}, 1), 1}});
     }
   }
   const bool is_rounded = side.copies->is_packed() || side.copies->is_computed();
-  if (context_.element() == ScalarType::kFloat32 && !is_rounded) {
+  if (element == ScalarType::kFloat32 && !is_rounded) {
     block->push_back({RoundToTf32{{side.array, FirstOfStep(side, step)}, side.registers()}});
   }
 }

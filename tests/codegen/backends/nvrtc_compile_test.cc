@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -208,6 +209,34 @@ TEST_F(NvrtcCompileTest, UnitBenchmarks) {
       EXPECT_THAT(report->log, HasSubstr("0 bytes spill stores")) << instruction.name;
       EXPECT_THAT(report->log, Not(HasSubstr("Potential Performance Loss"))) << instruction.name;
     }
+  }
+}
+
+// Every row of the table that code is generated for, with all pairs of types.
+TEST_F(NvrtcCompileTest, AllInstructionsOfUnits) {
+  std::set<std::string> compiled;
+  for (const int architecture : {80, 89, 90}) {
+    const DeviceDescription device = *DescribeCudaArchitecture(architecture);
+    for (const MatrixInstruction& row : MatrixInstructions()) {
+      if (row.is_planned || !HasInstruction(row, device)) continue;
+      const MatrixInstruction instruction = HasN(row, 64) ? WithN(row, 64) : row;
+      const UnitBenchmark benchmark = BuildUnitBenchmark(instruction, device, 64);
+      BlockUnitOptions print{&DialectOf(device), "mdh_peak", "", {}};
+      print.arguments = {{"out", ScalarType::kFloat32, 64, true}};
+      const Kernel kernel = PrintBlockKernel(benchmark.program, print);
+      EXPECT_THAT(kernel.source, HasSubstr(AssemblyName(instruction)));
+      std::vector<std::string> options = {"--std=c++17"};
+      if (instruction.unit == MatrixUnit::kWarpGroup) {
+        options.push_back("--gpu-architecture=sm_90a");
+      }
+      const auto binary = nvrtc_->Compile(kernel.source, instruction.name, architecture, options);
+      EXPECT_EQ(ErrorMessage(binary), "no error") << instruction.name << ", " << architecture;
+      compiled.insert(instruction.name);
+    }
+  }
+  for (const char* name : {"mma.m16n8k32.s8.u8", "mma.m16n8k32.u8.s8", "wgmma.m64n64k32.s8.u8",
+                           "wgmma.m64n64k32.u8.s8", "wgmma.m64n64k32.e5m2.e4m3"}) {
+    EXPECT_TRUE(compiled.contains(name)) << name;
   }
 }
 

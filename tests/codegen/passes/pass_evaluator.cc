@@ -410,19 +410,19 @@ class ThreadOfStage {
     auto& sums = in_flight_.at(one.what.sums);
     std::vector<std::vector<ScalarValue>> rows;
     for (int64_t half = 0; half < 2; ++half) {
-      rows.push_back(AlongK(one.what.type, one.a, in_group / 32 * 16 + lane / 4 + 8 * half,
+      rows.push_back(AlongK(one.what.a.type, one.a, in_group / 32 * 16 + lane / 4 + 8 * half,
                             one.what.a.is_across));
     }
     for (int64_t eight = 0; eight < one.what.columns / 8; ++eight) {
       for (int64_t side = 0; side < 2; ++side) {
         const auto column =
-            AlongK(one.what.type, one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
+            AlongK(one.what.b.type, one.b, 8 * eight + 2 * (lane % 4) + side, one.what.b.is_across);
         for (int64_t half = 0; half < 2; ++half) {
           auto& sum = sums[static_cast<size_t>(one.what.first + 4 * eight + 2 * half + side)];
           double total = one.keeps && sum.has_value() ? sum->as_double() : 0;
           EXPECT_TRUE(!one.keeps || sum.has_value()) << "nothing was summed up before";
           total += ProductOf(rows[static_cast<size_t>(half)], column);
-          sum = SumOfUnit(one.what.type, total);
+          sum = SumOfUnit(one.what.a.type, total);
         }
       }
     }

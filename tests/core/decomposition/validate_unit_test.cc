@@ -341,7 +341,7 @@ TEST(UnitPlanTest, TypesOfWhatIsComputed) {
   const auto held = [](const std::string& type, const std::string& f,
                        NumericsPolicy numerics = NumericsPolicy::kReassociate) {
     const Result<UnitPlan> plan = PlanUnit(MatMul(type, f), numerics);
-    return plan.ok() ? std::string(Name(plan->held)) : std::string(plan.status().message());
+    return plan.ok() ? std::string(Name(plan->a.held)) : std::string(plan.status().message());
   };
   EXPECT_EQ(held("bf16", "max(fp32(A), 0) * fp32(B)"), "bf16");
   EXPECT_EQ(held("fp16", "(fp32(A) < 0 ? -fp32(A) : fp32(A)) * fp32(B)"), "fp16");
@@ -464,12 +464,12 @@ TEST(UnitPlanTest, ProductsOfParts) {
   };
   const UnitParameters groups{64, 64, 1, 4, 1, UnitOperands::kBoth};
   const UnitPlan tf32 = plan(NumericsPolicy::kTf32, groups);
-  EXPECT_EQ(tf32.element, ScalarType::kFloat32);
+  EXPECT_EQ(tf32.element_a(), ScalarType::kFloat32);
   EXPECT_EQ(tf32.k, 100);
   EXPECT_EQ(tf32.stages_k, 4);
   EXPECT_FALSE(tf32.b.is_across);
   const UnitPlan three = plan(NumericsPolicy::kBf16x3, groups);
-  EXPECT_EQ(three.element, ScalarType::kBfloat16);
+  EXPECT_EQ(three.element_a(), ScalarType::kBfloat16);
   EXPECT_EQ(three.section_k, 104);
   EXPECT_EQ(three.k, 312);
   EXPECT_EQ(three.a.packed_row, 320) << "whole lines";

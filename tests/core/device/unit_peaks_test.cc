@@ -38,13 +38,16 @@ TEST(UnitPeaksTest, OtherTypesOfTheSameUnitHaveItsPeak) {
                            .fp8_flops_per_s = 3,
                            .int8_ops_per_s = 4,
                            .fp64_flops_per_s = 5};
-  const auto reached = [&](ScalarType type) {
-    return ReachedBy(*GroupInstruction(type, 64), device, peaks);
+  const auto reached_by = [&](ScalarType a, ScalarType b) {
+    return ReachedBy(*GroupInstruction(a, b, 64), device, peaks);
   };
+  const auto reached = [&](ScalarType type) { return reached_by(type, type); };
   EXPECT_EQ(reached(ScalarType::kBfloat16), 1);
   EXPECT_EQ(reached(ScalarType::kFloat32), 2);
   EXPECT_EQ(reached(ScalarType::kFloat8E5m2), 3);
   EXPECT_EQ(reached(ScalarType::kUint8), 4);
+  EXPECT_EQ(reached_by(ScalarType::kUint8, ScalarType::kInt8), 4);
+  EXPECT_EQ(reached_by(ScalarType::kFloat8E5m2, ScalarType::kFloat8E4m3), 3);
   for (const MatrixInstruction& row : MatrixInstructions()) {
     if (row.name == "mma.m16n8k16.f16") {
       EXPECT_EQ(ReachedBy(row, device, peaks), 0);

@@ -1,7 +1,11 @@
 // The short version of bound_campaign.
 #include "tests/bounds/bound_check.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
 
 #include "tests/fresh_seed.h"
 #include "tests/server/temporary_directory.h"
@@ -23,6 +27,8 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   options.climbs = 1;
   options.points = 200'000;
   options.seed = FreshSeed();
+  options.runners = 2;  // where there are two cores
+  options.known_peaks = directory.File("peaks");
   int64_t told = 0;
   options.on_expression = [&](const std::string& line) {
     EXPECT_NE(line.find("so far"), std::string::npos) << line;
@@ -38,6 +44,30 @@ TEST(BoundCheck, NoConfigurationIsFasterThanItsBound) {
   EXPECT_GT(report->bounds, 100);
   EXPECT_GT(report->compiled_s, 0);
   std::puts(Summary(*report).c_str());
+  // They are known now.
+  std::stringstream peaks;
+  peaks << std::ifstream(options.known_peaks).rdbuf();
+  EXPECT_THAT(peaks.str(), ::testing::StartsWith("# " + report->device + ", "));
+  EXPECT_THAT(peaks.str(), ::testing::HasSubstr("memory_bytes_per_s: "));
+  options.seconds = 1;
+  const auto again =
+      CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_TRUE(again.ok()) << again.status();
+}
+
+TEST(BoundCheck, PeaksOfOtherDevicesAreRefused) {
+  const TemporaryDirectory directory;
+  BoundCheckOptions options;
+  options.runner = RunnerProgram();
+  options.work_directory = directory.File("runner");
+  options.sources = SourcePath();
+  options.known_peaks = directory.File("peaks");
+  std::ofstream(options.known_peaks) << "# another one, 3 cores\nfp32_flops_per_s: 1e9\n";
+  const auto report =
+      CheckBounds(options, [](const std::string& failure) { ADD_FAILURE() << failure; });
+  EXPECT_TRUE(absl::IsInvalidArgument(report.status())) << report.status();
+  EXPECT_THAT(std::string(report.status().message()),
+              ::testing::HasSubstr(options.known_peaks + " has no peaks of "));
 }
 
 TEST(BoundCheck, EndsWhenItsTimeIsOver) {

@@ -1,7 +1,5 @@
 #include "tuner/measure/compile/compile_worker.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tuner/device/cuda/cuda_program.h"
@@ -29,17 +26,6 @@ std::string FirstErrorOfLog(absl::string_view log) {
     if (absl::StrContains(line, "error:")) return std::string(absl::StripAsciiWhitespace(line));
   }
   return first;
-}
-
-// "16-2-1-goffs0-smallgrid,4-1-1-goffs0-smallgrid": work-groups of all launches.
-std::string PoclSizes(const Kernel& kernel) {
-  constexpr int64_t kSmallGrid = 65535;
-  return absl::StrJoin(kernel.launches, ",", [](std::string* out, const KernelLaunch& launch) {
-    const auto& [x, y, z] = launch.geometry.block;
-    const auto& grid = launch.geometry.grid;
-    absl::StrAppend(out, x, "-", y, "-", z, "-goffs0",
-                    *std::ranges::max_element(grid) <= kSmallGrid ? "-smallgrid" : "");
-  });
 }
 
 // Compiles with what is loaded when the first kernel comes. CUDA needs no device for that.
@@ -79,9 +65,6 @@ class Worker {
     if (device_ == nullptr) {
       MDH_ASSIGN_OR_RETURN(device_, OpenAttachedDevice(options_.selector, options_.drivers));
     }
-    // PoCL's binaries contain machine code for the sizes that this names only; the rest would be
-    // compiled where kernels are measured.
-    setenv("POCL_BINARY_SPECIALIZE_WG", PoclSizes(kernel).c_str(), 1);
     MDH_ASSIGN_OR_RETURN(*compiled.mutable_binary(), device_->CompileToBinary(kernel));
     return absl::OkStatus();
   }

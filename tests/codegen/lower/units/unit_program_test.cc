@@ -285,7 +285,7 @@ const Case kCases[] = {
      MatMul("fp8e4m3", "fp32", "I = 32, J = 16, K = 300", "i,k", "j,k", "i,j", "fp32"),
      Warps(32, 16, {2, 1, 16, 32}, /*stages=*/3)},
     {"fp8_as_halves",
-     Computed("fp8e4m3", "fp8e5m2", "I = 40, J = 24, K = 70", "fp32(A) * fp32(B)"),
+     Computed("fp8e4m3", "int8", "I = 40, J = 24, K = 70", "fp32(A) * fp32(B)"),
      {64, 64, 1, 3, 1, kNoOperand, UnitOperands::kBoth}},
 };
 

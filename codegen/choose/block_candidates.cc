@@ -4,7 +4,6 @@
 #include <climits>
 #include <cmath>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -15,7 +14,8 @@
 #include "absl/types/span.h"
 #include "codegen/choose/block_design_set.h"
 #include "codegen/choose/block_moves.h"
-#include "codegen/choose/fragment_table.h"
+#include "codegen/choose/product_tiles.h"
+#include "codegen/choose/stencil_columns.h"
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 
@@ -84,60 +84,6 @@ class Climber {
       if (HasFewResults()) add(WithReducingThreads(Start(lane)));
     }
     return starts;
-  }
-
-  // Of stencils: a warp has a row, a thread some points of neighbouring rows and planes, in one
-  // piece of unrolled code, which loads once what they have in common, and all at once. Measured,
-  // these are faster than the model says, and than what it holds to be better. nullopt: it is no
-  // stencil, has but rows, or too few results.
-  std::optional<BlockDesign> Columns() const {
-    constexpr int64_t kRows = 4, kPoints = 4, kPlanesRows = 2;
-    constexpr double kFewestBlocks = 4;  // of a multiprocessor
-    if (e_.has_reduction() || e_.rank() < 2) return std::nullopt;
-    const std::vector<int> order = ResultOrder(e_);
-    BlockDesign design;
-    design.cuts.assign(e_.rank(), {});
-    design.copies.assign(e_.inputs().size(), Copy::kNone);
-    design.lane_dimension = order[0];
-    design.cuts[order[0]].threads = ThreadsOfRow(size(order[0]));
-    const auto most = [](int64_t points, int64_t of) {
-      return RoundDownToPowerOfTwo(std::max<int64_t>(std::min(points, of), 1));
-    };
-    Cut& rows = design.cuts[order[1]];
-    rows.vector = most(order.size() > 2 ? kPlanesRows : kPoints, size(order[1]));
-    rows.threads = most(kRows, size(order[1]) / rows.vector);
-    if (order.size() > 2) design.cuts[order[2]].vector = most(kPoints, size(order[2]));
-    double blocks = 1;
-    for (int d = 0; d < e_.rank(); ++d) {
-      const Cut& cut = design.cuts[d];
-      blocks *= static_cast<double>(CeilDivide(size(d), cut.threads * cut.vector));
-    }
-    const bool is_worth_it =
-        blocks >= kFewestBlocks * device_.blocks.multiprocessors && HaveElementsInCommon(design);
-    return is_worth_it ? std::optional(design) : std::nullopt;
-  }
-  // Whether the points of a thread share a quarter of what they read of some input, at least.
-  bool HaveElementsInCommon(const BlockDesign& design) const {
-    std::vector<int64_t> own;
-    double points = 1;
-    for (const Cut& cut : design.cuts) own.push_back(cut.vector);
-    for (const int64_t along : own) points *= static_cast<double>(along);
-    return std::ranges::any_of(e_.inputs(), [&](const Buffer& input) {
-      const std::optional<double> elements = FragmentTable(input).Elements(own);
-      return elements && *elements <= 0.75 * points * static_cast<double>(input.accesses.size());
-    });
-  }
-  // So that few threads are behind its end; two warps, about.
-  static int64_t ThreadsOfRow(int64_t size) {
-    constexpr int64_t kFewest = 32, kUsual = 64, kMost = 128;
-    int64_t best = std::min(size, kUsual);
-    const auto rank = [&](int64_t threads) {
-      return std::pair(RoundUp(size, threads), std::abs(threads - kUsual));
-    };
-    for (int64_t threads = kFewest; threads <= std::min(size, kMost); ++threads) {
-      if (rank(threads) < rank(best)) best = threads;
-    }
-    return best;
   }
 
   // Of threads that climbs start from: of neighbours, or of points as far apart as there are
@@ -424,7 +370,7 @@ class Climber {
     std::map<double, int> sizes;  // threads of a block
     const int most_of_size = std::max(kMostAlike, options_.count / kSizes);
     absl::flat_hash_set<std::string> texts;
-    if (const std::optional<BlockDesign> columns = Columns()) {
+    if (const std::optional<BlockDesign> columns = StencilColumns(e_, device_)) {
       TuningParameters parameters = ToParameters(e_, m_, device_, *columns);
       if (Validate(e_, m_, device_, parameters).ok()) {
         texts.insert(ToText(parameters));
@@ -455,11 +401,61 @@ class Climber {
       of_chosen.total *= cost / of_plain.total;
       best.push_back({chosen, of_chosen, std::move(parameters)});
     }
-    std::stable_sort(best.begin() + static_cast<std::ptrdiff_t>(before), best.end(),
-                     [](const BlockCandidate& a, const BlockCandidate& b) {
-                       return a.cost.total < b.cost.total;
-                     });
+    const auto sort = [&] {
+      std::stable_sort(best.begin() + static_cast<std::ptrdiff_t>(before), best.end(),
+                       [](const BlockCandidate& a, const BlockCandidate& b) {
+                         return a.cost.total < b.cost.total;
+                       });
+    };
+    sort();
+    if (best.size() > before) AddProducts(best[before].cost, best);
+    sort();
+    if (std::ssize(best) > options_.count) best.resize(options_.count);
     return best;
+  }
+
+  // The best of the usual tiles of products: as many as a quarter of all. Their costs are those
+  // beside which `found`, of what climbs found, is right: with partial results, of which climbs
+  // know nothing. Measured, the model is right about the two where they differ by more than this.
+  void AddProducts(const BlockCost& found, std::vector<BlockCandidate>& best) const {
+    constexpr double kMore = 1.1;
+    constexpr int kShare = 4;
+    const bool has_grid = device_.blocks.multiprocessors > 1;
+    if (!has_grid || options_.evaluations_in_all < options_.evaluations) return;
+    const double times = kMore * found.total / (found.total + found.partial);
+    std::vector<BlockCandidate> tiles = Products(1 + options_.count / kShare);
+    const size_t others = std::max<size_t>(1, options_.count - tiles.size());
+    if (best.size() > others) best.resize(others);
+    for (BlockCandidate& tile : tiles) {
+      tile.cost.total = (tile.cost.total + tile.cost.partial) * times;
+      const auto is_same = [&](const BlockCandidate& b) { return b.parameters == tile.parameters; };
+      if (std::ranges::none_of(best, is_same)) best.push_back(std::move(tile));
+    }
+  }
+
+  std::vector<BlockCandidate> Products(int count) const {
+    using Tile = std::pair<double, BlockDesign>;
+    std::vector<Tile> tiles;
+    for (const int lane : LaneDimensions()) {
+      VisitProductTiles(e_, device_, lane, [&](const BlockDesign& design) {
+        const BlockCost cost = model_.Estimate(design);
+        if (cost.fits) tiles.emplace_back(cost.total + cost.partial, design);
+      });
+    }
+    std::ranges::stable_sort(tiles, {}, &Tile::first);
+    std::vector<BlockCandidate> products;
+    std::map<std::vector<int64_t>, int> kinds;
+    for (const auto& [cost, plain] : tiles) {
+      if (std::ssize(products) == count) break;
+      const BlockDesign design = WithOverlap(plain);
+      TuningParameters parameters = WithEarlyCalls(ToParameters(e_, m_, device_, design));
+      if (kinds[KindOf(design)] >= kMostAlike) continue;
+      if (!Validate(e_, m_, device_, parameters).ok()) continue;
+      ++kinds[KindOf(design)];
+      products.push_back({design, model_.Estimate(design), std::move(parameters)});
+      products.back().design.early_launches = products.back().parameters.early_launches;
+    }
+    return products;
   }
 
   const Expression& e_;

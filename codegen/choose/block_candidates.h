@@ -28,9 +28,10 @@ struct BlockCandidateOptions {
 };
 
 // Climbs from designs with threads along each dimension that is contiguous in some buffer, and
-// along the longest reduction where results are few, one change at a time. Candidates are ordered
-// by cost; of those that differ little only the best few are there. Of stencils one comes first
-// whose threads have points of neighbouring rows and planes. Empty where the model has
+// along the longest reduction where results are few, one change at a time; the best of the usual
+// tiles of products (codegen/choose/product_tiles.h) compete with what they find. Candidates are
+// ordered by cost; of those that differ little only the best few are there. Of stencils one comes
+// first whose threads have points of neighbouring rows and planes. Empty where the model has
 // nothing to say: prefix sums, a system model with warps, devices that are no GPUs, or if no design
 // is valid.
 std::vector<BlockCandidate> BlockCandidates(const Expression& expression, const SystemModel& model,

@@ -28,6 +28,7 @@ constexpr double kLaunch = 3000;        // until the first block runs, and after
 constexpr double kNextLaunch = 5000;    // of the stage that reads partial results and combines them
 constexpr double kZeroLaunch = 1200;    // of the stage before atomics, beside which blocks compute
 constexpr double kEarlyLaunch = 700;    // that a launch takes less if it begins early
+constexpr double kPartialBytes = 5.6;   // of parts of results, per cycle and multiprocessor
 constexpr double kAtomicBytes = 3;      // of the second level, per byte that is added to
 constexpr double kAtomicsPerCycle = 128;  // of all multiprocessors, wherever they add
 constexpr double kOfFourAtOnce = 0.5;     // of what an addition takes: each of them is quicker
@@ -308,6 +309,13 @@ void BlockCostModel::Finish(Shape& s) const {
   for (const BufferModel& input : inputs_) s.memory_bytes += input.total * input.bytes;
   cost.memory = std::max(cost.memory, s.memory_bytes / (kMemoryBytes * processors));
   AddWaiting(s);
+  // Parts of results are written where blocks end, the last ones at the same time, and read again.
+  if (s.slots > 1 && !s.combines(CombineBlocks::kCluster)) {
+    const double left = (1 / std::ceil(s.busiest / s.at_once) + 1) / 2;
+    for (const BufferModel& output : outputs_) {
+      cost.partial += left * s.slots * output.total * output.bytes / (kPartialBytes * processors);
+    }
+  }
   // Blocks that began together add at the same time, the last ones beside nothing else.
   s.exposed += s.atomics / kAtomicsPerCycle / std::ceil(s.busiest / s.at_once);
   cost.launches = kLaunch + s.code * kInstructionBytes / kFetchedBytes +

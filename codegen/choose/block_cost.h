@@ -24,6 +24,9 @@ struct BlockCost {
   // What total is made of: instructions issued, accesses to shared memory and the first-level
   // cache, traffic of the second level and of device memory, waiting, and launches.
   double issue = 0, local = 0, level2 = 0, memory = 0, latency = 0, launches = 0;
+  // Until results of parts that blocks share are written and read again. Not in total, where such
+  // traffic is beside the rest.
+  double partial = 0;
   double threads = 0, registers = 0, shared_bytes = 0;
   bool fits = true;  // within the limits of a block, as far as the model knows
 };

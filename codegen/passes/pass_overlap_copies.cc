@@ -1,6 +1,7 @@
 #include "codegen/passes/pass_overlap_copies.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,8 +26,13 @@ constexpr int64_t kMostPieces = 4;
 // sources are pointers that move on once per part, and places in arrays are found once per part.
 class CopyStreams : public Rewriter {
  public:
-  CopyStreams(const For& loop, const PipelinedLoop& parts, NameAllocator& names)
+  // `elements`: of the arrays, with all of their parts.
+  CopyStreams(const For& loop, const PipelinedLoop& parts, const ThreadIndices& known,
+              const std::map<std::string, int64_t>& elements, NameAllocator& names)
       : loop_(loop), parts_(parts), names_(names) {
+    for (const std::string& array : parts.arrays) {
+      if (MayFill(parts, array, elements.at(array), known)) filled_.insert(array);
+    }
     for (const Block& given : parts.copies) {
       const Block piece = WithOwnNames(given, names);
       CollectDeclaredNames(piece, own_);
@@ -52,7 +58,8 @@ class CopyStreams : public Rewriter {
       if (!source.step) block.push_back(Declare(source, source.first));
     }
     for (const Target& target : targets_) {
-      block.push_back({DeclareIndex{target.name, target.first}});
+      block.push_back({DeclarePointer{target.name, target.type.scalar, /*is_const=*/false,
+                                      target.array, target.first, BytesOf(target.type)}});
     }
     return block;
   }
@@ -66,14 +73,16 @@ class CopyStreams : public Rewriter {
 
  protected:
   void RewriteStatement(const Statement& statement, Block& out) override {
-    const auto* given = StatementAs<AsyncCopy>(statement);
-    if (given == nullptr) return Rewriter::RewriteStatement(statement, out);
-    AsyncCopy copy = *given;
-    // Zeros go where nothing is read of a part that does not exist.
-    copy.all_of.insert(copy.all_of.begin(), parts_.if_exists.begin(), parts_.if_exists.end());
-    if (IsOfPart(copy.from)) Find(copy);
-    if (IsOfPart(copy.to)) copy.to = PlaceOf(copy);
-    out.push_back({std::move(copy)});
+    const auto* branch = StatementAs<If>(statement);
+    if (branch != nullptr && IsFilled(*branch)) {
+      for (const Statement& inner : *branch->then_block) {
+        Begin(*StatementAs<AsyncCopy>(inner), branch->all_of, out);
+      }
+      return;
+    }
+    const auto* copy = StatementAs<AsyncCopy>(statement);
+    if (copy == nullptr) return Rewriter::RewriteStatement(statement, out);
+    Begin(*copy, {}, out);
   }
 
  private:
@@ -84,11 +93,30 @@ class CopyStreams : public Rewriter {
     std::optional<int64_t> step;  // from one iteration to the next; nullopt: it is found anew
     std::string name;
   };
-  struct Target {
+  struct Target {  // a pointer into an array
     std::string array;
+    LoopValueType type;
     Index first;
     std::string name;
   };
+
+  // Zeros go where nothing is read of a part that does not exist, or of an element.
+  void Begin(AsyncCopy copy, const std::vector<Condition>& guard, Block& out) {
+    copy.all_of.insert(copy.all_of.begin(), guard.begin(), guard.end());
+    copy.all_of.insert(copy.all_of.begin(), parts_.if_exists.begin(), parts_.if_exists.end());
+    if (IsOfPart(copy.from)) Find(copy);
+    if (IsOfPart(copy.to)) FindPlace(copy);
+    out.push_back({std::move(copy)});
+  }
+
+  // A branch around copies of arrays where zeros may go instead.
+  bool IsFilled(const If& branch) const {
+    return branch.else_block == nullptr &&
+           std::ranges::all_of(*branch.then_block, [&](const Statement& inner) {
+             const auto* copy = StatementAs<AsyncCopy>(inner);
+             return copy != nullptr && filled_.contains(copy->target);
+           });
+  }
 
   bool IsOfPart(const Index& index) const {
     bool is = true;
@@ -113,26 +141,31 @@ class CopyStreams : public Rewriter {
     copy.from = Index(0);
   }
 
-  Index PlaceOf(const AsyncCopy& copy) {
+  void FindPlace(AsyncCopy& copy) {
     for (const Target& target : targets_) {
-      if (target.array != copy.target) continue;
+      if (target.array != copy.target || target.type != copy.type) continue;
       const std::optional<int64_t> further = ConstantDifference(copy.to, target.first);
-      if (further) return Index::Variable(target.name) + Index(*further);
+      if (!further) continue;
+      copy.target = target.name;
+      copy.to = Index(*further);
+      return;
     }
-    targets_.push_back({copy.target, copy.to, names_.Unique(copy.target + "_place")});
-    return Index::Variable(targets_.back().name);
+    targets_.push_back({copy.target, copy.type, copy.to, names_.Unique(copy.target + "_place")});
+    copy.target = targets_.back().name;
+    copy.to = Index(0);
   }
 
+  static int BytesOf(const LoopValueType& type) { return SizeBytes(type.scalar) * type.lanes; }
   static Statement Declare(const Source& source, const Index& first) {
-    const int bytes = SizeBytes(source.type.scalar) * source.type.lanes;
     return {DeclarePointer{source.name, source.type.scalar, /*is_const=*/true, source.buffer, first,
-                           bytes}};
+                           BytesOf(source.type)}};
   }
 
   const For& loop_;
   const PipelinedLoop& parts_;
   NameAllocator& names_;
-  std::set<std::string> own_;  // names that a piece declares
+  std::set<std::string> filled_;  // arrays, as MayFill says
+  std::set<std::string> own_;     // names that a piece declares
   std::vector<Source> sources_;
   std::vector<Target> targets_;
   std::vector<Block> pieces_;
@@ -140,19 +173,23 @@ class CopyStreams : public Rewriter {
 
 class Overlapper : public Rewriter {
  public:
-  Overlapper(const Block& body, CopyOverlap overlap) : overlap_(overlap) {
-    ReserveNamesIn(body, names_);
+  Overlapper(const Stage& stage, CopyOverlap overlap) : overlap_(overlap), known_(stage.launch) {
+    ReserveNamesIn(stage.body, names_);
+    for (const auto& [name, array] : ArraysIn(stage.body)) elements_[name] = array.elements;
   }
 
  protected:
   void RewriteStatement(const Statement& statement, Block& out) override {
+    known_.Add(statement);
     Rewriter::RewriteStatement(statement, out);
     const For* loop = StatementAs<For>(out.back());
     std::optional<PipelinedLoop> parts = loop == nullptr ? std::nullopt : TakeApart(*loop);
     if (!parts.has_value()) return;
     const For around = *loop;
     out.pop_back();
-    const CopyStreams streams(around, *parts, names_);
+    // All threads wait for each other in it.
+    known_.Set(around.variable, std::nullopt, /*is_uniform=*/true);
+    const CopyStreams streams(around, *parts, known_, elements_, names_);
     Append(streams.Before(), &out);
     KeptValues values(*parts, names_);
     std::optional<Block> points;
@@ -264,6 +301,8 @@ class Overlapper : public Rewriter {
   }
 
   const CopyOverlap overlap_;
+  ThreadIndices known_;
+  std::map<std::string, int64_t> elements_;  // of arrays
   NameAllocator names_;
 };
 
@@ -272,7 +311,7 @@ class Overlapper : public Rewriter {
 LoopProgram OverlapCopies(LoopProgram program, CopyOverlap overlap) {
   if (overlap == CopyOverlap::kNone) return program;
   for (Stage& stage : program.stages) {
-    stage.body = Overlapper(stage.body, overlap).RewriteBlock(stage.body);
+    stage.body = Overlapper(stage, overlap).RewriteBlock(stage.body);
   }
   return program;
 }

@@ -19,8 +19,9 @@ namespace mdh {
 //   commit
 // Threads that began all of them at once would wait for each other, and multiply nothing meanwhile.
 // There are no branches among points: of a part that does not exist, zeros go to where nobody reads
-// any more, and behind the loop is a wait for them. Sources are pointers that move on once per
-// part.
+// any more, and behind the loop is a wait for them. So do zeros in place of elements that some
+// threads do not copy (MayFill); other branches stay. Sources are pointers that move on once per
+// part, places in arrays pointers that are found once per part.
 //
 // With kValues also that what the loop over k reads of the copied arrays is in registers one
 // iteration before it is needed, and is read by the last barrier's other side for the first one:

@@ -374,10 +374,10 @@ struct Call {
   std::string function;
   std::vector<CallArgument> arguments;
 };
-// Neighbours of `type`, 4, 8 or 16 bytes, from `source` in memory to the shared array `target`, by
-// a copy that runs beside what the thread does next; both places are aligned to these bytes. Until
-// the thread has waited for it, nobody accesses them but to read the source. Where not all
-// conditions hold, the target gets zeros, and the source is not read.
+// Neighbours of `type`, 4, 8 or 16 bytes, from `source` in memory to the shared array that `target`
+// is or points into, by a copy that runs beside what the thread does next; both places are aligned
+// to these bytes. Until the thread has waited for it, nobody accesses them but to read the source.
+// Where not all conditions hold, the target gets zeros, and the source is not read.
 struct AsyncCopy {
   std::string target;
   Index to;

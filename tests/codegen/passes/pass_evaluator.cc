@@ -239,15 +239,16 @@ class ThreadOfStage {
   void Run(const PrefetchElement&) {}
   void Run(const CopyRegion& s) { Run(*s.body); }
   void Run(const AsyncCopy& s) {
-    const auto lanes = static_cast<size_t>(s.type.lanes);
-    const int64_t to = At(s.to), from = At(s.from), bytes = SizeBytes(s.type.scalar) * s.type.lanes;
+    const auto found = pointers_.find(s.target);
+    const PointedElements of = found == pointers_.end() ? PointedElements{s.target} : found->second;
+    const int64_t to = of.At(At(s.to)), from = At(s.from);
+    const int64_t bytes = SizeBytes(s.type.scalar) * s.type.lanes;
     EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
-    for (const int64_t at : {to, from}) CheckAligned(at, lanes, 1);
-    const bool exists = Holds(s.all_of);
+    for (const int64_t at : {to, from}) CheckAligned(at, static_cast<size_t>(s.type.lanes), 1);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
-      begun_.push_back(
-          {s.target, to + l, exists ? Load(s.source, from + l) : ScalarValue::Zero(s.type.scalar)});
-      memory_.BeginCopy(s.target, to + l, number_, epoch_);
+      const auto zero = ScalarValue::Zero(s.type.scalar);
+      begun_.push_back({of.base, to + l, Holds(s.all_of) ? Load(s.source, from + l) : zero});
+      memory_.BeginCopy(of.base, to + l, number_, epoch_);
     }
   }
   void Run(const CommitCopies&) { groups_.push_back(std::exchange(begun_, {})); }

@@ -137,6 +137,44 @@ TEST(OverlapCopiesTest, LoopsBehindEachOtherMayHaveTheSameVariable) {
   ExpectSameResults(before, after, Memory());
 }
 
+// Copies of the first 22 of a part's elements to an array of so many per part.
+LoopProgram GuardedCopies(const Index& at, const Condition& guard, int64_t elements = kPart) {
+  const Statement copy = Set("A_shr", at, Element("A", k * kPart + at));
+  Block body = {Shared("A_shr", elements), ThreadNumber("t")};
+  body.push_back(
+      Loop("k", 5,
+           {{CopyRegion{"A_shr", 3,
+                        Body({UnrolledLoop("round", 6, {{If{{guard}, Body({copy}), nullptr}}})}),
+                        /*is_asynchronous=*/true}},
+            {Barrier{}},
+            UnrolledLoop("l", 6, {Set("C", t, Sum(Element("C", t), Element("A_shr", l * 3 + t)))}),
+            {Barrier{}}}));
+  return MakeAsyncCopies(Program(std::move(body), {{1, 1, 1}, {4, 1, 1}}), {});
+}
+
+// Among the points, where copies begin; the results are the same with them.
+int BranchesOf(const LoopProgram& before) {
+  const LoopProgram after = OverlapCopies(before, CopyOverlap::kCopies);
+  ExpectSameResults(before, after, Memory());
+  const std::string text = ToText(after);
+  return Count(text.substr(text.find("Copies of a later part")), "    if ");
+}
+
+TEST(OverlapCopiesTest, ZerosInPlaceOfBranches) {
+  const Index at = Var("round") * 4 + t;
+  EXPECT_EQ(BranchesOf(GuardedCopies(at, Less(at, 22))), 0);
+  EXPECT_EQ(BranchesOf(GuardedCopies(at, Less(Var("round") * 4, Index(22) - t))), 0);
+}
+
+// Zeros would go beyond the array, to what other copies bring, or to where nothing is known.
+TEST(OverlapCopiesTest, BranchesStayWhereZerosWouldGoElsewhere) {
+  const Index row = Var("round") * 4 + t, column = t * 6 + Var("round");
+  EXPECT_EQ(BranchesOf(GuardedCopies(row, Less(row, 22), /*elements=*/22)), 6);
+  EXPECT_EQ(BranchesOf(GuardedCopies(column, Less(column, 22))), 6);
+  const Index turned = Var("round") * 4 + (t + 1) % 4;
+  EXPECT_EQ(BranchesOf(GuardedCopies(turned, Less(turned, 22))), 6);
+}
+
 void ExpectUnchanged(const LoopProgram& before) {
   for (const CopyOverlap overlap : {CopyOverlap::kCopies, CopyOverlap::kValues}) {
     EXPECT_EQ(ToText(OverlapCopies(before, overlap)), ToText(before));

@@ -227,11 +227,8 @@ class ThreadOfStage {
     if (std::ranges::any_of(Evaluate(*s.condition), &ScalarValue::as_bool)) Run(*s.then_block);
   }
   void Run(const If& s) {
-    if (Holds(s.all_of)) {
-      Run(*s.then_block);
-    } else if (s.else_block != nullptr) {
-      Run(*s.else_block);
-    }
+    const auto& taken = Holds(s.all_of) ? s.then_block : s.else_block;
+    if (taken != nullptr) Run(*taken);
   }
   void Run(const DeclareFlag& s) { flags_[s.name] = Holds(s.all_of); }
   void Run(const ClearFlag& s) { flags_[s.name] = false; }
@@ -241,13 +238,13 @@ class ThreadOfStage {
   void Run(const AsyncCopy& s) {
     const auto found = pointers_.find(s.target);
     const PointedElements of = found == pointers_.end() ? PointedElements{s.target} : found->second;
-    const int64_t to = of.At(At(s.to)), from = At(s.from);
-    const int64_t bytes = SizeBytes(s.type.scalar) * s.type.lanes;
-    EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << "a copy of " << bytes << " bytes";
-    for (const int64_t at : {to, from}) CheckAligned(at, static_cast<size_t>(s.type.lanes), 1);
+    const int64_t to = of.At(At(s.to)), from = At(s.from), lanes = s.type.lanes;
+    const int64_t bytes = SizeBytes(s.type.scalar) * lanes;
+    EXPECT_TRUE(bytes == 4 || bytes == 8 || bytes == 16) << bytes;
+    for (const int64_t at : {to, from}) CheckAligned(at, static_cast<size_t>(lanes), 1);
     for (int64_t l = 0; l < s.type.lanes; ++l) {
-      const auto zero = ScalarValue::Zero(s.type.scalar);
-      begun_.push_back({of.base, to + l, Holds(s.all_of) ? Load(s.source, from + l) : zero});
+      begun_.push_back({of.base, to + l, ScalarValue::Zero(s.type.scalar)});
+      if (Holds(s.all_of)) begun_.back().value = Load(s.source, from + l);
       memory_.BeginCopy(of.base, to + l, number_, epoch_);
     }
   }

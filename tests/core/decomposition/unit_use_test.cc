@@ -37,6 +37,9 @@ TEST(UnitUseTest, NamesTheInstructionAndWhatItCanDo) {
   EXPECT_EQ(UseOf("; unit=64:64:1:3:1; packs=a")->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, packed "
             "operands");
+  EXPECT_EQ(UseOf("; unit=128:64:2:3:1; tensor=both; producer=group; cluster_m=2")->text,
+            "wgmma.m64n64k16.bf16, tiles of 128 x 64 by 2 groups of threads, 3 stages, tensor "
+            "copies by a group for clusters of 2 x 1 blocks");
   EXPECT_EQ(UseOf("; unit=64:64:1:3:1; turns=2")->text,
             "wgmma.m64n64k16.bf16, tiles of 64 x 64 by 1 group of threads, 3 stages, 2 for a "
             "block");

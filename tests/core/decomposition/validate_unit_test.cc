@@ -58,19 +58,6 @@ TEST(ValidateUnitTest, TensorCopies) {
             "unit: producer: threads that multiply copy operands, too");
   EXPECT_EQ(error(Halves(), "; tensor=both; producer=warp; combine=cluster", "128:64:1:4:2"),
             "unit: producer: blocks of a cluster meet with all of their threads");
-  const std::string producer = "; tensor=both; producer=warp";
-  EXPECT_EQ(error(Halves(), producer + "; cluster_m=2"), "");
-  EXPECT_EQ(error(Halves(), producer + "; cluster_m=2; cluster_n=4"), "");
-  EXPECT_EQ(error(Halves(), "; tensor=both; cluster_m=2"),
-            "unit: cluster: blocks have in common what producers bring, and there is none");
-  EXPECT_EQ(error(Halves(), producer + "; cluster_m=4; cluster_n=4"),
-            "unit: cluster: 4 x 4 blocks are more than 8");
-  EXPECT_EQ(error(Halves("I = 384, J = 256, K = 128"), producer + "; cluster_m=2"),
-            "unit: cluster_m: 3 tiles along m are no multiple of 2");
-  EXPECT_EQ(error(Halves("I = 256, J = 136, K = 128"), producer + "; cluster_n=2"),
-            "unit: cluster_n: 3 tiles along n are no multiple of 2");
-  EXPECT_EQ(error(Halves(), producer + "; cluster_m=2; turns=5"),
-            "unit: turns: a block has 5 of the 8 tiles");
   EXPECT_EQ(error(Halves("I = 256, J = 256, K = 100"), "; tensor=a"),
             "unit: tensor: operand A has rows 200 bytes from each other, no multiple of 16");
   EXPECT_EQ(error(Halves("I = 256, J = 250, K = 128"), "; tensor=b"),

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "codegen/program/kernel.h"
 #include "tuner/device/opencl/opencl_description.h"
 #include "tuner/device/opencl/opencl_function.h"
@@ -13,8 +12,7 @@
 namespace mdh {
 
 Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& functions,
-                                                         std::string platform, void* device,
-                                                         const std::string& pocl_folder) {
+                                                         std::string platform, void* device) {
   MDH_ASSIGN_OR_RETURN(DeviceDescription description, DescribeOpenClDevice(functions, device));
   MDH_ASSIGN_OR_RETURN(const int64_t alignment, OpenClAlignment(functions, device));
   MDH_ASSIGN_OR_RETURN(std::string driver,
@@ -27,10 +25,9 @@ Result<std::unique_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClFunctions& 
     functions.ReleaseContext(context);
     return CheckOpenCl("clCreateCommandQueue", code);
   }
-  return std::unique_ptr<OpenClDevice>(new OpenClDevice(
-      {functions, device, context, queue, alignment,
-       absl::StrContains(platform, "Portable Computing Language") ? pocl_folder : ""},
-      platform, std::move(driver), std::move(description)));
+  return std::unique_ptr<OpenClDevice>(
+      new OpenClDevice({functions, device, context, queue, alignment}, std::move(platform),
+                       std::move(driver), std::move(description)));
 }
 
 OpenClDevice::OpenClDevice(OpenClContext context, std::string platform, std::string driver,

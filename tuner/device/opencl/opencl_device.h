@@ -16,17 +16,15 @@ struct OpenClContext {
   void* context;
   void* queue;              // in order, keeps times
   int64_t alignment_bytes;  // of sub-buffers
-  std::string pocl_folder;  // of PoCL: for its files, of this process alone; empty: none is known
 };
 
 class OpenClGate;
 
 class OpenClDevice final : public ComputeDevice {
  public:
-  // Creates context and queue. `pocl_folder`: OpenClLibraries. Errors: Internal, naming the call.
+  // Creates context and queue. Errors: Internal, naming the call.
   static Result<std::unique_ptr<OpenClDevice>> Open(const OpenClFunctions& functions,
-                                                    std::string platform, void* device,
-                                                    const std::string& pocl_folder);
+                                                    std::string platform, void* device);
   ~OpenClDevice() override;
 
   const DeviceDescription& description() const override { return description_; }

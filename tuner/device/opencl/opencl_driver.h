@@ -15,8 +15,6 @@ struct OpenClLibraries {
   std::vector<std::string> loader = {"libOpenCL.so.1"};
   // Only the device of that number, over all platforms.
   std::optional<int> number = {};
-  // Where PoCL's files are, if this process has told it (POCL_CACHE_DIR), and alone uses it.
-  std::string pocl_folder = {};
 };
 
 // Every device of every platform, in OpenCL's order. Must be called after the last fork. Sets the

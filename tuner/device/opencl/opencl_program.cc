@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "tuner/device/opencl/opencl_function.h"
 #include "tuner/device/opencl/opencl_memory.h"
-#include "tuner/device/opencl/pocl_binary.h"
 
 namespace mdh {
 namespace {
@@ -235,10 +234,8 @@ Result<std::unique_ptr<DeviceProgram>> CompileOpenClKernel(const OpenClContext& 
 }
 
 Result<std::string> OpenClKernelBinary(const OpenClContext& context, const Kernel& kernel) {
-  if (!context.pocl_folder.empty()) NamePoclSizes(kernel);
   MDH_ASSIGN_OR_RETURN(void* const built,
                        BuildOpenClProgram(context, kernel.source, OptionsOf(kernel)));
-  if (!context.pocl_folder.empty()) StandInForPoclSizes(kernel, context.pocl_folder);
   Result<std::string> binary = BinaryOf(context.functions, built);
   context.functions.ReleaseProgram(built);
   return binary;

@@ -19,7 +19,7 @@ constexpr int64_t kLookLimit = 60'000'000'000;
 // PoCL reads these when it is loaded.
 void SetUpDrivers(const DriverOptions& options) {
   if (!options.directory.empty()) {
-    setenv("POCL_CACHE_DIR", PoclFolder(options).c_str(), 1);
+    setenv("POCL_CACHE_DIR", options.directory.c_str(), 1);
     setenv("TMPDIR", options.directory.c_str(), 1);
     // Programs' binaries are PTX under NVIDIA's OpenCL: the machine code that a worker made of one
     // is found here by the process that measures, which would compile it again. The rest of the

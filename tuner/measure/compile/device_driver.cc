@@ -1,11 +1,8 @@
 #include "tuner/measure/compile/device_driver.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/device/cuda/cuda_driver.h"
 #include "tuner/device/cuda/nvcc.h"
 #include "tuner/device/cuda/nvrtc.h"
@@ -14,10 +11,9 @@
 namespace mdh {
 namespace {
 
-Result<DeviceDriver::Devices> OpenOpenCl(std::optional<int> number, const DriverOptions& options) {
+Result<DeviceDriver::Devices> OpenOpenCl(std::optional<int> number, const DriverOptions&) {
   OpenClLibraries libraries;
   libraries.number = number;
-  libraries.pocl_folder = PoclFolder(options);
   return FindOpenClDevices(libraries);
 }
 
@@ -53,10 +49,6 @@ constexpr std::array<DeviceDriver, 2> kDrivers = {{
 }};
 
 }  // namespace
-
-std::string PoclFolder(const DriverOptions& options) {
-  return options.directory.empty() ? "" : absl::StrCat(options.directory, "/pocl.", getpid());
-}
 
 const DeviceDriver& DriverOf(DeviceKind kind) {
   return *std::ranges::find(kDrivers, kind, &DeviceDriver::kind);

@@ -20,9 +20,6 @@ struct DriverOptions {
   int cores = 0;          // that the process is restricted to; 0: all
 };
 
-// For files of PoCL in this process alone; empty: its own choice.
-std::string PoclFolder(const DriverOptions& options);
-
 struct DeviceDriver {
   using Devices = std::vector<std::unique_ptr<ComputeDevice>>;
 

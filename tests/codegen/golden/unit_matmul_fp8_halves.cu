@@ -23,7 +23,7 @@
 //   input A: in SM from DEV.k; layout (k, i); padding=4; width=4; stages=1; mode=registers
 //   input B: in SM from DEV.k; layout (k, j); padding=4; width=4; stages=1; mode=registers
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=128:192:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=128:192:2:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 32 j 32 k 8 | THR i 16 j 64 | DEV k 8 | SHR k 64 i 8 j 2

@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
 //   output C: in RM from DEV.k; across THR.k in SM
-//   combine=partials; computes=none; early=stages; overlap=none; packs=both; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=64:128:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
+//   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=both; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=64:128:1:4:1; unroll=1024; warps=0:0:0:0:4:1:0:0
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 8 | THR i 8 j 16 k 4 | DEV k 16 | SHR k 16 | DEV i 2 j 2 |

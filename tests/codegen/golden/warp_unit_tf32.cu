@@ -23,7 +23,7 @@
 //   input A: in SM from SHR.k; layout (k, i); padding=4; width=1; stages=4; mode=async
 //   input B: in SM from SHR.k; layout (k, j); padding=0; width=4; stages=4; mode=async
 //   output C: in RM from DEV.k; across BLK.k in DM
-//   combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=0:0:1:4:1; unroll=512; warps=64:128:2:2:3:1:16:8
+//   cluster_m=1; cluster_n=1; combine=partials; computes=none; early=stages; overlap=none; packs=none; producer=none; resident=0; swizzle=1; tensor=none; turns=1; unit=0:0:1:4:1; unroll=512; warps=64:128:2:2:3:1:16:8
 //
 // Parts, outermost layer first:
 //   BLK i 16 j 8 k 5 | THR i 8 j 16 | DEV k 26 | SHR k 8 | DEV i 2 j 2 |

@@ -29,13 +29,20 @@ DeviceDescription Device(DeviceKind kind) {
 }
 
 // Shuffles exchange values without memory: the evaluator has none.
-bool HasShuffles(const LoopProgram& program) {
+// Values of other threads, and keys, which the evaluator knows nothing of.
+bool IsNotEvaluated(const LoopProgram& program) {
   bool found = false;
   for (const Stage& stage : program.stages) {
-    Visit(stage.body, {.value = [&](const ValueNode& node) {
-            found |= std::holds_alternative<ShuffleDown>(node.form) ||
-                     std::holds_alternative<ShuffleUp>(node.form);
-          }});
+    Visit(stage.body, {.statement =
+                           [&](const Statement& statement) {
+                             found |= std::holds_alternative<CombineElement>(statement.form) ||
+                                      std::holds_alternative<InsertKey>(statement.form);
+                           },
+                       .value =
+                           [&](const ValueNode& node) {
+                             found |= std::holds_alternative<ShuffleDown>(node.form) ||
+                                      std::holds_alternative<ShuffleUp>(node.form);
+                           }});
   }
   return found;
 }
@@ -110,7 +117,8 @@ std::optional<Optimized> RandomProgram(uint64_t seed, bool is_cuda) {
   if (!low_level.ok()) return std::nullopt;
   const Result<LoopProgram> before = BuildNestProgram(*low_level, device);
   EXPECT_TRUE(before.ok()) << before.status();
-  if (!before.ok() || HasShuffles(*before) || Threads(*before) > kMaxThreads) return std::nullopt;
+  if (!before.ok() || IsNotEvaluated(*before) || Threads(*before) > kMaxThreads)
+    return std::nullopt;
   return Optimized{
       ToText(expression) + ToText(*parameters), *before,
       Optimize(*before, {.unroll = parameters->unroll, .copy_overlap = parameters->copy_overlap}),
@@ -177,7 +185,7 @@ int CompareWithPartials(const std::string& text, CombineBlocks how) {
       break;
     }
     const LoopProgram program = *BuildNestProgram(*adding, device);
-    if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    if (IsNotEvaluated(program) || Threads(program) > kMaxThreads) continue;
     const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
     EXPECT_EQ(program.stages.size(), how == CombineBlocks::kCluster ? 1u : 2u);
     EXPECT_EQ(program.scratch.empty(), how != CombineBlocks::kLastBlock);
@@ -277,7 +285,7 @@ BorderUses CompareConfigurations(const std::string& text, int asynchronous = 0) 
     const auto low_level = Lower(*expression, model, device, *parameters);
     EXPECT_TRUE(low_level.ok()) << low_level.status();
     const LoopProgram program = *BuildNestProgram(*low_level, device);
-    if (HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    if (IsNotEvaluated(program) || Threads(program) > kMaxThreads) continue;
     if (!expected.has_value()) expected = Outputs(*low_level, program);
     const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
     uses.Add(optimized);
@@ -371,7 +379,7 @@ TEST(PassNestTest, BlocksThatShareAReductionUnevenlyComputeWhatTheInterpreterDoe
     ASSERT_TRUE(low.ok()) << low.status();
     const LoopProgram program = *BuildNestProgram(*low, device);
     const bool is_cut = ToText(program).find("if (53 - ") != std::string::npos;
-    if (!is_cut || HasShuffles(program) || Threads(program) > kMaxThreads) continue;
+    if (!is_cut || IsNotEvaluated(program) || Threads(program) > kMaxThreads) continue;
     const LoopProgram optimized = Optimize(program, {.unroll = parameters->unroll});
     EXPECT_EQ(Outputs(*low, optimized), Interpreted(*low)) << seed << "\n"
                                                            << ToText(*parameters) << "\n"

@@ -120,15 +120,20 @@ bool HasContraction(const Pipeline& pipeline, const JointGroup& group) {
   return false;
 }
 
-// What steps of the group read from outside that is the same for all parts.
-double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group) {
+// What steps of the group read from outside that is the same for all parts; or for neighbours,
+// where no first-level cache keeps it from one to the next.
+double BytesOfAllParts(const Pipeline& pipeline, const JointGroup& group, double l1) {
   double bytes = 0;
-  std::set<int> counted;
+  std::set<int> seen;
   for (const StepView& use : ViewsOf(pipeline, group.first, group.last)) {
-    const std::vector<int>& common = group.dimensions[use.step - group.first];
-    const bool moves = std::ranges::any_of(common, [&](int d) { return use.view->DependsOn(d); });
-    if (moves || !counted.insert(use.buffer).second) continue;
-    bytes += static_cast<double>(pipeline.buffers()[use.buffer].size_bytes());
+    double same = static_cast<double>(pipeline.buffers()[use.buffer].size_bytes()), all = same;
+    bool moves = false;  // along the last common dimension
+    for (const int d : group.dimensions[use.step - group.first]) {
+      const auto& dimensions = pipeline.steps()[use.step].expression.dimensions();
+      moves = use.view->DependsOn(d);
+      if (moves) same /= static_cast<double>(dimensions[d].size);
+    }
+    if (!moves && (same == all || same > l1 / 2) && seen.insert(use.buffer).second) bytes += same;
   }
   return bytes;
 }
@@ -141,7 +146,7 @@ double BytesOfGoodPart(const Pipeline& pipeline, const JointGroup& group,
                        const DeviceDescription& device) {
   const auto l1 = static_cast<double>(device.l1_bytes);
   if (BackendOf(device.kind).has_blocks) return FastMemory(device);
-  const double of_all = BytesOfAllParts(pipeline, group);
+  const double of_all = BytesOfAllParts(pipeline, group, l1);
   if (HasContraction(pipeline, group)) {
     const double least = std::min(l1 / kContractionsInFirstCache, FastMemory(device));
     return std::clamp(kMuchOfPart * of_all, least, FastMemory(device));
@@ -158,8 +163,7 @@ int64_t PointsOfRow(const Pipeline& pipeline, const JointGroup& group,
   const std::vector<int64_t> extents = CommonExtents(pipeline, group);
   int64_t row = 1;
   for (size_t k = 1; k < extents.size(); ++k) row *= extents[k];
-  const double half = static_cast<double>(device.l1_bytes) / 2;
-  return row <= PointsThatFit(pipeline, group, half) ? row : 1;
+  return row <= PointsThatFit(pipeline, group, device.l1_bytes / 2.0) ? row : 1;
 }
 
 // Points of such a part where there are enough parts.

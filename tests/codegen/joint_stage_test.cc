@@ -406,6 +406,23 @@ TEST(JointParameters, PartsOfCoresAreSmallWhereLittleIsTheSameForAll) {
   EXPECT_THAT(part_of(9, 50000), ElementsAre(1, 3));
 }
 
+// Keys and values of a head are read again for each part of its queries, from beyond the first
+// cache.
+TEST(JointParameters, PartsOfAttentionOnCoresHaveManyQueries) {
+  DeviceDescription cpu = TwoCores();
+  cpu.l1_bytes = 48 << 10;
+  cpu.l2_bytes = 2 << 20;
+  std::ifstream file(SourcePath("client/expressions/pipelines/attention.mdh"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto part_of = [&](const char* keys) {
+    const Pipeline attention = *ParsePipeline(text.str(), {{"J", keys}});
+    return DefaultJointGroups(attention, cpu).at(0).part;
+  };
+  EXPECT_GE(part_of("1024").back(), 64);
+  EXPECT_LE(part_of("32").back() * 32 * 4, cpu.l1_bytes) << "they stay in it";
+}
+
 TEST(JointParameters, WithoutCommonDimensionsThereAreNone) {
   const Pipeline one = Pipeline::Of(ParsePipeline(kLayer)->steps()[0].expression);
   EXPECT_THAT(JointCandidates(PlanPartitions(one)[0], CudaModel(), Gpu()), IsEmpty());

@@ -248,3 +248,42 @@ def test_dimensions_that_are_run_through_as_one_are_still_the_callers(client, tm
     assert (y == 2).all()
     with pytest.raises(ValueError, match=r"has shape \(1, 1200\), but the kernel expects \(30, 40\)"):
         run(x.reshape(1, 1200), y)
+
+
+class Tensor:
+    """What torch says of a tensor, and nothing else: no interface that lends its memory."""
+
+    def __init__(self, array, dtype="torch.float32", device="cpu", requires_grad=False, is_neg=False):
+        self.array, self.dtype, self.requires_grad = array, dtype, requires_grad
+        self.shape, self.device = array.shape, type("device", (), {"type": device})
+        self.is_neg = lambda: is_neg
+
+    def stride(self):
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+Tensor.__module__ = "torch"
+
+
+def test_tensors_of_torch_are_taken_at_a_glance(load):
+    kernel, given = load(), arrays()
+    kernel(*map(Tensor, given.values()))
+    assert given["C"][0, 0] == 2
+
+
+@pytest.mark.parametrize("change", [
+    {"dtype": "torch.float64"}, {"device": "cuda"}, {"requires_grad": True}, {"is_neg": True}])
+def test_other_tensors_take_the_long_way(load, change):
+    given = arrays()
+    with pytest.raises(TypeError, match="'B' is a Tensor, which is no array"):
+        load()(Tensor(given["A"]), Tensor(given["B"], **change), Tensor(given["C"]))
+
+
+def test_tensors_of_other_places_take_the_long_way(load):
+    given = arrays()
+    for wrong in (np.ones((6, 4), np.float32), np.ones((5, 4), np.float32).T, unaligned((4, 5))):
+        with pytest.raises(TypeError, match="'C' is a Tensor, which is no array"):
+            load()(Tensor(given["A"]), Tensor(given["B"]), Tensor(wrong))

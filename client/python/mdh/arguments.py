@@ -1,7 +1,7 @@
 """Whether arrays can be the arguments of a kernel: type, shape, strides, byte order, alignment, device,
 outputs that can be written and share memory with nothing else.
 
-A call on arrays that fit looks at little: numpy's description of each, compared with what is expected.
+A call on arrays that fit looks at little: what numpy or torch says of each, compared with what is expected.
 Everything else takes the long way, which finds out what is wrong.
 """
 
@@ -14,6 +14,12 @@ from .arrays import ArrayView, view_of
 from .errors import ArgumentTypeError, ArgumentValueError, MdhError, here
 from .kernels.kernel_file import KernelArgument
 from .types import TYPE_OF_NAME
+
+
+# What torch calls the types of kernels.
+_TORCH_TYPES = {
+    "fp16": "torch.float16", "bf16": "torch.bfloat16", "fp32": "torch.float32", "fp64": "torch.float64",
+    "int8": "torch.int8", "uint8": "torch.uint8", "int32": "torch.int32", "int64": "torch.int64"}
 
 
 class Fit:
@@ -41,6 +47,9 @@ class Fit:
         # As numpy writes the type; empty: what takes the long way.
         typestr = TYPE_OF_NAME[argument.type].typestr if argument.type else ""
         self.typestr = typestr and ("|" if self.item_bytes == 1 else "<") + typestr
+        # As torch writes it, and strides in elements.
+        self.torch_type = _TORCH_TYPES.get(self.type, "")
+        self.steps = tuple(argument.strides or _row_major(argument.extents))
 
     def wrong_type(self, what: str) -> NoReturn:
         raise ArgumentTypeError(f"{self._entry}: the argument '{self.name}' {what}", here())
@@ -136,7 +145,8 @@ class ArgumentCheck:
         pointers: List[int] = []
         owners: List[Any] = []
         for array, fit in zip(arrays, fits):
-            pointer = 0 if self._is_on_gpu else _at_a_glance(array, fit)
+            pointer = 0 if self._is_on_gpu else (_at_a_glance(array, fit)
+                                                 or _tensor_at_a_glance(array, fit))
             owner = array
             if pointer == 0:
                 pointer, owner = self._long_way(array, fit)
@@ -221,6 +231,20 @@ def _at_a_glance(array: Any, fit: Fit) -> int:
     if strides != fit.strides and not (strides is None and fit.is_dense):
         return 0
     return 0 if pointer % fit.alignment_bytes or (is_read_only and fit.is_output) else pointer
+
+
+def _tensor_at_a_glance(array: Any, fit: Fit) -> int:
+    """The same of a tensor of torch; not of what torch lends nobody, as tensors with gradients."""
+    try:
+        if type(array).__module__ != "torch" or not fit.torch_type or not fit.shape:
+            return 0
+        fits = (array.device.type == "cpu" and str(array.dtype) == fit.torch_type
+                and array.shape == fit.shape and array.stride() == fit.steps
+                and not array.requires_grad and not array.is_neg())
+        pointer: int = array.data_ptr() if fits else 0
+    except Exception:  # no tensor with memory
+        return 0
+    return 0 if pointer % fit.alignment_bytes else pointer
 
 
 def argument_of(name: str, type_: str, extents: Sequence[int], strides: Sequence[int] = (), *,

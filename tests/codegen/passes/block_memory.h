@@ -249,6 +249,8 @@ class BlockMemory {
     barrier->is_of_groups = is_of_group;
     barrier->bytes += bytes;
     if (++barrier->threads % threads != 0) return;
+    // Groups of other blocks may go on before anybody here has waited for the phase.
+    if (is_of_group && barrier->missing == 0) EndPhase(barrier);
     EXPECT_GT(barrier->missing, 0) << array << "[" << number << "] has all arrivals of its phase";
     --barrier->missing;
     has_arrived_.notify_all();

@@ -112,14 +112,15 @@ StageCycles CyclesOfStage(const UnitPlan& plan, const UnitParameters& unit,
   const auto promoted = static_cast<double>(plan.promoted_stages());
   const double adding = promoted > 0 ? rows * columns / kThreadInstructions / promoted : 0;
   // What does not exist is not read, but zeros arrive. What blocks of a cluster have in common is
-  // read once, and comes to each.
+  // read once, and comes to each; of whole lines that is no faster, as measured, but for fp8.
+  const bool pays = plan.promoted_stages() == 1;
   double points = 0, arriving = 0;
   for (const bool is_a : {true, false}) {
     const UnitOperandPlan& operand = is_a ? plan.a : plan.b;
     const auto there = static_cast<double>(std::min(operand.rows, is_a ? plan.m : plan.n));
     // Lines of neighbouring rows are asked for at once by the engine.
     const double lines = operand.is_tensor ? (3 + operand.row_lines) / 4.0 : operand.row_lines;
-    points += there * lines / unit.sharers_of(is_a);
+    points += pays || operand.row_lines > 1 ? there * lines / unit.sharers_of(is_a) : there * lines;
     arriving += there;
   }
   // Of clusters the second-level cache has the time, too, of multiprocessors with nothing to do.

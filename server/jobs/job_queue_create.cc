@@ -219,8 +219,9 @@ Result<std::optional<v1::TuningJob>> JobQueue::FindRequest(const std::string& re
 Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
                        v1::CreateTuningJobResponse& response) const {
   const Result<v1::TuningRecord> known = lookup_table_.FindRecord(job.key());
-  const bool is_known = known.ok() && !known->is_provisional() && !known->is_disturbed() &&
-                        IsTimedAs(request.options, *known);
+  const bool is_searched =
+      known.ok() && !known->is_provisional() && IsTimedAs(request.options, *known);
+  const bool is_known = is_searched && (!known->is_disturbed() || known->is_pinned());
   const SearchEffort effort = is_known ? EffortBehind(*known) : SearchEffort{};
   const bool takes_it = is_known && (request.takes_any_search || known->is_pinned() ||
                                      !AllowsMore(request.options, effort));
@@ -234,6 +235,10 @@ Status JobQueue::Begin(const CreateJob& request, v1::TuningJob& job,
                                    : request.force ? "searches anew; there is a record of "
                                                    : "goes on from ",
                                    ToText(effort)));
+  } else if (is_searched) {
+    response.set_note(absl::StrCat("searches anew; there is a record of ",
+                                   ToText(EffortBehind(*known)),
+                                   ", during which others used the machine"));
   }
   if (is_done) {
     job.set_record(known->name());

@@ -25,6 +25,10 @@ enum class Backend : uint8_t {
   kPtx,    // OpenCL C for NVIDIA's compiler is compiled to PTX by clang, not run
 };
 
+inline bool OnlyCompiles(Backend backend) {
+  return backend == Backend::kNvrtc || backend == Backend::kPtx;
+}
+
 // "openmp", "opencl", "cuda", "nvrtc", "ptx". Errors: InvalidArgument, naming these.
 Result<Backend> BackendNamed(std::string_view name);
 

@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
 class JobQueueTest : public ::testing::Test {
@@ -364,7 +365,11 @@ TEST_F(JobQueueTest, ADisturbedResultIsSearchedAgainWhenSomeoneAsks) {
   tune_.is_disturbed = false;
   tune_.time_ns = 2'000'000;
   tune_.Release();
-  ASSERT_TRUE(Create(64).ok());
+  const Result<v1::CreateTuningJobResponse> again = Create(64);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->note(), MatchesRegex("searches anew; there is a record of a search of .*, "
+                                          "during which others used the machine"));
+  EXPECT_EQ(again->search_time_ns(), 0);
   const v1::TuningRecord record = *table_.FindRecord(WaitForEnd(2).key());
   EXPECT_FALSE(record.is_disturbed());
   EXPECT_EQ(record.time_ns(), 2'000'000);

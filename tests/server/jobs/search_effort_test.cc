@@ -183,6 +183,13 @@ TEST_F(SearchEffortTest, APinnedRecordIsNotSearchedFurther) {
   EXPECT_THAT(response.note(), HasSubstr("; it is pinned"));
 }
 
+TEST_F(SearchEffortTest, APinnedRecordThatOthersDisturbedIsNotSearchedAnew) {
+  tune_.is_disturbed = true;
+  Tune(Limits(1));
+  ASSERT_TRUE(store_->SetPinning(*ParseRecordName(Record().name()), Pinning::kPinned).ok());
+  EXPECT_EQ(Create(Limits(20)).job().state(), v1::TUNING_JOB_STATE_SUCCEEDED);
+}
+
 TEST_F(SearchEffortTest, JoiningWithMoreExtendsTheJob) {
   Create(Limits(3, 100));
   ExpectSearching(1);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -13,11 +14,14 @@
 namespace mdh::runner_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
+using ::testing::Ge;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::SizeIs;
 
 class CandidateTest : public RunnerTest {
@@ -42,7 +46,8 @@ TEST_F(CandidateTest, ARightKernelIsTimed) {
   const Measurement measurement = MeasureOne(RightAddKernel(kSize), options);
   EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
   EXPECT_THAT(measurement.reason, IsEmpty());
-  EXPECT_THAT(measurement.times_ns, SizeIs(5));
+  EXPECT_THAT(measurement.times_ns, SizeIs(Ge(5u)));  // more if others disturb each of them
+  if (!measurement.is_disturbed) EXPECT_THAT(measurement.times_ns, SizeIs(5));
   EXPECT_THAT(measurement.times_ns, Each(Gt(0)));
   EXPECT_GT(measurement.compile_ns, 0);
   EXPECT_GT(measurement.calls_per_time, 1);  // it is short
@@ -95,11 +100,15 @@ TEST_F(CandidateTest, RepeatsStopAtTheTargetTimeOrAtTheMost) {
   const std::string slow = std::string("  usleep(2000);\n") + kRightAdd;
   const MeasureOptions target = {.min_repeats = 1, .target_time_ns = 20'000'000, .precision = 0};
   const Measurement to_target = MeasureOne(AddKernel(kSize, slow), target);
-  EXPECT_GE(to_target.times_ns.size(), 2u);
-  EXPECT_LE(to_target.times_ns.size(), 10u);
   EXPECT_GE(to_target.time_ns(), 2'000'000);
+  // Calls that others disturb are made up for, and their times are not among these.
+  if (!to_target.is_disturbed) {
+    const std::vector<int64_t>& times = to_target.times_ns;
+    EXPECT_LT(std::accumulate(times.begin(), times.end() - 1, int64_t{0}), target.target_time_ns);
+  }
   const MeasureOptions most = {.min_repeats = 1, .target_time_ns = 1'000'000'000, .max_repeats = 7};
-  EXPECT_THAT(MeasureOne(RightAddKernel(kSize), most).times_ns, SizeIs(7));
+  const Measurement repeated = MeasureOne(RightAddKernel(kSize), most);
+  EXPECT_THAT(repeated.times_ns, SizeIs(AllOf(Ge(1u), Le(7u))));
 }
 
 TEST_F(CandidateTest, ACandidateThatIsFarSlowerThanTheBestIsNotRepeated) {

@@ -15,6 +15,7 @@
 #include "core/decomposition/validate.h"
 #include "core/pipeline/plan/joint_groups.h"
 #include "core/pipeline/plan/row_groups.h"
+#include "core/pipeline/wide_sums.h"
 
 namespace mdh {
 namespace {
@@ -54,6 +55,10 @@ class RowStageBuilder {
         device_(device),
         chunks_(CeilDivide(shape_.length, layout_.threads * layout_.vector)),
         threads_(layout_, device, names_) {
+    for (int s = group.first; s <= group.last; ++s) {
+      // Sums of rows are in no order, whatever the policy.
+      sums_.push_back(WithWideSums(StepOf(s), NumericsPolicy::kReassociate));
+    }
     for (const std::string& name : shared) names_.Reserve(name);
     for (const char* name : {"thread", "threads", "scratch"}) names_.Reserve(name);
   }
@@ -86,6 +91,8 @@ class RowStageBuilder {
 
  private:
   const Expression& StepOf(int s) const { return pipeline_.steps()[s].expression; }
+  // With what results are combined by (WithWideSums).
+  const Expression& SumsOf(int s) const { return sums_[static_cast<size_t>(s - group_.first)]; }
 
   // ---- Constraints ----
 
@@ -308,7 +315,7 @@ class RowStageBuilder {
   Values Results(int s, Chunk* chunk, const Index& v, Block* block) {
     const Expression& e = StepOf(s);
     return EmitFunction(
-        e.function(),
+        SumsOf(s).function(),
         [&](int p) {
           if (e.is_index(p)) return IndexOf(s, e.index_dimension(p), chunk, v);
           const Expression::AccessRef at = e.input_access(p);
@@ -434,7 +441,7 @@ class RowStageBuilder {
   }
 
   void Reduce(int s) {
-    const Expression& e = StepOf(s);
+    const Expression& e = SumsOf(s);
     ResultTuples tuples(e, names_);
     Values start;
     for (const ScalarValue& value : *e.reduction().identity()) start.push_back(MakeLiteral(value));
@@ -455,6 +462,7 @@ class RowStageBuilder {
   const JointGroup& group_;
   const RowLayout layout_;
   const RowShape shape_;
+  std::vector<Expression> sums_;  // per step of the group
   const RowUses uses_;
   const std::vector<std::string>& buffers_;
   const DeviceDescription& device_;

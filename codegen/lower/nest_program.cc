@@ -345,12 +345,12 @@ class NestProgramBuilder : public LevelWalk {
     combined.is_combined =
         context_.has_blocks() && arrays.slots > 1 && Reassociates(context_.numerics());
     if (combined.is_combined)
-      program_.stages.push_back(CombineSlotsInBlocks(expression(), arrays, most_threads_));
+      program_.stages.push_back(CombineSlotsInBlocks(context_.sums(), arrays, most_threads_));
     const size_t first = program_.stages.size();
     if (Scans()) {
       AppendRegisterScans(context_, scan_, combined, &program_);
     } else {
-      AppendFinishingStages(expression(), combined, &program_);
+      AppendFinishingStages(context_.sums(), combined, &program_);
     }
     for (size_t s = first; s < program_.stages.size(); ++s) {
       Stage& stage = program_.stages[s];

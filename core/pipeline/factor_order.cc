@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "core/pipeline/wide_sums.h"
+
 namespace mdh {
 namespace {
 
@@ -131,7 +133,8 @@ std::vector<bool> ReorderedProducts(const Expression& expression) {
 ScalarFunction FunctionInTile(const Expression& expression, NumericsPolicy numerics,
                               absl::Span<const int64_t> tile) {
   const std::optional<FactorOrder> order = FactorOrder::Of(expression, numerics);
-  return order ? order->Function(tile) : expression.function();
+  const ScalarFunction f = order ? order->Function(tile) : expression.function();
+  return HasWideSums(expression, numerics) ? WithWideResults(f) : f;
 }
 
 }  // namespace mdh

@@ -1,6 +1,6 @@
-// Sums of short integers in longer ones, with the largest and smallest values there are, and
-// extremes of fp16 and bf16, with few nan, on sizes around whole vectors and blocks: what the
-// interpreter computes.
+// Sums of short integers in longer ones, with the largest and smallest values there are, extremes
+// of fp16 and bf16, with few nan, and sums of these in themselves, on sizes around whole vectors
+// and blocks: what the interpreter computes.
 #include <cstring>
 #include <string>
 
@@ -13,7 +13,10 @@
 #include "core/expression/interpreter.h"
 #include "core/text/parser.h"
 #include "gtest/gtest.h"
+#include "tests/drawn.h"
 #include "tests/error_message.h"
+#include "tests/fresh_seed.h"
+#include "tests/property/judged_case.h"
 #include "tests/property/kernel_judge.h"
 #include "tests/random_expression.h"
 
@@ -251,6 +254,47 @@ TEST(NarrowReductionTest, FindsExtremesOfHalves) {
   EXPECT_FALSE(is_found("fp16", "fp16", "a", "fmax")) << "which ignores nan";
   EXPECT_FALSE(is_found("fp16", "fp16", "a", "+"));
 }
+
+// Squares of multiples of a quarter, whose sums fp32 holds and halves do not: those that are
+// rounded once, when they are stored, are the interpreter's, which adds up in fp64.
+std::vector<JudgedCase> SumsOfHalves(int random) {
+  const std::string rows =
+      "e<T | I, K> := out_view<T>( c: (i,k) -> (i) ) o md_hom<I,K>( f, (++, +) ) o "
+      "inp_view<T>( a: (i,k) -> (i,k) ) where f(a) -> c { c = a * a }";
+  const std::string columns =
+      "e<T | I, K> := out_view<T>( c: (k,i) -> (i) ) o md_hom<K,I>( f, (+, ++) ) o "
+      "inp_view<T,T>( a: (k,i) -> (k,i), b: (k,i) -> (k) ) where f(a, b) -> c { "
+      "c = a < b ? a * a : 2 }";
+  const std::string prefixes =
+      "e<T | I, K> := out_view<T>( c: (i,k) -> (i,k) ) o md_hom<I,K>( f, (++, ps(+)) ) o "
+      "inp_view<T>( a: (i,k) -> (i,k) ) where f(a) -> c { c = a * a }";
+  const std::string stored =
+      "e<T | I, K> := out_view<T,T>( y: (i,k) -> (i), z: (i,k) -> (i) ) o "
+      "md_hom<I,K>( f, (++, (+, max)), store s ) o inp_view<T>( a: (i,k) -> (i,k) ) "
+      "where f(a) -> (c: T, m: T) { c = a * a; m = abs(a) }, s(c, m) -> (y, z) { y = c * 2; z = m "
+      "}";
+  std::vector<JudgedCase> cases;
+  const uint64_t seed = FreshSeed();
+  for (const std::string& expression : {rows, columns, prefixes, stored}) {
+    for (const char* type : {"bf16", "fp16"}) {
+      for (int n = 0; n < random; ++n) {
+        cases.push_back({expression,
+                         {{"T", type}, {"I", n % 2 == 0 ? "3" : "17"}, {"K", "2051"}},
+                         nullptr,
+                         seed + cases.size(),
+                         type});
+      }
+    }
+  }
+  return cases;
+}
+
+TEST(SumsOfHalvesTest, AreRoundedOnceOnCpus) { JudgeOn(Backend::kOpenMp, SumsOfHalves(3)); }
+TEST(SumsOfHalvesTest, AreRoundedOnceOnOpenCl) {
+  const std::vector<JudgedCase> cases = SumsOfHalves(3);
+  JudgeOn(Backend::kOpenCl, Drawn(cases, 8));
+}
+TEST(SumsOfHalvesTest, AreRoundedOnceOnCuda) { JudgeOn(Backend::kCuda, SumsOfHalves(8)); }
 
 }  // namespace
 }  // namespace mdh::narrow_reductions_test

@@ -11,6 +11,7 @@ namespace mdh {
 NestContext::NestContext(const LowLevelExpression& low_level, NestPlan plan,
                          const DeviceFeatures& features)
     : low_level_(low_level),
+      sums_(WithWideSums(low_level.expression(), low_level.parameters().numerics)),
       plan_(std::move(plan)),
       features_(features),
       kernel_names_(NamesOf(low_level.expression(), names_)),

@@ -10,6 +10,7 @@
 #include "codegen/program/loop_program.h"
 #include "codegen/program/record_views.h"
 #include "codegen/program/store_function.h"
+#include "core/pipeline/wide_sums.h"
 
 namespace mdh {
 
@@ -21,6 +22,8 @@ class NestContext {
 
   const LowLevelExpression& low_level() const { return low_level_; }
   const Expression& expression() const { return low_level_.expression(); }
+  // With what results are combined by (WithWideSums).
+  const Expression& sums() const { return sums_; }
   const NestShape& shape() const { return low_level_.shape(); }
   const NestPlan& plan() const { return plan_; }
   int count() const { return shape().count(); }
@@ -82,6 +85,7 @@ class NestContext {
 
  private:
   const LowLevelExpression& low_level_;
+  const Expression sums_;
   NestPlan plan_;
   const DeviceFeatures features_;
   NameAllocator names_;

@@ -10,7 +10,7 @@ namespace mdh {
 
 NestResults::NestResults(NestContext& context)
     : context_(context),
-      tuples_(context.expression(), context.names()),
+      tuples_(context.sums(), context.names()),
       place_(context.shape().AccumulatorPlace()),
       strides_(context.count(), 0),
       slots_(context.shape().Slots()) {
@@ -34,9 +34,9 @@ NestResults::NestResults(NestContext& context)
   stores_directly_ = !accumulates;
   is_shared_ = shape.AccumulatesInSharedMemory();
   is_scalar_ = elements == 1 && !is_shared_;
-  uses_arrays_ = UsesResultArrays(expression(), slots_, adds_to_targets_);
+  uses_arrays_ = UsesResultArrays(context.sums(), slots_, adds_to_targets_);
   const std::vector<std::string>& outputs = context.output_names();
-  targets_ = uses_arrays_ ? ArrayTargets(expression(), outputs)
+  targets_ = uses_arrays_ ? ArrayTargets(context.sums(), outputs)
                           : OutputTargets(expression(), outputs, context.views());
   if (!uses_arrays_) store_pointers_ = context.StorePointers();
   for (int r = 0; r < results(); ++r) {

@@ -120,7 +120,7 @@ LoopValue LineValues::Value(size_t operand, const Index& element, int number) co
 std::vector<LoopValue> LineValues::At(const Index& element, int number, Block* block) {
   if (is_function_) {
     return EmitFunction(
-        context_.expression().function(), [&](int p) { return Value(p, element, number); },
+        context_.sums().function(), [&](int p) { return Value(p, element, number); },
         context_.names(), *block);
   }
   std::vector<LoopValue> values;

@@ -38,7 +38,7 @@ ScanNames::ScanNames(NestContext& context)
 
 ScanTile::ScanTile(NestContext& context, const ScanNames& names, const Options& options)
     : context_(context),
-      tuples_(context.expression(), context.names()),
+      tuples_(context.sums(), context.names()),
       names_(names),
       lines_(options.lines),
       cut_(options.cut),

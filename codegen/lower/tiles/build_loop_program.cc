@@ -66,7 +66,7 @@ class TileProgramBuilder : public LevelWalk {
   }
   void Finish(const ResultArrays& arrays) override {
     AppendResultArrays(expression(), arrays.arrays, arrays.slots, &program_);
-    if (!plan_.stores_at_last()) AppendFinishingStages(expression(), arrays, &program_);
+    if (!plan_.stores_at_last()) AppendFinishingStages(plan_.sums(), arrays, &program_);
   }
   Block Views() override { return plan_.views(); }
 

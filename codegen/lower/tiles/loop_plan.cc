@@ -7,6 +7,7 @@
 #include "core/base/round.h"
 #include "core/decomposition/constraints.h"
 #include "core/pipeline/factor_order.h"
+#include "core/pipeline/wide_sums.h"
 
 namespace mdh {
 namespace {
@@ -22,7 +23,9 @@ bool EndsWithStrips(const Buffer& buffer, const StagedCopy& copy, int64_t size) 
 
 }  // namespace
 
-LoopPlan::LoopPlan(LowLevelExpression low_level) : low_level_(std::move(low_level)) {
+LoopPlan::LoopPlan(LowLevelExpression low_level)
+    : low_level_(std::move(low_level)),
+      sums_(WithWideSums(low_level_.expression(), low_level_.parameters().numerics)) {
   NameAllocator names;
   names_ = NamesOf(expression(), names);
   RecordViews views(names);
@@ -154,10 +157,10 @@ void LoopPlan::PlanWords(StagedCopy* copy) const {
 void LoopPlan::PlanResults() {
   const bool in_outputs = std::ranges::any_of(
       outer_loops_, [&](const PlannedLoop& loop) { return is_reduction(loop.dimension); });
-  uses_result_arrays_ = UsesResultArrays(expression(), shape().Slots(), in_outputs);
-  stores_at_last_ = expression().store() != nullptr && in_outputs &&
+  uses_result_arrays_ = UsesResultArrays(sums(), shape().Slots(), in_outputs);
+  stores_at_last_ = sums().finishes_results() && in_outputs &&
                     !expression().has_prefix_sum() && shape().Slots() == 1;
-  arrays_ = ArrayTargets(expression(), names_.outputs);
+  arrays_ = ArrayTargets(sums(), names_.outputs);
 }
 
 void LoopPlan::PlanLastTiles() {

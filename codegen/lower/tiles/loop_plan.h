@@ -76,6 +76,8 @@ class LoopPlan {
   explicit LoopPlan(LowLevelExpression low_level);
 
   const Expression& expression() const { return low_level_.expression(); }
+  // With what results are combined by (WithWideSums).
+  const Expression& sums() const { return sums_; }
   const TuningParameters& parameters() const { return low_level_.parameters(); }
   int rank() const { return expression().rank(); }
   int64_t size(int d) const { return expression().dimensions()[d].size; }
@@ -158,6 +160,8 @@ class LoopPlan {
     return expression().store() != nullptr && (!uses_result_arrays_ || stores_at_last_);
   }
   bool stores_at_last() const { return stores_at_last_; }
+  // Whether what tiles store is not just their sums, in places that targets() tell.
+  bool tiles_finish() const { return tiles_store() || stores_at_last_; }
   const std::vector<std::string>& index_names() const { return names_.indices; }
   const std::vector<std::string>& output_names() const { return names_.outputs; }
 
@@ -178,6 +182,7 @@ class LoopPlan {
   bool HasRoomForTwo(int d) const;
 
   LowLevelExpression low_level_;
+  Expression sums_;
   std::vector<PlannedLoop> outer_loops_;
   std::vector<int> inner_reductions_;
   std::vector<int64_t> register_tile_;

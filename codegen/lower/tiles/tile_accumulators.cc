@@ -137,7 +137,7 @@ void TileAccumulators::EndKeys(Block& body) {
     accumulator.names.push_back(NameOf(0, extreme.point, "_lanes"));
     body.push_back({DeclareValue{
         accumulator.names[0],
-        EmitCombination(expression().reduction(), halves[0], halves[1], names_, body)[0],
+        EmitCombination(plan_.sums().reduction(), halves[0], halves[1], names_, body)[0],
         /*is_mutable=*/true}});
     accumulators_.push_back(std::move(accumulator));
   }
@@ -223,7 +223,7 @@ void TileAccumulators::Combine(const Accumulator& accumulator, const std::vector
   std::vector<LoopValue> left;
   for (int r = 0; r < results(); ++r) left.push_back(Named(accumulator, r));
   AssignTuple(accumulator.names, accumulator.width,
-              EmitCombination(expression().reduction(), left, values, names_, block), block);
+              EmitCombination(plan_.sums().reduction(), left, values, names_, block), block);
 }
 
 // Assigns all at once: with several results, one may depend on the old value of another.
@@ -275,7 +275,7 @@ std::vector<LoopValue> TileAccumulators::CombineChains(const std::vector<Accumul
   for (const Accumulator& chain : chains) {
     std::vector<LoopValue> values;
     for (int r = 0; r < results(); ++r) values.push_back(Named(chain, r));
-    if (!sum.empty()) values = EmitCombination(expression().reduction(), sum, values, names_, body);
+    if (!sum.empty()) values = EmitCombination(plan_.sums().reduction(), sum, values, names_, body);
     for (LoopValue& value : values) {
       value = NamedInBlock(Widen(std::move(value), chain.width), names_, body);
     }
@@ -314,7 +314,7 @@ std::vector<int64_t> TileAccumulators::Steps(const TilePoint& from, const TilePo
 bool TileAccumulators::AreEvenlyApart(const Partial& a, const Partial& b, const Partial& c,
                                       const Partial& d) const {
   return Distance(a.point, b.point) == Distance(c.point, d.point) &&
-         (!plan_.tiles_store() || Steps(a.point, b.point) == Steps(c.point, d.point));
+         (!plan_.tiles_finish() || Steps(a.point, b.point) == Steps(c.point, d.point));
 }
 
 // Results with lanes to combine, equally far from one to the next, as many as are combined at once;
@@ -347,7 +347,7 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
   std::vector<std::vector<LoopValue>> lanes;
   std::vector<LoopValue> values, points;
   for (const Partial& partial : run) lanes.push_back(partial.lanes);
-  if (!leader.lanes.empty()) values = CombineLanes(expression().reduction(), lanes, names_, body);
+  if (!leader.lanes.empty()) values = CombineLanes(plan_.sums().reduction(), lanes, names_, body);
   for (size_t r = 0; r < leader.points.size(); ++r) {
     std::vector<LoopValue> scalars;
     for (const Partial& partial : run) scalars.push_back(partial.points[r]);
@@ -359,7 +359,7 @@ TileAccumulators::Final TileAccumulators::CombineRun(const std::vector<Partial>&
     for (std::vector<LoopValue>* side : {&values, &points}) {
       for (LoopValue& value : *side) value = NamedInBlock(value, names_, body);
     }
-    values = EmitCombination(expression().reduction(), values, points, names_, body);
+    values = EmitCombination(plan_.sums().reduction(), values, points, names_, body);
   }
   Final final = FinalOf(leader.point, {});
   if (run.size() > 1) {

@@ -234,7 +234,7 @@ void TileRegisters::LoadLanes(const OperandTile& tile, const Step& step, int to,
 // Whether results are the sums as they are, in rows of neighbours: those of parts of the
 // reductions, too, which go on with what is there.
 bool TileRegisters::StoresStraight() const {
-  if (plan_.tiles_store() || plan_.streams_results()) return false;
+  if (plan_.tiles_finish() || plan_.streams_results()) return false;
   const ResultTarget& target = plan_.targets()[0];
   return target.type == plan_.tile_instruction().accumulator &&
          target.offset.coefficients[plan_.vector_dimension()] == 1;

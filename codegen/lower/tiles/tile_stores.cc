@@ -60,7 +60,7 @@ void TileAccumulators::AddToOutputs(const std::vector<Final>& finals,
       now.push_back(FinalValue(final, r));
     }
     AssignTuple(final.names, final.width,
-                EmitCombination(expression().reduction(), old, now, names_, add), add);
+                EmitCombination(plan_.sums().reduction(), old, now, names_, add), add);
   }
   body.push_back(When({Flag(Condition::Kind::kNotFlag, "first")}, std::move(add)));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/lower/finish/combine_slots.h"
 #include "core/base/round.h"
+#include "core/pipeline/wide_sums.h"
 
 namespace mdh {
 namespace {
@@ -30,26 +31,6 @@ UnitResults::UnitResults(UnitContext& context)
 
 // ---- Parts of k ----
 
-namespace {
-
-// What parts are combined by: as the type of results would round every sum of two of them, the same
-// in that of registers.
-Expression WithWideSums(const Expression& expression) {
-  const CombineOperator& combine = expression.reduction();
-  std::vector<ScalarType> types;
-  for (const auto& result : expression.function().results()) {
-    types.push_back(RegisterType(result.type));
-  }
-  ExpressionSpec spec = expression.spec();
-  for (int d = 0; d < expression.rank(); ++d) {
-    if (!expression.is_reduction(d)) continue;
-    spec.combine_operators[d] = *CombineOperator::PointWise(combine.kinds(), types);
-  }
-  return Expression::Unchecked(std::move(spec));
-}
-
-}  // namespace
-
 void UnitResults::AppendStages(LoopProgram* program) {
   if (!leaves_parts()) return;
   AppendResultArrays(computed(), arrays_, context_.unit().parts, program);
@@ -58,7 +39,8 @@ void UnitResults::AppendStages(LoopProgram* program) {
                                .outputs = outputs_,
                                .store = store_,
                                .slots = context_.unit().parts};
-  program->stages.push_back(CombineSlotsInBlocks(WithWideSums(computed()), arrays));
+  program->stages.push_back(
+      CombineSlotsInBlocks(WithWideSums(computed(), context_.parameters().numerics), arrays));
 }
 
 // Every block of a cluster shows its part of the tile's sums, and adds all parts up of those that

@@ -38,7 +38,7 @@ TEST_P(DeviceRunner, ARightKernelIsTimed) {
   EXPECT_EQ(measurement.outcome, TrialOutcome::kOk) << measurement.reason;
   // Where the host's own cores are the device, calls that others disturbed do not count.
   EXPECT_GE(measurement.times_ns.size(), RunsOnHost(runner_->device()) ? 1u : 5u);
-  EXPECT_LE(measurement.times_ns.size(), 5u);
+  if (!measurement.is_disturbed) EXPECT_LE(measurement.times_ns.size(), 5u);
   EXPECT_THAT(measurement.times_ns, Each(Gt(0)));
   EXPECT_GT(measurement.calls_per_time, 1);  // it is short
   EXPECT_GT(measurement.compile_ns, 0);

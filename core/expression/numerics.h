@@ -21,7 +21,8 @@ enum class NumericsPolicy : uint8_t {
   // nothing is factored out of sums but by SplitContraction, and subnormal numbers are kept, but
   // that NVIDIA's atomic additions of fp32 to device memory take them for zero. The sign of a sum
   // that is zero may differ. Operators whose laws do not hold once a value is nan are not
-  // re-associated (PolicyFor).
+  // re-associated (PolicyFor). Results of types that exist in memory only are combined in those
+  // that they are computed in (WithWideSums).
   kReassociate = 1,
   // As a loop nest in the order of the dimensions would compute it: every operation rounds by
   // itself, and values are combined one after the other in lexicographic order of the MDA indices:
